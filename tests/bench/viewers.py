@@ -186,7 +186,7 @@ def main() -> None:
 def _warm_previews(paths: list[str]) -> None:
     """Make the previews as the kernel does, several at a time; they are cached afterwards."""
     from reelbook.media.previews import make_preview
-    from reelbook.widgets.send_file import LONGEST, MAX_PREVIEW_BYTES
+    from reelbook.widgets.link import LONGEST, MAX_PREVIEW_BYTES
 
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as threads:
         list(threads.map(lambda path: make_preview(path, longest=LONGEST, max_bytes=MAX_PREVIEW_BYTES), paths))

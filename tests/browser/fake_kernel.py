@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from reelbook.widgets.send_file import make_messages
+from reelbook.widgets.link import make_messages
 
 # Answers as `kernel_link.ts` does; what the kernel would receive is in `toKernel`, and a row waits for its promise in `holding`.
 ANSWER = """files => {
@@ -36,7 +36,7 @@ def answer_requests(page: Page, paths: Sequence[Sequence[str]], *, originals: bo
         for place, path in enumerate(found):
             for copy in ("preview", *([""] if originals else [])):
                 try:
-                    messages = list(make_messages(Path(path), [row, place], as_preview=copy == "preview"))
+                    messages = list(make_messages(Path(path), [row, place, *([copy] if copy else [])]))
                 except Exception:  # A broken file is not sent.
                     continue
                 first, data = messages[0][0], b"".join(part for _, part in messages)

@@ -167,6 +167,17 @@ def sent(page: Page, do: str) -> list[dict[str, Any]]:
     return list(page.evaluate("what => kernel.sent.filter(one => one.do === what)", do))
 
 
+def wanted(page: Page) -> list[list[Any]]:
+    """The files that the page has asked for."""
+    return [content["want"] for content in sent(page, "want")]
+
+
+def bring(page: Page, *wants: list[Any]) -> None:
+    """Small posters of these files arrive."""
+    for want in wants:
+        page.evaluate("([clip, part]) => tell({ clip, part: 0, of: 1, kind: 'image/jpeg' }, [part])", [want, jpeg()])
+
+
 # With a kernel.
 
 
@@ -180,10 +191,10 @@ def test_a_large_clip_waits_for_a_click_and_comes_in_parts(open_page: Open, tmp_
     frame = page.locator(".rbf-clip-frame")
     empty = frame.bounding_box()
     expect(page.locator(".rbf-clip-play")).to_have_text("20.0 MB")
-    page.wait_for_function("kernel.sent.some(one => one.do === 'poster')")
-    unasked = sent(page, "bring")
+    page.wait_for_function("kernel.sent.some(one => one.do === 'want')")
+    unasked = wanted(page)
 
-    page.evaluate("part => tell({poster: ['1', 0, 640]}, [part])", jpeg())
+    bring(page, ["1", 0, 640])
     expect(frame.locator("img")).to_have_attribute("src", re.compile("^blob:"))
     page.locator(".rbf-clip-play").focus()
     page.keyboard.press("Enter")
@@ -201,9 +212,8 @@ def test_a_large_clip_waits_for_a_click_and_comes_in_parts(open_page: Open, tmp_
     with page.expect_download() as download:
         page.get_by_role("button", name="Save").click()
 
-    assert unasked == []
-    assert sent(page, "poster") == [{"do": "poster", "run": "1", "file": 0, "longest": 640}]
-    assert sent(page, "bring") == [{"do": "bring", "run": "1", "file": 0}]
+    assert unasked == [["1", 0, 640]]
+    assert wanted(page) == [["1", 0, 640], ["1", 0]]
     assert len(parts) > 2
     assert frame.bounding_box() == empty
     assert empty is not None
@@ -232,9 +242,9 @@ def test_pictures_of_a_run_are_shown(open_page: Open) -> None:
 def test_what_cannot_be_brought_or_played_is_told(open_page: Open) -> None:
     """A refusal and a file that the browser cannot play are words under the picture, and the picture stays."""
     page = open_page(runs=[entry(1, files=[clip(bytes=1000)])])
-    page.wait_for_function("kernel.sent.some(one => one.do === 'poster')")
-    page.evaluate("part => tell({poster: ['1', 0, 640]}, [part])", jpeg())
-    page.wait_for_function("kernel.sent.some(one => one.do === 'bring')")
+    page.wait_for_function("kernel.sent.some(one => one.do === 'want')")
+    bring(page, ["1", 0, 640])
+    page.wait_for_function("kernel.sent.some(one => one.want?.length === 2)")
 
     page.evaluate("tell({clip: ['1', 0], words: 'This file has 120.0 MB, too much to play here.'})")
     expect(page.locator(".rbf-clip-words")).to_contain_text("too much to play here")
@@ -336,9 +346,9 @@ def test_earlier_runs_are_reached_with_the_keyboard(open_page: Open) -> None:
 
     page.evaluate("runs => setRuns(runs)", many)
     expect(page.locator(".rbf-run-older")).to_have_text("1,200 older in rb.library()")
-    asked = sent(page, "poster")
-    assert {one["longest"] for one in asked} == {0, 640}
-    assert len([one for one in asked if one["longest"] == 0]) < 30
+    longest = [want[2] for want in wanted(page)]
+    assert set(longest) == {0, 640}
+    assert longest.count(0) < 30
     assert page.locator(".rbf-run-cell[tabindex='0']").count() == 1
     assert overflow(page) == 0
 
@@ -393,7 +403,7 @@ def strange(key: int, text: str) -> list[Any]:
     said = [
         {"log": run["key"], "from": 0, "of": 1, "lines": [text]},
         {"facts": run["key"], "asked": [[text, text]], "answered": [[text, text]], "code": text},
-        {"poster": [run["key"], 1, 320], "words": text},
+        {"clip": [run["key"], 1, 320], "words": text},
         {"said": text},
     ]
     return [[run, entry(0, text, text, lead=text)], said]
@@ -469,7 +479,7 @@ def test_a_page_that_comes_back_has_everything_again(open_page: Open) -> None:
     page.evaluate("ours.dispose(); ours.el.remove(); kernel.sent = []; begin()")
 
     expect(page.locator(".rbf-run-cell")).to_have_count(2)
-    page.wait_for_function("kernel.sent.filter(one => one.do === 'poster').length === 3")
+    page.wait_for_function("kernel.sent.filter(one => one.do === 'want').length === 3")
     assert page.locator("[aria-live=polite]").inner_text() == ""
 
 
@@ -477,8 +487,8 @@ def test_nothing_stays_when_it_goes(open_page: Open) -> None:
     """No listener and no address of a picture; what the kernel still says goes nowhere."""
     page = open_page(runs=[going(2), entry(1, files=[clip()])])
     page.locator(".rbf-run-cell[data-run='1']").click()
-    page.wait_for_function("kernel.sent.filter(one => one.do === 'poster').length === 2")
-    page.evaluate("part => { tell({poster: ['1', 0, 640]}, [part]); tell({poster: ['1', 0, 0]}, [part]); }", jpeg())
+    page.wait_for_function("kernel.sent.filter(one => one.do === 'want').length === 2")
+    bring(page, ["1", 0, 640], ["1", 0, 0])
     held = page.evaluate("urls.size")
 
     page.evaluate("ours.dispose()")

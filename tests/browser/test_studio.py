@@ -17,7 +17,7 @@ from reelbook.display.compare.compared_items import Item
 from reelbook.display.compare.comparison import Comparison
 from reelbook.display.compare.comparison_html import render_comparison_markup, render_differences
 from reelbook.widgets.forms.base_widget import pack_script
-from reelbook.widgets.send_file import make_messages
+from reelbook.widgets.link import make_messages
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import shot
@@ -270,7 +270,7 @@ COMPARED = """async ({ markup, differences, clips }) => {
   say({ compared: ["others"], markup: "<p>of another page</p>" });
   say({ compared, markup });
   say({ compared, markup });
-  await until(() => clips.every(([[run]]) => sent.some((one) => one.do === "bring" && one.run === run)));
+  await until(() => clips.every(([[run]]) => sent.some((one) => one.want?.[0] === run && one.want.length === 2)));
   for (const [, content, data] of clips) say(content, [Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))]);
   say({ compared, differences });
 }"""

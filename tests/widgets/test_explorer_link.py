@@ -13,6 +13,7 @@ from PIL import Image
 
 from reelbook.media.explorer import Explorer
 from reelbook.widgets import explorer_link, notebook
+from reelbook.widgets import link as link_module
 from reelbook.widgets.explorer_link import ExplorerLink, show_explorer
 from tests.clips import at, film, number_of
 
@@ -129,15 +130,15 @@ def test_where_nobody_looks_there_is_no_connection(
     displayed: list[dict[str, Any]] = []
     monkeypatch.setattr(explorer_link, "display", lambda bundle, raw: displayed.append(bundle))
     monkeypatch.setattr(explorer_link, "is_jupyter_server", lambda: True)
-    monkeypatch.setattr(explorer_link, "_open_links", type(explorer_link._open_links)())
+    link_module.open_links.clear()
 
     show_explorer(linked.explorer)
-    assert len(explorer_link._open_links) == 0
+    assert len(link_module.open_links) == 0
     monkeypatch.setattr(explorer_link, "is_page_attached", lambda: True)
     show_explorer(linked.explorer)
 
     assert 'data-key=""' in displayed[0]["text/html"]
-    (link,) = explorer_link._open_links
+    (link,) = link_module.open_links
     assert f'data-key="{link.key}"' in displayed[1]["text/html"]
     assert displayed[0]["text/plain"] == "<explorer of boat.mp4: frame 0 of 0 to 24>"
     link.close()

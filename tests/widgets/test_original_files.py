@@ -11,8 +11,8 @@ import pytest
 from reelbook.display import embedding
 from reelbook.display import original_links as asked
 from reelbook.display.figure import file_figure
-from reelbook.widgets import table_clips
-from reelbook.widgets.table_clips import FigureFileSender, register_file
+from reelbook.widgets import link
+from reelbook.widgets.link import FigureFileSender, register_file
 from tests.clips import film
 from tests.display.stand_in import bare
 
@@ -20,10 +20,10 @@ from tests.display.stand_in import bare
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page on which somebody looks at the cell."""
-    monkeypatch.setattr(table_clips, "get_kernel_shell", lambda: SimpleNamespace(execution_count=3))
-    monkeypatch.setattr(table_clips, "is_page_attached", lambda: True)
-    monkeypatch.setattr(table_clips, "is_jupyter_server", lambda: True)
-    monkeypatch.setattr(table_clips, "_figure_senders", type(table_clips._figure_senders)())
+    monkeypatch.setattr(link, "get_kernel_shell", lambda: SimpleNamespace(execution_count=3))
+    monkeypatch.setattr(link, "is_page_attached", lambda: True)
+    monkeypatch.setattr(link, "is_jupyter_server", lambda: True)
+    monkeypatch.setattr(link, "_figure_senders", {})
     monkeypatch.setattr(asked, "_providers", [register_file])
 
 

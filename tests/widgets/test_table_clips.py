@@ -16,9 +16,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from reelbook.api.table_accessor import Reel
 from reelbook.media.frame_index import read_frame_index
 from reelbook.util import notebook
-from reelbook.widgets import register, send_file, table_clips
+from reelbook.widgets import link, register, table_clips
+from reelbook.widgets.link import MAX_OPEN, TEXT, TableFileSender
 from reelbook.widgets.notebook import is_page_attached
-from reelbook.widgets.table_clips import MAX_SENDERS, TableFileSender, show_table
+from reelbook.widgets.table_clips import show_table
 from tests.clips import film
 from tests.numbered import kind_of, numbered_clip
 
@@ -62,7 +63,7 @@ def test_a_clip_that_browsers_do_not_decode_comes_as_a_preview(brought: Callable
 
 def test_a_file_comes_in_parts(brought: Callable[..., Sent], clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order, each small enough for a message, with the kind of the file; together they are the file."""
-    monkeypatch.setattr(send_file, "CHUNK_BYTES", 1_000)
+    monkeypatch.setattr(link, "CHUNK_BYTES", 1_000)
 
     sent = brought([[], ["nothing.mp4", str(clip)]], {"want": [1, 1]})
 
@@ -114,7 +115,7 @@ def test_a_file_that_is_too_large_is_named(
     brought: Callable[..., Sent], clip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says where the file is, and how large."""
-    monkeypatch.setattr(send_file, "MAX_BYTES", 100)
+    monkeypatch.setattr(link, "MAX_BYTES", 100)
 
     ((said, content),) = brought([[str(clip)]], {"want": [0, 0]})
 
@@ -132,7 +133,7 @@ def test_a_file_that_goes_while_it_is_brought_is_told(
         gone.unlink()
         return True
 
-    monkeypatch.setattr(table_clips, "is_media", is_media)
+    monkeypatch.setattr(link, "is_media", is_media)
 
     ((said, content),) = brought([[str(gone)]], {"want": [0, 0]})
 
@@ -161,7 +162,8 @@ class Cell:
         shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda channel: parent))
         monkeypatch.setattr(notebook, "get_kernel_shell", lambda: shell)
         monkeypatch.setattr(table_clips, "display", self.display)
-        monkeypatch.setattr(table_clips, "_open_senders", type(table_clips._open_senders)())
+        monkeypatch.setattr(link, "display", self.display)
+        link.open_links.clear()
 
     def display(self, bundle: dict[str, Any], **_: Any) -> Any:
         self.shown.append(bundle)
@@ -180,7 +182,7 @@ def test_a_table_is_one_output_on_a_jupyter_page(monkeypatch: pytest.MonkeyPatch
 
     show_table(reel(str(clip)))
 
-    (made,) = table_clips._open_senders
+    (made,) = link.open_links
     (shown,) = cell.shown
     assert sorted(shown) == ["text/html", "text/plain"]
     assert f'"key":"{made.key}"' in shown["text/html"]
@@ -194,10 +196,10 @@ def test_elsewhere_the_courier_is_shown_until_the_page_has_it(monkeypatch: pytes
 
     show_table(reel(str(clip)))
     before = dict(cell.shown[1])
-    table_clips._open_senders[0]._handle_custom_msg({"here": True}, [])
+    link.open_links[0]._handle_custom_msg({"here": True}, [])
 
     assert "application/vnd.jupyter.widget-view+json" in before
-    assert before["text/plain"] == table_clips.TEXT
+    assert before["text/plain"] == TEXT
     assert cell.shown[1] == {"text/plain": "", "text/html": ""}
 
 
@@ -209,7 +211,7 @@ def test_an_executed_notebook_gets_no_widget(monkeypatch: pytest.MonkeyPatch, pa
     show_table(reel(*paths))
 
     assert len(cell.shown) == 1
-    assert not table_clips._open_senders
+    assert not link.open_links
 
 
 def test_outside_a_kernel_nobody_looks() -> None:
@@ -222,13 +224,13 @@ def test_only_the_latest_tables_are_served(monkeypatch: pytest.MonkeyPatch, clip
     monkeypatch.setenv("JPY_SESSION_NAME", "book.ipynb")
     Cell(monkeypatch, {"cellId": "1"})
     show_table(reel(str(clip)))
-    first = table_clips._open_senders[0]
+    first = link.open_links[0]
 
-    for _ in range(MAX_SENDERS):
+    for _ in range(MAX_OPEN):
         show_table(reel(str(clip)))
 
-    assert len(table_clips._open_senders) == MAX_SENDERS
-    assert first not in table_clips._open_senders
+    assert len(link.open_links) == MAX_OPEN
+    assert first not in link.open_links
     assert first.comm is None
 
 

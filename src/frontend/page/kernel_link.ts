@@ -1,31 +1,19 @@
 /** Loads the files of one table from the kernel: answers the event `reelbook:want` with an address. Sends to the kernel the selected rows, and what it is to do. */
 
-const GONE = "The kernel has ended; run the cell again to see it here.";
-const GONE_DOING = "The kernel has ended; run the cell again to continue.";
+import { FileShelf } from "./file_shelf.ts";
 
-/** The file, and for a clip what decodes it. */
-export type Found = { blob: Blob; index?: any; times?: number[] };
-export type Answer = (url: string | null, words?: string, found?: Found) => void;
+const GONE_DOING = "The kernel has ended; run the cell again to continue.";
 
 function initialize({ model }: { model: any }) {
   const key = model.get("key");
-  /** Requests in progress. */
-  const awaited: Map<string, { answers: Answer[]; parts: any[]; had: number; first?: any }> = new Map();
-  const arrived: Map<string, { url: string; found: Found }> = new Map();
+  const shelf = new FileShelf((message) => model.send(message));
 
-  const asked = (event: Event) => {
+  const asked = async (event: Event) => {
     const { key: theirs, row, place, copy, answer } = (event as CustomEvent).detail;
     if (theirs !== key) return;
     event.preventDefault(); // Marks the request as accepted.
-    const want = copy ? [row, place, copy] : [row, place];
-    const name = want.join("/");
-    const known = arrived.get(name);
-    if (known) return answer(known.url, "", known.found);
-    const order = awaited.get(name) ?? { answers: [], parts: [], had: 0 };
-    order.answers.push(answer);
-    awaited.set(name, order);
-    // Repeated for a pending request, because the first message may have been lost with a connection.
-    send({ want }, () => settle(name, null, GONE));
+    const { url, words, ...found } = await shelf.fetch(copy ? [row, place, copy] : [row, place]);
+    answer(url || null, words, found);
   };
 
   /** @param failed Send to the kernel; it fails after a restart. */
@@ -58,25 +46,7 @@ function initialize({ model }: { model: any }) {
       if (message?.[name])
         dispatchEvent(new CustomEvent(`reelbook:${name}`, { detail: { key, [name]: message[name] } }));
     }
-    const name = (message?.clip ?? []).join("/");
-    const order = awaited.get(name);
-    if (!order) return; // Requested by another page of the same notebook.
-    if (message.of === undefined) return settle(name, null, message.words);
-    order.had += order.parts[message.part] ? 0 : 1;
-    order.parts[message.part] = buffers[0];
-    if (message.part === 0) order.first = message;
-    if (order.had < message.of) return;
-    const { kind, index, times } = order.first;
-    const blob = new Blob(order.parts, { type: kind });
-    const known = { url: URL.createObjectURL(blob), found: { blob, index, times } };
-    arrived.set(name, known);
-    settle(name, known.url, "", known.found);
-  };
-
-  const settle = (name: string, address: string | null, words: string, found?: Found) => {
-    const answers = awaited.get(name)?.answers ?? [];
-    awaited.delete(name);
-    answers.forEach((answer) => answer(address, words, found));
+    if (message?.clip) shelf.receive(message, buffers);
   };
 
   let isLost = false;
@@ -98,7 +68,7 @@ function initialize({ model }: { model: any }) {
 
   const lose = () => {
     isLost = true;
-    for (const name of [...awaited.keys()]) settle(name, null, GONE);
+    shelf.lose();
     for (const id of [...doing.keys()]) done(id, { gone: GONE_DOING });
     window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key, words: GONE_DOING } }));
   };
@@ -126,7 +96,7 @@ function initialize({ model }: { model: any }) {
     model.off("msg:custom", onMessage);
     model.off("comm_live_update", lived);
     lose();
-    arrived.forEach(({ url }) => URL.revokeObjectURL(url));
+    shelf.dispose();
   };
 }
 

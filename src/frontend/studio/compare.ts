@@ -19,18 +19,12 @@ export function studioCompare(link: StudioLink, shelf: ClipShelf, runs: string[]
   el.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
   });
-  let isOver = false;
   let viewer: CompareViewer | null = null;
-  /** What is held on the shelf. */
-  const held: [string, number][] = [];
-  const leave = () => held.splice(0).forEach((file) => shelf.leave(...file));
 
   /** @param wanted A run, and the place of the file. */
   const bring = async ({ key, row }: { key: string; row: number }) => {
-    const { url, words, blob, index } = await shelf.clip(key, row, () => {});
+    const { url, words, blob, index } = await shelf.clip(key, row);
     if (!url || !blob) return { words };
-    held.push([key, row]);
-    if (isOver) leave();
     return { url, blob, index, bytes: index ? new Uint8Array(await blob.arrayBuffer()) : null };
   };
 
@@ -53,10 +47,8 @@ export function studioCompare(link: StudioLink, shelf: ClipShelf, runs: string[]
       said.textContent = words;
     },
     dispose: () => {
-      isOver = true;
       off();
       viewer?.close();
-      leave();
       el.remove();
     },
   };

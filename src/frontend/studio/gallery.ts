@@ -10,7 +10,7 @@ import { studioEarlier } from "./earlier.ts";
 import type { StudioLink } from "./link.ts";
 
 export function studioGallery(link: StudioLink) {
-  const shelf = new ClipShelf(link as any);
+  const shelf = new ClipShelf(link);
   const count = made("span", { class: "rbf-caption", role: "status" });
   const search = made("input", {
     type: "search",

@@ -65,7 +65,7 @@ def _show_ratings(ratings: Any) -> None:
 
 
 def _register_file(path: Path | None) -> str:
-    from .table_clips import register_file
+    from .link import register_file
 
     return register_file(path)
 

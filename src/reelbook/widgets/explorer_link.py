@@ -6,7 +6,6 @@ import os
 import secrets
 import threading
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,10 @@ from ..display.explorer_card import explorer_bundle, make_strip
 from ..display.formatting import format_size
 from ..errors import ReelbookError
 from ..media.explorer import Explorer
+from .link import TableFileSender, keep_open
 from .notebook import find_variable_name, is_jupyter_server, is_page_attached
-from .table_clips import TableFileSender
 
 MAX_FETCHED_BYTES = 20_000_000
-MAX_LINKS = 32
-"""Explorers of a session whose viewers are connected."""
 
 LinkReply = tuple[dict[str, Any], list[bytes]]
 
@@ -109,9 +106,7 @@ def show_explorer(explorer: Explorer) -> None:
     if not key:
         return
     link = ExplorerLink(key, explorer)
-    _open_links.append(link)
-    if len(_open_links) > MAX_LINKS:
-        _open_links.popleft().close()
+    keep_open(link)
     if not is_jupyter_server():
         link.show()
 
@@ -129,6 +124,3 @@ def _format_path(path: Path) -> str:
         return str(path.absolute().relative_to(os.getcwd()))  # noqa: PTH109
     except (ValueError, OSError):
         return str(path)
-
-
-_open_links: deque[ExplorerLink] = deque()

@@ -17,7 +17,8 @@ from ..display.tables.table_media import find_files
 from ..errors import ReelbookError
 from ..sweeps.table_files import get_ticked
 from ..util.notebook import get_kernel_shell
-from .table_clips import TableFileSender, open_sender
+from .link import TableFileSender
+from .table_clips import open_sender
 
 if TYPE_CHECKING:
     import pandas as pd

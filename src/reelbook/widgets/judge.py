@@ -21,14 +21,12 @@ from ..media.frame_index import read_frame_index
 from ..media.local_file import LocalFile, is_video
 from ..models.base import File
 from ..util.notebook import get_kernel_shell
+from .link import TableFileSender, keep_open
 from .notebook import is_jupyter_server, is_page_attached
-from .table_clips import TableFileSender
 
 if TYPE_CHECKING:
     from ..decide.ratings import Ratings
 
-MAX_LINKS = 32
-"""Panels of a session that are connected."""
 AHEAD = 2
 """The clips on the screen, and those that the page loads meanwhile."""
 REMAINING_EVERY = 5
@@ -224,16 +222,9 @@ def show_judge(ratings: Ratings) -> None:
     link = JudgeLink(key, ratings)
     output = display(make_bundle(ratings, key=key, group=link.group), raw=True, display_id=True)  # type: ignore[no-untyped-call]
     link.update = lambda bundle: output.update(bundle, raw=True)
-    connect_link(link)
+    keep_open(link)
     if not is_jupyter_server():
         link.show()
-
-
-def connect_link(link: JudgeLink) -> None:
-    """Keep a link connected; the oldest of many is closed."""
-    _open_links.append(link)
-    if len(_open_links) > MAX_LINKS:
-        _open_links.popleft().close()
 
 
 def make_bundle(ratings: Ratings, *, key: str, group: str, with_ranking: bool = False) -> dict[str, Any]:
@@ -269,6 +260,3 @@ def _read_seconds(value: Any) -> float | None:
 
 def _hash(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-_open_links: deque[JudgeLink] = deque()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,7 +12,7 @@ from typing import Any
 
 from ..display import HTML
 from ..display.original_links import set_link_provider
-from .table_clips import MAX_SENDERS, TableFileSender
+from .link import TableFileSender, keep_open
 
 Render = Callable[[Any], Any]
 
@@ -45,7 +44,6 @@ STUDIO = "marimo does not display ipywidgets, of which a studio consists; `rb.fo
 
 _links: ContextVar[list[Any] | None] = ContextVar("reelbook_marimo_links", default=None)
 """While a value is rendered: the sender of its files, once it has one."""
-_open_senders: deque[TableFileSender] = deque()
 _registered: set[str] = set()
 
 
@@ -124,7 +122,7 @@ def _frame_table(marimo: Any, table: Any, render: Callable[[Any, str], Any]) -> 
 
     key = secrets.token_urlsafe(16)
     html = str(render(table, key))
-    return _join(marimo, html, _keep(_make_table_sender(key, find_files(table.head(MAX_ROWS)), table)))
+    return _join(marimo, html, keep_open(_make_table_sender(key, find_files(table.head(MAX_ROWS)), table)))
 
 
 def _frame_plot(marimo: Any, plot: Any) -> Any:
@@ -138,7 +136,7 @@ def _frame_plot(marimo: Any, plot: Any) -> Any:
 
 def _frame_grid(marimo: Any, grid: Any) -> Any:
     bundle, sender = grid.connect(_make_table_sender)
-    return _join(marimo, bundle["text/html"], _keep(sender))
+    return _join(marimo, bundle["text/html"], keep_open(sender))
 
 
 def _frame_explorer(marimo: Any, explorer: Any) -> Any:
@@ -146,7 +144,7 @@ def _frame_explorer(marimo: Any, explorer: Any) -> Any:
     from .explorer_link import ExplorerLink
 
     key = secrets.token_urlsafe(16)
-    return _join(marimo, explorer_bundle(explorer, key=key)["text/html"], _keep(ExplorerLink(key, explorer)))
+    return _join(marimo, explorer_bundle(explorer, key=key)["text/html"], keep_open(ExplorerLink(key, explorer)))
 
 
 def _make_table_sender(key: str, files: Any, table: Any) -> TableFileSender:
@@ -174,19 +172,11 @@ def _collect_links() -> Iterator[list[Any]]:
 
 def _register_file(path: Any) -> str:
     """The key by which the figure that is being rendered requests this file; empty where none is."""
-    from .table_clips import FigureFileSender
+    from .link import FigureFileSender
 
     links = _links.get()
     if path is None or links is None:
         return ""
     if not links:
-        links.append(_keep(FigureFileSender()))
+        links.append(keep_open(FigureFileSender()))
     return str(links[0].register_path(path.absolute()))
-
-
-def _keep(sender: TableFileSender) -> TableFileSender:
-    """The same sender; the oldest one is closed where there are too many."""
-    _open_senders.append(sender)
-    if len(_open_senders) > MAX_SENDERS:
-        _open_senders.popleft().close()
-    return sender

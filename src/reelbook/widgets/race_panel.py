@@ -10,7 +10,8 @@ from IPython.display import display
 
 from ..decide.race.sentences import RaceState
 from ..display.race_card import format_race, race_bundle, render_race
-from .judge import JudgeLink, connect_link, make_bundle
+from .judge import JudgeLink, make_bundle
+from .link import keep_open
 from .notebook import is_jupyter_server, is_page_attached
 from .panel import Panel, show_live
 
@@ -76,9 +77,8 @@ class RaceJudging:
         if not progress.awaited or ratings is None:
             return
         if self._link is None:
-            self._link = JudgeLink(secrets.token_urlsafe(16), ratings)
+            self._link = keep_open(JudgeLink(secrets.token_urlsafe(16), ratings))
             self._link.update = self._update_if_open
-            connect_link(self._link)
             if self._view is not None:
                 self._link.show_in(self._view)
             self._update(make_bundle(ratings, key=self._link.key, group=self._link.group))

@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,8 +22,8 @@ from reelbook.display.run_text import describe_run
 from reelbook.display.update_clock import updater
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
-from reelbook.widgets import send_file
-from reelbook.widgets.forms import run_files, run_json, runs
+from reelbook.widgets import link
+from reelbook.widgets.forms import run_json, runs
 from reelbook.widgets.forms.form import Form
 from reelbook.widgets.forms.runs import ENDED, GOING, MAX_ENTRIES, SAME, TWICE, FormRuns
 from tests.display.stand_in import StandIn
@@ -670,23 +671,24 @@ def test_posters_are_small_pictures_on_demand(paper: Callable[..., Paper]) -> No
     form = paper(stitch(7.0))
     form.run()
 
-    form.press("poster", run="1", file=0, longest=640)
-    form.press("poster", run="1", file=0, longest=0)
+    form.press("want", want=["1", 0, 640])
+    form.press("want", want=["1", 0, 0])
     form.until(lambda paper: len(paper.sent) == 2)
 
-    assert [content for content, _ in form.sent] == [{"poster": ["1", 0, 640]}, {"poster": ["1", 0, 0]}]
+    assert sorted(content["clip"] for content, _ in form.sent) == [["1", 0, 0], ["1", 0, 640]]
+    assert {content["kind"] for content, _ in form.sent} == {"image/jpeg"}
     assert all(parts[0].startswith(b"\xff\xd8\xff") and len(parts[0]) < 60_000 for _, parts in form.sent)
     assert len(json.dumps(form.records)) < 1_500
 
 
 def test_a_clip_comes_whole_and_in_parts(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part fits into a message; together they are the file."""
-    monkeypatch.setattr(send_file, "CHUNK_BYTES", 500)
+    monkeypatch.setattr(link, "CHUNK_BYTES", 500)
     form = paper(stitch(8.0))
     form.run()
     path = form.running.runs[0].video.path
 
-    form.press("bring", run="1", file=0)
+    form.press("want", want=["1", 0])
     form.until(lambda paper: bool(paper.sent) and len(paper.sent) == paper.sent[0][0]["of"])
 
     assert len(form.sent) > 2
@@ -704,26 +706,29 @@ def test_a_clip_that_is_too_large_or_gone_is_told_in_words(
     form.run()
     path = form.running.runs[0].video.path
 
-    monkeypatch.setattr(send_file, "MAX_BYTES", 10)
-    form.press("bring", run="1", file=0)
+    monkeypatch.setattr(link, "MAX_BYTES", 10)
+    form.press("want", want=["1", 0])
     form.until(lambda paper: len(paper.sent) == 1)
     path.unlink()
-    for do, more in (("bring", {}), ("poster", {"longest": 320}), ("bring", {"file": 1})):
-        form.press(do, **{"run": "1", "file": 0, **more})
-        form.until(lambda paper: bool(paper.sent[-1][0].get("words")))
-    form.until(lambda paper: len(paper.sent) == 4)
+    for number, want in enumerate((["1", 0], ["1", 0, 320], ["1", 1])):
+        form.press("want", want=want)
+        form.until(partial(_has_sent, number + 2))
 
     words = [content["words"] for content, _ in form.sent]
     assert "too much to play here" in words[0]
     assert str(path) in words[0]
     assert "rb.attach" in words[1]
-    assert words[3] == run_files.UNKNOWN
+    assert words[3] == "There is no such file in this form."
     assert all(parts == [] for _, parts in form.sent)
 
 
+def _has_sent(count: int, paper: Paper) -> bool:
+    return len(paper.sent) == count
+
+
 SENSELESS: list[dict[str, Any]] = [
-    {}, {"run": None}, {"run": 1}, {"run": ["1"]}, {"run": "2"}, {"run": "1", "file": -1}, {"run": "1", "file": True},
-    {"run": "1", "file": 10**30, "longest": 9}, {"run": "1", "file": "0", "longest": 320}, {"run": {"key": "1"}},
+    {}, {"run": None}, {"run": 1}, {"run": ["1"]}, {"run": "2"}, {"run": {"key": "1"}}, {"want": 7}, {"want": ["1", -1]},
+    {"want": ["1", True]}, {"want": ["1", 0, 9]}, {"want": ["1", "0"]}, {"want": [1, 0]}, {"want": ["1", 0, []]},
 ]  # fmt: skip
 
 
@@ -735,7 +740,7 @@ def test_a_message_that_makes_no_sense_does_nothing(paper: Callable[..., Paper])
     form.until(lambda paper: bool(paper.records) and "cancel" in paper.records[0]["can"])
 
     for content in SENSELESS:
-        for do in ("poster", "bring", *(() if content.get("run") == "1" else ("cancel", "log", "use", "facts"))):
+        for do in ("want", "cancel", "log", "use", "facts"):
             form.press(do, **content)
         assert [content, *(sent for sent, _ in form.sent if "words" not in sent)] == [content]
         assert form.filled == [], content

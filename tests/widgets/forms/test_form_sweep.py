@@ -592,9 +592,10 @@ def test_what_a_sweep_has_made_is_labelled_and_brought_also_from_the_library(
 
     form.tell(do="sweep_film", job=form.form.sweeps["jobs"][0]["key"])
     film = form.answer("sweep_film")[0]
-    form.tell(do="poster", run=film["shots"][0]["key"], file=0, longest=0)
-    poster = form.answer("poster")
-    form.tell(do="bring", run=film["shots"][2]["key"], file=0)
+    form.tell(do="want", want=[film["shots"][0]["key"], 0, 0])
+    poster = form.answer("clip")
+    form.sent.clear()
+    form.tell(do="want", want=[film["shots"][2]["key"], 0])
     clip = form.answer("clip")
 
     assert [shot["label"] for shot in film["shots"]] == ["1 frames/s", "2 frames/s", "3 frames/s"]

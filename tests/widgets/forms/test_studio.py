@@ -257,8 +257,9 @@ def test_runs_of_all_forms_are_in_the_gallery(client: Client, opened: Callable[.
     large = page.answer("shown")["entry"]
     page.tell(page.gallery, do="facts", run=card["key"])
     facts = page.answer("facts")
-    page.tell(page.gallery, do="poster", run=card["key"], file=0, longest=0)
-    page.tell(page.gallery, do="bring", run=card["key"], file=0)
+    page.tell(page.gallery, do="want", want=[card["key"], 0, 0])
+    poster = page.answer("clip")
+    page.tell(page.gallery, do="want", want=[card["key"], 0])
 
     assert [one["name"] for one in page.gallery.cards] == ["Images to video", "Smart resize"]
     assert (card["status"], card["mark"], card["paid"], card["count"]) == ("completed", "●", "53 credits", 1)
@@ -266,7 +267,7 @@ def test_runs_of_all_forms_are_in_the_gallery(client: Client, opened: Callable[.
     assert page.gallery.cards[1]["count"] == 2
     assert large["can"] == ["use", "code", "facts"]
     assert facts["code"].startswith("rb.run(rb.ImagesToVideo(")
-    assert page.answer("poster")["poster"] == [card["key"], 0, 0]
+    assert (poster["clip"], poster["kind"]) == ([card["key"], 0, 0], "image/jpeg")
     assert page.answer("clip")["kind"] == "video/mp4"
 
 
@@ -510,7 +511,7 @@ def test_a_message_that_makes_no_sense_changes_nothing(opened: Callable[..., Wat
     page = opened()
     odd: list[Any] = [
         None, 7, [], {}, {"do": 1}, {"do": "show"}, {"do": "use", "run": 7}, {"do": "facts", "run": "x"},
-        {"do": "earlier", "turn": "1"}, {"do": "earlier", "turn": 1, "from": -1}, {"do": "poster", "run": []}, {"do": "cancel"},
+        {"do": "earlier", "turn": "1"}, {"do": "earlier", "turn": 1, "from": -1}, {"do": "want", "want": []}, {"do": "cancel"},
         {"do": "compare"}, {"do": "compare", "runs": 7}, {"do": "compare", "runs": [[], None]},
     ]  # fmt: skip
 

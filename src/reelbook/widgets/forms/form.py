@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ...media.local_file import LocalFile
     from ...runs.run import Run
     from ...sweeps.job import SweepJob
+    from .run_json import PressedRun
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
@@ -77,9 +78,8 @@ class Form(ScriptWidget):
         *,
         session: Session,
         value: Input | None = None,
-        start: Callable[[Input], Run] | None = None,
     ) -> None:
-        self.session, self.start_run = session, start or session.start
+        self.session, self.start_run = session, session.start
         self.kind, self.lock = kind, threading.RLock()
         sheet = get_sheet(kind)
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
@@ -129,6 +129,11 @@ class Form(ScriptWidget):
     def runs(self) -> tuple[Run, ...]:
         """The runs started here, the newest last: `form.runs[-1].video` is the newest clip."""
         return self._running.runs
+
+    @property
+    def entries(self) -> tuple[PressedRun, ...]:
+        """Every press of Run with its outcome, the newest last."""
+        return self._running.entries
 
     @property
     def history(self) -> tuple[Run, ...]:

@@ -64,6 +64,8 @@ class PressedRun:
     started_at: float = field(default_factory=time.time)
     """When Run was pressed, by the clock of this machine."""
     run: Run | None = None
+    paid_run: Run | None = None
+    """The same request as it was paid for here earlier, where it was found in the library now."""
     error: Exception | None = None
     """Why there is no run."""
     is_cancelling: bool = False

@@ -6,15 +6,15 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...display.update_clock import Bundle, OutputKey
 from ...errors import ReelbookError
 from ...models.catalog import is_reusable
+from ..link import file_senders, parse_want, send_file
 from .base_widget import Handler, LiveUpdates
-from .run_files import RunFileSender
 from .run_json import PressedRun, details_json, entry_json, find_newest_entries, is_same_request
 from .words import format_service_changed
 
@@ -56,7 +56,7 @@ class FormRuns:
             FormRuns._key,
             lambda runs: all(entry.is_over for entry in runs.entries),
         )
-        self._clips = RunFileSender(form, _files_of(self, form))
+        form_ref = weakref.ref(form)
         self.handlers: Mapping[str, Handler] = {
             "run": self._run,
             "cancel": self._cancel,
@@ -64,8 +64,7 @@ class FormRuns:
             "use": self._use,
             "facts": self._facts,
             "clock": self._clock,
-            "poster": self._clips.queue_poster,
-            "bring": self._clips.queue_clip,
+            "want": lambda content, _: answer_want(form_ref, content, self.files),
         }
 
     @property
@@ -80,12 +79,18 @@ class FormRuns:
         with self._guard:
             return tuple(self._entries)
 
+    def files(self, key: str) -> tuple[LocalFile, ...]:
+        """The files of a run of this form or its sweeps."""
+        entry, form = self._find_entry({"run": key}), self._form
+        if entry is not None:
+            return entry.files
+        return () if form is None else form.sweep_files(key)
+
     def close(self) -> None:
         """Stop publishing; the runs go on, and are stored in the library."""
         self._updates.close()
         with self._guard:
             self._form, self.handlers = None, {}
-        self._clips.close()
 
     # Messages from the page.
 
@@ -145,7 +150,9 @@ class FormRuns:
         with self._guard:
             entry.run = run
             # Repeated requests for the same run are one entry, the newest.
-            self._entries = [one for one in self._entries if one is entry or not is_same_request(one.run, run)]
+            same = [other for other in self._entries if other is not entry and is_same_request(other.run, run)]
+            entry.paid_run = next((other.paid_run or other.run for other in same), None)
+            self._entries = [other for other in self._entries if other not in same]
 
     def _cancel(self, content: dict[str, Any], _: list[memoryview]) -> None:
         entry, form = self._find_entry(content), self._form
@@ -225,19 +232,24 @@ class FormRuns:
         return states, sum(fractions) / max(len(keys), 1), sum(lines)
 
 
-def _files_of(running: FormRuns, form: Form) -> Callable[[str], tuple[LocalFile, ...]]:
-    """A function that finds the files of a run of this form or its sweeps by key; holds both weakly."""
-    runs_ref, form_ref = weakref.ref(running), weakref.ref(form)
+def answer_want(
+    widget_ref: weakref.ref[Any], content: dict[str, Any], files: Callable[[str], Sequence[LocalFile]]
+) -> None:
+    """Send a file of a run, a part of it or its poster, in the background: `{do: "want", want: [run, file, longest?]}`."""
+    want = parse_want(content, str)
+    if want is None or want[1] < 0:
+        return
 
-    def files(key: str) -> tuple[LocalFile, ...]:
-        running = runs_ref()
-        entry = None if running is None else running._find_entry({"run": key})
-        if entry is not None:
-            return entry.files
-        form = form_ref()
-        return () if form is None else form.sweep_files(key)
+    def send(message: dict[str, Any], parts: list[bytes] | None) -> None:
+        if (widget := widget_ref()) is not None:
+            widget.send(message, parts)
 
-    return files
+    def work() -> None:
+        found = files(want[0])
+        path = found[want[1]].path if want[1] < len(found) else None
+        send_file(send, want, path, name=f"The file {path}", unknown="There is no such file in this form.")
+
+    file_senders.submit(work)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,9 @@ from ...display.compare.compared_items import Item, format_inputs
 from ...display.compare.comparison import Comparison
 from ...errors import ReelbookError
 from ...sweeps.table_files import IMAGES, VIDEO, find_column, find_paths
-from ..forms.run_files import RunFileSender
+from ..forms.runs import answer_want
 from .gallery_cards import CardJSON, LibraryRun, StudioRun
-from .studio_part import StudioPart
+from .head import StudioPart
 
 if TYPE_CHECKING:
     from ...media.local_file import LocalFile
@@ -49,10 +50,10 @@ class Gallery(StudioPart):
         self._library_runs: dict[str, LibraryRun] = {}
         self._earlier: EarlierRuns | None = None
         self._library_lock = threading.Lock()
-        self._clips = RunFileSender(self, self._files)
+        me = weakref.ref(self)
         self.handlers = {
             "show": self._show, "facts": self._facts, "use": self._use, "cancel": self._cancel, "clock": self._clock, "compare": self._compare,
-            "earlier": self._on_earlier, "poster": self._clips.queue_poster, "bring": self._clips.queue_clip,
+            "earlier": self._on_earlier, "want": lambda content, _: answer_want(me, content, self._files),
         }  # fmt: skip
 
     def set_runs(self, runs: Sequence[StudioRun | LibraryRun]) -> None:
@@ -67,7 +68,6 @@ class Gallery(StudioPart):
 
     def close(self) -> None:
         """Close it, and release the runs."""
-        self._clips.close()
         self._library_runs, self._earlier, self._runs = {}, None, ()
         super().close()
 

@@ -63,8 +63,9 @@ def short_model_name(model: str) -> str:
 class StudioRun:
     """A run started in the studio."""
 
-    def __init__(self, entry: PressedRun) -> None:
-        self.entry, self.key, self.model = entry, entry.key, entry.value.endpoint_id
+    def __init__(self, entry: PressedRun, form: int = 0) -> None:
+        """`form` is the number of its form, because each form counts its own runs."""
+        self.entry, self.key, self.model = entry, f"r{form}-{entry.key}", entry.value.endpoint_id
 
     @property
     def files(self) -> tuple[LocalFile, ...]:
@@ -89,7 +90,7 @@ class StudioRun:
     def large(self) -> CardJSON:
         """The large view of the run, without its log, which is in the form."""
         entry_data = entry_json(self.entry)
-        return {**entry_data, "can": [one for one in entry_data["can"] if one != "log"]}
+        return {**entry_data, "key": self.key, "can": [one for one in entry_data["can"] if one != "log"]}
 
     def card(self) -> CardJSON:
         """The small card of the run."""

@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from ...display.formatting import shorten
-from ...errors import ReelbookError
+from ...display.formatting import format_credits, join_with_dots, shorten
+from ...errors import ReelbookError, UncertainRun
 from ...models.catalog import CATALOG, find_endpoint
+from ...util.printable import format_count
+from ..forms.base_widget import ScriptWidget
+from ..forms.run_json import PressedRun
 from ..forms.schema import get_sheet
-from .studio_part import StudioPart
 
 if TYPE_CHECKING:
     from ...current import Session
     from ...models.base import Input
+    from .sweeps import SweepCost
 
 MAX_ID_LENGTH = 300
 CREDITS = {"credits_available": "left", "credits_reserved": "reserved for runs in progress"}
 
 log = logging.getLogger("reelbook")
+
+
+class StudioPart(ScriptWidget):
+    """Base class of the head and the gallery."""
+
+    part = traitlets.Unicode().tag(sync=True)
+    """`head` or `gallery`."""
+    thread_label = "studio"
+
+    def __init__(self, part: str, **traits: Any) -> None:
+        self.lock = threading.RLock()
+        super().__init__("studio", part=part, **traits)
 
 
 class Head(StudioPart):
@@ -170,3 +186,36 @@ def format_carried(names: list[str], title: str) -> str:
     'Kept from Text to video: prompt, seed.'
     """
     return f"Kept from {title}: {', '.join(names)}." if names else ""
+
+
+def format_cost(entries: Sequence[PressedRun], sweeps: Sequence[SweepCost] = ()) -> str:
+    """The cost of all runs, in one line.
+
+    >>> format_cost([])
+    'This session: nothing run yet'
+    """
+    total, runs, free, unknown, active, about = 0, 0, 0, 0, 0, False
+    for entry in entries:
+        run = entry.run if entry.paid_run is None else entry.paid_run
+        if run is None:
+            active += entry.is_sending
+            unknown += isinstance(entry.error, UncertainRun)
+        elif not entry.is_over:
+            active += 1
+        elif run.from_library:
+            free += 1
+        elif run.credits is None:
+            unknown += 1
+        else:
+            total, runs, about = total + run.credits, runs + 1, about or run.credits_source == "estimated"
+    for sweep in sweeps:
+        total, runs, active = total + sweep.credits, runs + sweep.runs, active + sweep.under_way
+    if not (runs or free or unknown or active):
+        return "This session: nothing run yet"
+    spent = format_credits(total, "estimated" if about and total else None)
+    return "This session: " + join_with_dots(
+        f"{spent} in {format_count(runs, 'run')}",
+        f"{free} from the library at no cost" if free else "",
+        f"{unknown} of unknown cost" if unknown else "",
+        f"{active} under way" if active else "",
+    )

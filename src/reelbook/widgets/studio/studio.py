@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
@@ -18,13 +18,13 @@ from ...models.catalog import CATALOG
 from ...settings import options
 from ..forms.base_widget import LiveUpdates
 from ..forms.form import Form
+from ..forms.run_json import PressedRun
 from ..forms.schema import Node
 from ..forms.snapshot import format_runs, render_form_snapshot, render_thumb
 from ..notebook import close_layout, forget_reply_thread
 from .gallery import Gallery
 from .gallery_cards import LibraryRun, StudioRun
-from .head import Head, format_carried
-from .spending import Spending, format_cost
+from .head import Head, format_carried, format_cost
 from .sweeps import StudioSweeps
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             lambda studio, _: studio._refresh(),
             lambda _: {},
             Studio._key,
-            lambda studio: studio._spending.is_over and studio._sweeps.is_over,
+            lambda studio: all(entry.is_over for entry in studio._entries) and studio._sweeps.is_over,
         )
         self._handle: Any = None
         self._last_snapshot: dict[str, Any] | None = None
         self._forms: dict[str, Form] = {}
         self._account_state = ("", "")
         self._session = session
-        self._spending, self._sweeps = Spending(session), StudioSweeps()
+        self._sweeps = StudioSweeps()
         # All of these hold the studio weakly, so that a running thread does not keep it alive.
         me = weakref.ref(self)
         self._mark = f"rb-studio-{id(self):x}"
@@ -73,7 +73,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             lambda model: _find_kind(me, model),
             lambda value: _get_studio(me).choose(value),
         )
-        self._spending.notify = _make_notify(me)
         self._form = self._ensure_form(kind)
         if value is not None:
             self._form.fill(value)
@@ -108,7 +107,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs of all forms, the oldest first."""
-        return self._spending.runs
+        return tuple(entry.run for entry in self._entries if entry.run is not None)
 
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
@@ -143,7 +142,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             self._is_closed = True
         self._updates.close()
         self._handle = None
-        self._spending.notify = lambda: None
         for form in self._forms.values():
             form.close()
         for part in (self._head, self._gallery):
@@ -184,15 +182,20 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         """The form of a model, made on first use."""
         form = self._forms.get(kind.endpoint_id)
         if form is None:
-            form = self._forms[kind.endpoint_id] = Form(kind, session=self._session, start=self._spending.start)
+            form = self._forms[kind.endpoint_id] = Form(kind, session=self._session)
             form.get_studio = me = weakref.ref(self)
             form.observe(lambda _: _redraw_later(me), "state")
-            form.observe(lambda _: _make_notify(me)(), "sweeps")
+            form.observe(lambda _: _update_later(me), ["records", "sweeps"])
         return form
 
     def _title(self, form: Form) -> str:
         known = {model["id"]: model["title"] for model in self._head.models}
         return str(known.get(form.kind.endpoint_id, form.kind.__name__))
+
+    @property
+    def _entries(self) -> list[PressedRun]:
+        """Every press of Run in all forms, the oldest first."""
+        return sorted((entry for form in self.forms for entry in form.entries), key=lambda entry: entry.started_at)
 
     # Display.
 
@@ -201,10 +204,10 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         if self._is_closed:
             return
         self._sweeps.update(self.forms)
-        self._sweeps.read(self._gallery.in_background, self._spending.notify)
-        entries = self._spending.entries
+        me = weakref.ref(self)
+        self._sweeps.read(self._gallery.in_background, lambda: _update_later(me))
         self._gallery.set_runs(self._list_runs())
-        self._head.cost = format_cost(entries, self._sweeps.cost)
+        self._head.cost = format_cost(self._entries, self._sweeps.cost)
         # What this session has spent and what is left are about the same runs; connecting changes the account, too.
         now = self._head.cost, self._session.service_name()
         if now != self._account_state:
@@ -215,7 +218,9 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     def _list_runs(self) -> list[StudioRun | LibraryRun]:
         """All runs started here, the newest first."""
         started: list[tuple[float, StudioRun | LibraryRun]] = [
-            (entry.started_at, StudioRun(entry)) for entry in self._spending.entries
+            (entry.started_at, StudioRun(entry, number))
+            for number, form in enumerate(self.forms)
+            for entry in form.entries
         ]
         both = sorted([*started, *self._sweeps.items()], key=lambda pair: pair[0])
         return [one for _, one in reversed(both)]
@@ -231,7 +236,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
 
     def _key(self) -> tuple[Any, ...]:
         """A key that changes when the display would; of few parts, however many runs there are."""
-        news = [entry.progress_key for entry in self._spending.entries]
+        news = [entry.progress_key for entry in self._entries]
         states, fractions, _ = zip(*news, strict=True) if news else ((), (), ())
         return states, sum(fractions) / max(len(news), 1), self._sweeps.key
 
@@ -241,7 +246,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
 
     def _count_results(self) -> int:
         """How many runs and sweeps have ended."""
-        over = sum(entry.is_over for entry in self._spending.entries)
+        over = sum(entry.is_over for entry in self._entries)
         return over + sum(job.is_done for job in self._sweeps.sources)
 
     def _send(self, msg: Any, buffers: Any = None) -> None:
@@ -298,12 +303,9 @@ def _get_studio(studio_ref: weakref.ref[Studio]) -> Studio:
     return studio
 
 
-def _make_notify(studio_ref: weakref.ref[Studio]) -> Callable[[], None]:
-    def notify() -> None:
-        if (studio := studio_ref()) is not None:
-            studio._updates.start()
-
-    return notify
+def _update_later(studio_ref: weakref.ref[Studio]) -> None:
+    if (studio := studio_ref()) is not None:
+        studio._updates.start()
 
 
 def _redraw_later(studio_ref: weakref.ref[Studio]) -> None:
