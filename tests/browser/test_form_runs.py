@@ -227,10 +227,9 @@ def test_pictures_of_a_run_are_shown(open_page: Open) -> None:
     """Those that a run has made, each in its own box, as soon as they have come."""
     files = [clip(width, 36, kind="image/jpeg", name=f"boat {width}.jpg", bytes=900) for width in (64, 36)]
     page = open_page(runs=[entry(1, files=files)])
-    page.wait_for_function("kernel.sent.filter(one => one.longest === 320).length === 2")
+    page.wait_for_function("kernel.sent.filter(one => one.want?.[2] === 320).length === 2")
 
-    for number in range(2):
-        page.evaluate("([number, part]) => tell({poster: ['1', number, 320]}, [part])", [number, jpeg()])
+    bring(page, ["1", 0, 320], ["1", 1, 320])
     pictures = page.locator(".rbf-run-media img")
     expect(pictures).to_have_count(2)
 

@@ -205,7 +205,7 @@ function formFoot(
     code,
   );
   /** What the button said when it was pressed. */
-  let seen = { change: 0, credits: null as number | null, again: {} };
+  let seen = { draft: "", credits: null as number | null, again: {} };
   const foot = { el, update, dispose };
 
   function update(unplaced: any[]) {
@@ -232,13 +232,17 @@ function formFoot(
     link.wasTried = true;
     if (ready && price.credits !== seen.credits)
       link.announce(`Your last change makes it ${price.told}, so nothing was sent yet. Press Run to continue.`);
-    else if (ready) link.ask({ do: "run", view: link.view, edits: link.edits, seen: seen.change, ...seen.again });
+    else if (ready && JSON.stringify(link.draft) !== seen.draft)
+      link.announce(
+        "The form has changed since Run was pressed, so nothing was sent. Look at it again, then press Run.",
+      );
+    else if (ready) link.ask({ do: "run", change: link.state.change, ...seen.again });
     update([]);
   }
   function press() {
     link.flush();
     if (run.getAttribute("aria-disabled") === "true") return;
-    seen = { change: link.state.change, credits: link.state.price.credits, again: button.take() };
+    seen = { draft: JSON.stringify(link.draft), credits: link.state.price.credits, again: button.take() };
     // The result is awaited from here on, also before the kernel has received the last edits.
     if (!link.isHeard || link.state.ready) pressed();
     if (link.isHeard) begin();

@@ -61,11 +61,6 @@ export class FormLink extends KernelLink {
     return !this._dirty.size && this._heard() >= this._n;
   }
 
-  /** The number of the last edit of each field that was edited here. */
-  get edits(): Record<string, number> {
-    return Object.fromEntries(this._edited);
-  }
-
   /** Whether a problem need not be displayed yet: a value is missing in a field not edited yet, or in an entry being filled in. */
   isQuiet({ kind, at }: { kind: string; at: (string | number)[] }) {
     if (kind !== "missing") return false;

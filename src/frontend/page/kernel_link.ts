@@ -6,7 +6,7 @@ const GONE_DOING = "The kernel has ended; run the cell again to continue.";
 
 function initialize({ model }: { model: any }) {
   const key = model.get("key");
-  const shelf = new FileShelf((message) => model.send(message));
+  const shelf = new FileShelf(async (message) => model.send(message));
 
   const asked = async (event: Event) => {
     const { key: theirs, row, place, copy, answer } = (event as CustomEvent).detail;

@@ -1,4 +1,4 @@
-"""What forms are tried on: our four models, twelve described ones, and values of every sort for their fields."""
+"""What forms are tried on: our four models, seven described ones, and values of every sort for their fields."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import InvalidInput, ReelbookError
-from reelbook.widgets.forms.form import CLOSED, MAX_VIEWS, STALE
+from reelbook.widgets.forms.form import CLOSED, STALE
 from tests.support import Served, png
 from tests.widgets.forms.described import KINDS, described
 from tests.widgets.forms.page import Page
@@ -183,21 +183,6 @@ def test_a_closed_form_leaves_nothing_behind() -> None:
     assert set(threading.enumerate()) <= threads
 
 
-def test_a_press_of_run_waits_for_the_edits_before_it(page: Page) -> None:
-    """Where the press is handled first, nothing is paid for until what was typed before it is there, and then once."""
-    pressed: list[Any] = []
-    page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
-
-    page.tell({"do": "run", "view": "p", "edits": {"prompt": 3, "seed": 5}})
-    page.tell({"do": "edit", "view": "p", "n": 5, "name": "seed", "value": 7})
-    too_early = list(pressed)
-    page.tell({"do": "edit", "view": "p", "n": 3, "name": "prompt", "value": "a boat"})
-    page.tell({"do": "edit", "view": "p", "n": 6, "name": "seed", "value": 8})
-
-    assert too_early == []
-    assert pressed == [rb.TextToVideo(prompt="a boat", seed=7)]
-
-
 def test_a_message_that_makes_no_sense_changes_nothing(page: Page) -> None:
     """Whatever a page sends, the form stays what it is."""
     before = page.form.state
@@ -218,25 +203,9 @@ def test_a_message_that_makes_no_sense_changes_nothing(page: Page) -> None:
     assert page.form.state == before
 
 
-def test_what_was_typed_after_the_press_is_not_run(page: Page) -> None:
-    """An edit that has overtaken the press, also one that never came: nothing is paid for that nobody has pressed Run on."""
-    pressed: list[Any] = []
-    sent: list[Any] = []
-    page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
-    page.form.send = lambda content, buffers=None: sent.append(content)  # type: ignore[method-assign]
-    page.edit("prompt", "a boat")
-
-    page.tell({"do": "run", "view": "p", "edits": {"seed": 5}})
-    page.tell({"do": "edit", "view": "p", "n": 6, "name": "seed", "value": 8})
-    page.tell({"do": "run", "view": "p", "edits": {"seed": 5}})
-
-    assert pressed == []
-    assert sent == [{"said": STALE}] * 2
-
-
-@pytest.mark.parametrize("who", ["python", "another view", "the price"])
+@pytest.mark.parametrize("who", ["python", "another view", "the same page", "the price"])
 def test_what_was_never_seen_is_not_run(page: Page, who: str) -> None:
-    """A press says what it has seen: what somebody else changed since, or the service made dearer, waits for another press."""
+    """A press says what it has seen: what was changed since, or became dearer, waits for another press."""
     pressed: list[Any] = []
     sent: list[Any] = []
     page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
@@ -248,46 +217,21 @@ def test_what_was_never_seen_is_not_run(page: Page, who: str) -> None:
         page.form.value = rb.TextToVideo(prompt="another boat", enable_detail_pass=True)
     elif who == "another view":
         page.tell({"do": "edit", "view": "other", "n": 1, "name": "enable_detail_pass", "value": True})
+    elif who == "the same page":
+        page.edit("seed", 8)  # An edit that has overtaken the press.
     else:
         # A fake, because nobody is connected here.
         dearer = {**page.form.state["price"], "credits": 99}
         page.form._pricer.price = lambda draft, value: dearer  # type: ignore[method-assign]
         page.form.refresh()
-    page.tell({"do": "run", "view": "v", "edits": {"prompt": 1}, "seen": seen})
+    page.tell({"do": "run", "change": seen})
     refused = list(pressed)
-    page.tell({"do": "run", "view": "v", "edits": {"prompt": 1}, "seen": page.form.state["change"]})
+    page.form.refresh()  # Judged again, and the same: no change.
+    page.tell({"do": "run", "change": page.form.state["change"]})
 
     assert refused == []
     assert sent[-1] == {"said": STALE}
     assert len(pressed) == 1
-
-
-def test_what_its_own_page_has_typed_since_is_no_news_to_a_press(page: Page) -> None:
-    """Where edits are handled after the press that came after them; and a judgement that says the same is no change."""
-    pressed: list[Any] = []
-    page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
-    seen = page.form.state["change"]
-
-    page.tell({"do": "run", "view": "v", "edits": {"prompt": 1}, "seen": seen})
-    page.edit("prompt", "a boat")
-    page.form.refresh()
-
-    assert pressed == [rb.TextToVideo(prompt="a boat")]
-    assert page.form.state["change"] == seen + 1
-
-
-def test_a_page_that_goes_on_being_used_is_not_forgotten(page: Page) -> None:
-    """However many other pages have shown the form since, its press is heard at once."""
-    pressed: list[Any] = []
-    page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
-
-    page.tell({"do": "edit", "view": "p", "n": 1, "name": "prompt", "value": "a boat"})
-    for number in range(2 * MAX_VIEWS):
-        page.tell({"do": "edit", "view": f"other{number}", "n": 1, "name": "seed", "value": number})
-        page.tell({"do": "edit", "view": "p", "n": 2 + number, "name": "seed", "value": 7})
-    page.tell({"do": "run", "view": "p", "edits": {"prompt": 1, "seed": 1 + 2 * MAX_VIEWS}})
-
-    assert pressed == [rb.TextToVideo(prompt="a boat", seed=7)]
 
 
 def test_names_that_cannot_be_sent_do_not_silence_a_form() -> None:

@@ -178,17 +178,17 @@ def test_a_form_of_a_folder_of_a_hosted_service_says_so_before_it_makes_a_sketch
     host = shared_spec_only.base_url.removeprefix("http://")
     with rb.connect(shared_spec_only.base_url, api_key=shared_spec_only.key):
         form = rb.form(stitch(3))
-        form._handle_custom_msg({"do": "run", "view": "v", "edits": {}}, [])
+        form._handle_custom_msg({"do": "run"}, [])
         until_over(form)
         hosted = form.records[0]
         form.close()
     forgetful = rb.form(stitch(4))
 
-    forgetful._handle_custom_msg({"do": "run", "view": "v", "edits": {}}, [])
+    forgetful._handle_custom_msg({"do": "run"}, [])
     until_over(forgetful)
     refused = forgetful.records[0]
     with forgetful.session.client():
-        forgetful._handle_custom_msg({"do": "run", "view": "v", "edits": {}}, [])
+        forgetful._handle_custom_msg({"do": "run"}, [])
         until_over(forgetful, 2)
         made = forgetful.runs[0]
         forgetful.close()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
-MAX_VIEWS, MAX_PICTURES = 100, 20
+MAX_PICTURES = 20
 STALE = (
     "The form or its price has changed since Run was pressed, so nothing was sent. Look at it again, then press Run."
 )
@@ -87,12 +87,9 @@ class Form(ScriptWidget):
         self._pictures = Pictures(self)
         self._draft = Draft(kind, sheet, self._pictures)
         self._pricer = Pricer(self)
-        self._edit_numbers: dict[str, dict[str, int]] = {}
+        self._edit_numbers: dict[tuple[str, str], int] = {}
+        """The number of the last edit of each field by each view."""
         self._last_edit = ("", 0)
-        self._changes: dict[str, int] = {}
-        """The last change of the draft by each view; under "", changes from Python, and new prices."""
-        self._pending_run: dict[str, Any] | None = None
-        """A press of Run that arrived before edits made earlier on the page."""
         self._checked: Input | InvalidInput = InvalidInput(
             kind.__name__, [Problem((), "Nothing was typed yet.", "missing")]
         )
@@ -246,50 +243,30 @@ class Form(ScriptWidget):
         value = (content["value"],) if "value" in content else ()
 
         def apply() -> None:
-            # Moved to the end, so that the view of the oldest edit is dropped first.
-            latest = self._edit_numbers[view] = self._edit_numbers.pop(view, {})
             # Two threads can handle one page's messages; the later edit counts, whichever is handled first.
-            if number < latest.get(name, number):
+            if number < self._edit_numbers.get((view, name), number):
                 return
-            latest[name] = number
-            while len(self._edit_numbers) > MAX_VIEWS:
-                del self._edit_numbers[next(iter(self._edit_numbers))]
+            self._edit_numbers[view, name] = number
             self._draft.edit(name, *value)
             before = self._last_edit[1] if self._last_edit[0] == view else 0
             self._last_edit = view, max(number, before)
 
-        try:
-            self._change(apply, by=view)
-        finally:
-            # Also if an observer of the value fails: else the next edit would start the paid run.
-            with self.lock:
-                pending, self._pending_run = self._pending_run, None
-            if pending is not None:
-                self._run(pending, [])
+        self._change(apply)
 
     def _run(self, content: dict[str, Any], buffers: list[memoryview]) -> None:
-        edits = content.get("edits")
         with self.lock:
-            latest = self._edit_numbers.get(str(content.get("view")), {})
-            sent = edits if isinstance(edits, dict) else {}
-            expected = {name: number for name, number in sent.items() if type(number) is int}
-            # Two threads can handle one page's messages: the press includes the edits before it, and no later ones.
-            if any(latest.get(name, -1) < number for name, number in expected.items()):
-                self._pending_run = content
+            # Only what the page has displayed is run, at the price that it has displayed.
+            if content.get("change", self.state["change"]) != self.state["change"]:
+                self.send({"said": STALE})
                 return
-            is_old = isinstance(edits, dict) and any(number > expected.get(name, -1) for name, number in latest.items())
-            is_old = is_old or self._is_changed_since(content.get("seen"), str(content.get("view")))
-        if is_old:
-            self.send({"said": STALE})
-            return
-        now = self.session.service_name()
-        if now != self.state["client"] and not self.session.is_embedded:
-            # The session is connected to another service now, whose price was not displayed.
-            self.refresh()
-            self.send({"said": format_service_changed(now or self.session.next_service_name())})
-            return
-        if run := self._running.handlers.get("run"):
-            run({**content, "client": now, "change": self.state["change"]}, buffers)
+            now = self.session.service_name()
+            if now == self.state["client"] or self.session.is_embedded:
+                if run := self._running.handlers.get("run"):
+                    run({**content, "client": now, "change": self.state["change"]}, buffers)
+                return
+        # The session is connected to another service now, whose price was not displayed.
+        self.refresh()
+        self.send({"said": format_service_changed(now or self.session.next_service_name())})
 
     def _here(self, content: dict[str, Any], _: list[memoryview]) -> None:
         self.refresh()
@@ -304,23 +281,13 @@ class Form(ScriptWidget):
 
         self.in_background("code", answer)
 
-    def _is_changed_since(self, seen: Any, view: str) -> bool:
-        """Whether another view, Python, or a new price has changed the form since the change that this view has."""
-        return type(seen) is int and any(change > seen for by, change in self._changes.items() if by != view)
-
-    def _number_change(self, before: Mapping[str, Any], state: dict[str, Any], by: str) -> None:
-        """Number the changes of the draft and of the price, so that a press of Run can name the one it was based on."""
-        drafts = [json.dumps(one["draft"], sort_keys=True) for one in (before, state)]
-        is_repriced = before["price"]["credits"] != state["price"]["credits"]
-        if drafts[0] != drafts[1] or is_repriced:
+    def _number_change(self, before: Mapping[str, Any], state: dict[str, Any]) -> None:
+        """Number the changes of the draft and of the price, so that a press of Run can name the one that it is for."""
+        drafts = [json.dumps(state["draft"], sort_keys=True) for state in (before, state)]
+        if drafts[0] != drafts[1] or before["price"]["credits"] != state["price"]["credits"]:
             state["change"] += 1
-            # Moved to the end, so that the view of the oldest change is dropped first.
-            self._changes.pop(author := by if drafts[0] != drafts[1] else "", None)
-            self._changes[author] = state["change"]
-            while len(self._changes) > MAX_VIEWS:
-                del self._changes[next(iter(self._changes))]
 
-    def _change(self, apply: Callable[[], None], by: str = "") -> None:
+    def _change(self, apply: Callable[[], None]) -> None:
         """Change the draft, validate it, update the page, and then notify the observers of the value."""
         if self.is_closed:
             return
@@ -328,7 +295,7 @@ class Form(ScriptWidget):
             before = self._checked
             apply()
             state = self._make_state()
-            self._number_change(self.state, state, by)
+            self._number_change(self.state, state)
             # Before the page is updated: a plan of the previous draft cannot be run any more.
             self._sweeping.planning.replan_if_changed()
             if state != self.state:
