@@ -364,7 +364,9 @@ def _takes_text(node: Mapping[str, Any]) -> bool:
     kind = node["kind"]
     if kind == "list":
         return _takes_text(node["item"])
-    return kind in ("text", "image") or (kind == "either" and any(_takes_text(form) for form in node["forms"]))
+    return kind in ("text", "image", "choice") or (
+        kind == "either" and any(_takes_text(form) for form in node["forms"])
+    )
 
 
 def _refuse_constant(name: str) -> NoReturn:
