@@ -17,7 +17,7 @@ from reelbook.decide.race.sentences import (
 )
 from reelbook.display.race_card import format_race, render_race
 
-FACTS = RaceFacts(End.BUDGET, "", "", 0, 1.0, False, True, "prompt", False, False)
+FACTS = RaceFacts(End.BUDGET, "", "", 0, 1.0, False, True, "prompt", False)
 LEADER = Contender(1, {"num_frames": 97, "resolution": "480p"}, 5.0, 4.0, 6.0, 0.7, 3, 0, 159)
 SECOND = Contender(0, {"num_frames": 49, "resolution": "720p"}, 3.0, 2.0, 4.5, 0.3, 2, 1, 159)
 FAILED = Contender(2, {"num_frames": 9, "resolution": "720p"}, None, None, None, 0.0, 0, 2, 0)
@@ -83,7 +83,6 @@ def test_the_end_of_a_race_is_a_sentence(changes: dict[str, object], facts: dict
         ({}, {"has_repeats": False}, "Each setting can be run only once in this plan"),
         ({}, {"is_mix": True}, "divided by its standard deviation"),
         ({"is_judged": True}, {}, "preferred three times out of four"),
-        ({}, {"is_draft": True}, "Drafts are assumed to rank"),
     ],
 )
 def test_what_a_race_assumes_is_said(changes: dict[str, object], facts: dict[str, object], what: str) -> None:

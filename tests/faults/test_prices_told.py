@@ -112,7 +112,8 @@ def boats(first: int = 0) -> Plan:
 def spent(plan: Plan, **limits: Any) -> None:
     """Run a plan to its end, without a table or a panel."""
     over = threading.Event()
-    job = plan.start(notify=lambda job: over.set(), **limits)
+    job = plan.start(**limits)
+    job.on_change(lambda job: over.set() if job.is_done else None)
     assert over.wait(60)
     assert job.is_done
 

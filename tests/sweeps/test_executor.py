@@ -493,13 +493,15 @@ def test_a_limit_is_spent_in_the_order_of_the_runs(
 
 
 def test_a_sweep_can_be_awaited_and_tells_at_the_end(served: Served, client: Client) -> None:
-    """In a running loop; `notify` gets the job with its whole table, and listeners get its progress, few times."""
-    told: list[tuple[str, int]] = []
-    seen: list[str] = []
+    """In a running loop; listeners get the job, few times, and at the end with its whole table."""
+    seen: list[tuple[str, str, int]] = []
+
+    def listen(job: SweepJob) -> None:
+        seen.append((job.progress.state, repr(job), len(job.frame)))
 
     async def cell() -> pd.DataFrame:
-        job = dots(4).start(budget=4 * PRICE, notify=lambda job: told.append((repr(job), len(job.wait(5)))))
-        job.on_change(lambda job: seen.append(job.progress.state))
+        job = dots(4).start(budget=4 * PRICE)
+        job.on_change(listen)
         return await job
 
     began = time.monotonic()
@@ -507,10 +509,9 @@ def test_a_sweep_can_be_awaited_and_tells_at_the_end(served: Served, client: Cli
     took = time.monotonic() - began
 
     assert counts(table) == {"completed": 4}
-    assert len(told) == 1
-    assert told[0][1] == 4
-    assert "4 completed" in told[0][0]
-    assert seen[-1] == "done" or not seen
+    state, text, rows = seen[-1]
+    assert (state, rows) == ("done", 4)
+    assert "4 completed" in text
     assert len(seen) <= took * 4 + 3
 
 

@@ -143,23 +143,6 @@ def test_repeats_are_takes() -> None:
         plan.repeated(1_000_000)
 
 
-def test_runs_can_be_sorted() -> None:
-    """By several names, from either end; those without a value come last."""
-    plan = sweep(BOAT, seed=[2, None, 1], num_frames=[97, 49])
-
-    assert [(run.seed, run.num_frames) for run in plan.sorted_by("seed", "num_frames")] == [
-        (1, 49), (1, 97), (2, 49), (2, 97), (None, 49), (None, 97),
-    ]  # fmt: skip
-    assert [run.seed for run in plan.sorted_by("seed", descending=True)] == [2, 2, 1, 1, None, None]
-    assert [run.take for run in plan.repeated(2).sorted_by("take")] == [0] * 6 + [1] * 6
-    with pytest.raises(InvalidInput, match="Did you mean `seed`"):
-        plan.sorted_by("sed")
-    with pytest.raises(InvalidInput, match="There is no field `3`"):
-        plan.sorted_by(3)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="no order"):
-        sweep(BOAT, num_frames=["many", 49]).sorted_by("num_frames")
-
-
 def test_a_plan_never_changes() -> None:
     """Its fields cannot be set, and what is made from it leaves it as it was."""
     plan = sweep(BOAT, seed=[1, 2])
@@ -264,7 +247,6 @@ def test_a_row_answers_by_name_also_where_names_collide() -> None:
     assert (row.take, row["take"], row["prompt"]) == (0, "one", "take one")
     with pytest.raises(KeyError):
         row["nothing"]
-    assert plan.sorted_by("take")[0]["take"] == "one"
 
 
 def test_one_and_true_are_two_runs() -> None:

@@ -98,7 +98,6 @@ PLANS: dict[str, Callable[[], Plan]] = {
         SmartResize(image_url="a", target_sizes=["64x64"]),
         target_sizes=[[f"{side}x64" for side in range(64, 94)], "32x32"],
     ).where(lambda run: True),
-    "sorted": lambda: sweep(BOAT, seed=[2, 1]).sorted_by("seed", descending=True)[:-1],
     "derived": lambda: sweep(
         BOAT, derived(seconds=lambda run: run.num_frames / 24, frame_rate=lambda run: 12), num_frames=[24, 48]
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -55,7 +56,7 @@ class BackgroundJob(ABC, Generic[Outcome]):
         self._listeners: list[Callable[[Self], Any]] = []
         self._ticker: threading.Thread | None = None
         self._callers: list[threading.Thread] = []
-        """The threads that call listeners and functions of the user."""
+        """The threads that call listeners."""
 
     @property
     def is_done(self) -> bool:
@@ -69,18 +70,15 @@ class BackgroundJob(ABC, Generic[Outcome]):
                 f"`timeout` is {format_literal(timeout)}; give a number of seconds, or None to wait for the end.",
                 "timeout",
             )
-        deadline = None if timeout is None else time.monotonic() + timeout
-        # A function called at the end that waits for the job would wait for itself.
-        end = self._done if threading.current_thread() in self._callers else self._over
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
         try:
             # In short steps, because the end of a blocking wait may be missed after an interrupt.
-            while not end.wait(
-                TICK_SECONDS if deadline is None else max(min(TICK_SECONDS, deadline - time.monotonic()), 0)
-            ):
-                if deadline is not None and time.monotonic() >= deadline:
-                    if self._done.is_set():
-                        break  # Only its listeners are still being called.
+            while not self._done.wait(max(min(TICK_SECONDS, deadline - time.monotonic()), 0)):
+                if time.monotonic() >= deadline:
                     raise self._make_timeout(timeout or 0.0)
+            # A listener that waits for the job would wait for itself.
+            if threading.current_thread() not in self._callers:
+                self._over.wait(max(min(LAST_CALL_SECONDS, deadline - time.monotonic()), 0))
         except KeyboardInterrupt:
             raise Interrupted(self._describe_going_on()) from None
         return self._get_outcome()
@@ -126,11 +124,13 @@ class BackgroundJob(ABC, Generic[Outcome]):
             raise self._failure.with_traceback(None)
         return self._get_result()
 
-    def _finish(self, notify: Callable[[Self], Any] | None = None) -> None:
-        """Record the end; from a thread of its own, call `notify` and all listeners a last time."""
-        self._done.set()
-        self._changed.set()
-        threading.Thread(target=self._call_at_end, args=[notify], name="reelbook-job-end", daemon=True).start()
+    def _finish(self) -> None:
+        """Record the end, and have all listeners called a last time."""
+        with self._guard:
+            self._done.set()
+            self._changed.set()
+            if self._ticker is None:
+                self._over.set()
 
     def _call_listeners(self) -> None:
         while True:
@@ -142,34 +142,24 @@ class BackgroundJob(ABC, Generic[Outcome]):
                 if last:
                     self._ticker = None
             for listener in listeners:
-                self._call(listener)
+                try:
+                    listener(self)  # type: ignore[arg-type]  # A listener takes the job it was given for.
+                except Exception:
+                    log.warning("A listener of %s has failed.", type(self).__name__, exc_info=True)
             if last:
+                self._over.set()
                 return
             # Returns at once after the end, so that the last change is not delayed.
             self._done.wait(LISTENER_SECONDS)
 
-    def _call_at_end(self, notify: Callable[[Self], Any] | None) -> None:
-        with self._guard:
-            tickers = list(self._callers)
-            self._callers.append(threading.current_thread())
-        if notify is not None:
-            self._call(notify)
-        deadline = time.monotonic() + LAST_CALL_SECONDS
-        for ticker in tickers:
-            ticker.join(max(deadline - time.monotonic(), 0))
-        self._over.set()
-
-    def _call(self, function: Callable[[Any], Any]) -> None:
-        try:
-            function(self)
-        except Exception:
-            log.warning("A function that was to be called with %s has failed.", type(self).__name__, exc_info=True)
-
     async def _wait_async(self) -> Outcome:
         # Polled, because an interrupt of a notebook's cell is only delivered when its loop wakes.
         began = time.monotonic()
-        while not self._over.is_set():
+        while not self._done.is_set():
             await asyncio.sleep(0.02 if time.monotonic() - began < 5 else TICK_SECONDS)
+        ended = time.monotonic()
+        while not self._over.is_set() and time.monotonic() < ended + LAST_CALL_SECONDS:
+            await asyncio.sleep(0.02)
         return await asyncio.to_thread(self._get_outcome)
 
 
@@ -312,7 +302,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
             if not isinstance(error, Exception):
                 raise
         finally:
-            self._finish(self._options.notify)
+            self._finish()
 
     async def _cancel(self, queued: bool, running: bool) -> CancelResult | None:
         await self._stop("The sweep was cancelled")

@@ -108,21 +108,33 @@ async def name_runs(
     A picture shared by many runs is read once.
     """
     hashes: dict[str, str] = {}
-    wrong: dict[int, InvalidInput] = {}
-    with_pictures: dict[int, Mapping[Any, str]] = {}
-    for number, (request, _) in enumerate(runs):
-        embedded_pictures = [(place, picture) for place, picture in pictures_of(request) if _counts_by_content(picture)]
-        if not embedded_pictures:
-            continue
-        if any(picture not in hashes for _, picture in embedded_pictures):
-            try:
+    pictures: list[Mapping[Any, str] | InvalidInput] = []
+    for request, _ in runs:
+        # By their content, and those at a URL by that.
+        embedded = {
+            place: picture
+            for place, picture in pictures_of(request)
+            if isinstance(picture, Image) or is_data_address(picture)
+        }
+        try:
+            if not hashes.keys() >= set(embedded.values()):
                 sources = await read_sources(request, library=library)
-            except InvalidInput as error:
-                wrong[number] = error
-                continue
-            hashes |= {picture: sources[place].sha256 for place, picture in embedded_pictures}
-        with_pictures[number] = {place: hashes[picture] for place, picture in embedded_pictures}
-    return await asyncio.to_thread(_make_names, runs, with_pictures, wrong)
+                hashes |= {picture: sources[place].sha256 for place, picture in embedded.items()}
+            pictures.append({place: hashes[picture] for place, picture in embedded.items()})
+        except InvalidInput as error:
+            pictures.append(error)
+
+    def make_name(request: Input, take: int, found: Mapping[Any, str]) -> RunName:
+        text = format_canonical(request, found or None)
+        return RunName(make_identity(request.endpoint_id, text), take, text)
+
+    def make_names() -> list[RunName | InvalidInput]:
+        return [
+            found if isinstance(found, InvalidInput) else make_name(*run, found)
+            for run, found in zip(runs, pictures, strict=True)
+        ]
+
+    return await asyncio.to_thread(make_names)
 
 
 def find_rows(ledger: Ledger, service: str, keys: Iterable[RunKey], *, unknown: int = 0) -> dict[RunKey, LedgerRow]:
@@ -163,24 +175,6 @@ def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
 def has_result(row: LedgerRow, files: Mapping[str, str]) -> bool:
     """Whether the library has the result with all its files, so that no request is necessary."""
     return row.state == State.STORED and all(sha256 in files for sha256 in row.files)
-
-
-def _counts_by_content(picture: str) -> bool:
-    """Whether a picture is identified by its content rather than its URL."""
-    return isinstance(picture, Image) or is_data_address(picture)
-
-
-def _make_names(
-    runs: Sequence[tuple[Input, int]], pictures: Mapping[int, Mapping[Any, str]], wrong: Mapping[int, InvalidInput]
-) -> list[RunName | InvalidInput]:
-    found: list[RunName | InvalidInput] = []
-    for number, (request, take) in enumerate(runs):
-        if number in wrong:
-            found.append(wrong[number])
-            continue
-        text = format_canonical(request, pictures.get(number))
-        found.append(RunName(make_identity(request.endpoint_id, text), take, text))
-    return found
 
 
 def _select(db: sqlite3.Connection, *, where: str, values: Mapping[str, Any]) -> list[LedgerRow]:

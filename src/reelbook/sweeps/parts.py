@@ -19,20 +19,11 @@ from .sampling import Choices, Method, Range, draw_values, parse_domain
 from .values import MAX_RUNS, coerce_axis_values, coerce_value, read_records, too_many, usage_error
 
 
-class Assignment(NamedTuple):
-    """The values that one part of a sweep assigns to one run."""
-
-    values: Mapping[str, Any]
-    """Values by field; other fields keep the value of the base."""
-    labels: Mapping[str, Any]
-    """Values that are columns of the table only, and are not sent."""
-
-
 class Table(NamedTuple):
-    """The expansion of a part of a sweep: its columns and its settings in order."""
+    """The expansion of a part of a sweep: its columns, and its settings in order with values and labels by column."""
 
     columns: tuple[str, ...]
-    settings: Sequence[Assignment]
+    settings: Sequence[Mapping[str, Any]]
 
 
 class SweepPart(BaseModel, ABC):
@@ -78,7 +69,7 @@ class Axis(SweepPart):
 
     def table(self, model: type[Input]) -> Table:
         name, fit = _field_and_fit(model, self.name)
-        return Table((name,), [Assignment({name: fit(value)}, {}) for value in self.values])
+        return Table((name,), [{name: fit(value)} for value in self.values])
 
 
 class Zipped(SweepPart):
@@ -99,8 +90,7 @@ class Zipped(SweepPart):
 
     def table(self, model: type[Input]) -> Table:
         tables = [member.table(model) for member in self.members]
-        side_by_side = zip(*(table.settings for table in tables), strict=True)
-        settings = [Assignment(merge_values(both), merge_labels(both)) for both in side_by_side]
+        settings = [merge(together) for together in zip(*(table.settings for table in tables), strict=True)]
         return Table(tuple(name for table in tables for name in table.columns), settings)
 
 
@@ -126,10 +116,10 @@ class Rows(SweepPart):
     def table(self, model: type[Input]) -> Table:
         fits = {name: _field_and_fit(model, name) for name in self.names if name not in self.keep}
         settings = [
-            Assignment(
-                {fits[name][0]: fits[name][1](cell) for name, cell in row.items() if name in fits},
-                {name: row.get(name) for name in self.keep},
-            )
+            {
+                **{fits[name][0]: fits[name][1](cell) for name, cell in row.items() if name in fits},
+                **{name: row.get(name) for name in self.keep},
+            }
             for row in self.cells
         ]
         return Table(tuple(fits[name][0] if name in fits else name for name in self.names), settings)
@@ -155,7 +145,7 @@ class Template(SweepPart):
         return prod(map(len, self.words.values()))
 
     def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # Its texts, and not the fields of a pydantic model.
-        return (str(setting.values[self.name]) for setting in self._settings(self.name))
+        return (str(setting[self.name]) for setting in self._settings(self.name))
 
     def table(self, model: type[Input]) -> Table:
         for gap in self.words:
@@ -168,10 +158,10 @@ class Template(SweepPart):
         name = parse_field_path(model, self.name).name
         return Table((*self.words, name), list(self._settings(name)))
 
-    def _settings(self, name: str) -> Iterator[Assignment]:
+    def _settings(self, name: str) -> Iterator[Mapping[str, Any]]:
         for words in product(*self.words.values()):
             filled = dict(zip(self.words, words, strict=True))
-            yield Assignment({name: self.text.format_map(filled)}, filled)
+            yield {**filled, name: self.text.format_map(filled)}
 
 
 class Sampled(SweepPart):
@@ -192,7 +182,7 @@ class Sampled(SweepPart):
     def table(self, model: type[Input]) -> Table:
         names = [parse_field_path(model, name).name for name in self.fields]
         rows = zip(*self.draw(model).values(), strict=True)
-        return Table(tuple(names), [Assignment(dict(zip(names, row, strict=True)), {}) for row in rows])
+        return Table(tuple(names), [dict(zip(names, row, strict=True)) for row in rows])
 
     def draw(self, model: type[Input]) -> dict[str, tuple[Any, ...]]:
         """The values of each field, the same for the same seed."""
@@ -351,17 +341,9 @@ def make_axes(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:
     )
 
 
-def merge_values(settings: Iterable[Assignment]) -> dict[str, Any]:
-    """The values of several settings together."""
-    values: dict[str, Any] = {}
-    for setting in settings:
-        values.update(setting.values)
-    return values
-
-
-def merge_labels(settings: Iterable[Assignment]) -> dict[str, Any]:
-    """The labels of several settings together."""
-    return {name: value for setting in settings for name, value in setting.labels.items()}
+def merge(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The values and labels of several settings together."""
+    return {name: value for setting in settings for name, value in setting.items()}
 
 
 def _find_gaps(text: str) -> list[str]:

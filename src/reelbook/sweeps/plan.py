@@ -31,7 +31,6 @@ from .plan_rows import (
     is_field,
     make_row_maker,
     select_rows,
-    sort_rows,
     value_key,
 )
 from .plan_summary import PlanFacts, find_warnings, format_facts, summarise
@@ -175,13 +174,6 @@ class Plan:
         rows = [row for _, row in sorted(((draw.random(), row) for row in self.rows), key=operator.itemgetter(0))]
         return self._with_rows(rows, step={"shuffled": {"seed": seed}}, notes=self.notes)
 
-    def sorted_by(self, *names: str, descending: bool = False) -> Plan:
-        """The runs sorted by fields, labels, `credits` or `take`; runs without a value are last."""
-        rows = list(self.rows)
-        for name in reversed(names):
-            rows = sort_rows(rows, name, descending=descending)
-        return self._with_rows(rows, step={"sorted_by": {"names": names, "descending": descending}}, notes=self.notes)
-
     def priced(self, price: Callable[[Input], Estimate | int | None]) -> Plan:
         """The plan with prices from a function: those of the service, or your own.
 
@@ -291,7 +283,6 @@ class Plan:
         take: int = 0,
         on_error: str = "continue",
         progress: bool = True,
-        notify: Callable[[SweepJob], Any] | None = None,
         price: int | None = None,
         order: str = "coverage",
         client: Client | None = None,
@@ -303,12 +294,12 @@ class Plan:
         Neither is ever exceeded, and both may be given. A service that charges real credits requires one of them.
         Call it again to resume after a crash, an interrupt or a stop: only missing runs are sent, also failed ones.
         `rate` is a limit such as `"10/s"`; `take=1` repeats everything once more; `on_error="stop"` sends nothing after
-        a failure; `notify` is called with the job at the end; `price` is the maximum price of a run whose price is
+        a failure; `price` is the maximum price of a run whose price is
         unknown; `order` is "coverage" (spread over all axes), "as given" or "cheapest".
         """
         job = self._make_job(
             client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
-            notify=notify, price=price, order=order,
+            price=price, order=order,
         )  # fmt: skip
         job.has_panel = progress and get_kernel_shell() is not None
         try:
@@ -319,25 +310,9 @@ class Plan:
         except KeyboardInterrupt:
             raise Interrupted(job.interrupt()) from None
 
-    def start(
-        self,
-        *,
-        budget: int | None = None,
-        spend: int | None = None,
-        concurrency: int | None = None,
-        rate: str | float | None = None,
-        take: int = 0,
-        on_error: str = "continue",
-        notify: Callable[[SweepJob], Any] | None = None,
-        price: int | None = None,
-        order: str = "coverage",
-        client: Client | None = None,
-    ) -> SweepJob:
-        """Like `run`, without waiting: returns an awaitable job with `progress`, `frame`, `pause()` and `cancel()`."""
-        job = self._make_job(
-            client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
-            notify=notify, price=price, order=order,
-        )  # fmt: skip
+    def start(self, *, client: Client | None = None, **options: Any) -> SweepJob:
+        """Like `run`, with its options, without waiting: an awaitable job with `progress`, `frame`, `pause()` and `cancel()`."""
+        job = self._make_job(client, **options)
         job.begin()
         return job
 

@@ -217,19 +217,6 @@ def get_row(rows: Sequence[Row], index: Any) -> Row:
         raise NoSuchRow("sweep", [Problem((), sentence, "index")]) from None
 
 
-def sort_rows(rows: list[Row], name: str, *, descending: bool) -> list[Row]:
-    """Sort rows by a column; rows without a value are last."""
-    values = [(_value_to_sort(row, name), row) for row in rows]
-    present = [pair for pair in values if pair[0] is not None]
-    missing = [row for value, row in values if value is None]
-    try:
-        # The sort is stable, also in reverse.
-        ordered = sorted(present, key=operator.itemgetter(0), reverse=descending)
-    except TypeError:
-        raise usage_error(f"The values of `{name}` have no order, so nothing can be sorted by them.", "sort") from None
-    return [*(row for _, row in ordered), *missing]
-
-
 def order_rows(plan: Plan, order: str) -> list[Row]:
     """All rows of a plan: "as given", "cheapest" first, or for "coverage" spread over all axes."""
     if order == "cheapest":
@@ -314,17 +301,6 @@ def call_on_row(what: str, function: Callable[[Row], Any], row: Row, *, otherwis
         raise usage_error(
             f"`{what}` failed at run {row.number} ({values}): {type(error).__name__}: {error}", what
         ) from error
-
-
-def _value_to_sort(row: Row, name: str) -> Any:
-    if name in ("credits", "take", "number", "problem") and name not in row.columns:
-        return getattr(row, name)
-    try:
-        return row[name]
-    except KeyError:
-        raise usage_error(
-            unknown_field((name,), None, [*row.columns, "credits", "take"]).message, "sort", name
-        ) from None
 
 
 def check_price(price: Any) -> int | None:

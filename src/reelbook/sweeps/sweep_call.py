@@ -14,7 +14,7 @@ from ..models.base import Input
 from ..models.catalog import get_endpoint
 from ..models.problems import format_literal, unknown_field
 from .field_paths import get_fields, parse_field_path
-from .parts import Rows, SweepPart, make_axes, merge_labels, merge_values, rows
+from .parts import Rows, SweepPart, make_axes, merge, rows
 from .plan import Plan, Recipe
 from .plan_file import PlanFile, read_plan_file
 from .plan_rows import Row, make_row_maker
@@ -27,7 +27,6 @@ STEPS: Mapping[str, Callable[..., Plan]] = {
     "repeated": Plan.repeated,
     "shuffled": Plan.shuffled,
     "sliced": lambda plan, start=None, stop=None, step=None: plan[start:stop:step],
-    "sorted_by": lambda plan, names, descending=False: plan.sorted_by(*names, descending=descending),
 }
 """The steps of a plan's file, and how to apply them."""
 
@@ -109,12 +108,13 @@ def make_plan(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
     tables = [part.table(type(base)) for part in parts]
     columns = tuple(chain.from_iterable(table.columns for table in tables))
     make = make_row_maker(base, columns, labels)
-    none: dict[str, Any] = {}  # One for all rows, of which there may be many.
-    made = tuple(
-        make.row(number, merge_values(combined), merge_labels(combined) if labels else none)
-        for number, combined in enumerate(product(*(table.settings for table in tables)))
-    )
-    return Plan(base, columns, made, labels, Recipe(parts), find_axis_notes(parts))
+    no_labels: dict[str, Any] = {}  # One for all rows, of which there may be many.
+    made = []
+    for number, settings in enumerate(product(*(table.settings for table in tables))):
+        given = merge(settings)
+        kept = {name: given.pop(name) for name in labels & given.keys()} if labels else no_labels
+        made.append(make.row(number, given, kept))
+    return Plan(base, columns, tuple(made), labels, Recipe(parts), find_axis_notes(parts))
 
 
 def plan_from_file(file: PlanFile, models: FindModel | None = None, *, name: str = "The file") -> Plan:

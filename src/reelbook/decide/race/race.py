@@ -36,7 +36,6 @@ from ...sweeps.plan_rows import Row
 from ...sweeps.tables import add_metric_columns, make_stored_table
 from ...util import registry
 from ...util.background_loop import background
-from ...util.printable import format_count
 from .rounds import Rounds
 from .score import Judging, Score, make_score
 from .sentences import (
@@ -49,7 +48,16 @@ from .sentences import (
     make_findings,
     make_ranking_frame,
 )
-from .settings import MAX_SETTINGS, RaceOptions, RaceSettings, RaceUnfinished, group_settings, make_drafts, race_error
+from .settings import (
+    RaceOptions,
+    RaceSettings,
+    RaceUnfinished,
+    check_budget,
+    check_settings,
+    find_budget,
+    group_settings,
+    race_error,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +68,6 @@ if TYPE_CHECKING:
 
 UNFINISHED = (RunStatus.NOT_STARTED, RunStatus.WAITING, RunStatus.RUNNING, RunStatus.UNFINISHED)
 """States of a run after which a repeated race would send it: the race ends there, so that it can repeat itself."""
-UNKNOWN_PRICE = "The price of its runs is unknown, so give the most that one run may cost: price=…"
 COLUMN_PREFIX = "race_"
 """Before the name of a race's column if the table has another one of that name."""
 
@@ -86,7 +93,6 @@ class Race(BackgroundJob["Race"]):
         self._rounds, self._runs, self._options, self._judge = rounds, runs, options, judge
         self._score = judge if isinstance(judge, Score) else None
         self._budget, self._whole, self._earlier = budget, whole, earlier
-        self._finals: list[Row] = []
         self._belief: Belief | None = None
         self._chances: FloatArray | None = None
         self._is_sure = False
@@ -109,7 +115,7 @@ class Race(BackgroundJob["Race"]):
     def best(self) -> Input | tuple[Input, ...] | None:
         """The input of the best setting's best run, so that `rb.run(race.best)` is free; with `keep` a tuple of them.
 
-        None while no run has a score. After finals they are the inputs of those.
+        None while no run has a score.
         """
         inputs = tuple(row.input for row in self._find_best_rows() if row.input is not None)
         return inputs if self._options.keep > 1 else inputs[0] if inputs else None
@@ -127,21 +133,19 @@ class Race(BackgroundJob["Race"]):
         Round 0 is what was in the library when the race started.
         """
         with self._guard:
-            drafts, finals = list(self._rounds.used), list(self._finals)
-        numbers: list[int | None] = [*(row.number for row in drafts), *(None for _ in finals)]
-        table = self._runs.make_table([*drafts, *finals])
+            rows, round_of = list(self._rounds.used), dict(self._rounds.round_of)
+        numbers = [row.number for row in rows]
+        table = self._runs.make_table(rows)
         columns: dict[str, list[Any]] = {
-            "round": [None if number is None else self._rounds.round_of[number] for number in numbers],
-            "setting": [self._rounds.setting_of[row.number] for row in (*drafts, *finals)],
+            "round": [round_of[number] for number in numbers],
+            "setting": [self._rounds.setting_of[number] for number in numbers],
         }
         if self._score is not None:
             totals = self._score.totals()
-            columns["score"] = [None if number is None else totals.get(number) for number in numbers]
+            columns["score"] = [totals.get(number) for number in numbers]
             if metrics := self._score.get_metrics(numbers):
                 measured = {name: build_column(list(values)).array for name, values in metrics.items()}
                 table = add_metric_columns(table, measured)
-        if self._options.draft:
-            columns["draft"] = [number is not None for number in numbers]
         arrays = {name: build_column(values).array for name, values in columns.items()}
         result = table.assign(
             **{COLUMN_PREFIX + name if name in table.columns else name: arrays[name] for name in arrays}
@@ -206,14 +210,12 @@ class Race(BackgroundJob["Race"]):
     # The rounds.
 
     def _run(self) -> None:
-        """Use what the library holds before each round that is paid for, until the race ends; then the finals after drafts."""
+        """Use what the library holds before each round that is paid for, until the race ends."""
         try:
             while self._end == End.NONE:
                 self._use_free_runs()
                 if self._end == End.NONE:
                     self._run_next_round()
-            if self._options.draft and not self._cancelled.is_set():
-                self._run_finals()
         except BaseException as error:
             self._failure = error
             log.warning("The race has stopped. %s", error)
@@ -265,7 +267,7 @@ class Race(BackgroundJob["Race"]):
 
     def _execute(self, rows: Sequence[Row], *, is_free: bool = False) -> list[Row]:
         """Run these rows; a run whose files could not be fetched gets a second attempt, a failed one none. Returns what has ended."""
-        self._set_state(RaceState.RUNNING if not self._finals else RaceState.FINALS)
+        self._set_state(RaceState.RUNNING)
         failed = {row.key for row in ([] if self._options.retry_failed else self._runs.find_failed(rows))}
         due = [row for row in rows if row.key not in failed]
         status_of: dict[Hashable, str] = {}
@@ -274,10 +276,8 @@ class Race(BackgroundJob["Race"]):
                 status_of |= self._run_job(due, is_free=is_free)
             due = [row for row in due if status_of[row.key] == RunStatus.UNFINISHED]
         self._note_costs(rows)
-        if not self._finals:
-            lost = {row.number for row in rows if status_of.get(row.key) == RunStatus.UNCERTAIN}
-            with self._guard:
-                self._rounds.uncertain |= lost
+        with self._guard:
+            self._rounds.uncertain |= {row.number for row in rows if status_of.get(row.key) == RunStatus.UNCERTAIN}
         return [row for row in rows if status_of.get(row.key) not in UNFINISHED]
 
     def _run_job(self, rows: Sequence[Row], *, is_free: bool) -> dict[Hashable, str]:
@@ -328,13 +328,6 @@ class Race(BackgroundJob["Race"]):
                 self._end = End.SURE
         self._changed.set()
 
-    def _run_finals(self) -> None:
-        """Run the best settings with their real values, each as its best draft was run."""
-        rows = [self.plan.rows[row.number] for row in self._find_best_rows()]
-        with self._guard:
-            self._finals = rows
-        self._execute(rows)
-
     def _rank(self) -> list[int]:
         """The settings with a scored run, the one with the highest chance first."""
         with self._guard:
@@ -344,30 +337,21 @@ class Race(BackgroundJob["Race"]):
             return [setting for setting in self._rounds.rank(self._belief, self._chances) if counts[setting]]
 
     def _find_best_rows(self) -> list[Row]:
-        """Of each of the best settings the run with the highest score; after finals the final one."""
+        """Of each of the best settings the run with the highest score."""
         totals = {} if self._score is None else self._score.totals()
-        finals = {row.number: row for row in self._finals}
-        rows = []
-        for setting in self._rank()[: self._options.keep]:
-            scored = [row for row in self._rounds.race.settings[setting].rows if row.number in self._rounds.scored]
-            best = max(scored, key=lambda row: (totals.get(row.number, 0.0), -row.number))
-            rows.append(finals.get(best.number, best))
-        return rows
+        scored = self._rounds.scored
+        best = self._rank()[: self._options.keep]
+        of_best = [
+            [row for row in self._rounds.race.settings[setting].rows if row.number in scored] for setting in best
+        ]
+        return [max(rows, key=lambda row: (totals.get(row.number, 0.0), -row.number)) for rows in of_best]
 
     def _make_fits(self) -> Callable[[list[Row], Row], bool]:
         """A function that says whether a row fits in the budget after others of the round."""
         if self._budget is None:
             return lambda chosen, row: True
-        left = self._earlier + self._budget - self._spent - self._reserve()
+        left = self._earlier + self._budget - self._spent
         return lambda chosen, row: sum(self._runs.get_price(other) or 0 for other in [*chosen, row]) <= left
-
-    def _reserve(self) -> int:
-        """Credits set aside for the finals after drafts, as far as these are not paid for."""
-        if not self._options.draft:
-            return 0
-        free = {row.key for row in self._runs.find_free(self.plan.distinct)}
-        prices = [0 if row.key in free else self._runs.get_price(row) or 0 for row in self.plan.distinct]
-        return sum(sorted(prices, reverse=True)[: self._options.keep])
 
     def _make_progress(self) -> RaceProgress:
         belief, score, options, rounds = self._belief, self._score, self._options, self._rounds
@@ -378,7 +362,7 @@ class Race(BackgroundJob["Race"]):
         progress = RaceProgress(
             state=RaceState.STOPPING if self._cancelled.is_set() and self._state != RaceState.DONE else self._state,
             axes=rounds.race.axes, contenders=tuple(contenders), score=options.question if score is None else score.text,
-            is_judged=score is None, rounds=rounds.number, runs=len(rounds.used) + len(self._finals),
+            is_judged=score is None, rounds=rounds.number, runs=len(rounds.used),
             repeats=len(self.plan.distinct), free=sum(not number for number in rounds.round_of.values()),
             spent=self._spent + now, earlier=self._earlier, spent_now=self._spent - self._spent_before + now,
             budget=self._budget, enough=self._enough, whole=self._whole, keep=options.keep, sure=options.sure,
@@ -392,7 +376,7 @@ class Race(BackgroundJob["Race"]):
             end=self._end, reason=self._reason, first_error=self._first_error, without=0 if score is None else score.without,
             noise=None if belief is None else belief.noise, is_constant=score is not None and score.is_constant,
             has_repeats=any(len(setting.rows) > 1 for setting in rounds.race.settings), block=rounds.race.block,
-            is_draft=bool(options.draft), is_mix=score is not None and score.is_mix,
+            is_mix=score is not None and score.is_mix,
         )  # fmt: skip
         return progress.with_texts(make_findings(progress, facts), make_assumptions(progress, facts))
 
@@ -419,9 +403,9 @@ class Race(BackgroundJob["Race"]):
 class RaceRuns:
     """The possible runs of a race, whose budget is that of all of them, as `plan.run(budget=…)` counts it."""
 
-    def __init__(self, plan: Plan, rows: Iterable[Row], client: Client, options: RunOptions) -> None:
+    def __init__(self, plan: Plan, client: Client, options: RunOptions) -> None:
         self.plan = plan
-        self._rows = {row.key: row for row in rows if row.input is not None}
+        self._rows = {row.key: row for row in plan.distinct}
         self._client, self._context, self._options = client, client.context, options
         self._names: dict[Hashable, RunName | InvalidInput] = {}
         self._prices: dict[Hashable, int | None] = {}
@@ -477,7 +461,7 @@ class RaceRuns:
         return {key: stored[name.key] for key, name in names.items() if name.key in stored}
 
     def spent(self) -> int:
-        """What all runs, drafts and finals have cost or may have cost, whoever paid and whenever."""
+        """What all runs have cost or may have cost, whoever paid and whenever."""
         return sum(stored.counted for stored in self.find_stored(self._rows.values()).values())
 
     def find_free(self, rows: Iterable[Row]) -> list[Row]:
@@ -524,73 +508,15 @@ def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
     if not hasattr(client, "context"):
         raise race_error(f"`client` is {format_literal(client)}; give the result of rb.connect().", "client")
     judge = Judging(options) if options.judge is not None else make_score(options.by, plan)
-    drafts = make_drafts(plan, options.draft) if options.draft else plan
-    race = group_settings(drafts, options.over, options.seed, is_paired=options.judge is not None)
-    _check_settings(race, options)
-    runs = RaceRuns(drafts, [*drafts.distinct, *(plan.distinct if options.draft else ())], client, options.execution)
+    race = group_settings(plan, options.over, options.seed, is_paired=options.judge is not None)
+    check_settings(race, options.keep)
+    runs = RaceRuns(plan, client, options.execution)
     runs.prepare()
     whole = sum_or_none(runs.get_price(row) for row in plan.distinct)
-    budget = _find_budget(options.budget, whole, runs.find_enough(race), is_embedded=client.is_embedded)
+    budget = find_budget(options.budget, whole, runs.find_enough(race), is_embedded=client.is_embedded)
     if budget is not None:
-        _check_budget(budget, race, runs)
+        free = {row.key for row in runs.find_free(plan.distinct)}
+        check_budget(budget, race, lambda row: 0 if row.key in free else runs.get_price(row) or 0)
     earlier = runs.limit(budget, judge.name, is_new=options.is_new)
-    rounds = Rounds(drafts, race, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
+    rounds = Rounds(plan, race, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
     return Race(replace(plan, notes=()), rounds, runs, judge, options, budget=budget, whole=whole, earlier=earlier)
-
-
-def _check_settings(race: RaceSettings, options: RaceOptions) -> None:
-    count = len(race.settings)
-    over = ", ".join(race.over)
-    repeats = f" {over} only {'repeats' if len(race.over) == 1 else 'repeat'} a setting (over=…)." if over else ""
-    impossible = (
-        f" {format_count(race.impossible, 'other')} cannot run; plan.frame says why." if race.impossible else ""
-    )
-    if count < 2:
-        raise race_error(
-            f"This plan has {format_count(count, 'setting')}, so there is nothing to decide.{repeats}{impossible} Vary what you want "
-            "to decide: rb.sweep(boat, num_frames=[49, 97, 121], seed=range(4)).",
-            "settings",
-        )
-    if options.keep >= count:
-        raise race_error(
-            f"`keep` is {options.keep}, and this plan has {format_count(count, 'setting')}: keep fewer than that.{impossible}",
-            "keep",
-        )
-    if count > MAX_SETTINGS:
-        raise race_error(
-            f"This plan has {count:,} settings, and a race decides among {MAX_SETTINGS:,} at most: vary less, or race a part of "
-            "it, such as plan.shuffled()[:500].",
-            "settings",
-        )
-
-
-def _find_budget(given: int | float | None, whole: int | None, enough: int, *, is_embedded: bool) -> int | None:
-    """The budget in credits; None for no limit, which only the embedded service allows."""
-    if given is None:
-        if is_embedded:
-            return None
-        needs = "Runs on this service cost credits, so a race needs a budget."
-        if whole is None:
-            raise race_error(f"{needs} {UNKNOWN_PRICE}, and budget=…", "budget")
-        raise race_error(
-            f"{needs} The whole plan costs {whole:,} credits: budget={enough} pays for two runs of each setting, which should "
-            "be enough to decide. It is the most that the race spends from its first start on, so running the cell twice pays once.",
-            "budget",
-        )
-    if whole is None:
-        raise race_error(UNKNOWN_PRICE, "price")
-    return given if isinstance(given, int) else int(given * whole)
-
-
-def _check_budget(budget: int, race: RaceSettings, runs: RaceRuns) -> None:
-    """Raise if the budget does not pay for one run of two settings, and these are not in the library."""
-    free = {row.key for row in runs.find_free([row for setting in race.settings for row in setting.rows])}
-    prices = sorted(
-        min(0 if row.key in free else runs.get_price(row) or 0 for row in setting.rows) for setting in race.settings
-    )
-    if sum(prices[:2]) > budget:
-        raise race_error(
-            f"A budget of {format_count(budget, 'credit')} pays for less than one run of two settings, and there are "
-            f"{len(prices):,}. One run of each costs {sum(prices):,} credits.",
-            "budget",
-        )

@@ -27,7 +27,7 @@ class Rounds:
     """What a race has tried, and the choice of what it tries next. Equal results lead to equal choices."""
 
     plan: Plan
-    """The plan whose rows are raced: drafts, if there are any."""
+    """The plan whose rows are raced."""
     race: RaceSettings
     seed: int
     size: int

@@ -127,10 +127,10 @@ class Score:
         totals = list(self.totals().values())
         return len(totals) > 1 and max(totals) - min(totals) <= 1e-12 * max(map(abs, totals))
 
-    def get_metrics(self, numbers: list[int | None]) -> dict[str, list[float | None]]:
+    def get_metrics(self, numbers: list[int]) -> dict[str, list[float | None]]:
         """The measured metrics among the parts, with their values of these runs by their numbers in the plan."""
         return {
-            name: [None if number is None else values.get(number) for number in numbers]
+            name: [values.get(number) for number in numbers]
             for name, values in self.values.items()
             if isinstance(name, str) and name in METRICS
         }

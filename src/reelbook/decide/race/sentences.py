@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import pstdev
@@ -36,7 +36,6 @@ class RaceState(StrEnum):
     RUNNING = "running"
     SCORING = "scoring"
     JUDGING = "waiting for judgements"
-    FINALS = "making finals"
     STOPPING = "stopping"
     DONE = "done"
 
@@ -81,7 +80,7 @@ class RaceProgress:
     free: int
     """The number of those that were in the library when the race was started, so that they cost nothing."""
     spent: int
-    """What all runs of the plan, drafts and finals have cost, or may have cost, whoever paid and whenever."""
+    """What all runs of the plan have cost, or may have cost, whoever paid and whenever."""
     earlier: int
     """The part of it from before the race was first started, which does not count against the budget."""
     spent_now: int
@@ -148,7 +147,6 @@ class RaceFacts:
     has_repeats: bool
     block: str
     """What may shift all settings alike: the prompt or the seed; empty for nothing."""
-    is_draft: bool
     is_mix: bool
 
 
@@ -178,28 +176,27 @@ def make_contenders(
     rounds: Rounds, belief: Belief | None, chances: FloatArray | None, costs: Mapping[Hashable, int]
 ) -> list[Contender]:
     """All settings, the one with the highest chance first."""
-    settings, counts = rounds.race.settings, rounds.count_runs()
-    tried = [[row for row in setting.rows if row.number in rounds.round_of] for setting in settings]
-    paid = [sum(costs.get(row.key, 0) for row in rows) for rows in tried]
-    done = [sum(row.key in costs for row in rows) for rows in tried]
-    failed = [max(ended - count, 0) for ended, count in zip(done, counts, strict=True)]
-    if belief is None or chances is None:
-        return [
-            Contender(
-                setting.number, setting.values, None, None, None, None, 0, failed[setting.number], paid[setting.number]
-            )
-            for setting in settings
-        ]
-    low, high = belief.bounds(SHARE)
-    return [
-        Contender(setting, settings[setting].values, None, None, None, 0.0, 0, failed[setting], paid[setting])
-        if rounds.is_given_up(setting)
-        else Contender(
-            setting, settings[setting].values, float(belief.mean[setting]), float(low[setting]), float(high[setting]), float(chances[setting]),
-            counts[setting], failed[setting], paid[setting],
+    counts, low, high = rounds.count_runs(), None, None
+    order: Sequence[int] = range(len(rounds.race.settings))
+    if belief is not None and chances is not None:
+        order = rounds.rank(belief, chances)
+        low, high = belief.bounds(SHARE)
+    contenders = []
+    for number in order:
+        setting = rounds.race.settings[number]
+        tried = [row.key for row in setting.rows if row.number in rounds.round_of]
+        is_judged = low is not None and not rounds.is_given_up(number)
+        mean, below, above, chance = (
+            float(values[number]) if is_judged and values is not None else None
+            for values in (None if belief is None else belief.mean, low, high, chances)
         )
-        for setting in rounds.rank(belief, chances)
-    ]  # fmt: skip
+        contenders.append(
+            Contender(
+                number, setting.values, mean, below, above, 0.0 if low is not None and not is_judged else chance, counts[number],
+                failed=max(sum(key in costs for key in tried) - counts[number], 0), credits=sum(costs.get(key, 0) for key in tried),
+            )
+        )  # fmt: skip
+    return contenders
 
 
 def make_ranking_frame(progress: RaceProgress) -> pd.DataFrame:
@@ -259,7 +256,6 @@ def make_assumptions(progress: RaceProgress, facts: RaceFacts) -> tuple[str, ...
         (len(progress.axes) <= 1, "There is only one axis, so each setting is judged mostly by its own runs."),
         (bool(facts.block), f"A {facts.block} may shift all settings alike, so each setting is judged over several."),
         (not facts.has_repeats, "Each setting can be run only once in this plan, so luck cannot be told from merit. Add seed=range(4) to the sweep."),
-        (facts.is_draft, "Drafts are assumed to rank the settings as the real runs would."),
         (True, "Intervals hold 90%."),
     )  # fmt: skip
     return tuple(sentence for applies, sentence in rules if applies)

@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ...errors import InvalidInput, Problem, ReelbookError
-from ...models.base import Input
-from ...models.catalog import find_endpoint
-from ...models.pricing import estimate
-from ...sweeps.money_text import sum_or_none
 from ...sweeps.options import RunOptions, Whole, check_options, make_options, parse_whole
 from ...sweeps.plan import Plan
-from ...sweeps.plan_rows import Row
+from ...sweeps.plan_rows import Row, number_values, value_key
+from ...util.printable import format_count
 
 IntArray = npt.NDArray[np.int64]
+UNKNOWN_PRICE = "The price of its runs is unknown, so give the most that one run may cost: price=…"
 MAX_LEVELS, BINS = 12, 6
 """From more numeric values on, such as those of a sampled axis, neighbouring values of an axis share a level."""
 MAX_SETTINGS = 500
@@ -106,10 +104,6 @@ class RaceOptions(BaseModel):
     )
     concurrency: Any = None
     price: Any = None
-    draft: StrictBool | Mapping[str, Any] | None = Field(
-        None,
-        description="it takes the values that make a run cheaper, such as {'enable_detail_pass': False}, or True for those of the model",
-    )
     retry_failed: bool = False
     question: Annotated[str, AfterValidator(_text)] = Field(
         "Which is better?", description="it is the text that a judge answers"
@@ -198,7 +192,7 @@ def group_settings(plan: Plan, over: Sequence[str], seed: int, *, is_paired: boo
     axes = tuple(name for name in plan.columns if name not in repeats)
     groups: dict[Hashable, list[Row]] = {}
     for row in plan.rows:
-        groups.setdefault(tuple(_key(row[name]) for name in axes), []).append(row)
+        groups.setdefault(tuple(value_key(row[name]) for name in axes), []).append(row)
     distinct = {row.number for row in plan.distinct}
     distinct_rows = [[row for row in rows if row.number in distinct] for rows in groups.values()]
     possible = [rows for rows in distinct_rows if rows]
@@ -242,17 +236,14 @@ def _check_over(plan: Plan, over: Sequence[str]) -> tuple[str, ...]:
 def _number_prompts(plan: Plan) -> dict[int, int]:
     """The number of each row's prompt, in order of occurrence; one number for a model without prompts."""
     has_prompt = "prompt" in type(plan.base).model_fields or "prompt" in plan.columns
-    known: dict[Hashable, int] = {}
-    return {
-        row.number: known.setdefault(_key(row["prompt"]) if has_prompt else None, len(known))
-        for row in plan.rows
-        if row.input is not None
-    }
+    rows = [row for row in plan.rows if row.input is not None]
+    numbers = number_values([value_key(row["prompt"] if has_prompt else None) for row in rows])
+    return dict(zip((row.number for row in rows), numbers, strict=True))
 
 
 def _shuffle_repeats(plan: Plan, over: tuple[str, ...], seed: int) -> dict[int, int]:
     """The place of each row by what repeats it, in an order determined by the seed, the same for every setting."""
-    keys = {row.number: (*(_key(row[name]) for name in over), row.take) for row in plan.rows}
+    keys = {row.number: (*(value_key(row[name]) for name in over), row.take) for row in plan.rows}
     # By `random()` only, whose sequence is stable between Python versions.
     draw = random.Random(seed)
     places = {key: draw.random() for key in dict.fromkeys(keys.values())}
@@ -277,75 +268,67 @@ def _interleave(
 def _make_levels(values: Sequence[tuple[Row, Any]], name: str) -> list[int]:
     """The level of each setting on one axis, by the order of its values."""
     present = {place: value for place, (row, value) in enumerate(values) if value is not None or name in row.given}
-    numbers: dict[Hashable, int] = {}
-    levels = {place: numbers.setdefault(_key(value), len(numbers)) for place, value in present.items()}
+    numbers = number_values([value_key(value) for value in present.values()])
+    levels = dict(zip(present, numbers, strict=True))
     is_numeric = all(isinstance(value, Real) and not isinstance(value, bool) for value in present.values())
-    if is_numeric and len(numbers) > MAX_LEVELS:
+    if is_numeric and len(set(numbers)) > MAX_LEVELS:
         points = np.array([*present.values()], dtype=float)
         edges = np.quantile(points, np.linspace(0, 1, BINS + 1)[1:-1])
         levels = dict(zip(present, np.searchsorted(edges, points, side="right").tolist(), strict=True))
     return [levels.get(place, -1) for place in range(len(values))]
 
 
-def _key(value: Any) -> Hashable:
-    """A value that can be a key, and differs for 1 and True."""
-    return (type(value), value) if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
-
-
-def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
-    """The plan with cheaper values in each row, under the same numbers; `draft=True` turns off what costs extra.
-
-    >>> from reelbook.models.text_to_video import TextToVideo
-    >>> from reelbook.sweeps.sweep_call import sweep
-    >>> boat = TextToVideo(prompt="a paper boat", enable_detail_pass=True)
-    >>> plan = sweep(boat, num_frames=[49, 97])
-    >>> plan.credits, make_drafts(plan, True).credits
-    (212, 106)
-    """
-    values = dict(draft) if isinstance(draft, Mapping) else _find_extras(plan)
-    if varied := [name for name in values if name in plan.columns]:
+def check_settings(race: RaceSettings, keep: int) -> None:
+    """Raise if there is nothing to decide, or too much."""
+    count = len(race.settings)
+    over = ", ".join(race.over)
+    repeats = f" {over} only {'repeats' if len(race.over) == 1 else 'repeat'} a setting (over=…)." if over else ""
+    impossible = (
+        f" {format_count(race.impossible, 'other')} cannot run; plan.frame says why." if race.impossible else ""
+    )
+    if count < 2:
         raise race_error(
-            f"`draft` sets {', '.join(varied)}, which this plan varies; a draft can only change what is the same in all runs.",
-            "draft",
+            f"This plan has {format_count(count, 'setting')}, so there is nothing to decide.{repeats}{impossible} Vary what you want "
+            "to decide: rb.sweep(boat, num_frames=[49, 97, 121], seed=range(4)).",
+            "settings",
         )
-    try:
-        rows = tuple(_make_draft(row, values) for row in plan.rows)
-    except InvalidInput as error:
-        raise race_error(f"`draft` does not fit this plan: {error}", "draft") from error
-    drafts = replace(plan, rows=rows, recipe=None)
-    full, cheap = (sum_or_none(row.credits for row in one.distinct) for one in (plan, drafts))
-    if full is not None and cheap is not None and cheap >= full:
+    if keep >= count:
         raise race_error(
-            f"Drafts with {_format_values(values)} cost {cheap:,} credits, and the runs themselves {full:,}: omit `draft`.",
-            "draft",
+            f"`keep` is {keep}, and this plan has {format_count(count, 'setting')}: keep fewer than that.{impossible}",
+            "keep",
         )
-    return drafts
-
-
-def _find_extras(plan: Plan) -> dict[str, Any]:
-    """The switches of a model that multiply its price and are on, turned off."""
-    endpoint = find_endpoint(plan.base.endpoint_id)
-    switches = [] if endpoint is None else [switch for switch, factor in endpoint.multipliers if factor > 1]
-    switched = {
-        switch: False
-        for switch in switches
-        if switch not in plan.columns and any(getattr(row.input, switch, False) for row in plan.rows)
-    }
-    if not switched:
-        known = f" ({', '.join(switches)})" if switches else ""
+    if count > MAX_SETTINGS:
         raise race_error(
-            f"No draft of these runs is cheaper: nothing that costs extra is switched on{known}. Leave `draft` out.",
-            "draft",
+            f"This plan has {count:,} settings, and a race decides among {MAX_SETTINGS:,} at most: vary less, or race a part of "
+            "it, such as plan.shuffled()[:500].",
+            "settings",
         )
-    return switched
 
 
-def _make_draft(row: Row, values: Mapping[str, Any]) -> Row:
-    if row.input is None:
-        return row
-    request: Input = row.input.revised(**values)
-    return replace(row, input=request, estimate=estimate(request))
+def find_budget(given: int | float | None, whole: int | None, enough: int, *, is_embedded: bool) -> int | None:
+    """The budget in credits; None for no limit, which only the embedded service allows."""
+    if given is None:
+        if is_embedded:
+            return None
+        needs = "Runs on this service cost credits, so a race needs a budget."
+        if whole is None:
+            raise race_error(f"{needs} {UNKNOWN_PRICE}, and budget=…", "budget")
+        raise race_error(
+            f"{needs} The whole plan costs {whole:,} credits: budget={enough} pays for two runs of each setting, which should "
+            "be enough to decide. It is the most that the race spends from its first start on, so running the cell twice pays once.",
+            "budget",
+        )
+    if whole is None:
+        raise race_error(UNKNOWN_PRICE, "price")
+    return given if isinstance(given, int) else int(given * whole)
 
 
-def _format_values(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in values.items())
+def check_budget(budget: int, race: RaceSettings, price: Callable[[Row], int]) -> None:
+    """Raise if the budget does not pay for one run of two settings at these prices of what is due."""
+    prices = sorted(min(map(price, setting.rows)) for setting in race.settings)
+    if sum(prices[:2]) > budget:
+        raise race_error(
+            f"A budget of {format_count(budget, 'credit')} pays for less than one run of two settings, and there are "
+            f"{len(prices):,}. One run of each costs {sum(prices):,} credits.",
+            "budget",
+        )
