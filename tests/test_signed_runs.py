@@ -22,7 +22,7 @@ from reelbook.display.tables.table_columns import find_columns
 from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import read
 from reelbook.models.base import File, Input
-from reelbook.runs import follower
+from reelbook.runs import follow
 from reelbook.storage.run_identity import dumps
 from reelbook.storage.table import find_marks
 from reelbook.transport import poller
@@ -69,7 +69,7 @@ class Maker:
 def maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Maker]:
     # Its runs are over as soon as they are asked for.
     monkeypatch.setattr(poller, "FIRST_SECONDS", 0.02)
-    monkeypatch.setattr(follower, "TICK_SECONDS", 0.02)
+    monkeypatch.setattr(follow, "TICK_SECONDS", 0.02)
     (tmp_path / "made").mkdir()
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key="a-key", library=tmp_path / "library") as client:
         yield Maker(hosted, client, tmp_path / "made")

@@ -7,35 +7,34 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from .errors import Interrupted, LibraryError, NotFound, ReelbookError
+from .errors import Interrupted, LibraryError, NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
 from .models.base import Input
 from .models.catalog import find_endpoint
 from .models.described import describe
 from .models.pricing import Estimate, Rates
-from .process_shared import (
-    acquire_ledger,
-    get_description,
-    make_context,
-    release_ledger,
-)
+from .models.queue_status import IN_PROGRESS, IN_QUEUE
 from .runs.cancel import CancelResult, cancel_runs
 from .runs.run import Run, input_from_entry
-from .runs.submission import ClientContext, Submission
-from .runs.submit_wait import submit_and_wait
+from .runs.submit import ClientContext, Submission
+from .storage.description_cache import DescriptionCache
 from .storage.ledger import claims, connection, known_services, transitions
 from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import FORKED, Ledger
 from .storage.shelf import Shelf
 from .transport.api_key import Key
 from .transport.argument_checks import check_id, check_input, check_take
-from .transport.poller import StatusSource
+from .transport.downloader import Downloader
+from .transport.http import Http
+from .transport.poller import Poller, StatusSource
+from .transport.service_calls import ServiceCalls
 from .util import registry
 from .util.background_loop import TICK_SECONDS, background
 from .util.notebook import get_kernel_shell
@@ -91,14 +90,12 @@ class Client:
             address, key, name = found.base_url, Key(found.key), found.id
             maker = self._embedded.maker
         place: Path | str = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
-        self._ledger = acquire_ledger(library)
+        self._ledger = Ledger.acquire(library)
         renew = self._renew_address if self._embedded else None
         self._pid = os.getpid()
         try:
-            self._current_context = background.wait(
-                make_context(key, address, renew, rates, self._ledger, Shelf(place), name, maker, self.start),
-                CALL_SECONDS,
-            )
+            work = self._make_context(key, address, renew, rates, Shelf(place), name, maker)
+            self._current_context = background.wait(work, CALL_SECONDS)
         except BaseException:
             self._release()
             raise
@@ -293,14 +290,43 @@ class Client:
         self._release()
 
     def _release(self) -> None:
-        release_ledger(self.library)
+        self._ledger.release()
         if self._embedded is not None:
             self._embedded.close()
 
+    async def _make_context(
+        self,
+        key: Key | None,
+        address: str,
+        renew: Callable[[], str] | None,
+        rates: Rates | None,
+        shelf: Shelf,
+        name: str | None,
+        maker: str,
+    ) -> ClientContext:
+        """Create the dependencies of this client's runs; `maker` is what to call the service of this name."""
+        # Created on the background loop, where all its calls run.
+        http, ledger = Http(key), self._ledger
+        calls = ServiceCalls(http, address, renew, rates)
+        past = await ledger.transact(known_services.get_past_seconds)
+        if name:
+            await ledger.transact(partial(known_services.record_maker, name=name, words=maker))
+        poller = Poller(StatusSource(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
+        return ClientContext(http, calls, ledger, shelf, poller, Downloader(shelf), name, start=self.start)
+
     def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
-        with registry.find("waiting_line")() as show:
-            work = self.submit_run(submission, watched=watched)
-            return submit_and_wait(submission, work, lambda: self._mark_stop("while submitting"), show)
+        """Submit in the background and return the run; an interrupt ends the wait, after which nothing is sent."""
+        future: Future[Run] | None = None
+        work = _run_shielded(submission, self.submit_run(submission, watched=watched))
+        try:
+            with registry.find("waiting_line")() as show:
+                # No timeout: each request has its own deadline, and a paid request is not abandoned.
+                future = background.submit(work)
+                return _wait_until(future, lambda: show(str(submission.pause_note)))
+        except KeyboardInterrupt:
+            submission.stopped = True
+            self._mark_stop("while submitting")
+            raise Interrupted(_format_interrupt(future)) from None
 
     def _mark_stop(self, note: str) -> None:
         """Record a stop in the ledger, after which nothing may be sent."""
@@ -316,7 +342,26 @@ class Client:
         )
 
     async def _describe(self, endpoint_id: str) -> type[Input]:
-        document = await get_description(self._context(), self.library, endpoint_id)
+        """The input class of a model by the service's description; a stale one if the service is unreachable."""
+        calls, cache = (
+            self._context().calls,
+            DescriptionCache(self.library / "descriptions", await self._context().name()),
+        )
+        document = await asyncio.to_thread(cache.read, endpoint_id)
+        if document is None:
+            try:
+                document = await calls.description(endpoint_id)
+                await asyncio.to_thread(cache.save, endpoint_id, document)
+            except NotFound:
+                known: list[str] = []
+                # The list is optional for a service; an error from it would say nothing about the model.
+                with contextlib.suppress(ServiceError):
+                    known = [str(row.get("id", "")) for row in await calls.models()]
+                raise UnknownModel(endpoint_id, known) from None
+            except Unreachable:
+                document = await asyncio.to_thread(cache.read, endpoint_id, allow_stale=True)
+                if document is None:
+                    raise
         return await asyncio.to_thread(describe, document, endpoint_id)
 
     async def attach_run(self, request_id: str, model: str | None) -> Run:
@@ -383,3 +428,27 @@ class Client:
     def __repr__(self) -> str:
         kind = "embedded service" if self._embedded else "service"
         return f"<Client of the {kind} at {self.base_url}, library {self.library}>"
+
+
+async def _run_shielded(submission: Submission, work: Coroutine[Any, Any, Run]) -> Run:
+    """Await `work` as a task that continues if the caller stops waiting."""
+    return await asyncio.shield(submission.context.create_task(work))
+
+
+def _wait_until(future: Future[Run], tick: Callable[[], None]) -> Run:
+    """Wait for background work and return its result; an interrupt ends the wait at once, but not the work."""
+    while not wait_for([future], TICK_SECONDS).done:
+        tick()
+    return future.result()
+
+
+def _format_interrupt(future: Future[Run] | None) -> str:
+    """Message for an interrupted submission; the service may just have accepted the run."""
+    if future is not None and future.done() and not future.cancelled() and future.exception() is None:
+        run = future.result()
+        if run.status in (IN_QUEUE, IN_PROGRESS):
+            return run.resume_hint
+    return (
+        "You interrupted a run while it was being submitted. If the request had not left this machine yet, it never "
+        "will; if it had, its answer is recorded in the background. Run the cell again to pick it up while it is in progress."
+    )

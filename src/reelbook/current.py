@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("reelbook")
 
+KEYRING = "reelbook"
+"""The service name of keys in the system's keyring; the user name is the service's address."""
+
 
 class Session:
     """The clients of this process. The one opened last is current.
@@ -79,7 +82,6 @@ class Session:
         """
         # Here, because a form or a plan that is only displayed needs none of them.
         from .client import Client
-        from .process_shared import find_keyring_key
         from .shutdown import ProcessEnd
         from .transport.api_key import Key
 
@@ -188,6 +190,19 @@ class Session:
                 folder,
             )
         return folder
+
+
+def find_keyring_key(address: str) -> str | None:
+    """The key stored in the system's keyring for this address; None without one, or without the extra `keys`."""
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        return None
+    try:
+        return keyring.get_password(KEYRING, address.rstrip("/"))
+    except KeyringError:
+        return None
 
 
 def _usual_models() -> str | None:

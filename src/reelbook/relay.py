@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from .client import Client
+from .current import KEYRING
 from .errors import ReelbookError, RunCancelled, RunFailed, UncertainRun
 from .models.base import Input
 from .models.pricing import Rates
-from .process_shared import KEYRING
 from .runs.run import Run
-from .runs.submission import Submission
+from .runs.submit import Submission
 from .storage.ledger import claims
 from .storage.ledger.transitions import COLUMNS, EXPIRED, Entry, State
 from .storage.run_identity import format_canonical, make_identity, make_price_key

@@ -26,7 +26,7 @@ import httpx
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.runs.submission import Submission
+from reelbook.runs.submit import Submission
 from reelbook.util.background_loop import background
 from tests.bench.results import record
 

@@ -212,7 +212,7 @@ def _in_threads(address: str, key: str, library: Path, numbers: Sequence[int]) -
 
 def _on_the_loop(address: str, key: str, library: Path, numbers: Sequence[int]) -> None:
     import reelbook as rb
-    from reelbook.runs.submission import Submission
+    from reelbook.runs.submit import Submission
     from reelbook.util.background_loop import background
 
     client = rb.connect(address, api_key=key, library=library)

@@ -167,7 +167,7 @@ def _work(order: Order, news: Connection[Any, Any]) -> None:
 
 def _as_everybody(order: Order, news: Connection[Any, Any]) -> None:
     import reelbook as rb
-    from reelbook.runs.submission import Submission
+    from reelbook.runs.submit import Submission
     from reelbook.storage.ledger.budget import Budget, Spend
     from reelbook.util.background_loop import background
 

@@ -15,7 +15,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import NotReady, RunCancelled, RunFailed
-from reelbook.runs import follower
+from reelbook.runs import follow
 from reelbook.transport import answers, downloader, http, poller, service_address
 from reelbook.transport.http import RetryPolicy
 from tests.faults.standin import FOREIGN, KINDS, RESULT, STATUS, Fault, StandIn
@@ -85,8 +85,8 @@ def impatient() -> Iterator[None]:
                 free_seconds=8, attempt_seconds=4, paid_seconds=4, backoff_seconds=0.005, max_attempts=3
             ),
         )
-        patch.setattr(follower, "RESULT_SECONDS", 0.2)
-        patch.setattr(follower, "TICK_SECONDS", 0.1)
+        patch.setattr(follow, "RESULT_SECONDS", 0.2)
+        patch.setattr(follow, "TICK_SECONDS", 0.1)
         patch.setattr(answers, "REFUSED_SECONDS", 1.5)
         patch.setattr(service_address, "NEW_SECONDS", 0.0)
         patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
@@ -202,7 +202,7 @@ def passing(
     }
     for_ever = {kind: [Fault(STATUS, kind)] for kind in kinds if kind in NEVER_A_STATUS}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(follower, "RESULT_SECONDS", 10.0)
+        patch.setattr(follow, "RESULT_SECONDS", 10.0)
         patch.setattr(answers, "REFUSED_SECONDS", 10.0)
         return told_of(tmp_path_factory.mktemp("passing"), {**for_a_while, **for_ever})
 

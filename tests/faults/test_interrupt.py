@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 import reelbook as rb
+from reelbook import client as client_module
 from reelbook.errors import Interrupted, ReelbookError
-from reelbook.runs import submit_wait
-from reelbook.runs.submission import Submission
+from reelbook.runs.submit import Submission
 from reelbook.storage.ledger import transitions
 from reelbook.util.background_loop import background
 from tests.faults.gate import Gate, Held
@@ -67,7 +67,7 @@ class Bench:
     def drained(self) -> None:
         """Wait until nothing is under way to the service any more."""
         self.kernel.run(
-            f"background.wait(client._context().drain({PATIENCE}))\nclient._ledger.transact_now(lambda db: None)"
+            f"background.wait(drained(client._current_context, {PATIENCE}))\nclient._ledger.transact_now(lambda db: None)"
         )
 
     def paid(self) -> list[str]:
@@ -107,7 +107,8 @@ def kernel(shared_spec_only: Served, tmp_path_factory: pytest.TempPathFactory) -
     served, folder = shared_spec_only.with_own_account(), tmp_path_factory.mktemp("kernel")
     with Kernel(folder) as kernel:
         kernel.run(
-            "import reelbook as rb\nfrom reelbook.util.background_loop import background\nfrom reelbook.runs.submission import Submission\n"
+            "import asyncio\nimport reelbook as rb\nfrom reelbook.util.background_loop import background\nfrom reelbook.runs.submit import Submission\n"
+            "async def drained(context, seconds):\n    if context._sending:\n        await asyncio.wait({*context._sending}, timeout=seconds)\n"
             f"def clip(number):\n    return rb.ImagesToVideo(**{{**{clip(0)!r}, 'fps': 1 + number / 2}})"
         )
         # How quick an interrupt is must not depend on what the first run and IPython's first traceback import, which takes
@@ -326,7 +327,7 @@ def test_a_stop_that_comes_just_after_the_answer_names_the_run(
     served = shared_spec_only.with_own_account()
     with Gate(served) as gate, rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         held = gate.hold("/status")
-        monkeypatch.setattr(submit_wait, "_wait_until", late)
+        monkeypatch.setattr(client_module, "_wait_until", late)
         with pytest.raises(Interrupted) as caught:
             client.start(rb.ImagesToVideo(**clip(1)))
         monkeypatch.undo()
@@ -355,7 +356,7 @@ def test_an_interrupt_just_after_the_work_was_handed_over_loses_no_paid_answer(
             held.arrived()
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(submit_wait, "background", SimpleNamespace(submit=interrupted, call=background.call))
+        monkeypatch.setattr(client_module, "background", SimpleNamespace(submit=interrupted, call=background.call))
         with pytest.raises(Interrupted):
             client.start(rb.ImagesToVideo(**clip(1)))
         monkeypatch.undo()

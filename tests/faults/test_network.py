@@ -27,8 +27,8 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.runs import follower
-from reelbook.runs.submission import Submission
+from reelbook.runs import follow
+from reelbook.runs.submit import Submission
 from reelbook.transport import downloader, http, retries
 from reelbook.transport.answers import ServiceAnswer
 from reelbook.transport.exchange import Call, ConnectionPool, NoAnswer, SendState
@@ -101,7 +101,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     monkeypatch.setattr(http, "RetryPolicy", lambda: SHORT)
     monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(downloader, "STALL_SECONDS", 1.0)
-    monkeypatch.setattr(follower, "RESULT_SECONDS", 4.0)
+    monkeypatch.setattr(follow, "RESULT_SECONDS", 4.0)
     monkeypatch.setattr(retries, "MAX_RETRY_AFTER_SECONDS", 0.1)
     free, paid, whole = ConnectionPool.free, ConnectionPool.paid, Http.free
 

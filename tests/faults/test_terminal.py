@@ -50,10 +50,10 @@ import os, sys
 from functools import partial
 import reelbook as rb
 from reelbook.cli import main
-from reelbook.runs import follower
+from reelbook.runs import follow
 from reelbook.current import session
 from reelbook.transport import http
-follower.RESULT_SECONDS = 0.2
+follow.RESULT_SECONDS = 0.2
 http.RetryPolicy = partial(http.RetryPolicy, backoff_seconds=0.005)
 boat = rb.SmartResize(image_url={picture!r}, target_sizes=['16x16'])
 for chapter, address, code in {chapters!r}:

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import reelbook as rb
-from reelbook.runs import follower
+from reelbook.runs import follow
 from reelbook.transport import downloader, http, poller
 from reelbook.transport.http import RetryPolicy
 from reelbook.transport.service_calls import NO_REQUEST
@@ -357,7 +357,7 @@ def impatient() -> Iterator[None]:
             "RetryPolicy",
             lambda: RetryPolicy(free_seconds=20, attempt_seconds=10, paid_seconds=10, backoff_seconds=0.01),
         )
-        patch.setattr(follower, "TICK_SECONDS", 0.02)
+        patch.setattr(follow, "TICK_SECONDS", 0.02)
         patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
         patch.setattr(poller, "FIRST_SECONDS", 0.02)
         yield
@@ -478,7 +478,7 @@ def test_a_paid_result_that_cannot_be_had_today_is_not_paid_for_again(
     film: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gate: str
 ) -> None:
     """Whatever stands before the service, the run did not fail: on the next day it is there, at no cost."""
-    monkeypatch.setattr(follower, "RESULT_SECONDS", 0.1)
+    monkeypatch.setattr(follow, "RESULT_SECONDS", 0.1)
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key=CANARY, library=tmp_path) as client:
         service = Service(hosted, Variant(), film)
         hosted.on("GET", service.place("r-7"), GATES[gate])

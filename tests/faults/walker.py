@@ -55,15 +55,15 @@ def _tried(work: Callable[[], Any]) -> Any:
 
 def _hurry() -> None:
     """The same rules in a shorter life."""
-    from reelbook.runs import follower
+    from reelbook.runs import follow
     from reelbook.transport import answers, downloader, http, poller, retries, service_address
     from reelbook.transport.http import RetryPolicy
 
     http.RetryPolicy = lambda: RetryPolicy(  # type: ignore[misc, assignment]
         free_seconds=4, attempt_seconds=2, large_seconds=6, paid_seconds=3, backoff_seconds=0.005, max_attempts=3
     )
-    setattr(follower, "RESULT_SECONDS", 0.3)  # noqa: B010  # Names of other modules, which it has taken over.
-    setattr(follower, "TICK_SECONDS", 0.05)  # noqa: B010
+    setattr(follow, "RESULT_SECONDS", 0.3)  # noqa: B010  # Names of other modules, which it has taken over.
+    setattr(follow, "TICK_SECONDS", 0.05)  # noqa: B010
     answers.REFUSED_SECONDS, poller.GIVE_UP_SECONDS = 0.8, 1.5
     poller.FIRST_FAILURE_SECONDS, poller.MAX_PAUSE_SECONDS = 0.02, 0.3
     service_address.NEW_SECONDS, retries.MAX_BUSY_SECONDS = 0.2, 1.0

@@ -15,8 +15,8 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.runs import follower, submission
-from reelbook.runs.submission import Submission
+from reelbook.runs import follow, submit
+from reelbook.runs.submit import Submission
 from reelbook.storage.ledger import transitions
 from reelbook.storage.ledger.budget import Budget
 from reelbook.transport.picture_sources import build_request_input
@@ -382,7 +382,7 @@ def test_a_result_without_a_file_is_not_kept_as_the_result(
     hosted: Hosted, client: Client, answer: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is asked for again when the run is wanted again, at no cost."""
-    monkeypatch.setattr(follower, "RESULT_SECONDS", 0.2)
+    monkeypatch.setattr(follow, "RESULT_SECONDS", 0.2)
     hosted.on("POST", RUN, {"requestId": "r1"})
     _script(hosted, "r1", _set())
     hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", answer)
@@ -456,7 +456,7 @@ def test_a_claim_that_was_renewed_meanwhile_is_not_sent(
         await client._ledger.transact(lambda db: db.execute("UPDATE runs SET attempt = attempt + 1").rowcount)
         return await build(*arguments, **options)
 
-    monkeypatch.setattr(submission, "build_request_input", build_late)
+    monkeypatch.setattr(submit, "build_request_input", build_late)
     hosted.on("POST", RUN, {"requestId": "r1"})
 
     with pytest.raises(rb.ReelbookError, match="Nothing was sent"):
@@ -486,7 +486,7 @@ def test_an_accepted_run_is_recorded_as_soon_as_the_library_can_be_written(
             raise rb.LibraryError(str(client._ledger.folder), "the disk is full")
         return await transact(work, line=line)
 
-    monkeypatch.setattr(submission, "RECORD_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(submit, "RECORD_RETRY_SECONDS", 0.01)
     monkeypatch.setattr(client._ledger, "transact", transact_on_a_full_disk)
     hosted.on("POST", RUN, {"requestId": "r1"})
     _script(hosted, "r1", _set())

@@ -486,7 +486,7 @@ def test_a_limit_is_spent_in_the_order_of_the_runs(
             await asyncio.sleep(0.05)
         return await read_sources(request, library=library)
 
-    monkeypatch.setattr("reelbook.runs.submission.read_sources", slowly)
+    monkeypatch.setattr("reelbook.runs.submit.read_sources", slowly)
     table = dots(6).start(budget=3 * PRICE, concurrency=2).wait()
 
     assert set(table[table["status"] == "completed"]["fps"]) == {row.input.fps for row in asked[:3]}  # type: ignore[union-attr]
@@ -564,7 +564,7 @@ def test_a_sweep_whose_client_is_closed_meanwhile_says_so_and_nothing_else(
             await asyncio.to_thread(closed.wait, 30)
         return await read_sources(request, library=library)
 
-    monkeypatch.setattr("reelbook.runs.submission.read_sources", held)
+    monkeypatch.setattr("reelbook.runs.submit.read_sources", held)
     with caplog.at_level(logging.WARNING, "reelbook"):
         job = dots(3).start(budget=3 * PRICE, concurrency=1)
         assert second.wait(30)

@@ -12,7 +12,7 @@ from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
 
 if TYPE_CHECKING:
     from .run import Run
-    from .submission import ClientContext
+    from .submit import ClientContext
 
 NOTICE_SECONDS = 5.0
 """How long to wait for a cancelled run to end; polling notices it later anyway."""

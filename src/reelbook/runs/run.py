@@ -24,10 +24,10 @@ from ..storage.table import find_marks
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS, background
 from ..util.printable import readable_id
-from .follower import RunFollower, error_kind_of
+from .follow import RunFollower, error_kind_of
 
 if TYPE_CHECKING:
-    from .submission import ClientContext
+    from .submit import ClientContext
 
 WAIT_SECONDS = 3600.0
 

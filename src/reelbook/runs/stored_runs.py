@@ -23,7 +23,7 @@ from ..transport.service_calls import ServiceCalls
 from ..util.background_loop import background
 from ..util.printable import readable_id
 from .run import Run
-from .submission import ClientContext
+from .submit import ClientContext
 
 if TYPE_CHECKING:
     from ..client import Client

@@ -27,7 +27,7 @@ from ..media.posters import get_posters
 from ..models.queue_status import COMPLETED as SERVICE_ENDED
 from ..models.queue_status import IN_PROGRESS
 from ..runs.cancel import CancelResult, cancel_runs
-from ..runs.submission import Submission
+from ..runs.submit import Submission
 from ..settings import options as session_options
 from ..storage.ledger import known_services, transitions
 from ..storage.ledger.budget import Budget, Spend, join_scope, lower_floors

@@ -26,7 +26,7 @@ from ..util.data_address import is_data_address
 from .plan_rows import Known, KnownRows, Row
 
 if TYPE_CHECKING:
-    from ..runs.submission import ClientContext
+    from ..runs.submit import ClientContext
     from .plan import Plan
 
 CALL_SECONDS = 120.0

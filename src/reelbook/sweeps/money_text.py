@@ -12,7 +12,7 @@ from ..errors import OverBudget, ReelbookError
 from ..util.printable import format_count
 
 if TYPE_CHECKING:
-    from ..runs.submission import ClientContext
+    from ..runs.submit import ClientContext
     from .options import RunOptions
     from .plan_rows import Row
     from .plan_summary import PlanFacts

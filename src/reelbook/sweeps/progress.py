@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidInput, ReelbookError, RunFailed, ServiceError
-from ..runs.follower import error_kind_of
+from ..runs.follow import error_kind_of
 from ..storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
 from ..util.printable import format_count
 from .ledger_lookup import LedgerRow, RunName, has_result

@@ -28,7 +28,7 @@ from .progress import Standing, cut_data_uris, make_standing, make_standings
 from .values import coerce_value
 
 if TYPE_CHECKING:
-    from ..runs.submission import ClientContext
+    from ..runs.submit import ClientContext
     from .plan import Plan
 
 PLAN_COLUMNS = ("take", "credits", "credits_due", "problem")

@@ -84,6 +84,24 @@ class Ledger:
         threading.Thread(target=self._serve, name="reelbook-ledger", daemon=True).start()
         _open.add(self)
 
+    @classmethod
+    def acquire(cls, folder: Path) -> Ledger:
+        """The ledger of a library, shared by all clients of this process, each of which releases it."""
+        with _guard:
+            ledger, users = _shared.get(folder, (None, 0))
+            ledger = ledger or cls(folder)
+            _shared[folder] = (ledger, users + 1)
+            return ledger
+
+    def release(self) -> None:
+        """Close the ledger when no other client of this process uses it."""
+        with _guard:
+            _, users = _shared.pop(self.folder)
+            if users > 1:
+                _shared[self.folder] = (self, users - 1)
+                return
+        self.close()
+
     @property
     def owner(self) -> str:
         """The name of this process in the ledger."""
@@ -359,6 +377,9 @@ def _attempt(db: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseExceptio
     return result, None
 
 
+_guard = threading.Lock()
+_shared: dict[Path, tuple[Ledger, int]] = {}
+"""The ledgers of this process's clients, and the number of clients of each."""
 _open: weakref.WeakSet[Ledger] = weakref.WeakSet()
 _idle: list[Ledger] = []
 _inherited: list[sqlite3.Connection | None] = []

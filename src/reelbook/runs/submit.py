@@ -1,4 +1,4 @@
-"""Submission of an input: reused from the library, or claimed, sent and paid for once, and recorded in the ledger."""
+"""Submit an input: reused from the library, or claimed, sent and paid for once, and recorded in the ledger."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..storage.ledger.budget import Budget, Spend
 from ..storage.ledger.claims import RunRequest, Verdict
 from ..storage.ledger.transitions import Entry
 from ..storage.ledger.writer import Ledger
-from ..storage.run_identity import dumps, format_canonical, make_identity
+from ..storage.run_identity import dumps, format_canonical, make_identity, make_price_key
 from ..storage.shelf import Shelf
 from ..transport import retries
 from ..transport.downloader import Downloader
@@ -33,11 +33,12 @@ from ..transport.retries import PauseNote, pause_note
 from ..transport.service_calls import Accepted, ServiceCalls
 from ..util.background_loop import TICK_SECONDS
 from ..util.loopback import is_loopback, normalise_address
-from .price_cache import PriceCache
 
 RECORD_RETRY_SECONDS, OWNER_POLL_SECONDS, NOTICE_SECONDS = 2.0, 0.05, 1.0
 MAX_RECORD_SECONDS, REMINDER_SECONDS = 120.0, 30.0
 """How long an answer that cannot be written down is held, and how often that is said."""
+MAX_PRICES, PRICE_SECONDS = 10_000, 3600.0
+"""How many estimates are cached, and for how long: a gateway runs for months, and prices change."""
 
 log = logging.getLogger("reelbook")
 
@@ -68,7 +69,8 @@ class ClientContext:
     closed: bool = False
     sweep_runs: set[int] = field(default_factory=set)
     """Ids of the runs of active sweeps, which `cancel_queued` skips."""
-    _prices: PriceCache = field(default_factory=PriceCache)
+    _prices: dict[str, tuple[Estimate, float]] = field(default_factory=dict)
+    """Estimates with their times, each for all inputs that differ only in what does not affect the price."""
     _sending: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def name(self) -> str:
@@ -87,15 +89,21 @@ class ClientContext:
 
     async def estimate(self, request: Input) -> Estimate:
         """Estimate the cost of a run, with one request for all inputs that differ only in price-neutral fields."""
-        return await self._prices.get(request, self.calls.estimate)
+        if not self.has_estimate(request):
+            estimate = await self.calls.estimate(request)
+            if len(self._prices) >= MAX_PRICES:
+                self._prices.clear()
+            self._prices[make_price_key(request)] = estimate, time.monotonic()
+        return self._prices[make_price_key(request)][0]
 
     def has_estimate(self, request: Input) -> bool:
         """Whether `estimate` returns without a request to the service."""
-        return self._prices.find(request) is not None
+        _, since = self._prices.get(make_price_key(request), (None, float("-inf")))
+        return time.monotonic() - since < PRICE_SECONDS
 
     def forget_estimate(self, request: Input) -> None:
         """Ask the service for the price of an input again, because a run was dearer than it said."""
-        self._prices.forget(request)
+        self._prices.pop(make_price_key(request), None)
 
     def create_task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Create a task that continues if its caller stops waiting, so that no paid request is dropped."""
@@ -104,13 +112,8 @@ class ClientContext:
         task.add_done_callback(self._sending.discard)
         return task
 
-    async def drain(self, seconds: float) -> None:
-        """Wait for the submissions in progress."""
-        if self._sending:
-            await asyncio.wait(set(self._sending), timeout=seconds)
-
-    async def stop(self, seconds: float) -> None:
-        """Stop sending, and wait until the answers to sent requests are recorded."""
+    async def close(self, seconds: float) -> None:
+        """Stop sending, wait until the answers to sent requests are recorded, stop following runs, and close all connections."""
         self.stopping = True
         deadline = time.monotonic() + seconds
         while self.in_flight.keys() - self.unwritten.keys() and (left := deadline - time.monotonic()) > 0:
@@ -118,12 +121,8 @@ class ClientContext:
                 await asyncio.wait(set(self._sending), timeout=left, return_when=asyncio.FIRST_COMPLETED)
             else:
                 await asyncio.sleep(TICK_SECONDS)
-        # The submissions not yet sent notice the stop themselves.
-        await self.drain(NOTICE_SECONDS)
-
-    async def close(self, seconds: float) -> None:
-        """Wait for the submissions in progress, stop following runs, and close all connections."""
-        await self.stop(seconds)
+        if self._sending:  # Those not yet sent notice the stop themselves.
+            await asyncio.wait(set(self._sending), timeout=NOTICE_SECONDS)
         self.closed = True
         followed = [run for run in self.ledger.live.values() if run.is_followed_by(self)]
         for run in followed:
@@ -209,12 +208,13 @@ class Submission:
     """Set when this submission has claimed its share of the limits, or needs none."""
     pause_note: PauseNote = field(default_factory=PauseNote)
     """The reason and length of the pause before the next attempt."""
-    _claimed: int | None = None
-    _sends: int = 0
-    _is_asked_again: bool = False
-    """Whether the caller wants it once more, whatever became of an earlier one."""
     stated_price: int | None = None
     """The price of the run as stated by the service."""
+    _claimed: int | None = None
+    _sends: int = 0
+    _is_accepted: bool = False
+    _is_asked_again: bool = False
+    """Whether the caller wants it once more, whatever became of an earlier one."""
     _run_request: RunRequest | None = None
     _sources: Mapping[Any, Source] = field(default_factory=dict)
 
@@ -227,7 +227,8 @@ class Submission:
         self._is_asked_again = self.fresh
         pause_note.set(self.pause_note)
         while True:
-            verdict = await self._choose_action()
+            self._run_request = self._run_request or await self.prepare()
+            verdict = await self.claim(self._run_request)
             entry = verdict.entry
             if verdict.action == claims.Action.ASK:
                 why = entry.error or "its answer was lost"
@@ -236,7 +237,7 @@ class Submission:
                 raise UncertainRun(entry.service, f"run {entry.id} of the library: {why}", entry.price)
             if verdict.action == claims.Action.SEND:
                 try:
-                    entry, answer = await self._send(entry)
+                    entry, answer = await self.send(entry)
                     return Verdict(verdict.action, entry), answer
                 except TooManyRequests as error:
                     pause, refusals = retries.get_pause(refusals, error, most=20.0), refusals + 1
@@ -255,6 +256,76 @@ class Submission:
                 return verdict, None
             # From here on, only this row is considered.
             self.take, self.fresh = entry.take, False
+
+    async def prepare(self) -> RunRequest:
+        """Read the pictures, name the run by its input, and find its price."""
+        context, request = self.context, self.request
+        service = await context.name()
+        self._sources = await read_sources(request, library=context.shelf.find)
+        text = format_canonical(request, {place: source.sha256 for place, source in self._sources.items()})
+        name = make_identity(request.endpoint_id, text)
+        reusable = is_reusable(request)
+        price, min_price = self.price, self.price
+        # The ledger is asked first only where that may save a request.
+        may_be_stored = reusable and not (self.fresh or self.name) and not context.has_estimate(request)
+        if not (may_be_stored and await self._is_stored(service, name)):
+            estimate = await context.estimate(request)
+            self.stated_price = estimate.credits if estimate.source == "exact" else None
+            # The minimum holds even if the service states less.
+            min_price = estimate.catalog if self.price is None else self.price
+            price = max((price for price in (self.stated_price, min_price) if price is not None), default=None)
+        is_idempotent = "idempotency" in (await context.calls.service_info()).features
+        return RunRequest(service, name, request.endpoint_id, text, price, is_idempotent, reusable, min_price)
+
+    async def claim(self, run_request: RunRequest) -> Verdict:
+        """Find or claim the row of the run in one transaction, with its share of the limits."""
+        if self.budget_turn is not None:
+            await self.budget_turn.wait()
+        self._check_stopped()
+        key = str(uuid.uuid4()) if run_request.idempotent else None
+        ledger = self.context.ledger
+
+        def find_or_claim(db: sqlite3.Connection) -> Verdict:
+            verdict = claims.find_or_claim(
+                db, run_request, ledger, key=key, fresh=self.fresh, join=self.join, take=self.take, budget=self.budget,
+                spend=self.spend, name=self.name,
+            )  # fmt: skip
+            if verdict.action == claims.Action.SEND:
+                # In the same transaction, so that no other thread of this process treats the claim as abandoned.
+                self._claimed = verdict.entry.id
+                ledger.claimed.add(verdict.entry.id)
+            return verdict
+
+        verdict = await ledger.transact(find_or_claim)
+        self.budget_taken.set()
+        return verdict
+
+    async def send(self, entry: Entry) -> tuple[Entry, Accepted]:
+        """Send the paid request; its outcome is recorded before it is returned, with the new row, or raised."""
+        context = self.context
+        self._sends, self._is_accepted = 0, False
+        if self.is_of_sweep:
+            context.sweep_runs.add(entry.id)
+        try:
+            body = await self._make_body(entry)
+            accepted = await context.calls.run(
+                entry.model,
+                json.loads(body),
+                credits=entry.price,
+                idempotency_key=entry.attempt_key,
+                resubmits=self._is_asked_again or entry.error_type == transitions.RESUBMITTED,
+                before_send=partial(self._mark_sending, entry, body),
+            )
+            return await self._record_accepted(entry, accepted)
+        except BaseException as error:
+            context.sweep_runs.discard(entry.id)
+            if not self._is_accepted:
+                await context.record(partial(self._record_failure, entry=entry, error=error))
+            if isinstance(error, UncertainRun) and entry.attempt_key is not None:
+                raise UncertainRun(error.address, error.reason, error.credits, True, error.status) from None
+            raise
+        finally:
+            context.in_flight.pop(entry.id, None)
 
     @property
     def min_price(self) -> int:
@@ -276,91 +347,24 @@ class Submission:
         while (left := deadline - time.monotonic()) > 0 and not (self.stopped or self.context.stopping):
             await asyncio.sleep(min(left, TICK_SECONDS))
 
-    async def _choose_action(self) -> Verdict:
-        run_request = self._run_request = self._run_request or await self._prepare()
-        if self.budget_turn is not None:
-            await self.budget_turn.wait()
-        self._check_stopped()
-        key = str(uuid.uuid4()) if run_request.idempotent else None
-        ledger = self.context.ledger
-
-        def choose(db: sqlite3.Connection) -> Verdict:
-            verdict = claims.find_or_claim(
-                db, run_request, ledger, key=key, fresh=self.fresh, join=self.join, take=self.take, budget=self.budget,
-                spend=self.spend, name=self.name,
-            )  # fmt: skip
-            if verdict.action == claims.Action.SEND:
-                # In the same transaction, so that no other thread of this process treats the claim as abandoned.
-                self._claimed = verdict.entry.id
-                ledger.claimed.add(verdict.entry.id)
-            return verdict
-
-        verdict = await ledger.transact(choose)
-        self.budget_taken.set()
-        return verdict
-
-    async def _prepare(self) -> RunRequest:
-        context, request = self.context, self.request
-        service = await context.name()
-        self._sources = await read_sources(request, library=context.shelf.find)
-        text = format_canonical(request, {place: source.sha256 for place, source in self._sources.items()})
-        name = make_identity(request.endpoint_id, text)
-        reusable = is_reusable(request)
-        price, min_price = self.price, self.price
-        # The ledger is asked first only where that may save a request.
-        may_be_stored = reusable and not (self.fresh or self.name) and not context.has_estimate(request)
-        if not (may_be_stored and await self._is_stored(service, name)):
-            price, min_price = await self._find_price()
-        offers = (await context.calls.service_info()).features
-        is_idempotent = "idempotency" in offers
-        return RunRequest(service, name, request.endpoint_id, text, price, is_idempotent, reusable, min_price)
-
-    async def _find_price(self) -> tuple[int | None, int | None]:
-        """The price counted against limits, and its minimum, which holds even if the service states less."""
-        estimate = await self.context.estimate(self.request)
-        self.stated_price = estimate.credits if estimate.source == "exact" else None
-        min_price = estimate.catalog if self.price is None else self.price
-        return max((price for price in (self.stated_price, min_price) if price is not None), default=None), min_price
-
     async def _is_stored(self, service: str, name: str) -> bool:
         """Whether the library has the result, so that no price request is necessary."""
-        return await self.context.ledger.transact(
-            lambda db: (
-                db.execute(
-                    "SELECT 1 FROM runs WHERE service = ? AND identity = ? AND state = 'stored'"
-                    " AND (? IS NULL OR take = ?)",
-                    (service, name, self.take, self.take),
-                ).fetchone()
-                is not None
-            )
-        )
+        query = "SELECT 1 FROM runs WHERE service = ? AND identity = ? AND state = 'stored' AND (? IS NULL OR take = ?)"
+        values = (service, name, self.take, self.take)
+        return await self.context.ledger.transact(lambda db: db.execute(query, values).fetchone() is not None)
 
-    async def _send(self, entry: Entry) -> tuple[Entry, Accepted]:
-        """Send the paid request; its outcome is recorded before it is returned, with the new row, or raised."""
-        if self.is_of_sweep:
-            self.context.sweep_runs.add(entry.id)
-        try:
-            return await self._send_and_record(entry)
-        except BaseException:
-            self.context.sweep_runs.discard(entry.id)
-            raise
-        finally:
-            self.context.in_flight.pop(entry.id, None)
+    async def _make_body(self, entry: Entry) -> str:
+        """The input as it is sent; that of the first attempt, if it is repeated with its key."""
+        context = self.context
+        if self._sources:
+            await asyncio.to_thread(self._store_sources)
+        if entry.body is not None:
+            return entry.body
+        return dumps(await build_request_input(context.calls, self.request, self._sources, uploads=context.uploads))
 
-    async def _send_and_record(self, entry: Entry) -> tuple[Entry, Accepted]:
-        context, calls = self.context, self.context.calls
-        self._sends = 0
-        try:
-            if self._sources:
-                await asyncio.to_thread(self._store_sources)
-            body = entry.body or dumps(
-                await build_request_input(calls, self.request, self._sources, uploads=context.uploads)
-            )
-        except BaseException:
-            await context.record(lambda db: transitions.mark_unsent(db, entry.id))
-            raise
-        stored_body = body if entry.attempt_key else None
-        is_repeat = entry.body is not None
+    async def _mark_sending(self, entry: Entry, body: str) -> None:
+        """Record that the request is about to be sent: on disk before its first byte leaves."""
+        context, stored_body = self.context, body if entry.attempt_key else None
 
         def mark_sending(db: sqlite3.Connection) -> None:
             # Checked inside the transaction: nothing may be marked as sent after a stop was recorded.
@@ -368,59 +372,37 @@ class Submission:
             transitions.mark_sending(db, entry.id, context.ledger.owner, stored_body, attempt=entry.attempt)
             context.in_flight[entry.id] = entry
 
-        async def before_send() -> None:
-            await context.ledger.transact(mark_sending)
-            self._sends += 1
+        await context.ledger.transact(mark_sending)
+        self._sends += 1
 
-        try:
-            accepted = await calls.run(
-                entry.model,
-                json.loads(body),
-                credits=entry.price,
-                idempotency_key=entry.attempt_key,
-                resubmits=self._is_asked_again or entry.error_type == transitions.RESUBMITTED,
-                before_send=before_send,
-            )
-        except UncertainRun as error:
-            if entry.attempt_key is not None:
-                await context.record(lambda db: transitions.allow_retry(db, entry.id))
-                raise UncertainRun(
-                    error.address, error.reason, error.credits, repeatable=True, status=error.status
-                ) from None
-            reason = error.reason
-            await context.record(lambda db: transitions.mark_uncertain(db, entry.id, reason))
-            raise
-        except ServiceError as error:
-            if is_repeat or self._sends > 1:
-                # The repetition was refused, which does not imply that the earlier request was.
-                await context.record(lambda db: transitions.allow_retry(db, entry.id))
-            else:
-                kind, why = error.error_type, error.message
-                await context.record(lambda db: transitions.mark_rejected(db, entry.id, kind, why))
-            raise
-        except BaseException:
-            await context.record(partial(self._record_broken_off, entry=entry))
-            raise
+    async def _record_accepted(self, entry: Entry, accepted: Accepted) -> tuple[Entry, Accepted]:
+        self._is_accepted = True
         request_id = accepted.request_id or f"synchronous-{uuid.uuid4()}"
-        addresses = calls.get_unusual_addresses(request_id)
+        addresses = self.context.calls.get_unusual_addresses(request_id)
 
         def accept(db: sqlite3.Connection) -> None:
             transitions.mark_accepted(db, entry.id, request_id, accepted.credits)
             if addresses:
                 known_services.save_request_addresses(db, request_id, dumps(addresses))
 
-        line = claims.make_acceptance(entry, request_id)
-        recorded = await context.record_and_read(entry.id, accept, line=line)
+        recorded = await self.context.record_and_read(
+            entry.id, accept, line=claims.make_acceptance(entry, request_id)
+        )  # fmt: skip
         return recorded, Accepted(request_id, accepted.output, accepted.credits, accepted.answer)
 
-    def _record_broken_off(self, db: sqlite3.Connection, entry: Entry) -> None:
-        """Record that the request ended without an answer: no connection, a stop, or an unwritable ledger."""
+    def _record_failure(self, db: sqlite3.Connection, entry: Entry, error: BaseException) -> None:
+        """Record what an error means for the run: not sent, refused, to be repeated with its key, or uncertain."""
+        is_repeat = entry.body is not None or self._sends > 1
         if self._sends == 0:
             transitions.mark_unsent(db, entry.id, never=True)
+        elif isinstance(error, ServiceError) and not is_repeat:
+            # The refusal of a repetition would not imply that the earlier request was refused.
+            transitions.mark_rejected(db, entry.id, error.error_type, error.message)
         elif entry.attempt_key is not None:
             transitions.allow_retry(db, entry.id)
         else:
-            transitions.mark_uncertain(db, entry.id, "the call was broken off")
+            reason = error.reason if isinstance(error, UncertainRun) else "the call was broken off"
+            transitions.mark_uncertain(db, entry.id, reason)
 
     def _store_sources(self) -> None:
         """Store the input's pictures on the shelf, so that the input can be reconstructed from the library."""

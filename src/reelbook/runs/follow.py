@@ -43,7 +43,7 @@ from ..util.data_address import is_data_address
 from ..util.printable import readable_id
 
 if TYPE_CHECKING:
-    from .submission import ClientContext
+    from .submit import ClientContext
 
 MAX_RESULT_PAUSE_SECONDS = 2.0
 """Longest pause between two requests for a result."""

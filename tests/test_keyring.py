@@ -10,7 +10,7 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringError
 
-from reelbook.process_shared import find_keyring_key
+from reelbook.current import find_keyring_key
 
 
 class Remembering(KeyringBackend):
