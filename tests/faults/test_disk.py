@@ -218,25 +218,6 @@ def test_a_folder_that_cannot_be_written_is_said_so_and_nothing_is_sent(public: 
     assert unknown(said, rows(folder)) == []
 
 
-def test_a_folder_that_is_shut_while_we_are_at_work_is_said_so(tmp_path: Path) -> None:
-    """From that moment nothing is sent; afterwards all is in the ledger."""
-    folder = tmp_path / ".reelbook"
-    ledger = Ledger(folder)
-    lock = folder / "ledger.lock"
-    run = ledger.transact_now(lambda db: claims.find_or_claim(db, wanted("one"), ledger, key=None)).entry.id
-    lock.unlink()
-    lock.mkdir()
-
-    error = ledger.submit(lambda db: transitions.mark_sending(db, run, ledger.owner, None)).exception(30)
-    lock.rmdir()
-    ledger.transact_now(lambda db: transitions.mark_sending(db, run, ledger.owner, None))
-
-    assert isinstance(error, LibraryError)
-    assert "Nothing was sent" in str(error)
-    assert ledger.read(lambda db: transitions.get_entry(db, run)).state == "sending"
-    ledger.close()
-
-
 def _given(folder: Path, *, user: int, mode: int) -> None:
     """Make a folder and all that is in it somebody's."""
     for path in (folder, *folder.rglob("*")):

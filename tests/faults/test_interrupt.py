@@ -10,18 +10,15 @@ import random
 import sqlite3
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import reelbook as rb
-from reelbook import client as client_module
-from reelbook.errors import Interrupted, ReelbookError
+from reelbook.errors import ReelbookError
 from reelbook.runs.submit import Submission
 from reelbook.storage.ledger import transitions
 from reelbook.util.background_loop import background
@@ -310,61 +307,6 @@ def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(shared_spec
 
     assert story == [("claimed",), ("stop",), ("planned",)]
     assert served.charges() == []
-
-
-def test_a_stop_that_comes_just_after_the_answer_names_the_run(
-    shared_spec_only: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the machine is busy the cell may still wait for a submission that is accepted: nobody is left in doubt about it.
-
-    The wait stands in for such a machine.
-    """
-
-    def late(work: Future[Any], tick: Any) -> Any:
-        work.result(PATIENCE)
-        raise KeyboardInterrupt
-
-    served = shared_spec_only.with_own_account()
-    with Gate(served) as gate, rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        held = gate.hold("/status")
-        monkeypatch.setattr(client_module, "_wait_until", late)
-        with pytest.raises(Interrupted) as caught:
-            client.start(rb.ImagesToVideo(**clip(1)))
-        monkeypatch.undo()
-        (paid,) = [line["request_id"] for line in served.charges() if line["kind"] == "reserve"]
-        held.let_go()
-        again = client.start(rb.ImagesToVideo(**clip(1))).wait()
-
-    assert f"run {paid} continues at the service" in str(caught.value)
-    assert again.request_id == paid
-    assert len([line for line in served.charges() if line["kind"] == "reserve"]) == 1
-
-
-def test_an_interrupt_just_after_the_work_was_handed_over_loses_no_paid_answer(
-    shared_spec_only: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The work runs on another thread, where its paid request waits for an answer; nobody may end it from here.
-
-    The handing over that is interrupted stands in for a moment that no signal meets reliably.
-    """
-    served = shared_spec_only.with_own_account()
-    with Gate(served) as gate, rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        held = gate.hold("POST /models/run", after=True)
-
-        def interrupted(work: Any) -> Any:
-            background.submit(work)
-            held.arrived()
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(client_module, "background", SimpleNamespace(submit=interrupted, call=background.call))
-        with pytest.raises(Interrupted):
-            client.start(rb.ImagesToVideo(**clip(1)))
-        monkeypatch.undo()
-        held.let_go()
-        again = client.start(rb.ImagesToVideo(**clip(1))).wait()
-        (paid,) = [line["request_id"] for line in served.charges() if line["kind"] == "reserve"]
-
-    assert again.request_id == paid
 
 
 def test_a_cell_says_that_it_waits_for_a_rate_limit_and_is_interrupted_at_once(kernel: Kernel, tmp_path: Path) -> None:

@@ -5,8 +5,9 @@ The stand-in charges every run whose refusal does not stand in `REFUSED`, and th
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 import reelbook as rb
 from reelbook.transport import http, poller
 from reelbook.transport.http import RetryPolicy
-from tests.faults.standin import FOREIGN, REFUSED, RUN, Fault, StandIn
+from tests.faults.standin import FOREIGN, REFUSED, RUN, Fault, StandIn, media
 from tests.faults.test_answers import BOAT, CODES
 from tests.support import deep
 from tests.transport.variants import Hosted, Reply, page
@@ -146,3 +147,45 @@ def outcome(client: rb.Client, seed: int) -> str:
         return client.start(BOAT.revised(seed=seed)).status
     except rb.ReelbookError as error:
         return type(error).__name__
+
+
+FILM = {"url": "{base}/film.mp4", "content_type": "video/mp4"}
+AT_ONCE_WITH = {
+    "its id": {"requestId": "r-7", "output": {"video": FILM, "seed": 7}},
+    "a state": {"request_id": "r-7", "status": "COMPLETED", "response": {"video": FILM, "seed": 7}},
+    "no id, packed": {"output": {"video": FILM, "seed": 7}, "credits": 60},
+}
+
+
+@pytest.mark.parametrize("answer", AT_ONCE_WITH.values(), ids=AT_ONCE_WITH)
+def test_an_answer_that_holds_the_output_is_the_whole_run(tmp_path: Path, answer: Mapping[str, object]) -> None:
+    """Nobody is asked for a status, there is a film, and the library has it."""
+    with Hosted() as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:
+        hosted.on("POST", "/models/run", json.loads(json.dumps(answer).replace("{base}", hosted.base_url)))
+        hosted.on("GET", "/film.mp4", Reply(200, media()[".mp4"], {"content-type": "video/mp4"}))
+        boat = BOAT.revised(seed=7)
+        run, again = client.run(boat), client.run(boat)
+        known = client.attach(run.request_id)
+
+    assert (run.video.path.read_bytes(), run.output.seed) == (media()[".mp4"], 7)
+    assert run.credits == answer.get("credits", 53)
+    assert again.from_library
+    assert known.video.path == run.video.path
+    assert len(hosted.seen("POST", "/models/run")) == 1
+
+
+@pytest.mark.usefixtures("quick_polls")
+def test_a_queue_that_is_named_by_the_first_two_parts_of_the_model_s_id_is_found(tmp_path: Path) -> None:
+    """Followed, fetched, and picked up by its id, though the answer of the run call names no address."""
+    model = rb.ImagesToVideo.endpoint_id
+    with Hosted() as hosted:
+        output = {"video": {"url": f"{hosted.base_url}/film.mp4"}}
+        hosted.queue(model.rpartition("/")[0], request_id="r-1", output=output)
+        hosted.on("GET", "/film.mp4", Reply(200, media()[".mp4"], {"content-type": "video/mp4"}))
+        with rb.connect(hosted.base_url, api_key="k", library=tmp_path / "one") as client:
+            run = client.run(rb.ImagesToVideo(images=["https://example.org/a.png"]))
+        with rb.connect(hosted.base_url, api_key="k", library=tmp_path / "two") as client:
+            attached = client.attach("r-1", model=model).wait(20)
+
+    assert run.video.path.read_bytes() == attached.video.path.read_bytes() == media()[".mp4"]
+    assert len(hosted.seen("POST", "/models/run")) == 1

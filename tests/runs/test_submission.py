@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,11 +13,8 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.runs import follow, submit
-from reelbook.runs.submit import Submission
 from reelbook.storage.ledger import transitions
-from reelbook.storage.ledger.budget import Budget
 from reelbook.transport.picture_sources import build_request_input
-from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, deep, png
 from tests.transport.variants import Hosted, Received, Reply, page
 
@@ -212,83 +206,6 @@ def test_where_nobody_answers_nothing_is_written_as_sent(tmp_path: Path) -> None
             client.run(BOAT)
 
         assert [state for state, *_ in states(client)] in (["planned"], [])
-
-
-def test_a_budget_is_a_ceiling_under_concurrency(served: Served, tmp_path: Path) -> None:
-    """Money for five of twenty: five are paid for, the others are refused before anything is sent."""
-    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        submissions = [
-            Submission(client._open_context(), dot(f"#0000{number:02x}"), budget=Budget("plan", 5 * 53 + 52))
-            for number in range(20)
-        ]
-
-        outcomes = [background.submit(client.submit_run(one)) for one in submissions]
-        errors = [future.exception(60) for future in outcomes]
-
-    assert [type(error) for error in errors].count(rb.OverBudget) == 15
-    assert errors.count(None) == 5
-    assert len(reserved(served)) == 5
-
-
-@pytest.mark.deep
-def test_a_killed_process_s_run_is_taken_up_by_the_next(served: Served, tmp_path: Path) -> None:
-    """Accepted by the first process, finished and stored by the second, paid for once."""
-    script = (
-        "import os, sys, signal, reelbook as rb\n"
-        f"boat = rb.TextToVideo(**{BOAT.changed()!r})\n"
-        "client = rb.connect(sys.argv[1], api_key=sys.argv[2], library=sys.argv[3])\n"
-        "client.start(boat)\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    killed = subprocess.run(
-        [sys.executable, "-c", script, served.base_url, served.key, str(tmp_path / "library")], timeout=60, check=False
-    )
-    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        before = states(client)
-        run = client.run(BOAT)
-
-    assert killed.returncode == -9
-    assert before[0][0] == "accepted"
-    assert run.request_id == before[0][2]
-    assert reserved(served) == [run.request_id]
-
-
-@pytest.mark.deep
-def test_after_a_fork_parent_and_child_both_see_the_run(served: Served, tmp_path: Path) -> None:
-    """The child waits for its parent's run and starts one of its own."""
-    script = (
-        "import os, sys, reelbook as rb\n"
-        f"boat = rb.TextToVideo(**{BOAT.changed()!r})\n"
-        "client = rb.connect(sys.argv[1], api_key=sys.argv[2], library=sys.argv[3])\n"
-        "run = client.start(boat)\n"
-        "child = os.fork()\n"
-        "if child == 0:\n"
-        "    run.wait(60)\n"
-        "    own = client.run(boat.revised(seed=8))\n"
-        "    os._exit(0 if run.video.path.exists() and own.video.path.exists() else 3)\n"
-        "run.wait(60)\n"
-        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-    )
-
-    done = subprocess.run(
-        [sys.executable, "-c", script, served.base_url, served.key, str(tmp_path / "library")],
-        capture_output=True, text=True, timeout=90, check=False, env={**os.environ, "PYTHONWARNINGS": "ignore"},
-    )  # fmt: skip
-
-    assert (done.stdout.strip(), done.returncode) == ("0", 0), done.stderr
-    assert len(reserved(served)) == 2
-
-
-def test_a_file_that_is_gone_from_the_shelf_is_fetched_again_at_no_cost(served: Served, tmp_path: Path) -> None:
-    """Somebody tidied the folder up: the next use brings the file back."""
-    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        path = client.run(dot()).video.path
-        path.unlink()
-
-        run = client.run(dot())
-
-    assert run.video.path.exists()
-    assert len(reserved(served)) == 1
 
 
 def test_an_idempotent_service_is_asked_again_with_the_same_key(hosted: Hosted, tmp_path: Path) -> None:

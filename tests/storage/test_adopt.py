@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -73,18 +71,6 @@ def test_done_twice_it_changes_nothing_more(make: Make) -> None:
 
     assert (report.runs, report.files, report.known) == (0, 0, 4)
     assert ours.entries() == before
-
-
-def test_a_library_that_is_adopted_by_itself_stays_as_it_is(made: Made) -> None:
-    """Nothing is doubled."""
-    made.stored()
-    made.uncertain(TRAM)
-    before = made.entries()
-
-    report = made.library.adopt(made.library)
-
-    assert (report.runs, report.known) == (0, 2)
-    assert made.entries() == before
 
 
 def test_two_runs_of_the_same_input_stay_two(make: Make) -> None:
@@ -299,17 +285,6 @@ def test_an_older_copy_of_this_library_brings_nothing_back(make: Make) -> None:
     assert ours.library.uncertain == []
 
 
-def test_progress_is_told(make: Make) -> None:
-    """So many of so many."""
-    ours, theirs = make("ours"), make("theirs")
-    theirs.stored(BOAT)
-    steps: list[tuple[int, int]] = []
-
-    ours.library.adopt(theirs.folder, progress=lambda done, of: steps.append((done, of)))
-
-    assert steps == [(1, 1)]
-
-
 # Any two ledgers.
 
 NAMES = [name for name in transitions.STORED_COLUMNS if name != "id"]
@@ -383,18 +358,6 @@ def test_whatever_two_ledgers_hold(ours: list[Entry], theirs: list[Entry]) -> No
         row.request_id or f"no id, {row.created}": row for row in (*first, *theirs) if row.state not in OPEN[:2]
     }
     assert sum(row.credits or 0 for row in once) == 53 * len(different)
-
-
-def test_the_charge_of_the_other_ledger_is_believed(make: Make) -> None:
-    """Where ours only had an estimate."""
-    ours, theirs = make("ours"), make("theirs")
-    ours.accepted(BOAT, "one", price=60)
-    theirs.stored(BOAT, request_id="one", charged=41)
-
-    ours.library.adopt(theirs.folder)
-
-    row: Any = ours.library.frame.loc[1]
-    assert (row["credits"], row["credits_source"], json.loads(ours.entry(1).input)["seed"]) == (41, "charged", 7)
 
 
 def test_a_remote_shelf_of_the_other_library_is_read(make: Make, tmp_path: Path) -> None:

@@ -9,12 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from reelbook.storage.judgements import Answer, Judgement, Judgements, Kind, is_sound
+from reelbook.storage.judgements import Answer, Judgement, Kind
 from tests.storage.made import BOAT, Made
 
-PAGE = 4096
 ONE = Judgement("ana", "Which?", Kind.PAIRS, "clip 1", "clip 2", Answer.LEFT, 1.5)
 
 
@@ -50,11 +47,6 @@ def test_undo_takes_back_the_last_of_the_rater(made: Made) -> None:
     assert made.ledger.read(lambda db: db.execute("SELECT count(*) FROM judgements").fetchone()) == (4,)
 
 
-def test_nothing_is_made_on_disk_by_reading(tmp_path: Path) -> None:
-    """A library that is not there has no judgements."""
-    assert Judgements(lambda: pytest.fail("it was opened"), lambda: False).read() == []
-
-
 def test_judgements_come_with_an_adopted_library(make: Callable[[str], Made]) -> None:
     """Once, however often it is adopted; one that is undone there by then is undone here; the other is not changed."""
     ours, theirs = make("ours"), make("theirs")
@@ -85,23 +77,6 @@ def test_a_library_without_the_table_is_adopted(make: Callable[[str], Made]) -> 
     theirs.ledger.transact_now(lambda db: db.execute("DROP TABLE judgements"))
 
     assert ours.library.adopt(theirs.folder).runs == 1
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"answer": "maybe"}, {"kind": "poll"}, {"second": None}, {"rater": ""}, {"at": "noon"}, {"seconds": float("inf")},
-        {"question": "?" * 3_000}, {"kind": Kind.STARS, "second": None, "answer": "6"}, {"mark": None},
-    ],
-)  # fmt: skip
-def test_an_impossible_row_of_another_library_is_left_out(
-    make: Callable[[str], Made], wrong: dict[str, object]
-) -> None:
-    """Neither an adopted nor a rescued one is read: it could break every ranking after it."""
-    sound = replace(ONE, at=1.0, mark="m")
-
-    assert is_sound(sound)
-    assert not is_sound(replace(sound, **wrong))  # type: ignore[arg-type]  # What no type allows.
 
 
 def test_what_is_exported_has_its_judgements_with_it(make: Callable[[str], Made], tmp_path: Path) -> None:

@@ -81,12 +81,6 @@ def test_a_folder_without_a_library_is_an_empty_one_and_stays_as_it_is(tmp_path:
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_library_is_one_line(four: Made) -> None:
-    """How many runs, and how much room they take."""
-    assert repr(four.library) == f"<Library in {four.folder}: 4 runs, 17 bytes>"
-    assert four.library
-
-
 def test_a_run_is_found_by_its_number(four: Made) -> None:
     """As a row, with the fields of its own model alone."""
     row = four.library[3]
@@ -168,20 +162,6 @@ def test_find_names_what_it_does_not_know(four: Made, fields: dict[str, Any], sa
     """A slip of the pen is not an empty answer."""
     with pytest.raises(InvalidInput, match=said):
         four.library.find(**fields)
-
-
-def test_find_knows_what_a_field_holds_before_anything_was_run(tmp_path: Path) -> None:
-    """An empty library refuses what a full one refuses."""
-    library = Library(tmp_path / "none", lambda: Ledger(tmp_path / "none"), Shelf(tmp_path / "none" / "media"))
-
-    with pytest.raises(InvalidInput, match="'seed' holds numbers"):
-        library.find(seed="x")
-
-
-def test_find_looks_through_an_iterator_once(four: Made) -> None:
-    """Checking what is wanted does not use it up."""
-    assert list(four.library.find(seed=iter([7, 8])).index) == [1, 2]
-    assert list(four.library.find(status=iter(["failed"])).index) == [4]
 
 
 # Uncertain runs.
@@ -462,15 +442,6 @@ def test_an_export_tells_how_far_it_is_and_what_is_wrong(four: Made, tmp_path: P
         four.library.export(tmp_path / "out", [2.5])
 
 
-@pytest.mark.parametrize("odd", [None, 5, "", b"out", "out\0", "out\ud800", "~nobody-of-that-name/out"])
-def test_what_names_no_folder_is_told_in_a_sentence(four: Made, odd: Any) -> None:
-    """Neither an export nor another library can be there; nothing is copied."""
-    with pytest.raises(ReelbookError, match=r"names none\. Nothing was copied: give its path"):
-        four.library.export(odd)
-    with pytest.raises(ReelbookError, match=r"names none\. Nothing was copied: give its path"):
-        four.library.adopt(odd)
-
-
 # Verifying and pruning.
 
 
@@ -635,15 +606,6 @@ def test_what_another_shelf_has_too_goes_from_here(make: Make, tmp_path: Path) -
     assert pd.isna(made.library.frame["output_video"].iloc[0])
     assert made.library.size == 0
     assert shelf.find(made.path_of(1).stem) is not None
-
-
-@pytest.mark.parametrize("age", ["a month", "", -1, float("inf"), None])
-def test_an_age_that_is_none_says_how_to_write_one(made: Made, age: Any) -> None:
-    """And nothing is removed."""
-    made.stored()
-
-    with pytest.raises(InvalidInput, match="length of time"):
-        made.library.prune(age, yes=True)
 
 
 def test_a_summary_counts_what_is_there(found: Made) -> None:

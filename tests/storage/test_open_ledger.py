@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sqlite3
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from reelbook.storage.ledger import claims, connection, transitions
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.rebuild import rebuild_ledger
 from reelbook.storage.ledger.writer import Ledger
-from reelbook.util import file_locks
 
 RUNS = 400
 PAGE = 4096
@@ -212,13 +210,6 @@ def test_a_line_saved_in_another_folder_is_found_by_the_next_opening(folder: Pat
     assert not path.exists()
 
 
-def test_a_new_library_is_made_without_a_word(tmp_path: Path) -> None:
-    """Nothing was lost where nothing was."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert requests(tmp_path / "new" / ".reelbook") == {}
-
-
 def test_the_ledger_of_a_newer_version_is_left_alone(folder: Path) -> None:
     """To write into tables that one does not understand is worse than not to write; the sentence says what to do."""
     with sqlite3.connect(folder / connection.NAME) as db:
@@ -254,56 +245,9 @@ def test_a_torn_line_hides_no_other(folder: Path, tail: bytes) -> None:
     assert [line["request_id"] for line in accepted_list.read_lines(folder)] == [*PAID.values(), "r-last"]
 
 
-@pytest.mark.parametrize(
-    "change", [{"take": -1}, {"attempt": 10**30}, {"price": 1.5}, {"at": "now"}, {"model": None}, {"take": True}]
-)
-def test_a_line_that_says_nonsense_is_left_out(folder: Path, change: dict[str, object]) -> None:
-    """It must not stop a rescue."""
-    accepted_list.append(folder / accepted_list.NAME, [accepted_list.format_line({**LINE, **change})])
-
-    assert len(accepted_list.read_lines(folder)) == len(PAID)
-
-
-def test_a_line_that_does_not_fit_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a line on a full disk is no second copy, and the acceptance is not taken for safe."""
-    monkeypatch.setattr(os, "write", lambda file, content: len(content) // 2)
-
-    with pytest.raises(OSError, match="space"):
-        accepted_list.append(folder / accepted_list.NAME, [b"{}"])
-
-
 def test_a_network_disk_gets_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Locks can fail there, and the sentence says what to do."""
     monkeypatch.setattr(connection, "get_network_kind", lambda folder: "nfs4")
 
     with pytest.warns(UserWarning, match="network disk"):
         Ledger(folder).close()
-
-
-@pytest.mark.parametrize(
-    ("mounts", "kind"),
-    [
-        ("/dev/sda / ext4 rw 0 0\nhost:/home /home nfs4 rw 0 0\n", "nfs4"),
-        ("host:/ / nfs rw 0 0\n/dev/sda /home ext4 rw 0 0\n", None),
-        ("/dev/sda / ext4 rw 0 0\nhost:/h /hom nfs4 rw 0 0\n", None),
-    ],
-)
-def test_the_nearest_mount_says_what_kind_of_disk_it_is(
-    mounts: str, kind: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder that merely begins alike is another one. A stand-in for /proc/mounts: no test can mount a network disk."""
-    monkeypatch.setattr(Path, "read_text", lambda *_, **__: mounts)
-
-    assert connection.get_network_kind(Path("/home/user/.reelbook")) == kind
-
-
-def test_who_waits_for_its_turn_for_too_long_hears_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stopped process keeps its turn; the others do not hang for ever."""
-    ledger = Ledger(folder)
-    monkeypatch.setattr(file_locks, "LOCK_SECONDS", 0.05)
-
-    with file_locks.write_lock(folder), pytest.raises(LibraryError, match="locked"):
-        ledger.transact_now(lambda db: None)
-
-    ledger.transact_now(lambda db: None)
-    ledger.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
 import subprocess
 import sys
 import threading
@@ -13,10 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from reelbook.storage.ledger.owners import Owner
-from reelbook.util import file_locks
 
 ENTERS = """
 import sys
@@ -72,17 +68,6 @@ def test_a_living_process_is_alive_and_a_killed_one_is_dead(tmp_path: Path) -> N
         assert here.find_dead() == [name]
 
 
-def test_nobody_takes_itself_for_dead(tmp_path: Path) -> None:
-    """Not before and not after it has left."""
-    owner = Owner(tmp_path)
-
-    before = owner.is_dead(owner.name)
-    owner.release()
-
-    assert not before
-    assert not owner.is_dead(owner.name)
-
-
 def test_who_leaves_in_order_is_gone_at_once(tmp_path: Path) -> None:
     """Nothing of it stays, and what it left is anybody's."""
     leaver, here = Owner(tmp_path), Owner(tmp_path)
@@ -108,19 +93,6 @@ def test_many_who_look_at_once_see_the_same(tmp_path: Path) -> None:
         seen = {pair for pairs in pool.map(look, lookers) for pair in pairs}
 
     assert seen == {(True, False)}
-
-
-def test_with_a_lock_for_one_alone_lookers_take_each_other_for_the_owner(tmp_path: Path) -> None:
-    """The control: this is what the shared lock is for."""
-    dead = Owner(tmp_path)
-    dead.drop()
-    files = [os.open(tmp_path / dead.name, os.O_RDWR) for _ in range(2)]
-
-    seen = [file_locks.try_lock(file) for file in files]
-
-    assert seen == [True, False]
-    for file in files:
-        os.close(file)
 
 
 def test_a_forked_child_does_not_keep_its_parent_alive(tmp_path: Path) -> None:
@@ -153,47 +125,3 @@ def test_who_enters_while_others_tidy_up_is_never_buried(tmp_path: Path) -> None
     assert [owner for owner in entered if tidy.is_dead(owner.name)] == []
     for owner in entered:
         owner.release()
-
-
-def test_a_deleted_file_is_made_again(tmp_path: Path) -> None:
-    """Somebody tidied up the folder: a living process is seen again under its own name."""
-    owner, other = Owner(tmp_path), Owner(tmp_path)
-    (tmp_path / owner.name).unlink()
-    looked_dead = other.is_dead(owner.name)
-
-    owner.renew()
-
-    assert looked_dead
-    assert not other.is_dead(owner.name)
-
-
-def test_a_dead_one_is_buried_and_a_living_one_is_not(tmp_path: Path) -> None:
-    """The folder does not grow by a file for each process that ever was, and nobody alive is put under the ground."""
-    dead, alive, here = Owner(tmp_path), Owner(tmp_path), Owner(tmp_path)
-    dead.drop()
-
-    here.forget(dead.name)
-    here.forget(alive.name)
-
-    assert {path.name for path in tmp_path.iterdir()} == {alive.name, here.name}
-
-
-def test_who_cannot_be_looked_at_counts_as_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run is left alone rather than sent a second time."""
-    dead, here = Owner(tmp_path), Owner(tmp_path)
-    dead.drop()
-
-    def refuse(*_: object) -> int:
-        raise PermissionError("not yours")
-
-    monkeypatch.setattr(os, "open", refuse)
-
-    assert not here.is_dead(dead.name)
-
-
-def test_the_files_are_for_nobody_else(tmp_path: Path) -> None:
-    """The folder is 0700, each file 0600."""
-    owner = Owner(tmp_path / "owners")
-
-    assert stat.S_IMODE((tmp_path / "owners").stat().st_mode) == 0o700
-    assert stat.S_IMODE((tmp_path / "owners" / owner.name).stat().st_mode) == 0o600

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -162,26 +161,6 @@ def test_a_row_out_of_a_copy_goes_on_to_what_the_log_knows(tmp_path: Path, befor
     assert found.action == "follow"
     assert found.entry.request_id == f"request {found.entry.attempt} of boat"
     assert found.entry.spent == (5 if before == "failed" else 0)
-
-
-def test_a_request_that_was_paid_beside_comes_back_beside(copies: Copies) -> None:
-    """An older program has paid the same run again in a restored ledger: both requests are known then."""
-    folder, copy = copies(4)
-    with sqlite3.connect(copy / LEDGER) as db:
-        db.execute("DELETE FROM meta WHERE name = 'accepted list'")
-        db.execute(
-            "INSERT INTO runs (service, identity, take, model, input, state, attempt, request_id, price, created)"
-            " VALUES ('svc', '7', 0, 'm', '{}', 'accepted', 1, 'paid again', 5, 1)"
-        )
-    db.close()
-    shutil.copy(copy / LEDGER, folder / LEDGER)
-
-    with pytest.warns(UserWarning, match="put back"):
-        ledger = Ledger(folder)
-    rows = ledger.read(lambda db: db.execute("SELECT take, request_id FROM runs WHERE identity = '7'").fetchall())
-    ledger.close()
-
-    assert sorted(rows) == [(0, "paid again"), (1, "request 1 of 7")]
 
 
 @pytest.mark.deep

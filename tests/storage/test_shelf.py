@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import builtins
-import errno
 import hashlib
 import os
 import resource
 import stat
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +17,6 @@ import fsspec  # type: ignore[import-untyped]  # It ships no types.
 import pytest
 
 from reelbook.errors import ReelbookError
-from reelbook.storage import shelf as shelf_module
 from reelbook.storage.shelf import STALE_SECONDS, SUFFIXES, Shelf
 from reelbook.transport.file_validation import BINARY, FORMATS, TEXT
 
@@ -82,16 +79,6 @@ def test_a_fresh_download_mends_a_file_that_has_suffered(shelf: Shelf) -> None:
     assert shelf.verify(path.stem)
 
 
-def test_finding_asks_only_whether_it_is_there(shelf: Shelf) -> None:
-    """`verify` reads the content; `find` does not, because it is asked at every run."""
-    path = shelf.keep(b"a picture", ".png")
-    path.write_bytes(b"another")
-
-    assert shelf.find(path.stem) == path
-    assert not shelf.verify(path.stem)
-    assert not shelf.verify("0" * 64)
-
-
 @pytest.mark.parametrize("name", ["../../etc/passwd", "", "0" * 63, "0" * 63 + "/", "A" * 64])
 def test_what_is_no_hash_is_never_a_path(shelf: Shelf, name: str) -> None:
     """No text from outside reaches the file system."""
@@ -101,15 +88,6 @@ def test_what_is_no_hash_is_never_a_path(shelf: Shelf, name: str) -> None:
     assert shelf.discard(name) == 0
     with pytest.raises(ValueError, match="not a SHA-256 hash"):
         shelf.place(shelf.part("k"), name, ".png")
-
-
-@pytest.mark.parametrize("key", ["../../x", "a/b", "", "ü", "x" * 500])
-def test_a_part_lies_beside_its_final_place_whatever_its_key(shelf: Shelf, key: str) -> None:
-    """One rename on one disk, and no key leads out of the folder; it is the same at every call."""
-    part = shelf.part(key)
-
-    assert part.parent == shelf.folder
-    assert part == shelf.part(key) != shelf.part(key + "1")
 
 
 @pytest.mark.parametrize("suffix", ["", ".exe", ".html", "/../x", ".PNG"])
@@ -136,16 +114,6 @@ def test_a_file_that_goes_while_all_are_listed_hides_no_other(shelf: Shelf) -> N
     assert {first, *(path for _, path, _ in listed)} == kept - {gone}
 
 
-def test_parts_are_no_names_and_strangers_neither(shelf: Shelf) -> None:
-    """Only finished files are listed."""
-    path = shelf.keep(b"x", ".png")
-    shelf.part("k").write_bytes(b"half")
-    (shelf.folder / "notes.txt").write_text("mine")
-
-    assert list(shelf.names()) == [(path.stem, path, 1)]
-    assert list(Shelf(shelf.folder / "nowhere").names()) == []
-
-
 def test_discarding_frees_the_bytes(shelf: Shelf) -> None:
     """The file is gone, and its size is told."""
     path = shelf.keep(b"a picture", ".png")
@@ -167,21 +135,6 @@ def test_downloads_that_nobody_finished_are_swept_after_a_week(shelf: Shelf) -> 
     Shelf(shelf.folder).part("next")
 
     assert [path.exists() for path in (old, note, young, kept)] == [False, False, True, True]
-
-
-def test_many_threads_keep_the_same_and_different_things(shelf: Shelf) -> None:
-    """Nobody disturbs anybody, and no half-written file is left."""
-    contents = [bytes([number % 5]) * 50_000 for number in range(40)]
-    threads = [threading.Thread(target=shelf.keep, args=(content, ".bin")) for content in contents]
-
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    names = {sha256 for sha256, _, _ in shelf.names()}
-    assert len(names) == 5 == len(list(shelf.folder.iterdir()))
-    assert all(shelf.verify(sha256) for sha256 in names)
 
 
 @contextmanager
@@ -206,25 +159,6 @@ def test_a_full_disk_leaves_no_half_file_and_says_what_to_do(shelf: Shelf) -> No
     assert shelf.keep(bytes(100_000), ".bin").stat().st_size == 100_000
 
 
-def test_it_says_how_much_is_missing(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system tells how much is free."""
-    monkeypatch.setattr(shelf_module, "_get_free_bytes", lambda folder: 1_000_000)
-    full = OSError(errno.ENOSPC, "No space left on device")
-
-    assert "3.0 MB more are needed" in shelf.format_disk_error(full, 4_000_000)
-    with pytest.raises(OSError, match="No space"):
-        shelf.check_space(1_000_001)
-    shelf.check_space(1_000_000)
-
-
-def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
-    """The sentence names the folder, the reason and the way out."""
-    (tmp_path / "file").touch()
-
-    with pytest.raises(ReelbookError, match=r"file/shelf cannot be written \(Not a directory\).*REELBOOK_LIBRARY"):
-        Shelf(tmp_path / "file" / "shelf").keep(b"x", ".png")
-
-
 def test_a_remote_shelf_serves_another_machine(url: str, tmp_path: Path) -> None:
     """What one machine keeps or downloads there, another one finds, with its content checked."""
     here, there = Shelf(url, cache=tmp_path / "here"), Shelf(url, cache=tmp_path / "there")
@@ -236,25 +170,6 @@ def test_a_remote_shelf_serves_another_machine(url: str, tmp_path: Path) -> None
     assert remote_files(url) == sorted([kept.name, brought.name])
     assert {stat.S_IMODE(path.stat().st_mode) for path in found if path} == {0o600}
     assert there.find("0" * 64) is None
-
-
-def test_the_names_of_a_remote_shelf_are_listed_without_fetching_them(url: str, tmp_path: Path) -> None:
-    """Each with the path that it would have here."""
-    path = Shelf(url, cache=tmp_path / "here").keep(b"kept", ".png")
-    there = Shelf(url, cache=tmp_path / "there")
-
-    assert list(there.names()) == [(path.stem, tmp_path / "there" / path.name, 4)]
-    assert not (tmp_path / "there").exists()
-
-
-def test_a_strange_name_on_a_remote_shelf_is_not_fetched(url: str, tmp_path: Path) -> None:
-    """Even with the right content: what a file is called here comes from a short list."""
-    path = Shelf(url, cache=tmp_path / "here").keep(b"kept", ".png")
-    system, root = fsspec.core.url_to_fs(url)
-    system.mv(f"{root}/{path.name[:2]}/{path.name}", f"{root}/{path.name[:2]}/{path.stem}.html")
-
-    assert Shelf(url, cache=tmp_path / "there").find(path.stem) is None
-    assert not [*tmp_path.glob("there/*.html")]
 
 
 def test_discarding_reaches_the_remote_shelf(url: str, tmp_path: Path) -> None:
@@ -311,19 +226,6 @@ def test_a_result_is_safe_here_while_the_remote_shelf_is_down(tmp_path: Path, mo
     third = shelf.keep(b"three", ".png")
     assert remote_files(url) == sorted(path.name for path in (first, second, third))
     assert shelf.push() == 0
-
-
-def test_another_process_pushes_what_is_only_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`push` compares both sides and needs no memory of what went wrong."""
-    url = f"memory://{uuid4().hex}"
-    broken = Shelf(url, cache=tmp_path / "here")
-    outage = Down(broken, monkeypatch)
-    with pytest.warns(UserWarning, match="push"):
-        path = broken.keep(b"one", ".png")
-    outage.broken = False
-
-    assert Shelf(url, cache=tmp_path / "here").push() == 1
-    assert remote_files(url) == [path.name]
 
 
 def test_an_unreachable_remote_shelf_is_an_error_and_not_an_absence(

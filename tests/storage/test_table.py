@@ -179,13 +179,6 @@ def test_a_damaged_row_spoils_no_other() -> None:
     assert found["prompt"].notna().sum() == 1
 
 
-def test_times_that_are_none_are_gaps() -> None:
-    """A damaged ledger can hold anything where a time should be."""
-    found = frame(entry(finished="yesterday"), entry(id=2, finished=1e300), entry(id=3, finished=None))
-
-    assert found["finished"].isna().all()
-
-
 def test_the_newest_run_is_last_whatever_its_number() -> None:
     """A library that took in an older one has large numbers for old runs."""
     found = frame(entry(id=1, created=2e9), entry(id=2, created=1e9))
@@ -344,20 +337,3 @@ def test_ten_thousand_runs_take_a_moment() -> None:
 
     assert time.process_time() - began < 2
     assert found["seed"].sum() == 50_005_000
-
-
-def test_missing_texts_are_of_one_kind(tmp_path: Path) -> None:
-    """As in columns of whole numbers: `<NA>`, also from a file of columns, and never NaN beside it."""
-    made = pd.DataFrame(
-        {
-            "text": build_column(["a", None]),
-            "mixed": build_column([7, "x", None])[1:].array,
-            "large": build_column([2**70, None]),
-        }
-    )
-
-    made.to_parquet(tmp_path / "made.parquet")
-
-    for frame in (made, pd.read_parquet(tmp_path / "made.parquet")):
-        assert [str(kind) for kind in frame.dtypes] == ["string"] * 3
-        assert [frame[name].iloc[1] is pd.NA for name in frame] == [True] * 3

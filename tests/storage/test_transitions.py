@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reelbook.errors import OverBudget
-from reelbook.storage.ledger import claims, known_services, transitions
+from reelbook.storage.ledger import claims, transitions
 from reelbook.storage.ledger.budget import Budget, Spend, join_scope
 from reelbook.storage.ledger.claims import RunRequest, Verdict
 from reelbook.storage.ledger.schema import SCHEMA
@@ -96,15 +96,6 @@ def state(db: Ledger, run: int) -> str:
 # Which run it is.
 
 
-def test_a_finished_seeded_run_is_served(db: Ledger) -> None:
-    """The same input gives the same result, so that one is enough."""
-    run = stored(db)
-
-    verdict = choose(db)
-
-    assert (verdict.action, verdict.entry.id) == ("serve", run)
-
-
 def test_fresh_always_opens_a_new_take(db: Ledger) -> None:
     """Also where a take is named, and where there is one under way."""
     stored(db, take=3)
@@ -115,19 +106,6 @@ def test_fresh_always_opens_a_new_take(db: Ledger) -> None:
     assert takes == [6, 7]
 
 
-def test_each_unseeded_run_is_a_take_of_its_own(db: Ledger) -> None:
-    """Who runs it twice wants two clips; an unfinished one of ours is joined first."""
-    first = stored(db, UNSEEDED)
-    second = accepted(db, UNSEEDED, request="r2")
-
-    verdict = choose(db, UNSEEDED)
-    apart = choose(db, UNSEEDED, join=False)
-
-    assert (first, second) == (1, 2)
-    assert (verdict.action, verdict.entry.id) == ("join", second)
-    assert (apart.action, apart.entry.take) == ("send", 2)
-
-
 def test_an_unseeded_run_of_another_process_is_not_ours_to_join(db: Ledger) -> None:
     """It is a new take, also while the other one is under way; two processes never get the same."""
     theirs = choose(db, UNSEEDED, THERE)
@@ -136,16 +114,6 @@ def test_an_unseeded_run_of_another_process_is_not_ours_to_join(db: Ledger) -> N
 
     assert (theirs.action, ours.action) == ("send", "send")
     assert (theirs.entry.take, ours.entry.take) == (0, 1)
-
-
-def test_an_older_take_that_was_paid_and_left_is_taken_up_before_a_new_one_is_paid(db: Ledger) -> None:
-    """Of several takes the one that has cost most already comes first, not the newest."""
-    left = accepted(db, UNSEEDED, THERE)
-    stored(db, UNSEEDED, request="r2")
-
-    verdict = choose(db, UNSEEDED, AFTER_THERE)
-
-    assert (verdict.action, verdict.entry.id) == ("follow", left)
 
 
 @pytest.mark.parametrize("newer", ["failed", "planned", "uncertain"])
@@ -166,53 +134,7 @@ def test_a_paid_take_of_a_seeded_run_is_followed_whatever_came_after_it(db: Ledg
     assert (verdict.action, verdict.entry.id) == ("follow", paid)
 
 
-def test_a_run_of_another_process_is_awaited_and_adopted_when_that_one_dies(db: Ledger) -> None:
-    """Nobody sends what somebody else has sent; nothing that is paid for stays without somebody who follows it."""
-    run = accepted(db, PLAIN, THERE)
-
-    before, after = choose(db, PLAIN, HERE), choose(db, PLAIN, AFTER_THERE)
-
-    assert (before.action, after.action) == ("await", "follow")
-    assert transitions.get_entry(db, run).owner == "here"
-
-
-def test_an_uncertain_run_is_never_claimed(db: Ledger) -> None:
-    """Whoever asks for it is sent to the person who has to decide."""
-    uncertain(db)
-
-    verdicts = [choose(db, asked, keeper).action for asked in (PLAIN, KEYED) for keeper in (HERE, THERE)]
-
-    assert verdicts == ["ask"] * 4
-
-
 # Sending.
-
-
-def test_nothing_is_sent_twice_without_a_key(db: Ledger) -> None:
-    """Not by its own process, and not by a caller who believes that it was not sent."""
-    run = sent(db)
-
-    with pytest.raises(Moved, match="Nothing was sent"):
-        transitions.mark_sending(db, run, "here", None)
-
-
-def test_with_a_key_the_same_request_may_go_again(db: Ledger) -> None:
-    """The service knows it by the key; the first time is what counts for the key's age."""
-    run = sent(db, KEYED)
-    db.execute("UPDATE runs SET sent = 1000")
-
-    transitions.mark_sending(db, run, "here", "{}")
-
-    assert transitions.get_entry(db, run).sent == 1000
-
-
-def test_only_the_owner_sends(db: Ledger) -> None:
-    """Taken for dead by others, a process finds its run claimed by somebody else, and sends nothing."""
-    run = claimed(db, keeper=THERE)
-    choose(db, PLAIN, AFTER_THERE)
-
-    with pytest.raises(Moved, match="Nothing was sent"):
-        transitions.mark_sending(db, run, "there", None)
 
 
 def test_a_claim_that_was_given_up_sends_nothing(db: Ledger) -> None:
@@ -244,17 +166,6 @@ def test_what_the_dead_leave_is_put_in_order(db: Ledger, asked: RunRequest, step
     entry = transitions.get_entry(db, run)
     assert (entry.state, entry.owner) == (after, None)
     assert (entry.attempt_key is not None) == (asked is KEYED and step == "sent")
-
-
-def test_the_living_keep_what_is_theirs(db: Ledger) -> None:
-    """Somebody else's death changes nothing for them."""
-    run = sent(db, PLAIN, HERE)
-    sent(db, UNSEEDED, THERE)
-
-    dead = claims.recover(db, Keeper("new", dead={"there"}))
-
-    assert dead == ["there"]
-    assert (state(db, run), transitions.get_entry(db, run).owner) == ("sending", "here")
 
 
 @pytest.mark.parametrize("passed", [24 * 3600, -24 * 3600])
@@ -289,29 +200,6 @@ def test_a_repetition_says_the_same_with_the_same_key(db: Ledger) -> None:
     assert (verdict.entry.attempt_key, verdict.entry.body) == ("k", "{}")
 
 
-def test_a_written_off_run_with_an_old_key_can_be_run_again(db: Ledger) -> None:
-    """It gets a key of its own."""
-    run = sent(db, KEYED, THERE)
-    claims.recover(db, AFTER_THERE)
-    db.execute("UPDATE runs SET sent = sent - 90000")
-    choose(db, KEYED)
-    transitions.write_off(db, run)
-
-    verdict = choose(db, KEYED, key="new")
-
-    assert (verdict.action, verdict.entry.attempt_key, verdict.entry.spent) == ("send", "new", 50)
-
-
-def test_a_key_that_was_never_used_is_not_kept(db: Ledger) -> None:
-    """Nothing was sent under it, so nothing has to be repeated."""
-    run = claimed(db, KEYED)
-
-    transitions.mark_unsent(db, run)
-
-    assert transitions.get_entry(db, run).attempt_key is None
-    assert cost(db) == 0
-
-
 def test_what_was_not_confirmed_was_not_sent(db: Ledger) -> None:
     """The word that it is being sent got through, its confirmation did not: with a key it may only be repeated."""
     plain, keyed, other = sent(db), sent(db, replace(KEYED, identity="keyed")), sent(db, UNSEEDED)
@@ -324,14 +212,6 @@ def test_what_was_not_confirmed_was_not_sent(db: Ledger) -> None:
     assert transitions.get_entry(db, keyed).attempt_key == "k"
 
 
-def test_nothing_is_put_back_that_has_no_key(db: Ledger) -> None:
-    """It could only be sent a second time."""
-    run = sent(db)
-
-    with pytest.raises(Moved):
-        transitions.allow_retry(db, run)
-
-
 @pytest.mark.parametrize("step", ["left", "broken off"])
 def test_who_lets_go_while_it_is_sent_leaves_it_uncertain(db: Ledger, step: str) -> None:
     """Never without an owner and half sent: nobody would find it again."""
@@ -340,25 +220,6 @@ def test_who_lets_go_while_it_is_sent_leaves_it_uncertain(db: Ledger, step: str)
     transitions.release(db, run, "here") if step == "left" else claims.abandon(db, run)
 
     assert (state(db, run), transitions.get_entry(db, run).owner) == ("uncertain", None)
-
-
-def test_only_the_owner_lets_go(db: Ledger) -> None:
-    """A late word of somebody who was there before takes nothing from who is there now."""
-    run = accepted(db, PLAIN, THERE)
-
-    transitions.release(db, run, "here")
-
-    assert transitions.get_entry(db, run).owner == "there"
-
-
-def test_only_a_paid_run_that_nobody_alive_owns_is_taken_over(db: Ledger) -> None:
-    """Who waits for another process may ask as often as it likes."""
-    run, unpaid = accepted(db, PLAIN, THERE), claimed(db, PLAIN, THERE, take=1)
-
-    owners = [claims.take_over(db, run, keeper).owner for keeper in (HERE, AFTER_THERE)]
-
-    assert owners == ["there", "here"]
-    assert claims.take_over(db, unpaid, HERE).owner is None
 
 
 # What the service says.
@@ -389,29 +250,6 @@ def test_a_second_request_of_one_run_is_not_lost(db: Ledger) -> None:
     rows = db.execute("SELECT take, state, request_id FROM runs ORDER BY take").fetchall()
     assert rows == [(0, "accepted", "r1"), (1, "accepted", "r2")]
     assert cost(db) == 100
-
-
-def test_late_and_doubled_words_change_nothing(db: Ledger) -> None:
-    """A finished run stays finished, whatever is said of it afterwards."""
-    run = stored(db)
-    before = transitions.get_entry(db, run)
-
-    transitions.mark_accepted(db, run, "r1")
-    transitions.mark_completed(db, run, '{"other":1}', 99, None, None)
-    transitions.mark_ended(db, run, "failed", None, "no", 0)
-    transitions.mark_stored(db, run, '["other"]')
-
-    assert transitions.get_entry(db, run) == before
-
-
-def test_an_unknown_end_is_no_end(db: Ledger) -> None:
-    """A state that the ledger does not know is refused, and the run goes on."""
-    run = accepted(db)
-
-    with pytest.raises(Moved):
-        transitions.mark_ended(db, run, "paused", None, "", None)
-
-    assert state(db, run) == "accepted"
 
 
 @pytest.mark.parametrize("credits", [-5, 10**30, True, "50", 1.0e300, float("nan"), None])
@@ -465,17 +303,6 @@ def test_failed_attempts_stay_counted(db: Ledger) -> None:
     assert (transitions.get_entry(db, run).spent, cost(db)) == (60, 110)
 
 
-def test_a_refused_attempt_costs_nothing(db: Ledger) -> None:
-    """Not now, and not once it is sent again."""
-    run = sent(db)
-    transitions.mark_rejected(db, run, "validation", "no")
-    refused = cost(db)
-
-    claimed(db)
-
-    assert (refused, cost(db)) == (0, 50)
-
-
 def test_what_nobody_knows_the_price_of_counts_as_unknown(db: Ledger) -> None:
     """Each attempt of it, under a budget as much as the person says that one run costs at most."""
     free = replace(PLAIN, price=None)
@@ -500,13 +327,6 @@ def test_a_run_without_a_price_does_not_run_under_a_budget(db: Ledger) -> None:
     """The sentence says what to do."""
     with pytest.raises(OverBudget, match="price="):
         choose(db, replace(PLAIN, price=None), budget=Budget("plan", 10**9))
-
-
-@pytest.mark.parametrize("price", [-1, 10**15])
-def test_an_absurd_price_is_no_price(db: Ledger, price: int) -> None:
-    """A negative one would make room in the budget for others."""
-    with pytest.raises(OverBudget, match="price="):
-        choose(db, replace(PLAIN, price=price), budget=Budget("plan", 10**18))
 
 
 def test_uncertain_runs_count_against_the_budget(db: Ledger) -> None:
@@ -619,12 +439,6 @@ def test_a_repetition_of_an_earlier_call_is_spent_now(db: Ledger) -> None:
         choose(db, KEYED, spend=Spend(49))
 
 
-def test_a_run_without_a_price_is_not_spent_for(db: Ledger) -> None:
-    """The sentence says what to do."""
-    with pytest.raises(OverBudget, match="price="):
-        choose(db, replace(PLAIN, price=None), spend=Spend(10**9))
-
-
 def test_what_is_there_needs_no_budget(db: Ledger) -> None:
     """A finished plan runs again with a budget of nothing."""
     stored(db)
@@ -635,19 +449,6 @@ def test_what_is_there_needs_no_budget(db: Ledger) -> None:
     ]  # fmt: skip
 
     assert verdicts == ["serve", "follow"]
-
-
-def test_the_sum_of_absurd_charges_does_not_stop_the_ledger(db: Ledger) -> None:
-    """The largest credible charges, a thousand times over, are still a number that the file takes."""
-    for number in range(1000):
-        run = accepted(
-            db, replace(PLAIN, identity=f"run {number}", price=transitions.MAX_CREDITS), request=f"r{number}"
-        )
-        join_scope(db, "plan", "svc", [(f"run {number}", 0)])
-        assert run
-
-    with pytest.raises(OverBudget):
-        choose(db, budget=Budget("plan", 1))
 
 
 # What a person decides.
@@ -687,16 +488,6 @@ def test_a_request_settles_one_run(db: Ledger) -> None:
     assert claims.attach(db, "svc", "m", "r2", HERE).entry.id == run
 
 
-def test_who_attaches_an_expired_run_asks_once_more(db: Ledger) -> None:
-    """The service said that it does not know it; a person who names it wants to hear that again."""
-    run = accepted(db)
-    transitions.mark_ended(db, run, "expired", None, "gone", None)
-
-    verdict = claims.attach(db, "svc", "m", "r1", HERE)
-
-    assert (verdict.action, verdict.entry.id, verdict.entry.stage) == ("follow", run, "expired")
-
-
 def test_an_expired_run_is_asked_about_and_never_sent_again(db: Ledger) -> None:
     """It is paid for: only a new take is. Whoever wants the same again hears what the service says by then."""
     run = accepted(db)
@@ -709,33 +500,6 @@ def test_an_expired_run_is_asked_about_and_never_sent_again(db: Ledger) -> None:
     assert (again.action, again.entry.id, again.entry.owner) == ("follow", run, HERE.owner)
     assert transitions.get_entry(db, run).stage == "completed"
     assert (fresh.action, fresh.entry.take) == ("send", 1)
-
-
-def test_an_expired_take_without_a_seed_is_over_once_there_is_another(db: Ledger) -> None:
-    """Whoever has paid for another one is not asked about the lost one for ever."""
-    first = choose(db, UNSEEDED, HERE).entry.id
-    transitions.mark_sending(db, first, HERE.owner, None)
-    transitions.mark_accepted(db, first, "r1")
-    transitions.mark_ended(db, first, "expired", "expired", "gone", None)
-
-    again = choose(db, UNSEEDED, HERE)
-    fresh = choose(db, UNSEEDED, HERE, fresh=True).entry.id
-    transitions.mark_sending(db, fresh, HERE.owner, None)
-    transitions.mark_accepted(db, fresh, "r2")
-    transitions.mark_completed(db, fresh, "{}", None, None, None)
-    transitions.mark_stored(db, fresh, "[]")
-    next_one = choose(db, UNSEEDED, HERE)
-
-    assert (again.action, again.entry.id) == ("follow", first)
-    assert (next_one.action, next_one.entry.take) == ("send", 2)
-
-
-def test_an_unknown_request_gets_a_row(db: Ledger) -> None:
-    """Made by another notebook, or on another machine."""
-    first, second = (claims.attach(db, "svc", "m", "r7", HERE) for _ in range(2))
-
-    assert (first.action, second.action, first.entry.id) == ("follow", "join", second.entry.id)
-    assert first.entry.identity.startswith(transitions.ATTACHED)
 
 
 # The second copy.
@@ -780,24 +544,3 @@ def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(db: Ledger) -> 
 
 
 # What the library knows.
-
-
-def test_times_and_models_of_past_runs_are_known(db: Ledger) -> None:
-    """How long the last ones took, by model, and which model a request is of."""
-    for number, seconds in enumerate((2.0, 3.0, -5.0)):
-        run = stored(db, replace(PLAIN, identity=f"run {number}", model="m"), request=f"r{number}")
-        db.execute("UPDATE runs SET sent = 1000, finished = 1000 + ? WHERE id = ?", (seconds, run))
-
-    assert known_services.get_past_seconds(db, max_runs=5) == {"m": [3.0, 2.0]}
-    assert (known_services.find_model(db, "svc", "r1"), known_services.find_model(db, "svc", "r9")) == ("m", None)
-
-
-def test_every_move_is_written_down_in_order(db: Ledger) -> None:
-    """The events tell the whole story, and where a person said stop."""
-    run = stored(db)
-    transitions.record_stop(db, "interrupted")
-
-    rows = db.execute("SELECT run, state FROM events ORDER BY seq").fetchall()
-
-    words = ("claimed", "sending", "accepted", "completed", "stored")
-    assert rows == [*((run, word) for word in words), (None, "stop")]

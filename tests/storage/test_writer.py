@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import signal
@@ -64,17 +63,6 @@ def start(script: str, *words: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )  # fmt: skip
-
-
-def begun(processes: list[subprocess.Popen[str]]) -> None:
-    """Let processes begin at once, when all of them are ready."""
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
 
 
 def ended(process: subprocess.Popen[str], words: str = "") -> str:
@@ -283,82 +271,6 @@ def test_the_folder_is_for_nobody_else(ledger: Ledger, folder: Path) -> None:
 
 # Several processes.
 
-WRITES = """
-import sys, time
-from pathlib import Path
-from reelbook.storage.ledger import claims
-from reelbook.storage.ledger.claims import RunRequest
-from reelbook.storage.ledger.writer import Ledger
-ledger = Ledger(Path(sys.argv[1]))
-print("ready", flush=True)
-sys.stdin.readline()
-longest, futures = 0.0, []
-for number in range(150):
-    asked = RunRequest("svc", f"{sys.argv[2]} {number}", "m", "{}", 5, False, True)
-    futures.append((time.monotonic(), ledger.submit(lambda db, asked=asked: claims.find_or_claim(db, asked, ledger, key=None))))
-    if len(futures) == 5:
-        for since, future in futures:
-            assert future.result().action == "send"
-            longest = max(longest, time.monotonic() - since)
-        futures = []
-print(longest)
-ledger.close()
-"""
-
-
-def test_two_processes_write_at_once(folder: Path) -> None:
-    """150 steps each: all are there, nobody hears that the file is locked, and nobody waits for long."""
-    writers = [start(WRITES, folder, name) for name in ("a", "b")]
-
-    begun(writers)
-    longest = [float(ended(writer)) for writer in writers]
-
-    print(f"the longest wait was {max(longest):.2f} s")
-    assert len(runs(folder)) == 300
-    assert max(longest) < 20
-
-
-CLAIMS = """
-import json, sys
-from pathlib import Path
-from reelbook.errors import OverBudget
-from reelbook.storage.ledger import claims
-from reelbook.storage.ledger.budget import Budget
-from reelbook.storage.ledger.claims import RunRequest
-from reelbook.storage.ledger.writer import Ledger
-ledger = Ledger(Path(sys.argv[1]))
-print("ready", flush=True)
-sys.stdin.readline()
-def claim(number):
-    asked = RunRequest("svc", f"{sys.argv[2]} {number}" if number % 2 else f"shared {number}", "m", "{}", 5, False, True)
-    return ledger.submit(lambda db: claims.find_or_claim(db, asked, ledger, key=None, budget=Budget("plan", 500)))
-def take():
-    asked = RunRequest("svc", "unseeded", "m", "{}", None, False, False)
-    return ledger.submit(lambda db: claims.find_or_claim(db, asked, ledger, key=None, join=False))
-made, takes = [claim(number) for number in range(200)], [take() for _ in range(50)]
-print(json.dumps([
-    [claim.result().action for claim in made if not isinstance(claim.exception(), OverBudget)],
-    [take.result().entry.take for take in takes],
-]), flush=True)
-sys.stdin.readline()  # What was claimed and not sent is free again once its process leaves.
-ledger.close()
-"""
-
-
-def test_two_processes_never_get_the_same_take_nor_more_than_the_budget(folder: Path) -> None:
-    """Money for 100 of 400 claims: exactly 100 are granted; 100 new takes have 100 numbers."""
-    claimers = [start(CLAIMS, folder, name) for name in ("a", "b")]
-
-    begun(claimers)
-    told = [json.loads(claimer.stdout.readline()) for claimer in claimers if claimer.stdout]
-
-    granted = [do for claims, _ in told for do in claims if do == "send"]
-    takes = [take for _, numbers in told for take in numbers]
-    for claimer in claimers:
-        ended(claimer, "leave")
-    assert len(granted) == 100
-    assert sorted(takes) == list(range(100))
-
 
 FORKS = """
 import os, sys, threading
@@ -396,41 +308,3 @@ def test_a_forked_child_is_told_to_use_the_library_in_its_parent(folder: Path) -
     """Twelve forks while the parent writes without a pause: none harms what the parent writes."""
     assert ended(start(FORKS, folder)) == "12\n"
     Ledger(folder).close()
-
-
-DIES = """
-import os, sys
-from pathlib import Path
-from reelbook.storage.ledger import claims, transitions
-from reelbook.storage.ledger.claims import RunRequest
-from reelbook.storage.ledger.writer import Ledger
-ledger = Ledger(Path(sys.argv[1]))
-for name, steps in (("claimed", 1), ("sent", 2), ("accepted", 3)):
-    asked = RunRequest("svc", name, "m", "{}", 5, False, True)
-    run = ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger, key=None)).entry.id
-    if steps > 1:
-        ledger.transact_now(lambda db: transitions.mark_sending(db, run, ledger.owner, None))
-    if steps > 2:
-        ledger.transact_now(lambda db: transitions.mark_accepted(db, run, "r1"))
-os.kill(os.getpid(), 9)
-"""
-
-
-def test_what_a_killed_process_left_is_found_by_the_next(folder: Path) -> None:
-    """Never sent: free. Half sent: uncertain. Accepted: for whoever comes. The dead one leaves no file behind."""
-    start(DIES, folder).communicate(timeout=60)
-
-    ledger = Ledger(folder)
-
-    assert runs(folder) == [("claimed", "planned"), ("sent", "uncertain"), ("accepted", "accepted")]
-    assert [path.name for path in (folder / "owners").iterdir()] == [ledger.owner]
-    ledger.close()
-
-
-def test_environment_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the ledger is, its caller says."""
-    monkeypatch.setenv("REELBOOK_LIBRARY", os.devnull)
-
-    Ledger(folder).close()
-
-    assert (folder / connection.NAME).exists()
