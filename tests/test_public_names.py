@@ -34,7 +34,7 @@ def test_no_module_takes_the_place_of_a_public_name() -> None:
 
 HELD = (
     "sweeps.job.SweepJob", "decide.race.race.Race", "decide.ratings.Ratings", "media.local_file.LocalFile",
-    "display.compare.comparison.Comparison", "widgets.forms.form.Form", "media.explorer.Explorer", "api.table_accessor.Reel",
+    "display.compare.comparison.Comparison", "widgets.forms.form.Form", "media.local_file.Explorer", "api.table_accessor.Reel",
 )  # fmt: skip
 """What a notebook holds without having typed its name."""
 

@@ -26,9 +26,8 @@ from reelbook.api.table_accessor import Reel
 from reelbook.display.compare.comparison_html import render_comparison
 from reelbook.display.embedding import MIME_TYPES
 from reelbook.display.original_links import set_link_provider
-from reelbook.media.bounded_open import open_video
+from reelbook.media.bounded_open import is_video, open_video
 from reelbook.media.frame_index import read_frame_index
-from reelbook.media.local_file import is_video
 from reelbook.media.video_colours import convert_to_rgb, get_colours
 from tests.browser.axe import beyond, faint, findings
 from tests.browser.lab import Lab, OpenNotebook

@@ -50,16 +50,16 @@ def test_files_have_readable_names_and_provenance(clip: LocalFile, tmp_path: Pat
 
 
 def test_no_file_is_written_over(clip: LocalFile, tmp_path: Path) -> None:
-    """In a folder each file has a name of its own, also one that is there already; a name that is given is used.
-
-    A copy of the whole clip that is there already is not made again.
-    """
+    """In a folder each file has a name of its own, and what is there already is not made again; a given name is used."""
     explorer = clip.explore(tmp_path / "saved")
 
-    first, second = explorer.save_still(), explorer.save_still()
+    first, again_first = explorer.save_still(), explorer.save_still()
+    first.write_bytes(b"another file")
+    second = explorer.save_still()
     whole, again = explorer.save_clip(), explorer.save_clip()
 
     assert second.name == first.name.replace(".png", "~2.png")
+    assert again_first == first
     assert again == whole
     assert clip.clip(tmp_path / "part", 2, 5) == tmp_path / "part.mp4"
     assert clip.gif(str(tmp_path / "part.gif"), 2, 5, width=32) == tmp_path / "part.gif"

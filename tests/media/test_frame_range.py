@@ -45,7 +45,7 @@ def test_a_range_has_exactly_its_frames(coding: str, tmp_path: Path) -> None:
 
     for first, last in RANGES:
         encode_clip(source, tmp_path / "clip.mp4", first, last)
-        encode_gif(source, tmp_path / "clip.gif", first, last)
+        encode_gif(source, tmp_path / "clip.gif", first, last, longest=480)
 
         wanted = [*range(first, last + 1)]
         clip = at(tmp_path / "clip.mp4")
@@ -102,7 +102,7 @@ def test_a_gif_runs_at_the_speed_of_its_clip(tmp_path: Path) -> None:
     """Hundredths of a second are rounded so that they add up; the last frame has its time, too."""
     source = film(tmp_path / "film.mp4").path
 
-    encode_gif(source, tmp_path / "clip.gif", 1, 24)
+    encode_gif(source, tmp_path / "clip.gif", 1, 24, longest=480)
 
     with Image.open(tmp_path / "clip.gif") as picture:
         times = [frame.info["duration"] for frame in ImageSequence.Iterator(picture)]

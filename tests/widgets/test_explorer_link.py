@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from reelbook.media.explorer import Explorer
+from reelbook.media.local_file import Explorer
 from reelbook.widgets import explorer_link, notebook
 from reelbook.widgets import link as link_module
 from reelbook.widgets.explorer_link import ExplorerLink, show_explorer

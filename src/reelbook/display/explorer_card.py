@@ -19,8 +19,7 @@ from .strips import encode_jpeg, fit_jpegs, join_frames, strip_jpeg
 from .theme import render, render_script, render_style
 
 if TYPE_CHECKING:
-    from ..media.explorer import Explorer
-    from ..media.local_file import LocalFile
+    from ..media.local_file import Explorer, LocalFile
 
 STYLES, SCRIPT = ("clock.css", "explorer.css"), "explorer.js"
 MAX_WIDTH = 960

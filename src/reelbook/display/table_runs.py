@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
+from ..media.bounded_open import is_video
 from ..media.file_names import slug
-from ..media.local_file import LocalFile, is_video
+from ..media.local_file import LocalFile
 from ..media.metadata.run_record import parse_record_input
 from ..models.base import File
 from ..models.images import unwrap_pictures

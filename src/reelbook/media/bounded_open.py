@@ -12,12 +12,16 @@ from PIL import Image
 
 from ..errors import ReelbookError
 from ..models.picture_headers import parse_header
-from .local_file import CONTAINERS
 
 if TYPE_CHECKING:
     from av import VideoStream
     from av.container import InputContainer
 
+CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mp4", ".webm": "matroska", ".mkv": "matroska"}
+"""FFmpeg's format name by the suffix of a video.
+
+It is passed explicitly, because FFmpeg's probing may take a text for a playlist that refers to other local files.
+"""
 PICTURES = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 """The formats that are opened; Pillow supports more, and runs external programs for some of them."""
 MAX_BYTES = 290_000_000
@@ -51,6 +55,11 @@ class TooLarge(ReelbookError):
         place = str(path) if isinstance(path, str | Path) else "this picture"
         self.words = f"{size[0]:,} × {size[1]:,} pixels are too large to show here"
         super().__init__(f"{self.words}; the file is at {place}.")
+
+
+def is_video(path: str | Path) -> bool:
+    """Whether a file is a video by its suffix; a GIF counts as a picture."""
+    return Path(path).suffix.lower() in CONTAINERS
 
 
 @contextmanager

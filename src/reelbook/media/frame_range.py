@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +22,6 @@ from .stills import decode_marked, read_packets, shrink_frame
 if TYPE_CHECKING:
     from av.filter.context import FilterContext
 
-GIF_SIDE = 480
 GIF_TICK, MIN_GIF_TICKS = Fraction(1, 100), 2
 """Its unit of time, and for how many a frame is displayed at least: browsers slow shorter ones down."""
 _OPTIONS = {
@@ -30,11 +29,6 @@ _OPTIONS = {
     "libvpx-vp9": {"crf": "12", "b": "0", "deadline": "realtime", "cpu-used": "6"},
 }
 """Quality so high that a difference from the original is not visible."""
-_TURNS: Mapping[int, list[tuple[str, ...]]] = {
-    90: [("transpose", "1")],
-    180: [("hflip",), ("vflip",)],
-    270: [("transpose", "2")],
-}
 
 
 def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame]:
@@ -69,11 +63,13 @@ def encode_clip(source: str | Path, target: Path, first: int, last: int) -> None
         # PyAV's types know the stream's class only for a literal encoder name.
         stream = cast(VideoStream, container.add_stream(encoder, rate=rate, options=_OPTIONS[encoder]))
         begin: int | None = None
-        for frame in map(_turn, decode_range(source, first, last)):
+        for frame in decode_range(source, first, last):
             colours = video_colours.get_colours(frame, codec)
             pts = frame.pts or 0
             if begin is None:
                 begin = pts
+                # Not turned itself: a player turns it as it turns the source.
+                stream.set_display_rotation(frame.rotation)
                 stream.width, stream.height = frame.width, frame.height
                 # 4:2:0 stores colours for pairs of pixels.
                 stream.pix_fmt = "yuv444p" if frame.width % 2 or frame.height % 2 else "yuv420p"
@@ -86,7 +82,7 @@ def encode_clip(source: str | Path, target: Path, first: int, last: int) -> None
         container.mux(stream.encode())
 
 
-def encode_gif(source: str | Path, target: Path, first: int, last: int, *, longest: int = GIF_SIDE) -> None:
+def encode_gif(source: str | Path, target: Path, first: int, last: int, *, longest: int) -> None:
     """Write an endless GIF with exactly these frames, made smaller to at most `longest` pixels a side."""
     with open_video(source, to_decode=False) as (_, clip):
         rate = clip.average_rate or clip.guessed_rate or Fraction(24)
@@ -122,20 +118,6 @@ def write_gif(
                 packet.duration = last_ticks
                 container.mux(packet)
         container.mux(stream.encode())
-
-
-def _turn(frame: VideoFrame) -> VideoFrame:
-    """The frame turned as its file asks a player to display it."""
-    filters = _TURNS.get(round(-frame.rotation / 90) * 90 % 360)
-    if filters is None:
-        return frame
-    graph = Graph()
-    _join(_add_source(graph, frame), *(graph.add(*step) for step in filters), graph.add("buffersink"))
-    graph.configure()
-    graph.push(frame)
-    turned = cast(VideoFrame, graph.pull())
-    turned.pts, turned.time_base = frame.pts, frame.time_base
-    return turned
 
 
 def _shrink(source: str | Path, first: int, last: int, longest: int) -> Iterator[tuple[VideoFrame, float]]:

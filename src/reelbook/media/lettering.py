@@ -1,4 +1,4 @@
-"""Labels on pictures in any script, with fallback fonts for characters that the default font lacks."""
+"""Labels on pictures in any script, with other fonts for words that the default font lacks characters of."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from PIL import ImageFont, features
+from PIL import ImageFont
 from PIL.ImageDraw import ImageDraw
 from PIL.ImageFont import FreeTypeFont
 
-ELLIPSIS, DOT = "…", " · "
+ELLIPSIS = "…"
 LONGEST = 400
 """Maximum characters of a label; the rest of a text is ignored."""
-_RIGHT_TO_LEFT = ("R", "AL")
 _PILLOWS = ""
 """Pillow's built-in font, for machines without any: it covers little more than ASCII."""
 _WANTED = "AZaz09·…×≈–àčßж"
@@ -117,14 +116,21 @@ def flatten(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def split_by_font(text: str) -> tuple[TextRun, ...]:
-    """The text in runs of one font each, in display order; a character that no font covers as its code point.
+    """The text in runs of words of one font each; a character that the font of its word lacks is its code point.
 
     >>> [run.text for run in split_by_font("a boat")]
     ['a boat']
     """
     if text.isascii():
         return (TextRun(text, _usual()),) if text else ()
-    return tuple(run for part in _split_directions(text) for run in _ordered(_joined(_pieces(part)), part))
+    runs: list[TextRun] = []
+    for word in filter(None, re.findall(r"[^ ]* *", text)):
+        font = _find_font(word)
+        written = "".join(character if _has_all(font, character) else _describe(character) for character in word)
+        # Pillow orders and shapes letters only within a run.
+        before = runs.pop().text if runs and runs[-1].font == font else ""
+        runs.append(TextRun(before + written, font))
+    return tuple(runs)
 
 
 def _plain(character: str) -> str:
@@ -135,63 +141,9 @@ def _plain(character: str) -> str:
     return "" if kind == "Cf" and character not in _JOINERS else character
 
 
-def _split_directions(text: str) -> list[str]:
-    """Split a label with right-to-left text at `DOT`, so that its parts, such as prompt and seed, stay in order."""
-    if not any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text):
-        return [text]
-    parts = text.split(DOT)
-    return [piece for part in parts for piece in (part, DOT)][:-1]
-
-
-def _pieces(text: str) -> Iterator[TextRun]:
-    """The text in one font if any covers it, else word by word, and a word letter by letter."""
-    font = _font_for(text)
-    if font is not None:
-        yield TextRun(text, font)
-    elif " " in text.strip(" "):
-        for word in re.findall(r"[^ ]* *", text):
-            yield from _pieces(word) if word else ()
-    else:
-        yield from map(_letter, _letters(text))
-
-
-def _letters(word: str) -> Iterator[str]:
-    """Each letter with its combining marks."""
-    letter = ""
-    for character in word:
-        if letter and not _is_combining(character):
-            yield letter
-            letter = ""
-        letter += character
-    if letter:
-        yield letter
-
-
-def _letter(letter: str) -> TextRun:
-    """A letter in the first font that covers it; without its marks if no font covers both."""
-    for text in (letter, letter[0]):
-        font = _font_for(text)
-        if font is not None:
-            return TextRun(text, font)
-    instead = letter[0].translate(_INSTEAD)
-    return TextRun(instead if instead != letter[0] else f"[U+{ord(letter[0]):04X}]", _usual())
-
-
-def _joined(pieces: Iterable[TextRun]) -> list[TextRun]:
-    """Merge neighbours of one font: Pillow orders and shapes letters only within a run."""
-    found: list[TextRun] = []
-    for run in pieces:
-        if found and found[-1].font == run.font:
-            found[-1] = TextRun(found[-1].text + run.text, run.font)
-        else:
-            found.append(run)
-    return found
-
-
-def _ordered(found: list[TextRun], text: str) -> list[TextRun]:
-    """The runs in display order: reversed if the text is right-to-left."""
-    first = next((kind for kind in map(unicodedata.bidirectional, text) if kind in ("L", *_RIGHT_TO_LEFT)), "L")
-    return found[::-1] if first in _RIGHT_TO_LEFT and features.check("raqm") else found
+def _describe(character: str) -> str:
+    instead = character.translate(_INSTEAD)
+    return instead if instead != character else f"[U+{ord(character):04X}]"
 
 
 def _is_combining(character: str) -> bool:
@@ -204,10 +156,11 @@ def _width(run: TextRun, size: int) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _font_for(text: str) -> str | None:
-    """The first font that covers all of these characters; None if none does."""
-    characters = set(text)
-    return next((font for font in (_usual(), *find_font_files()) if _has_all(font, characters)), None)
+def _find_font(word: str) -> str:
+    """The font for a word: the default one if it has all characters, else the first that does, or that has the first one missing."""
+    missing = next((character for character in word if not _has_all(_usual(), character)), "")
+    fonts = [font for font in find_font_files() if _has_all(font, missing)] if missing else []
+    return next((font for font in fonts if _has_all(font, word)), next(iter(fonts), _usual()))
 
 
 @cache

@@ -1,12 +1,12 @@
-"""A local media file: its path, size, frames and provenance."""
+"""A local media file: its path, size, frames and provenance; and the state of a viewer for it."""
 
 from __future__ import annotations
 
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -14,33 +14,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
+from ..models.images import Image as SourcePicture
 from ..models.picture_encoding import STILL_OF
+from .bounded_open import is_video, open_video, read_picture_size
 from .file_names import make_file_name, name_words, slug
+from .metadata.file_marks import read_marks
+from .metadata.provenance import read
+from .saving import save_copy, save_part
 
 if TYPE_CHECKING:
-    from av import VideoFrame, VideoStream
-    from av.container import InputContainer
     from PIL.Image import Image
 
     from ..models.base import File
-    from .explorer import Explorer
     from .metadata.file_marks import Marks
     from .metadata.provenance import Provenance
 
-CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mp4", ".webm": "matroska", ".mkv": "matroska"}
-"""FFmpeg's format name by the suffix of a video.
-
-It is passed explicitly, because FFmpeg's probing may take a text for a playlist that refers to other local files.
-"""
-_KINDS = [
-    {".mp4", ".m4v", ".mov"}, {".webm", ".mkv"}, {".png"}, {".jpg", ".jpeg"}, {".webp"}, {".gif"}, {".bmp"}, {".tif", ".tiff"},
-]  # fmt: skip
-"""Suffixes of the same format."""
-
-
-def is_video(path: str | Path) -> bool:
-    """Whether a file is a video by its suffix; a GIF counts as a picture."""
-    return Path(path).suffix.lower() in CONTAINERS
+FOLDER = "saved"
+"""Where a viewer saves files by default."""
+GIF_SIDE = 480
+HASH_LETTERS = 64
+ENTIRE = "all frames"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +86,11 @@ class LocalFile:
     @cached_property
     def marks(self) -> Marks:
         """The signer as stated, and whether the file declares a generative model as its source."""
-        from .metadata.file_marks import read_marks
-
         return read_marks(self.path)
 
     @property
     def provenance(self) -> Provenance:
         """How the file was made, from its metadata and its run."""
-        from .metadata.provenance import read
-
         return read(self.path, self.facts)
 
     def frames(self) -> Iterator[Image]:
@@ -109,25 +98,18 @@ class LocalFile:
         if not self.is_video:
             yield self.still()
             return
-        with self.reading(), self._opened() as (container, stream):
+        from .stills import shrink_frame
+
+        with self.reading(), open_video(self.path, to_decode=False) as (container, stream):
             for frame in container.decode(stream):
-                yield _picture(frame, stream)
+                yield shrink_frame(frame, stream.codec_context, None)
 
     def spread(self, count: int) -> list[Image]:
-        """`count` frames, evenly spaced from the first to the last, decoded in one pass."""
+        """`count` frames, evenly spaced from the first to the last."""
         if not self.is_video:
             return [self.still()] * count
-        last = self.probe.frames - 1
-        wanted = [round(place * last / max(count - 1, 1)) for place in range(count)]
-        found: list[Image] = []
-        with self.reading(), self._opened() as (container, stream):
-            for number, frame in enumerate(container.decode(stream)):
-                # Only wanted frames are converted to pictures, which costs more than decoding.
-                times = wanted.count(number)
-                found += [_picture(frame, stream)] * times if times else []
-        if len(found) < count:
-            raise ReelbookError(f"{self.path} names {last + 1} frames and holds fewer. rb.attach downloads it again.")
-        return found
+        last, steps = self.probe.frames - 1, max(count - 1, 1)
+        return self._read([round(number * last / steps) for number in range(count)])
 
     def still(self, at: float = 0.0, *, frame: int | None = None, seconds: float | None = None) -> Image:
         """The frame nearest to a fraction of the clip, a number, or a time."""
@@ -140,12 +122,16 @@ class LocalFile:
         if seconds is not None and self.probe.rate:
             # The frame displayed at that time; a float such as 7/24 is slightly less than its value.
             frame = math.floor(seconds * self.probe.rate + 1e-6)
-        number = round(at * last) if frame is None else frame
-        with self.reading():
-            frame_picture = self._decoded(min(max(number, 0), last))
+        (still,) = self._read([min(max(round(at * last) if frame is None else frame, 0), last)])
         if self.facts:
-            frame_picture.info[STILL_OF] = f"still of {name_words(self.facts)}"
-        return frame_picture
+            still.info[STILL_OF] = f"still of {name_words(self.facts)}"
+        return still
+
+    def _read(self, numbers: list[int]) -> list[Image]:
+        from .stills import read_frames
+
+        with self.reading():
+            return read_frames(self.path, lambda count, _: numbers, None).frames
 
     def poster(self, *, longest: int) -> bytes:
         """The middle frame of a clip, or the picture itself, as a small JPEG."""
@@ -168,37 +154,59 @@ class LocalFile:
         number is added. The copy's metadata contain model, input, seed, request and credits for `rb.provenance`; its
         pixels are unchanged.
         """
-        from .frame_files import is_folder, save_in_folder
-        from .metadata.provenance import write
-
-        if is_folder(path):
-            return save_in_folder(self, path)
-        target = self._with_suffix(Path(path).expanduser())
-        write(self.path, target, self.facts or {})
-        return target
+        return save_copy(self.path, path, self.make_name(), self.facts or {})
 
     def clip(self, path: str | Path, first: int = 0, last: int | None = None) -> Path:
         """Save the frames from `first` to `last`, both included, as an MP4 of exactly these frames; returns its path.
 
-        In a folder it gets a readable name that no file has yet. The frames are encoded again, with no visible loss.
+        In a folder it gets a readable name. The frames are encoded again, with no visible loss.
         """
-        from .frame_files import save_clip
+        from . import frame_range
 
-        return save_clip(self, path, first, last)
+        first, last, part = self._check_range(first, last)
+        if part == ENTIRE:
+            return self.save(path)
+        return self._save_part(path, part, ".mp4", lambda new: frame_range.encode_clip(self.path, new, first, last))
 
-    def gif(self, path: str | Path, first: int = 0, last: int | None = None, *, width: int = 480) -> Path:
+    def gif(self, path: str | Path, first: int = 0, last: int | None = None, *, width: int = GIF_SIDE) -> Path:
         """Save the frames from `first` to `last`, both included, as an endless GIF; returns its path."""
-        from .frame_files import save_gif
+        from . import frame_range
 
-        return save_gif(self, path, first, last, width=width)
+        first, last, part = self._check_range(first, last)
+        return self._save_part(
+            path, part, ".gif", lambda new: frame_range.encode_gif(self.path, new, first, last, longest=width)
+        )
 
-    def explore(self, folder: str | Path = "saved") -> Explorer:
+    def _save_part(self, path: str | Path, part: str, suffix: str, make: Callable[[Path], object]) -> Path:
+        """Save a part of the file; it is added to the facts of the run, and with them written into the metadata."""
+        facts = {**(self.facts or {}), **({"part": part} if self.facts and part != ENTIRE else {})}
+        return save_part(path, self.make_name(part, suffix), facts, make)
+
+    def _check_range(self, first: int, last: int | None) -> tuple[int, int, str]:
+        """First and last frame, and the range in words; `ReelbookError` unless these are two frames or more of a clip."""
+        if not self.is_video:
+            raise ReelbookError(
+                f"{self.path} is a picture, which has no frames to choose from. file.save(…) copies it."
+            )
+        if not self.path.exists():
+            raise ReelbookError(f"{self.path} is not there any more. rb.attach downloads it again.")
+        count = self.probe.frames
+        last = count - 1 if last is None else last
+        if not 0 <= first <= last < count:
+            raise ReelbookError(
+                f"The clip has the frames 0 to {count - 1}, so there is no range from {first} to {last}."
+            )
+        if first == last and count > 1:
+            raise ReelbookError(
+                f"The range holds frame {first} alone, which is a still: save that, or choose a later end for the range."
+            )
+        return first, last, ENTIRE if (first, last) == (0, count - 1) else f"frames {first + 1}-{last + 1} of {count}"
+
+    def explore(self, folder: str | Path = FOLDER) -> Explorer:
         """A viewer with a filmstrip, for single frames and ranges; what you save there goes into the folder.
 
         In a notebook it is on the page at the end of a cell; `explorer.frame` and `explorer.image` follow it.
         """
-        from .explorer import Explorer
-
         return Explorer(self, folder)
 
     def __reel_picture__(self) -> tuple[bytes, str]:
@@ -231,25 +239,6 @@ class LocalFile:
         except (ReelbookError, OSError):
             return None
 
-    def _with_suffix(self, target: Path) -> Path:
-        """The target with the file's suffix; `ReelbookError` if its own suffix is of another format."""
-        ours, wanted = (
-            next((kind for kind in _KINDS if path.suffix.lower() in kind), None) for path in (self.path, target)
-        )
-        if ours is None or wanted == ours:
-            return target
-        if wanted is not None:
-            raise ReelbookError(
-                f"{self.path.name} is no {target.suffix} file, and saving does not convert it. "
-                f"Give a name that ends in {self.path.suffix}."
-            )
-        return target.with_name(target.name + self.path.suffix)
-
-    def _opened(self) -> AbstractContextManager[tuple[InputContainer, VideoStream]]:
-        from .bounded_open import open_video
-
-        return open_video(self.path, to_decode=False)
-
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Convert errors of the decoders to `ReelbookError`."""
@@ -268,20 +257,124 @@ class LocalFile:
         if self.is_video:
             from .stream_facts import read_display_size, read_timing
 
-            with self._opened() as (container, stream):
+            with open_video(self.path, to_decode=False) as (container, stream):
                 frames, rate = read_timing(container, stream)
                 return Probe(*read_display_size(container, stream), frames, rate)
-        from .bounded_open import read_picture_size
-
         return Probe(*read_picture_size(self.path), 1, None)
 
-    def _decoded(self, number: int) -> Image:
-        from .stills import read_frames
 
-        return read_frames(self.path, lambda count, _: [number], None).frames[0]
+class Explorer:
+    """The viewer of one clip or picture; at the end of a cell it is on the page, and follows what is done there.
 
+    `explorer.image` is a picture for any field that takes one: `rb.ImageToVideo(image_url=explorer.image, prompt="…")`.
 
-def _picture(frame: VideoFrame, stream: VideoStream) -> Image:
-    from .stills import shrink_frame
+    Example::
 
-    return shrink_frame(frame, stream.codec_context, None)
+        explorer = rb.run(boat).video.explore()
+        explorer.frame
+    """
+
+    def __init__(self, file: LocalFile, folder: str | Path = FOLDER) -> None:
+        self.file = file
+        self.folder = Path(folder).expanduser()
+        """Where files are saved; made when the first one is."""
+        self.saved: list[Path] = []
+        """The files that were saved, the newest last."""
+        self._count = file.probe.frames
+        self._frame = 0
+        self._range: tuple[int, int] | None = None
+        self._listeners: list[Callable[[], object]] = []
+
+    def __repr__(self) -> str:
+        if not self.file.is_video:
+            return f"<explorer of {self.file_name}>"
+        chosen = f", range {self._range[0]} to {self._range[1]}" if self._range else ""
+        return f"<explorer of {self.file_name}: frame {self._frame} of 0 to {self._count - 1}{chosen}>"
+
+    @property
+    def frames(self) -> int:
+        """The number of frames; 1 for a picture."""
+        return self._count
+
+    @property
+    def frame(self) -> int:
+        """The number of the frame on the screen, the first being 0; setting it moves the page there."""
+        return self._frame
+
+    @frame.setter
+    def frame(self, number: int) -> None:
+        self.update(number, self._range)
+        self._notify()
+
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """The first and the last frame of the chosen range; None while it is the entire clip."""
+        return self._range
+
+    @range.setter  # noqa: A003  # The word for it everywhere, and no range is made here.
+    def range(self, chosen: tuple[int, int] | None) -> None:
+        self.update(self._frame, chosen)
+        self._notify()
+
+    @property
+    def image(self) -> str:
+        """The frame on the screen as an `rb.Image`, for an input or a form."""
+        return SourcePicture.of(self)
+
+    def update(self, frame: int, chosen: tuple[int, int] | None) -> None:
+        """Take over frame and range as the page has them, without notifying it; `ReelbookError` if there are none."""
+        if type(frame) is not int or not 0 <= frame < self._count:
+            raise ReelbookError(f"The clip has the frames 0 to {self._count - 1}, and no frame {frame!r}.")
+        if chosen is not None:
+            first, last = chosen
+            if not 0 <= first <= last < self._count:
+                raise ReelbookError(
+                    f"The clip has the frames 0 to {self._count - 1}, so there is no range from {first} to {last}."
+                )
+        self._frame = frame
+        self._range = None if chosen in (None, (0, self._count - 1)) else chosen
+
+    def on_change(self, listener: Callable[[], object]) -> None:
+        """Call a function when Python changes the frame or the range."""
+        self._listeners.append(listener)
+
+    def save_still(self) -> Path:
+        """Save the frame on the screen in its full size as a PNG, or a picture as it is; returns the path of the new file."""
+        if not self.file.is_video:
+            return self._note(self.file.save(self._target))
+        picture, part = self.file.still(frame=self._frame), f"frame {self._frame + 1} of {self._count}"
+        return self._note(self.file._save_part(self._target, part, ".png", lambda new: picture.save(new, "PNG")))
+
+    def save_clip(self) -> Path:
+        """Save the range as an MP4 of exactly these frames; returns the path of the new file."""
+        return self._note(self.file.clip(self._target, *(self._range or (0, None))))
+
+    def save_gif(self, *, width: int = GIF_SIDE) -> Path:
+        """Save the range as an endless GIF of exactly these frames; returns the path of the new file."""
+        return self._note(self.file.gif(self._target, *(self._range or (0, None)), width=width))
+
+    def __reel_picture__(self) -> tuple[bytes, str]:
+        """The frame on the screen as a source picture, and a short description."""
+        if not self.file.is_video:
+            return self.file.__reel_picture__()
+        out = io.BytesIO()
+        self.file.still(frame=self._frame).save(out, "PNG")
+        return out.getvalue(), f"frame {self._frame + 1} of {self.file_name}"
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file; of one on the shelf, the first letters of its hash."""
+        path = self.file.path
+        return f"{path.stem[:8]}…{path.suffix}" if len(path.stem) == HASH_LETTERS else path.name
+
+    @property
+    def _target(self) -> str:
+        return f"{self.folder}/"
+
+    def _note(self, path: Path) -> Path:
+        self.saved.append(path)
+        return path
+
+    def _notify(self) -> None:
+        for listener in self._listeners:
+            listener()

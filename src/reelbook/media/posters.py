@@ -13,8 +13,8 @@ from PIL import Image
 
 from ..errors import ReelbookError
 from . import derived_cache, stills
+from .bounded_open import is_video
 from .derived_cache import FileVersion, is_jpeg
-from .local_file import is_video
 
 FOLDER = "posters"
 LONGEST, QUALITY = 320, 75
@@ -41,16 +41,12 @@ def make_poster(path: str | Path, *, longest: int) -> bytes:
 
 def get_posters(paths: Iterable[str | Path], *, longest: int = LONGEST) -> list[bytes | None]:
     """The posters of many files, in their order, made in parallel."""
-    places = list(map(str, paths))
-    different = list(dict.fromkeys(places))
-    if len(different) < 2:
-        found = {place: get_poster(place, longest=longest) for place in different}
-    else:
-        with ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8)) as threads:
-            found = dict(
-                zip(different, threads.map(lambda place: get_poster(place, longest=longest), different), strict=True)
-            )
-    return [found[place] for place in places]
+    listed = list(map(str, paths))
+    different = list(dict.fromkeys(listed))
+    with ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8) or 1) as threads:
+        posters = threads.map(lambda path: get_poster(path, longest=longest), different)
+        found = dict(zip(different, posters, strict=True))
+    return [found[path] for path in listed]
 
 
 def make_thumbnail(path: str | Path, width: int, height: int, *, quality: int = 70) -> bytes | None:
@@ -66,8 +62,11 @@ def make_thumbnail(path: str | Path, width: int, height: int, *, quality: int = 
 
 @lru_cache(maxsize=256)  # The only cache for files outside the shelf.
 def _made(file: FileVersion, longest: int) -> bytes:
-    read = stills.read_middle if is_video(file.path) else stills.read_picture
-    return _jpeg(read(file.path, (longest, longest)), QUALITY)
+    box = longest, longest
+    is_clip = is_video(file.path)
+    return _jpeg(
+        stills.read_spread(file.path, 1, box).frames[0] if is_clip else stills.read_picture(file.path, box), QUALITY
+    )
 
 
 @lru_cache(maxsize=1024)

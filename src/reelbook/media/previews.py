@@ -18,9 +18,8 @@ from av.container import OutputContainer
 
 from ..errors import ReelbookError
 from . import derived_cache, stills, video_colours
-from .bounded_open import open_video
+from .bounded_open import is_video, open_video
 from .derived_cache import FileVersion
-from .local_file import is_video
 from .metadata.packets import MalformedFile, parse_boxes
 from .stream_facts import get_display_size, read_rotation, read_timing
 

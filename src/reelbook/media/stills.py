@@ -6,15 +6,17 @@ import io
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from PIL import Image, ImageCms
 
 from ..errors import ReelbookError
+from ..models.picture_encoding import MAX_PIXELS, NotAPicture, require_picture
+from ..models.picture_headers import OtherKind, guess_kind, parse_header
 from . import bounded_open, video_colours
-from .bounded_open import ON_ITS_SIDE, ORIENTATION, open_video
-from .local_file import is_video
+from .bounded_open import CONTAINERS, ON_ITS_SIDE, ORIENTATION, is_video, open_video
 from .stream_facts import get_display_size, get_rate, get_rotation, read_display_size, turn_size
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 GROUND = (255, 255, 255)
 """The background behind transparent pixels."""
 STRIP_PIXELS = 2_000_000
+HEAD_BYTES = 1024
 _SRGB = ImageCms.createProfile("sRGB")
 _DEEP = ("I;16", "I;16B", "I;16L", "I")
 """Pillow's grey modes with more than 8 bits."""
@@ -77,24 +80,6 @@ def read_picture(path: str | Path | IO[bytes], box: PixelSize) -> Image.Image:
     return _opaque(_in_srgb(small, profile))
 
 
-def read_middle(path: str | Path, box: PixelSize) -> Image.Image:
-    """A frame near the middle of a clip, scaled down to fit a box.
-
-    The keyframe before the middle if it is in the second quarter, so that a single frame is decoded; else the middle
-    itself, because the clips of a sweep that start from one picture all begin alike.
-    """
-    with open_video(path) as (container, stream):
-        start, length = _span(container, stream)
-        # The last frame starts before the end.
-        length -= length // stream.frames if stream.frames else 0
-        goal, earliest = start + length // 2, start + length // 4
-        container.seek(goal, stream=stream)
-        frame = _frame_from(container, stream, goal, earliest)
-        if frame is None:
-            raise ReelbookError(f"{path} holds no frame. rb.attach downloads it again.")
-        return shrink_frame(frame, stream.codec_context, box)
-
-
 @dataclass(frozen=True, slots=True)
 class ClipFrames:
     """Some frames of a clip, and its number of frames, rate and size."""
@@ -134,14 +119,63 @@ def read_frames(
         if not times or len(marks) < stream.frames:
             raise ReelbookError(f"{path} names {stream.frames} frames and holds fewer. rb.attach downloads it again.")
         rate = get_rate(stream, times)
-        size = read_display_size(container, stream)
     numbers = [min(max(number, 0), len(times) - 1) for number in choose(len(times), rate)]
     wanted = {times[number] for number in numbers}
-    decoded = decode_marked(path, marks, wanted)
-    found = {frame.pts: shrink_frame(frame, context, box) for frame, context in decoded}
+    found: dict[int | None, Image.Image] = {}
+    size: PixelSize | None = None
+    for frame, context in decode_marked(path, marks, wanted):
+        found[frame.pts] = shrink_frame(frame, context, box)
+        size = get_display_size((frame.width, frame.height), context.sample_aspect_ratio, get_rotation(frame))
     if len(found) < len(wanted):
         raise ReelbookError(f"{path} has frames that cannot be read. rb.attach downloads it again.")
-    return ClipFrames([found[times[number]] for number in numbers], numbers, len(times), rate, size)
+    return ClipFrames([found[times[number]] for number in numbers], numbers, len(times), rate, size or get_size(path))
+
+
+def has_video_content(path: Path) -> bool:
+    """Whether a file has a video's suffix and its content is no picture; `OSError` if it cannot be read."""
+    if path.suffix.lower() not in CONTAINERS:
+        return False
+    with path.open("rb") as file:
+        return parse_header(file.read(HEAD_BYTES)) is None
+
+
+def read_last_frame(path: Path) -> bytes:
+    """The last frame as a PNG, the same bytes that `run.video` gives as a picture; `NotAPicture` if there is none."""
+    if path.suffix.lower() not in CONTAINERS:
+        kinds = ", ".join(CONTAINERS)
+        raise NotAPicture(
+            f"is a video of a kind that cannot be read here ({kinds} can). Save one of its frames as a picture."
+        )
+    try:
+        with path.open("rb") as file:
+            kind = guess_kind(file.read(HEAD_BYTES))
+        facts = path.stat()
+    except OSError:
+        raise NotAPicture("is a video that cannot be read: it is damaged, or not there any more.") from None
+    if kind is not OtherKind.VIDEO:
+        found = "no video" if kind is OtherKind.UNKNOWN else kind
+        raise NotAPicture(f"has the name of a video and is {found}. Give a video, or a picture.")
+    return _encode_last_frame(str(path), facts.st_size, facts.st_mtime_ns)
+
+
+@lru_cache(maxsize=4)  # The runs of a sweep often start from the same clip.
+def _encode_last_frame(path: str, size: int, changed: int) -> bytes:
+    try:
+        width, height = get_size(path)
+        if width * height > MAX_PIXELS:
+            raise NotAPicture(
+                f"has {width:,} × {height:,} pixels; {MAX_PIXELS / 1e6:g} megapixels are the most. Make it smaller."
+            )
+        out = io.BytesIO()
+        read_frames(path, lambda count, _: [count - 1], None).frames[0].save(out, "PNG")
+    except NotAPicture:
+        raise
+    # Decoders raise errors of many types for a broken file.
+    except Exception:
+        raise NotAPicture(
+            "is a video that cannot be read: it is damaged or cut short. Give another one, or a picture."
+        ) from None
+    return require_picture(out.getvalue())
 
 
 def shrink_frame(frame: VideoFrame, context: VideoCodecContext, box: PixelSize | None) -> Image.Image:
@@ -151,42 +185,6 @@ def shrink_frame(frame: VideoFrame, context: VideoCodecContext, box: PixelSize |
     colours = video_colours.get_colours(frame, context.name)
     picture = video_colours.convert_to_rgb(frame, colours, turn_size(fit_size(size, box or size), rotation))
     return picture.transpose(_CLOCKWISE[rotation]) if rotation else picture
-
-
-def _span(container: InputContainer, stream: VideoStream) -> tuple[int, int]:
-    """Start and duration of a clip, in units of its time base."""
-    if stream.duration is not None:
-        return stream.start_time or 0, stream.duration
-    # A WebM states the duration of the file only, in microseconds.
-    seconds = (container.duration or 0) / 1_000_000
-    return stream.start_time or 0, int(seconds / stream.time_base) if stream.time_base else 0
-
-
-def _frame_from(container: InputContainer, stream: VideoStream, goal: int, earliest: int) -> VideoFrame | None:
-    """The next keyframe if it is not before `earliest`, else the frame at the goal, or the last frame."""
-    context = stream.codec_context
-    last: VideoFrame | None = None
-    # In a small picture the lack of deblocking is not visible.
-    context.options = {**context.options, "skip_loop_filter": "all"}
-    for packet in container.demux(stream):
-        # Before the goal, frames that no other refers to are skipped.
-        is_before = packet.pts is not None and packet.pts < goal and not packet.is_keyframe
-        _skip_unreferenced(context, is_before)
-        frames = context.decode(packet)
-        if last is None and packet.is_keyframe and packet.pts is not None and packet.pts >= earliest:
-            # A decoder delays frames until it knows their order: flush it for this one.
-            return next(iter(frames or context.decode(None)), None)
-        for frame in frames:
-            last = frame
-            if frame.pts is not None and frame.pts >= goal:
-                return frame
-    return last
-
-
-def _skip_unreferenced(context: Any, is_skipped: bool) -> None:
-    """Skip the next frame if no other refers to it, or decode it."""
-    # dav1d reads this with the first packet only, and would then never decode any of these frames.
-    context.skip_frame = "NONREF" if is_skipped and context.name != "libdav1d" else "DEFAULT"
 
 
 class PacketMark(NamedTuple):
@@ -224,8 +222,10 @@ def decode_marked(
             is_needed = is_needed or number in begins
             if not is_needed:
                 continue
-            # A frame that no other refers to is decoded only if it is wanted itself.
-            _skip_unreferenced(context, packet.pts not in wanted)
+            # A frame that no other refers to is decoded only if it is wanted itself. dav1d reads this with the first packet
+            # only, and would then never decode any of these frames.
+            is_skipped = packet.pts not in wanted and context.name != "libdav1d"
+            context.skip_frame = "NONREF" if is_skipped else "DEFAULT"
             is_needed = number not in ends
             for frame in [*context.decode(packet), *(() if is_needed else context.decode(None))]:
                 if frame.pts in missing:

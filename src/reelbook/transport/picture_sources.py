@@ -165,7 +165,7 @@ def _path_of(picture: Image) -> Path:
 
 def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
     """The picture in a file, and whether it is the last frame of a video."""
-    from ..media.last_frame import has_video_content, read_last_frame  # Not at the top: it imports the decoders.
+    from ..media.stills import has_video_content, read_last_frame  # Not at the top: it imports the decoders.
 
     name = format_literal(str(path), 200)
     try:

@@ -29,7 +29,7 @@ def register(shell: Any) -> None:
         for module in ("pandas", "pandas.core.frame"):  # By its version.
             formatter.for_type_by_name(module, "DataFrame", _show_results)
         formatter.for_type_by_name("reelbook.display.plots.plot_html", "Plot", _show_plot)
-        formatter.for_type_by_name("reelbook.media.explorer", "Explorer", _show_explorer)
+        formatter.for_type_by_name("reelbook.media.local_file", "Explorer", _show_explorer)
         formatter.for_type_by_name("reelbook.decide.ratings", "Ratings", _show_ratings)
         set_link_provider(_register_file)
 

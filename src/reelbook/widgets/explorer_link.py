@@ -15,7 +15,7 @@ from IPython.display import display
 from ..display.explorer_card import explorer_bundle, make_strip
 from ..display.formatting import format_size
 from ..errors import ReelbookError
-from ..media.explorer import Explorer
+from ..media.local_file import Explorer
 from .link import TableFileSender, keep_open
 from .notebook import find_variable_name, is_jupyter_server, is_page_attached
 

@@ -17,8 +17,9 @@ from ..display.judge_panel import KEEP, PAIRS, judge_bundle
 from ..display.ratings_card import format_progress, ratings_card, render_ratings
 from ..display.tables.table_media import find_files
 from ..errors import ReelbookError
+from ..media.bounded_open import is_video
 from ..media.frame_index import read_frame_index
-from ..media.local_file import LocalFile, is_video
+from ..media.local_file import LocalFile
 from ..models.base import File
 from ..util.notebook import get_kernel_shell
 from .link import TableFileSender, keep_open

@@ -22,8 +22,8 @@ from ..display.formatting import format_size
 from ..display.tables.table_media import is_media
 from ..display.theme import read_static
 from ..errors import ReelbookError
+from ..media.bounded_open import is_video
 from ..media.frame_index import read_frame_index, read_uneven_times
-from ..media.local_file import is_video
 from ..media.posters import get_poster, make_thumbnail
 from ..media.previews import get_preview, make_preview
 from ..util.notebook import get_kernel_shell

@@ -61,7 +61,7 @@ def register(marimo: Any) -> None:
         ("reelbook.api.table_accessor", "Reel"): lambda reel: _frame_table(marimo, reel.table, _render_table),
         ("reelbook.display.plots.plot_html", "Plot"): lambda plot: _frame_plot(marimo, plot),
         ("reelbook.widgets.grid", "Grid"): lambda grid: _frame_grid(marimo, grid),
-        ("reelbook.media.explorer", "Explorer"): lambda explorer: _frame_explorer(marimo, explorer),
+        ("reelbook.media.local_file", "Explorer"): lambda explorer: _frame_explorer(marimo, explorer),
         ("reelbook.widgets.studio.studio", "Studio"): lambda _: marimo.md(STUDIO),
     }
     for (module, name), display in displays.items():

@@ -132,7 +132,8 @@ def read_side_by_side(run: TableRun, count: int, box: stills.PixelSize) -> RunPi
     """The first `count` pictures of a run; of a clip, its middle frame."""
     chosen = run.files[:count]
     pictures = [
-        stills.read_middle(file.path, box) if file.is_video else stills.read_picture(file.path, box) for file in chosen
+        stills.read_spread(file.path, 1, box).frames[0] if file.is_video else stills.read_picture(file.path, box)
+        for file in chosen
     ]
     return RunPictures(pictures, [stills.get_size(file.path) for file in chosen])
 

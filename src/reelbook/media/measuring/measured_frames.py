@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..local_file import CONTAINERS
+from ..bounded_open import CONTAINERS
 
 if TYPE_CHECKING:
     from av import VideoFrame

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...display.formatting import join_with_dots, shorten
-from ...media.local_file import is_video
+from ...media.bounded_open import is_video
 from ...sweeps.table_files import IMAGES, VIDEO, find_column, find_paths
 from .base_widget import Handler
 from .json_values import sendable

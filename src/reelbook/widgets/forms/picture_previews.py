@@ -17,7 +17,7 @@ from PIL import Image as Pillow
 
 from ...display.formatting import format_size, join_with_dots, shorten
 from ...media.bounded_open import PICTURES
-from ...media.last_frame import read_last_frame
+from ...media.stills import read_last_frame
 from ...models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, encode_picture, require_picture
 from ...models.picture_headers import Header, OtherKind, guess_kind, parse_header
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...display.formatting import shorten
 from ...errors import ReelbookError
-from ...media.last_frame import read_last_frame
+from ...media.stills import read_last_frame
 from ...models.images import Image
 from ...models.picture_encoding import MAX_BYTES, NotAPicture, parse_picture_address
 from ...models.picture_headers import parse_header

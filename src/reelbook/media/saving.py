@@ -1,0 +1,95 @@
+"""Copies of files saved under a given name, or in a folder under a readable one, with their provenance."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from ..errors import ReelbookError
+from .metadata.file_marks import MANIFEST_SUFFIX
+from .metadata.provenance import write
+
+ADVICE = "Choose a place that can be written to, with room for the file, and save it again."
+_KINDS = [
+    {".mp4", ".m4v", ".mov"}, {".webm", ".mkv"}, {".png"}, {".jpg", ".jpeg"}, {".webp"}, {".gif"}, {".bmp"}, {".tif", ".tiff"},
+]  # fmt: skip
+"""Suffixes of the same format."""
+
+
+def save_copy(source: Path, path: str | Path, name: str, facts: Mapping[str, Any]) -> Path:
+    """Save a copy of a file with the facts of its run in its metadata; returns its path.
+
+    A path without the suffix of the format gets it. In a folder the copy has this name; a copy that is already there
+    stays, and if another file has the name, a number is added.
+    """
+    folder = Path(path).expanduser()
+    if not is_folder(path):
+        target = add_suffix(folder, source)
+        write(source, target, facts)
+        return target
+    with saving_to(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".") as apart:
+            copy = Path(apart, name)
+            write(source, copy, facts)
+            for target in _candidates(folder, name):
+                if not target.exists():
+                    break
+                if target.is_file() and filecmp.cmp(copy, target, shallow=False):
+                    return target
+            copy.replace(target)
+            if (manifest := copy.with_suffix(MANIFEST_SUFFIX)).exists():
+                manifest.replace(target.with_suffix(MANIFEST_SUFFIX))
+    return target
+
+
+def save_part(path: str | Path, name: str, facts: Mapping[str, Any], make: Callable[[Path], object]) -> Path:
+    """Save a new file, which `make` writes, as `save_copy` does; the name has its suffix."""
+    with saving_to(Path(path)), tempfile.TemporaryDirectory() as folder:
+        fresh = Path(folder, f"part{Path(name).suffix}")
+        make(fresh)
+        return save_copy(fresh, path, name, facts)
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether a path names a folder, which may not exist yet."""
+    return os.path.isdir(Path(path).expanduser()) or str(path).endswith(("/", os.sep))  # noqa: PTH112  # Path.is_dir may raise.
+
+
+def add_suffix(target: Path, source: Path) -> Path:
+    """The target with the suffix of a file; `ReelbookError` if its own suffix is of another format."""
+    ours, wanted = (next((kind for kind in _KINDS if path.suffix.lower() in kind), None) for path in (source, target))
+    if ours is None or wanted == ours:
+        return target
+    if wanted is not None:
+        raise ReelbookError(
+            f"{source.name} is no {target.suffix} file, and saving does not convert it. "
+            f"Give a name that ends in {source.suffix}."
+        )
+    return target.with_name(target.name + source.suffix)
+
+
+def _candidates(folder: Path, name: str) -> Iterator[Path]:
+    """The paths that a file may have in a folder: of this name, then with a number added to it."""
+    stem, suffix = os.path.splitext(name)  # noqa: PTH122
+    yield folder / name
+    for number in count(2):
+        yield folder / f"{stem}~{number}{suffix}"
+
+
+@contextmanager
+def saving_to(target: Path) -> Iterator[None]:
+    """Convert errors of the disk and of the encoders to `ReelbookError`."""
+    try:
+        yield
+    except ReelbookError:
+        raise
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise ReelbookError(f"The frames could not be saved to {target} ({reason}). {ADVICE}") from error
