@@ -159,7 +159,8 @@ def test_keys_step_and_set_the_range(opened: Open, clip: LocalFile) -> None:
     button.click()
 
     page.wait_for_function("asked.some(({do: what}) => what === 'clip')")
-    assert page.evaluate("asked.at(-1)") == {"do": "clip", "frame": 13, "range": [4, 13]}
+    clip_asked = page.evaluate("asked.findLast(({do: what}) => what === 'clip')")
+    assert clip_asked == {"do": "clip", "frame": 13, "range": [4, 13]}
     page.keyboard.press("?")
     assert "Shift ← → ten" in page.locator(".rb-said").inner_text()
 
