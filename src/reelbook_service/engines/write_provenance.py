@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -77,17 +78,11 @@ class WrittenProvenance:
         """The EXIF block of a JPEG or WebP: `Image.save(exif=…, xmp=…)`."""
         exif = Image.Exif()
         exif[_SOFTWARE_TAG] = self.software
-        exif[_DESCRIPTION_TAG] = self._as_ascii()
+        # In ASCII a letter may take twelve characters.
+        texts = (self.as_json(ascii_only=True, longest=LONGEST_TEXT // part) for part in (1, 4, 16))
+        exif[_DESCRIPTION_TAG] = next(text for text in texts if len(text) <= MAX_ASCII)
         exif.get_ifd(_EXIF_BLOCK)[_COMMENT_TAG] = b"UNICODE\0" + self.parameters().encode("utf-16-be")
         return exif.tobytes()
-
-    def _as_ascii(self) -> str:
-        """The record as ASCII, shortened to fit a small field, because other letters take up to twelve characters."""
-        for longest in (LONGEST_TEXT, LONGEST_TEXT // 4, LONGEST_TEXT // 16):
-            text = self.as_json(ascii_only=True, longest=longest)
-            if len(text) <= MAX_ASCII:
-                break
-        return text
 
     def save_options(self, image_format: str) -> dict[str, Any]:
         """The options for Pillow's `save` for `png`, `jpeg` or `webp`."""
@@ -101,18 +96,13 @@ class WrittenProvenance:
 def _shortened(value: Any, longest: int = LONGEST_TEXT) -> Any:
     if isinstance(value, str) and len(value) > longest:
         if is_data_address(value):
-            # The hash of the picture itself, so that it can be found in a library.
-            return f"data:{value[5:60].partition(',')[0]},sha256={hashlib.sha256(_content(value)).hexdigest()}"
+            with suppress(DataAddressError):
+                # The hash of the picture itself, so that it can be found in a library.
+                digest = hashlib.sha256(parse_data_address(value)).hexdigest()
+                return f"data:{value[5:60].partition(',')[0]},sha256={digest}"
         return f"{value[:longest]}… (sha256={hashlib.sha256(value.encode()).hexdigest()})"
     if isinstance(value, dict):
         return {name: _shortened(item, longest) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_shortened(item, longest) for item in value]
     return value
-
-
-def _content(url: str) -> bytes:
-    try:
-        return parse_data_address(url)
-    except DataAddressError:
-        return url.encode()

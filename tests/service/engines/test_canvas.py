@@ -31,13 +31,6 @@ def test_usual_sizes_are_kept(size: tuple[int, int]) -> None:
     assert canvas_for(size) == size
 
 
-def test_a_picture_of_the_same_size_is_left_alone() -> None:
-    """It is not even copied."""
-    picture = Image.new("RGB", CANVAS, "teal")
-
-    assert on_canvas(picture, CANVAS) is picture
-
-
 @pytest.mark.parametrize("missing", [(1, 0), (0, 1), (1, 1)])
 def test_a_missing_column_or_row_repeats_the_last(missing: tuple[int, int]) -> None:
     """Every pixel stays where it is; the new edge is the old one once more, corner included."""
@@ -95,13 +88,6 @@ def test_a_see_through_picture_stands_on_black() -> None:
 
     assert frame[:, :60].max() == 0
     assert frame[90, 160].tolist() == [0, 255, 0]
-
-
-def test_a_picture_with_unused_transparency_is_like_any_other() -> None:
-    """An alpha channel that hides nothing changes nothing."""
-    picture = ringed((100, 180))
-
-    assert on_canvas(picture.convert("RGBA"), CANVAS).tobytes() == on_canvas(picture, CANVAS).tobytes()
 
 
 @pytest.mark.parametrize("size", [(318, 180), (320, 182), (643, 360), (160, 91)])

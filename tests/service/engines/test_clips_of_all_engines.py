@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import av
 import pytest
 
 from reelbook.models.base import Input
@@ -49,14 +51,19 @@ MORE = {"the longest sketch", "the longest hold", "a move of ten seconds", "the 
 def test_a_clip_has_exactly_its_frames_at_its_rate_and_two_decoders_agree(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counted by a strict decode that stops at any fault, and once more by Debian's ffmpeg, which says nothing."""
+    """Counted by a strict decode, and once more by Debian's ffmpeg, which says nothing; the file names engine and input."""
     kind, fields, frames, rate = CLIPS[name]
     monkeypatch.setattr(stage, "PAINTED", 120 * 120)  # What a sketch shows does not matter here.
 
-    path = clip(tmp_path, kind(**fields))
+    request = kind(**fields)
+    path = clip(tmp_path, request)
     playback = played(path)
 
     assert playback.messages == []
     assert len(playback.frames) == frames
     assert playback.rate == rate
     assert second_opinion(path) == (frames, "")
+    with av.open(str(path)) as file:
+        record = json.loads(file.metadata["comment"])
+    assert (record["endpointId"], record["engine"]) == (request.endpoint_id, engine_for(request).name)
+    assert record["input"].get("prompt") == fields.get("prompt")

@@ -23,7 +23,7 @@ OWN = {*CAMERA, "breathe"}
 
 
 def _way(act: Act) -> list[str]:
-    if act.kind in ("zoom", "dolly", "vertigo"):
+    if act.kind in ("zoom", "dolly"):
         return ["in" if act.sign > 0 else "out"]
     if act.kind == "roll":
         return ["clockwise" if act.sign > 0 else "anticlockwise"]
@@ -41,7 +41,6 @@ PROMPTS = {
     "the camera moves away": {"dolly out"},
     "a man walks toward the camera": {"dolly in"},
     "dolly left": {"truck left"},
-    "dolly zoom": {"vertigo in"},
     "pan left": {"pan left"},
     "camera pans slowly to the right": {"pan right"},
     "a pan from left to right": {"pan right"},
@@ -183,7 +182,7 @@ def test_an_own_idea_respects_the_negative_prompt() -> None:
     for number in range(40):
         kinds = {act.kind for act in planned(f"thing {number}", negative_prompt="zoom, rotation").acts}
 
-        assert not kinds & {"zoom", "dolly", "vertigo", "roll"}
+        assert not kinds & {"zoom", "dolly", "roll"}
     assert not {act.kind for act in planned("thing", negative_prompt="movement").acts} & CAMERA.keys()
 
 

@@ -79,13 +79,6 @@ def test_every_depth_keeps_its_greys(depth: str) -> None:
     assert np.abs(shown - ramp()[2][:, None]).max() <= 1
 
 
-def test_two_colours_are_enough() -> None:
-    """A picture of one bit a pixel is black and white."""
-    picture = open_picture("a", encoded(Image.fromarray(ramp() > 127)))
-
-    assert np.unique(np.asarray(picture)).tolist() == [0, 255]
-
-
 @pytest.mark.parametrize("kind", ["JPEG", "TIFF"])
 def test_printing_colours_become_light(kind: str) -> None:
     """CMYK is converted; no ink is white, all ink is black."""
@@ -132,11 +125,6 @@ def test_hidden_colour_stays_hidden(data: bytes) -> None:
 
     assert picture.mode == "RGBA"
     assert flattened(picture).getextrema() == ((0, 0), (0, 0), (0, 0))
-
-
-def test_half_transparent_is_half_as_bright() -> None:
-    """Laid over black, a colour keeps its opacity's share of its brightness."""
-    assert flattened(Image.new("RGBA", (1, 1), (200, 100, 0, 128))).getpixel((0, 0)) == (100, 50, 0)
 
 
 TURNS = {

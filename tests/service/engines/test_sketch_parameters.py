@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -57,15 +56,6 @@ def painted(request: TextToVideo, seed: int, pixels: int) -> Clip:
         coarse.setattr(stage, "PAINTED", pixels)
         painter = finished_painter(request, seed)
     return np.stack([np.asarray(painter.frame(number), np.float32) for number in range(request.num_frames)])
-
-
-def rendered(request: TextToVideo, seed: int, folder: Path) -> Clip:
-    """All frames as a player shows them."""
-    with pytest.MonkeyPatch.context() as coarse:
-        coarse.setattr(stage, "PAINTED", COARSE)
-        sketch(EngineTask(request, seed, folder), Report())
-    with av.open(str(folder / "clip.mp4")) as file:
-        return np.stack([frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)]).astype(np.float32)
 
 
 def grey(clip: Clip) -> Clip:
@@ -184,16 +174,6 @@ def test_a_reversed_clip_has_exactly_the_same_frames_backwards(tmp_path: Path, m
     assert not np.array_equal(forwards[0], forwards[-1])
     for first, second in zip(forwards, reversed(backwards), strict=True):
         assert np.array_equal(first, second)
-
-
-def test_a_player_shows_what_is_painted(tmp_path: Path, film: Film) -> None:
-    """The frames that the tests here look at are those of the file, and in a reversed clip they play backwards."""
-    prompt = "a red ball rolls right"
-    forwards = film(prompt, frame_rate=8)
-
-    shown = rendered(asked(prompt, frame_rate=8, reverse_video=True), 7, tmp_path)[:, 1::3, 1::3]
-
-    assert apart(forwards[::-1], shown) < 0.4 * apart(forwards, shown)
 
 
 def test_more_frames_a_second_show_the_same_motion_in_the_same_time(film: Film) -> None:

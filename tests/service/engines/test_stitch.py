@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import subprocess
 import sys
 import threading
@@ -100,40 +99,6 @@ def test_every_picture_is_held_for_exactly_its_frames(tmp_path: Path, show: list
     assert second_opinion(made.path) == (total, "")
     assert dict(made.facts) == {"width": 64, "height": 36, "frames": total, "fps": 24.0, "duration": total / 24}
     assert made.content_type == "video/mp4"
-
-
-RATES = [
-    (1, Fraction(1)),
-    (12.5, Fraction(25, 2)),
-    (23.976, Fraction(24000, 1001)),
-    (24, Fraction(24)),
-    (25, Fraction(25)),
-    (29.97, Fraction(30000, 1001)),
-    (30, Fraction(30)),
-    (59.94, Fraction(60000, 1001)),
-    (60, Fraction(60)),
-    (119.88, Fraction(120000, 1001)),
-    (120, Fraction(120)),
-]
-
-
-OFTEN = (1, 23.976, 120)
-"""A broken rate, and the ends; the others are tried by `make deep` alone."""
-
-
-@pytest.mark.parametrize(
-    ("fps", "rate"), [pytest.param(*one, marks=[] if one[0] in OFTEN else [pytest.mark.deep]) for one in RATES]
-)
-def test_the_rate_is_exact_and_constant(tmp_path: Path, fps: float, rate: Fraction) -> None:
-    """Every frame lies at its number divided by the rate, without drift, also at the rates of television."""
-    held = 240 if fps == 23.976 else 10
-    made = video(tmp_path, [("red", 61), ("green", held)], fps)
-
-    playback = played(made.path)
-    assert playback.rate == rate
-    assert playback.times == [number / rate for number in range(61 + held)]
-    assert playback.duration == (61 + held) / rate
-    assert playback.messages == []
 
 
 def a_landscape(seed: int = 1, size: tuple[int, int] = (320, 180)) -> Image.Image:
@@ -269,39 +234,6 @@ def test_any_size_of_the_first_picture_works(tmp_path: Path, first: tuple[int, i
     assert second_opinion(made.path) == (5, "")
 
 
-def test_the_last_column_of_an_odd_picture_is_repeated(tmp_path: Path) -> None:
-    """An odd picture is not scaled: each of its pixels stays where it is, and the edge is there twice."""
-    picture = a_landscape(3, (63, 35))
-
-    made = video(tmp_path, [("odd", 1)], sources={address("odd"): encoded(picture)})
-
-    (frame,) = played(made.path, whole=True).frames
-    assert frame.shape == (36, 64, 3)
-    assert decibels(frame[:35, :63], picture) >= 33
-    assert np.abs(frame[:, 63].astype(int) - frame[:, 62]).mean() < 3
-
-
-def test_photographs_are_turned_upright(tmp_path: Path) -> None:
-    """A picture whose tag says that it lies on its side makes an upright video."""
-    tag = Image.Exif()
-    tag[0x0112] = 6
-    wide = a_landscape(4)
-
-    made = video(tmp_path, [("a", 1)], sources={address("a"): encoded(wide, "JPEG", exif=tag, quality=95)})
-
-    (frame,) = played(made.path, whole=True).frames
-    assert decibels(frame, wide.transpose(Image.Transpose.ROTATE_270)) >= 33
-
-
-def test_what_is_transparent_is_black(tmp_path: Path) -> None:
-    """Colour that a picture hides behind full transparency is never uncovered."""
-    hidden = Image.new("RGBA", SMALL, (255, 0, 0, 0))
-
-    made = video(tmp_path, [("a", 1)], sources={address("a"): encoded(hidden)})
-
-    assert played(made.path).frames[0].max() <= 2
-
-
 @pytest.mark.deep
 def test_a_huge_picture_fits_into_a_worker(tmp_path: Path) -> None:
     """Forty megapixels with transparency make a video that players take, within the 512 MiB of a worker."""
@@ -384,35 +316,6 @@ def test_a_broken_picture_is_named(tmp_path: Path, data: bytes, place: int) -> N
         video(tmp_path, [(str(number), 2) for number in range(6)], sources=sources)
 
     assert stitching_threads() == []
-
-
-def test_the_video_says_where_it_comes_from(tmp_path: Path) -> None:
-    """Model, input and engine stand in the file itself."""
-    made = video(tmp_path, [("red", 2), ("green", 1)], fps=12.5)
-
-    with av.open(str(made.path)) as file:
-        told = json.loads(file.metadata["comment"])
-    assert told["endpointId"] == "svc/frames-api/images-to-video"
-    assert told["input"]["images"][1] == {"url": address("green"), "frames": 1}
-    assert told["input"]["fps"] == 12.5
-    assert (told["engine"], told["engineVersion"], told["seed"]) == ("stitch", "2", None)
-
-
-def test_without_x264_every_frame_is_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where libx264 is missing the video is the same to the eye and to the frame; the log says what was done."""
-    monkeypatch.setattr(video_writer, "has_x264", lambda: False)
-    show = [("red", 1), ("green", 30), ("blue", 2), ("red", 5)]
-
-    news, made = news_and_video(stitch, a_job(tmp_path, show, 23.976))
-
-    playback = played(made.path)
-    assert names(playback) == [name for name, count in show for _ in range(count)]
-    assert playback.rate == Fraction(24000, 1001)
-    assert playback.times == [number / playback.rate for number in range(38)]
-    assert second_opinion(made.path) == (38, "")
-    assert any(isinstance(item, Log) and item.level == "WARNING" and "libvpx-vp9" in item.message for item in news)
-    with av.open(str(made.path)) as file:
-        assert file.streams.video[0].codec_context.name != "h264"
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,12 +11,10 @@ import av
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, sync_playwright
 
 from reelbook_service.engines import video_writer
-from reelbook_service.engines.video_writer import Movie, exact_rate, has_x264, substitute
+from reelbook_service.engines.video_writer import Movie, exact_rate
 from reelbook_service.engines.write_provenance import WrittenProvenance
-from tests.browser.conftest import FLAGS, chromium_path
 from tests.service.engines.playing import played, second_opinion
 
 SIZE = (96, 54)
@@ -80,15 +77,6 @@ def test_the_file_says_what_it_is(tmp_path: Path) -> None:
     assert content.index(b"moov") < content.index(b"mdat")
 
 
-def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
-    """An engine may close its movie early, and leave the `with` block after."""
-    with Movie(tmp_path / "a.mp4", SIZE, Fraction(24), SIGN) as made:
-        made.add(grey(100))
-        made.close()
-
-    assert len(played(tmp_path / "a.mp4").frames) == 1
-
-
 def test_an_error_inside_is_the_one_that_is_told(tmp_path: Path) -> None:
     """Where the work breaks off, its own error comes out, though the file cannot be finished either."""
 
@@ -138,11 +126,6 @@ def without_x264(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(video_writer, "has_x264", lambda: False)
 
 
-def test_x264_is_here() -> None:
-    """PyAV's own wheels bring it, so all the tests above are about H.264."""
-    assert has_x264()
-
-
 @pytest.mark.usefixtures("without_x264")
 def test_without_x264_the_frames_are_the_same(tmp_path: Path) -> None:
     """The substitute keeps count, order, time, look and bytes."""
@@ -156,22 +139,3 @@ def test_without_x264_the_frames_are_the_same(tmp_path: Path) -> None:
     assert playback.messages == []
     assert levels(path) == pytest.approx([40 + number for number in range(60)], abs=3)
     assert path.read_bytes() == again.read_bytes()
-
-
-@pytest.mark.usefixtures("without_x264")
-def test_something_is_always_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the poorest build of FFmpeg there is still a video that players open."""
-    monkeypatch.setattr(av, "codecs_available", {"mpeg4"})
-
-    path = film(tmp_path / "a.mp4", 20)
-
-    assert substitute() == "mpeg4"
-    assert levels(path) == pytest.approx([40 + number for number in range(20)], abs=3)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
-        yield browser
-        browser.close()

@@ -16,7 +16,7 @@ SOFTEST = 1.35
 
 SLIDES = frozenset({"pan", "tilt", "truck", "crane"})
 
-_TREMOR = ((0.43, 0.45), (0.97, 0.3), (2.3, 0.17), (4.1, 0.08))
+_TREMOR = ((0.43, 0.5), (0.97, 0.3), (2.3, 0.2))
 """Oscillations of a hand-held camera per second, and their shares of its reach, which add up to one."""
 
 
@@ -116,7 +116,7 @@ class Path:
         for axis in (0, 1):
             place = 0.0
             for act in self._plan.acts:
-                come = ease(_part(act, share))
+                come = _come(act, share)
                 if act.kind == "zoom" and any(act.toward):
                     target[axis] += (0.42 * act.toward[axis] - target[axis]) * come
                 elif act.kind in SLIDES and (goal := 0.5 * act.toward[axis]):
@@ -130,7 +130,7 @@ class Path:
         """The sum of one effect over all moves at a share of the clip: to the right, down, and along their sign."""
         x = y = along = 0.0
         for act in self._plan.acts:
-            if size := _effect(act, effect) * act.amount * ease(_part(act, share)):
+            if size := _effect(act, effect) * act.amount * _come(act, share):
                 x, y, along = x + size * act.toward[0], y + size * act.toward[1], along + size * act.sign
         return x, y, along
 
@@ -140,9 +140,9 @@ def _effect(act: Act, name: str) -> float:
     return float((CAMERA.get(act.kind) or SCENE.get(act.kind) or {}).get(name, 0.0))
 
 
-def _part(act: Act, share: float) -> float:
-    """The elapsed share of a move's own time."""
-    return max(0.0, min(1.0, (share - act.begin) / (act.end - act.begin)))
+def _come(act: Act, share: float) -> float:
+    """How far a move has come at a share of the clip."""
+    return ease(max(0.0, min(1.0, (share - act.begin) / (act.end - act.begin))))
 
 
 def ease(part: float) -> float:

@@ -24,7 +24,7 @@ OVERLAP = 0.12
 
 _UNIT: Mapping[str, Vector] = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 _USUAL: Mapping[str, Vector] = {"pan": (1, 0), "tilt": (0, -1), "crane": (0, -1)}
-_STEERED = frozenset({"zoom", "vertigo", "dolly", "orbit", "roll", "drift", "pan", "tilt", "truck", "crane"})
+_STEERED = frozenset({"zoom", "dolly", "orbit", "roll", "drift", "pan", "tilt", "truck", "crane"})
 """Kinds that need more than their name."""
 
 
@@ -34,7 +34,7 @@ class Act:
 
     kind: str
     toward: Vector = (0.0, 0.0)
-    """The direction of the camera, or of the moving subject: right and down are positive."""
+    """The direction of the camera, of the moving subject, or of what a zoom aims at: right and down are positive."""
     sign: int = 1
     """1 for closer or clockwise, -1 for the opposite."""
     vigour: float = 1.0
@@ -169,8 +169,6 @@ def _clause(clause: str, step: int) -> list[Act]:
     act: Act | None = None
     if "zoom" in kinds:
         act = Act("zoom", aim or _direction(clause, "places"), closer)
-    elif "vertigo" in kinds:
-        act = Act("vertigo", sign=closer)
     elif "dolly" in kinds and (not any(aim) or _has("deep", clause)):
         act = Act("dolly", sign=closer)
     elif kinds & {"orbit", "roll"}:
@@ -228,15 +226,13 @@ def _idea(accepted: list[Act], seed: int, away: frozenset[str]) -> list[Act]:
     draw = random.Random(seed)
     side, rise = draw.choice((-1.0, 1.0)), draw.choice((-1.0, 1.0)) * draw.uniform(0.3, 0.6)
     ideas = [
-        [Act("dolly"), Act("orbit", (side, 0.0))],
         [Act("zoom")],
         [Act("truck", (side, rise))],
-        [Act("orbit", (side, 0.0)), Act("crane", (0.0, -1.0), vigour=0.5)],
-        [Act("dolly"), Act("crane", (0.0, rise), vigour=0.6)],
+        [Act("dolly"), Act("orbit", (side, 0.0))],
         [Act("dolly"), Act("truck", (side, rise), vigour=0.7)],
     ]
     if any(act.kind == "drift" for act in accepted):
-        ideas = ideas[1:2]  # A camera that moves sideways would hide the direction of the subject.
+        ideas = ideas[:1]  # A camera that moves sideways would hide the direction of the subject.
     allowed = [idea for idea in ideas if not {act.kind for act in idea} & away]
     if not allowed:
         return [Act("breathe")]
@@ -283,7 +279,7 @@ def described(plan: Plan) -> str:
 
 def _named(act: Act) -> str:
     text = str(TABLE["names"].get(act.kind, act.kind))
-    if act.kind in ("zoom", "dolly", "vertigo"):
+    if act.kind in ("zoom", "dolly"):
         text += " in" if act.sign > 0 else " out"
     elif act.kind == "roll":
         text += " clockwise" if act.sign > 0 else " anticlockwise"
