@@ -117,8 +117,8 @@ def _checked(source: str, data: bytes) -> Image.Image:
         raise PictureError(source, f"it has {width:,} × {height:,} pixels; a side has {LONGEST_SIDE:,} at most")
     if width < 1 or height < 1:
         raise PictureError(source, "it is empty")
-    if picture.mode == "LAB":
-        raise PictureError(source, "its colours are LAB; save it as RGB")
+    if picture.mode in ("LAB", "I", "F"):
+        raise PictureError(source, f"its colours are {picture.mode}; save it as RGB")
     return picture
 
 
@@ -147,11 +147,12 @@ def _plain(picture: Image.Image, wanted: tuple[int, int]) -> Image.Image:
     mode = "RGBA" if _is_transparent(picture) else "RGB"
     if factor == 1 and picture.mode == mode:
         return picture
-    low, high = _range(picture)
     plain = Image.new(mode, (-(-picture.width // factor), -(-picture.height // factor)))
     top = 0
     for strip in _strips(picture, factor):
-        strip = _scaled(strip, low, high) if _is_deep(strip) else strip.convert(mode)
+        # Pillow's own conversion would clip grey of 16 bits to white.
+        strip = Image.fromarray((np.asarray(strip) // 257).astype(np.uint8)) if _is_deep(strip) else strip
+        strip = strip.convert(mode)
         strip = strip.reduce(factor) if factor > 1 else strip
         plain.paste(strip, (0, top))
         top += strip.height
@@ -166,36 +167,11 @@ def _strips(picture: Image.Image, factor: int = 1) -> Iterator[Image.Image]:
 
 
 def _is_transparent(picture: Image.Image) -> bool:
-    if _is_deep(picture):
-        return False
-    return picture.mode in ("RGBA", "LA", "PA", "RGBa") or "transparency" in picture.info
+    return picture.mode in ("RGBA", "LA", "PA", "RGBa") or ("transparency" in picture.info and not _is_deep(picture))
 
 
 def _is_deep(picture: Image.Image) -> bool:
-    return picture.mode.startswith("I") or picture.mode == "F"
-
-
-def _range(picture: Image.Image) -> tuple[float, float]:
-    """The values of black and white in a grey picture with more than 8 bits."""
-    if picture.mode not in ("I", "F"):
-        return 0.0, 65535.0
-    lows, highs = [], []
-    for strip in _strips(picture):
-        values = np.asarray(strip, dtype=np.float64)
-        values = values[np.isfinite(values)]
-        lows.append(float(values.min(initial=np.inf)))
-        highs.append(float(values.max(initial=-np.inf)))
-    low, high = min(lows), max(highs)
-    if picture.mode == "I" and low >= 0 and high <= 65535:
-        return 0.0, 65535.0
-    return (low, high) if low <= high else (0.0, 1.0)
-
-
-def _scaled(strip: Image.Image, low: float, high: float) -> Image.Image:
-    """Grey with 16 or 32 bits as RGB: Pillow's own conversion would clip it to white."""
-    values = np.nan_to_num(np.asarray(strip, dtype=np.float64), nan=low, posinf=high, neginf=low)
-    grey = (values - low) * (255.0 / ((high - low) or 1.0))
-    return Image.fromarray(np.clip(np.rint(grey), 0, 255).astype(np.uint8), "L").convert("RGB")
+    return picture.mode.startswith("I;16")
 
 
 def _reason(data: bytes, error: Exception) -> str:

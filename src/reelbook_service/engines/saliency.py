@@ -117,7 +117,7 @@ def _importance(lab: Map, alpha: Map, busy: Map) -> Map:
     # A transparent background shows the subject best.
     layers = np.concatenate([smooth, 80 * alpha[..., None]], -1) if alpha.min() < 0.5 else smooth
     raw = 1.1 * _relative(_barrier_distance(layers), 6.0)
-    raw += 0.6 * _relative(_border_distance(lab), 2.0) + 0.6 * _relative(_contrast(lab, smooth), 8.0)
+    raw += 1.2 * _relative(_contrast(lab, smooth), 8.0)
     raw += 0.5 * _relative(blurred(busy, 2), 4.0)
     rows, columns = raw.shape
     x = (np.arange(columns) + 0.5) / columns - _CENTRE[0]
@@ -139,22 +139,6 @@ def _contrast(lab: Map, smooth: Map) -> Map:
     """How much each cell differs from its surroundings, near and far."""
     surroundings = (blurred(lab, min(lab.shape[:2]) // divisor) for divisor in (12, 5, 2))
     return _map(np.sum([np.sqrt(((smooth - around) ** 2).sum(-1)) for around in surroundings], axis=0))
-
-
-def _border_distance(lab: Map) -> Map:
-    """How unlike the colours along the picture's borders each cell is; the most different border is ignored."""
-    depth = max(2, round(0.08 * min(lab.shape[:2])))
-    distances = []
-    for border in (lab[:depth], lab[-depth:], lab[:, :depth], lab[:, -depth:]):
-        colours = border.reshape(-1, 3).astype(np.float64)
-        mean = colours.mean(0)
-        spread = np.einsum("ij,ik->jk", colours - mean, colours - mean) / len(colours) + 4 * np.eye(3)
-        away = lab - mean
-        squared = np.einsum("hwi,ij,hwj->hw", away, np.linalg.inv(spread), away)
-        distance = np.sqrt(np.maximum(squared, 0))
-        distances.append(distance / max(float(distance.max()), 1.0))
-    stacked = np.stack(distances)
-    return _map(stacked.sum(0) - stacked.max(0))
 
 
 def _barrier_distance(layers: Map) -> Map:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
+from ..engines.protocol import Report
 from .config import LtxWeights
 
 PixelSize = tuple[int, int]
@@ -153,33 +154,35 @@ def _spans(count: int, length: int, shared: int) -> list[Span]:
         start = end - shared
 
 
-@dataclass(frozen=True, slots=True)
-class StageShare:
-    """The part of a run's progress that one stage has."""
-
-    name: str
-    start: float
-    size: float
-    steps: int
-
-    def after(self, step: int) -> tuple[str, float]:
-        """The stage as text, and the completed share of the run, after a step of the stage."""
-        return f"{self.name} {step} of {self.steps}", self.start + self.size * min(1.0, step / self.steps)
-
-
 START, END = 0.02, 0.99
 """The share of the run before the first stage, and after the last."""
 
 
-def stage_shares(stages: Sequence[tuple[str, int, float]]) -> list[StageShare]:
-    """The shares of stages, given as name, number of steps and work.
+class Stage:
+    """One stage of a run. It is called after each of its steps, by the library's pipelines too, and reports the progress."""
 
-    >>> [stage.after(stage.steps)[1] for stage in stage_shares([("first pass", 8, 1.0), ("second pass", 3, 3.0)])]
-    [0.2625, 0.99]
+    def __init__(self, report: Report, name: str, steps: int, start: float, size: float) -> None:
+        self._report, self._name, self._steps, self._start, self._size = report, name, steps, start, size
+        self._done = 0
+
+    def __call__(self, *_: Any) -> dict[str, Any]:
+        self._done += 1
+        share = self._start + self._size * min(1.0, self._done / self._steps)
+        self._report.progress(f"{self._name} {self._done} of {self._steps}", share)
+        return {}
+
+
+def stages_of(report: Report, stages: Sequence[tuple[str, int, float]]) -> list[Stage]:
+    """Stages given as name, number of steps and work, each with its share of the run's progress.
+
+    >>> said = []
+    >>> first, second = stages_of(Report(said.append), [("first pass", 1, 1.0), ("second pass", 3, 3.0)])
+    >>> first(), said[-1]
+    ({}, {'stage': 'first pass 1 of 1', 'fraction': 0.2625})
     """
-    total, shares, done = sum(work for _, _, work in stages), [], 0.0
+    total, made, start = sum(work for _, _, work in stages), [], START
     for name, steps, work in stages:
         size = (END - START) * work / total
-        shares.append(StageShare(name, START + (END - START) * done / total, size, steps))
-        done += work
-    return shares
+        made.append(Stage(report, name, steps, start, size))
+        start += size
+    return made

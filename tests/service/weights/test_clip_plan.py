@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reelbook_service.weights.clip_plan import OVERLAP, SIDE, ClipPlan, stage_shares, sub_seed
+from reelbook_service.engines.protocol import Report
+from reelbook_service.weights.clip_plan import OVERLAP, SIDE, ClipPlan, stages_of, sub_seed
 from reelbook_service.weights.config import LtxWeights
 
 rows = st.builds(
@@ -75,7 +77,11 @@ def test_sizes_are_the_models_and_the_cut_is_exact(plan: ClipPlan) -> None:
 @given(st.lists(st.tuples(st.just("stage"), st.integers(1, 50), st.floats(0.01, 1e6)), min_size=1, max_size=5))
 def test_progress_never_decreases_and_ends_below_one(stages: list[tuple[str, int, float]]) -> None:
     """Also when a stage has more steps than it announced."""
-    fractions = [share.after(step)[1] for share in stage_shares(stages) for step in range(1, share.steps + 3)]
+    said: list[dict[str, Any]] = []
+    for stage, (_, steps, _) in zip(stages_of(Report(said.append), stages), stages, strict=True):
+        for _ in range(steps + 2):
+            stage()
+    fractions = [message["fraction"] for message in said]
 
     assert all(after >= before - 1e-9 for before, after in pairwise(fractions))
     assert 0.98 < fractions[-1] <= 1

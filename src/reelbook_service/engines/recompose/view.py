@@ -170,7 +170,7 @@ def _content_price(
         now = (saliency.centre[axis] - start) / length
         # Half way between the middle and its position in the picture.
         usual = (saliency.centre[axis] + 0.5) / 2
-        price = price + (0.3 * np.abs(now - usual) if goal is None else 3.0 * np.abs(now - goal))
+        price = price + (0.3 * np.abs(now - usual) if goal is None else 6.0 * np.abs(now - goal))
     # The importance of the cells along each edge that cuts through the picture.
     for inner, lines, before, after, cells in (
         (left > 0, first, upper, lower, sums),

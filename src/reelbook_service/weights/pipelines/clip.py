@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import av
 import numpy as np
 import torch
+from av.video.reformatter import Colorspace
 from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
@@ -18,7 +19,7 @@ from ...engines.open_pictures import flattened, open_picture, upright_size
 from ...engines.protocol import EngineTask, OutputFile, Report
 from ...engines.video_writer import Movie
 from ...engines.write_provenance import WrittenProvenance
-from ..clip_plan import PixelSize, StageShare
+from ..clip_plan import PixelSize
 from ..config import LtxWeights, WanWeights
 from ..folder import weights_identity
 from .parts import EncodedPrompt, PromptEncoder
@@ -29,22 +30,6 @@ IMAGE_RATE = 24
 """Frames a second of clips that start with a picture."""
 
 WeightsRow = TypeVar("WeightsRow", LtxWeights, WanWeights)
-
-_RED, _BLUE = 0.2126, 0.0722
-_LUMA = (_RED, 1 - _RED - _BLUE, _BLUE)
-"""The share of red, green and blue in the brightness, by BT.709."""
-
-
-class Steps:
-    """Called after each step of a stage, by the library's pipelines too; reports the progress."""
-
-    def __init__(self, report: Report, share: StageShare) -> None:
-        self._report, self._share, self._done = report, share, 0
-
-    def __call__(self, *_: Any) -> dict[str, Any]:
-        self._done += 1
-        self._report.progress(*self._share.after(self._done))
-        return {}
 
 
 class Model(Generic[WeightsRow]):
@@ -107,9 +92,10 @@ class Model(Generic[WeightsRow]):
         provenance = WrittenProvenance(job.input.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
         with Movie(path, size, Fraction(rate), provenance) as movie:
             for pixels in pieces:
-                for planes in yuv_planes(pixels).cpu().numpy():
+                for picture in as_bytes(pixels):
                     report.check()
-                    movie.add(av.VideoFrame.from_ndarray(planes, format="yuv420p"))
+                    frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+                    movie.add(frame.reformat(format="yuv420p", dst_colorspace=Colorspace.ITU709))
             frames = movie.frames
         if frames != count:
             raise AssertionError(f"{frames} frames were decoded, and {count} were planned.")
@@ -123,18 +109,7 @@ def with_edges(picture: Image.Image, size: PixelSize, left: int = 0, top: int = 
     return Image.fromarray(np.pad(np.asarray(picture), ((top, below), (left, right), (0, 0)), mode="edge"))
 
 
-def yuv_planes(pixels: Any) -> Any:
-    """Frames of H.264: from `(frames, 3, height, width)`, -1 to 1, to `(frames, height * 3 / 2, width)` of bytes."""
-    pixels = pixels.clamp(-1, 1)
-    luma = _weighted(pixels, _LUMA).mul_(219 / 2).add_(16 + 219 / 2).round_().to(torch.uint8)
-    # The colours are linear in the pixels, so that a quarter of them is enough to compute.
-    halves = torch.nn.functional.avg_pool2d(pixels, 2)
-    grey = _weighted(halves, _LUMA)
-    differences = [(halves[:, 2] - grey) / (1 - _BLUE), (halves[:, 0] - grey) / (1 - _RED)]
-    chroma = torch.stack(differences, 1).mul_(224 / 4).add_(128).round_().to(torch.uint8)
-    return torch.cat([luma.flatten(1), chroma.flatten(1)], 1).view(len(pixels), -1, pixels.shape[-1])
-
-
-def _weighted(pixels: Any, weights: tuple[float, float, float]) -> Any:
-    red, green, blue = pixels.unbind(1)
-    return (red * weights[0]).add_(green, alpha=weights[1]).add_(blue, alpha=weights[2])
+def as_bytes(pixels: Any) -> np.ndarray[Any, Any]:
+    """Decoded frames, `(frames, 3, height, width)` from -1 to 1, as pictures of red, green and blue."""
+    values = pixels.float().clamp(-1, 1).add(1).mul(127.5).round().to(torch.uint8)
+    return values.permute(0, 2, 3, 1).contiguous().cpu().numpy()  # type: ignore[no-any-return]  # torch has no types here.

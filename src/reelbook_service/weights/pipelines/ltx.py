@@ -12,10 +12,10 @@ from reelbook.models.text_to_video import TextToVideo
 
 from ...engines.protocol import EngineTask, Report
 from ...engines.sketch.words import expanded
-from ..clip_plan import ClipPlan, StageShare, stage_shares, sub_seed
+from ..clip_plan import ClipPlan, Stage, stages_of, sub_seed
 from ..config import BadWeights, LtxWeights
 from ..folder import upsampler_folder
-from .clip import IMAGE_RATE, Model, Steps
+from .clip import IMAGE_RATE, Model
 from .loras import Adapters
 from .ltx_passes import Decoder, Guide, LtxPasses, placed
 from .parts import PromptEncoder, load_model, load_transformer, torch_dtype
@@ -66,20 +66,17 @@ class LtxModel(Model[LtxWeights]):
         guide = self._guide(prompt, request.negative_prompt, request.frame_rate, guidance, report)
         steps, skip = request.second_pass_num_inference_steps, request.second_pass_skip_initial_steps
         detail_steps = min(DETAIL_STEPS, steps - 1) if request.enable_detail_pass else 0
-        first, second, decoding = _shares(plan, request.first_pass_num_inference_steps, steps - skip + detail_steps)
-        latents = self.passes.first(
-            plan, guide, job.seed, request.first_pass_num_inference_steps, request.temporal_adain_factor,
-            Steps(report, first),
-        )  # fmt: skip
+        first_steps = request.first_pass_num_inference_steps
+        first, second, decoding = _stages(report, plan, first_steps, steps - skip + detail_steps)
+        latents = self.passes.first(plan, guide, job.seed, first_steps, request.temporal_adain_factor, first)
         latents = self.passes.enlarge(latents, plan)
-        after = Steps(report, second)
-        latents = self.passes.refine(latents, plan, guide, sub_seed(job.seed, "second"), steps, skip, after)
+        latents = self.passes.refine(latents, plan, guide, sub_seed(job.seed, "second"), steps, skip, second)
         if detail_steps:
             seed, skip = sub_seed(job.seed, "detail"), steps - detail_steps
-            latents = self.passes.refine(latents, plan, guide, seed, steps, skip, after)
+            latents = self.passes.refine(latents, plan, guide, seed, steps, skip, second)
         frames = self.decoder.frames(
             latents, plan, sub_seed(job.seed, "decode"), compression=request.tone_map_compression_ratio,
-            is_reversed=request.reverse_video, after_piece=Steps(report, decoding),
+            is_reversed=request.reverse_video, after_piece=decoding,
         )  # fmt: skip
         video = self._write(job, plan.size, plan.frames, request.frame_rate, frames, report)
         return {"video": video, "seed": job.seed, "prompt": prompt}
@@ -94,18 +91,18 @@ class LtxModel(Model[LtxWeights]):
         guide = self._guide(request.prompt, request.negative_prompt, IMAGE_RATE, guidance, report)
         steps = max(2, self.row.steps)
         skip = min(steps - 1, max(1, round(steps * 5 / 8)))
-        first, second, decoding = _shares(plan, steps, steps - skip)
+        first, second, decoding = _stages(report, plan, steps, steps - skip)
         latents = self.passes.denoise(
-            None, plan.small, plan.latents, guide, sub_seed(job.seed, "first"), steps, 0, Steps(report, first),
+            None, plan.small, plan.latents, guide, sub_seed(job.seed, "first"), steps, 0, first,
             start=placed(picture, plan, plan.small),
         )  # fmt: skip
         latents = self.passes.enlarge(latents, plan)
         latents = self.passes.denoise(
-            latents, plan.large, plan.latents, guide, sub_seed(job.seed, "second"), steps, skip, Steps(report, second),
+            latents, plan.large, plan.latents, guide, sub_seed(job.seed, "second"), steps, skip, second,
             start=placed(picture, plan, plan.large),
         )  # fmt: skip
         frames = self.decoder.frames(
-            latents, plan, sub_seed(job.seed, "decode"), after_piece=Steps(report, decoding)
+            latents, plan, sub_seed(job.seed, "decode"), after_piece=decoding
         )  # fmt: skip
         return {"video": self._write(job, plan.size, plan.frames, IMAGE_RATE, frames, report)}
 
@@ -123,13 +120,14 @@ class LtxModel(Model[LtxWeights]):
             report.log(f"Without effect: {'; '.join(without)}.")
 
 
-def _shares(plan: ClipPlan, first_steps: int, second_steps: int) -> list[StageShare]:
+def _stages(report: Report, plan: ClipPlan, first_steps: int, second_steps: int) -> list[Stage]:
     windows = len(plan.windows())
     first, second = plan.pass_tokens(plan.small) * first_steps, plan.pass_tokens(plan.large) * second_steps
-    return stage_shares(
+    return stages_of(
+        report,
         [
             ("first pass, step", first_steps * windows, first),
             ("second pass, step", second_steps * windows, second),
             ("decoding", len(plan.pieces()), DECODING * (first + second)),
-        ]
+        ],
     )

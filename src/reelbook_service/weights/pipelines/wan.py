@@ -14,9 +14,9 @@ from transformers import UMT5EncoderModel
 from reelbook.models.image_to_video import ImageToVideo
 
 from ...engines.protocol import EngineTask, Report
-from ..clip_plan import ceil_to, stage_shares, sub_seed
+from ..clip_plan import Stage, ceil_to, stages_of, sub_seed
 from ..config import WanWeights
-from .clip import IMAGE_RATE, Model, Steps, with_edges
+from .clip import IMAGE_RATE, Model, as_bytes, with_edges
 from .parts import PromptEncoder, load_model, load_transformer
 
 PART_FRAMES = 121
@@ -88,21 +88,21 @@ class WanModel(Model[WanWeights]):
                 (f"decoding part {part} of {parts},", 1, DECODING),
             )
         ]
-        shares = stage_shares(stages)
+        made = stages_of(report, stages)
         width, height = picture.size
         start = with_edges(picture, (ceil_to(width, SIDE), ceil_to(height, SIDE)))
         for part in range(parts):
-            steps, decoded = Steps(report, shares[2 * part]), Steps(report, shares[2 * part + 1])
+            steps, decoded = made[2 * part], made[2 * part + 1]
             latents = self._denoise(start, prompt, negative, guidance, sub_seed(seed, f"part {part}"), steps)
             pixels = self._decode(latents)
             decoded()
-            start = _as_picture(pixels[-1])
+            start = Image.fromarray(as_bytes(pixels[-1:])[0])
             for few in pixels[: min(own, count - part * own), :, :height, :width].split(WRITTEN_TOGETHER):
                 yield few.clone()  # A view would hold all frames of this part while the next one is made.
             del pixels
 
     def _denoise(
-        self, picture: Image.Image, prompt: Any, negative: Any, guidance: float, seed: int, after: Steps
+        self, picture: Image.Image, prompt: Any, negative: Any, guidance: float, seed: int, after: Stage
     ) -> Any:
         return self.pipe(
             image=picture, prompt_embeds=prompt, negative_prompt_embeds=negative, width=picture.width, height=picture.height,
@@ -123,8 +123,3 @@ class WanModel(Model[WanWeights]):
         encoded = self._encoded(prompt, report)
         # The transformer has no mask: what the encoder makes of the padding must not reach it.
         return encoded.embeds * encoded.mask.unsqueeze(-1).to(encoded.embeds.dtype)
-
-
-def _as_picture(pixels: Any) -> Image.Image:
-    values = pixels.float().clamp(-1, 1).add(1).mul(127.5).round().to(torch.uint8)
-    return Image.fromarray(values.permute(1, 2, 0).cpu().numpy())
