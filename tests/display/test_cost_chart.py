@@ -10,8 +10,6 @@ import pytest
 from reelbook.display.cost_chart import NOTHING, render_costs
 from reelbook.sweeps.cost import Costs, make_costs
 
-HOSTILE = '"><script>alert(1)</script><b onclick=x>&amp;'
-
 
 def costs(rows: list[tuple[object, int | None, str, int | None]], by: str = "value") -> Costs:
     """The costs of completed runs: value, credits, their source, the earlier estimate."""
@@ -86,18 +84,6 @@ def test_two_columns_head_each_row() -> None:
     assert [row[:2] for row in cells(html)[:4]] == [["tier", "seed"], ["1K", "1"], ["1K", "2"], ["2K", "1"]]
     assert 'role="region" tabindex="0" aria-label="Costs by tier and seed"' in html
     assert html.count('scope="row"') == 7
-
-
-@pytest.mark.parametrize("name", ["value", HOSTILE])
-def test_hostile_values_and_names_stay_words(name: str) -> None:
-    """Nothing of them becomes an element, an attribute or a script."""
-    html = render_costs(costs([(HOSTILE, 53, "charged", 53), ("\u202eoff", 1, "charged", 1)], by=name))
-
-    assert "<script" not in html
-    assert "<b " not in html
-    assert "onclick=x>" not in html
-    assert re.search(r"\son\w+=", re.sub(r'"[^"]*"|>[^<]*<', "", html)) is None
-    assert "&lt;script&gt;" in html
 
 
 def test_a_category_may_have_half_a_character() -> None:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
-
-import pytest
 
 from reelbook.display.cards import MAX_VALUES, provenance_table
 from reelbook.media.metadata.provenance import Provenance
@@ -28,14 +24,6 @@ FULL = Provenance(
     made_at=datetime(2026, 3, 1, 12, 30, tzinfo=UTC),
     service="https://host.example/api",
 )
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "</td></table><img src=x onerror=alert(1)>",
-    "</bdi><style>*{display:none}</style>",
-    "&lt;b&gt; {0} %s {evil}",
-    "\x00\u202e turned around \ufffe",
-    "a very long one " * 2000,
-]
 
 
 def rows(provenance: Provenance) -> list[str]:
@@ -75,19 +63,6 @@ def test_thousands_of_values_are_counted_and_not_shown() -> None:
 
     assert len(shown) == MAX_VALUES + 2
     assert shown[-2] == f"…: and {5000 - MAX_VALUES} more"
-
-
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:20])
-def test_a_hostile_text_stays_a_text(text: str) -> None:
-    """Whatever a file says, the page has the same elements and attributes as for a friendly one, and is as long."""
-
-    def page(words: str) -> str:
-        values: dict[str, Any] = {words: words, "list": [words], "dict": {words: words}}
-        told = replace(FULL, input=None, values=values, model=words, engine=words, service=words, request_id=words)
-        return provenance_table(replace(told, credits_source=words))
-
-    assert Read(page(text)).elements == Read(page("a paper boat")).elements
-    assert len(page(text)) < 20_000
 
 
 def test_it_brings_no_colours_of_its_own_and_no_scripts() -> None:

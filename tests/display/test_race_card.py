@@ -108,16 +108,3 @@ def test_an_unfinished_race_says_how_to_go_on_and_a_repeated_one_that_all_was_pa
     assert "If the kernel has ended since" in running
     assert "saved against all runs" not in running
     assert "318 of 509 credits spent, nothing now" in render_race(replace(RACE, spent_now=0))
-
-
-def test_what_strangers_wrote_is_text() -> None:
-    """Values of axes, names of measures and errors of a service."""
-    evil = "<script>alert(1)</script>"
-    leader = replace(LEADER, values={evil: evil, "resolution": evil})
-
-    html = render_race(
-        with_texts(replace(RACE, axes=(evil, "resolution"), contenders=(leader, SECOND), score=evil), replace(FACTS, end=End.STOPPED, reason=evil))
-    )  # fmt: skip
-
-    assert "<script" not in html.replace("<style>", "")
-    assert "&lt;script&gt;" in html

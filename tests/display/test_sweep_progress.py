@@ -24,13 +24,6 @@ from tests.models.described_inputs import with_fields
 from tests.support import png
 
 HOSTILE = "<img src=x onerror=alert(1)>"
-PAYLOADS = (
-    HOSTILE,
-    "<script>alert(1)</script>",
-    '"><svg onload=alert(1)>',
-    "</style><script>alert(1)</script>",
-    "'\"><b>",
-)
 BOAT = rb.TextToVideo(prompt=HOSTILE, seed=7)
 
 
@@ -195,16 +188,6 @@ def test_the_first_rows_of_a_plan_are_folded_into_its_card() -> None:
     assert "53" in rows[1]
     assert "✕ impossible" in rows[2]
     assert "plan.frame has all 6" in card
-
-
-@pytest.mark.parametrize("hostile", PAYLOADS)
-def test_words_of_others_stay_words(hostile: str) -> None:
-    """Reasons, kinds and examples of failures, and the reason of a stop."""
-    group = Group(hostile, 1, 3, hostile)
-
-    html = render_panel(progress(failures=(group,), reason=hostile))
-
-    assert hostile not in html
 
 
 def test_the_hints_of_a_panel_name_no_variable() -> None:

@@ -35,6 +35,7 @@ from .formatting import format_credits, format_folder, format_size, format_time,
 from .input_code import MAX_CODE_LENGTH, format_input_code
 from .original_links import render_open_attributes, render_posters
 from .strips import strip_jpeg
+from .theme import get_macros
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -132,21 +133,17 @@ def _find_lowest_price(model: Mapping[str, Any]) -> str:
 
 
 ORIGINS = {"exact": "exact, quoted by the service"}
-PRICE_ROW = Markup(
-    '<tr><td style="text-align:left;padding:3px 32px 3px 0;border:0">{}</td><td style="text-align:right;border:0">{}</td></tr>'
-)
-PRICES = Markup('<table class="rb-facts" style="border-collapse:collapse;margin:2px 0"><tbody>{}</tbody></table>')
 
 
 def estimate_table(estimate: Estimate) -> str:
     """The lines of an estimate and the price, with its source in small print."""
     total = format_credits(estimate.credits) or "unknown"
-    rows = [PRICE_ROW.format(shorten(line.label, MAX_LABEL_LENGTH), format_amount(line)) for line in estimate.breakdown]
-    rows.append(PRICE_ROW.format(Markup("<b>price</b>"), Markup("<b>{}</b>").format(total)))
+    lines = [(shorten(line.label, MAX_LABEL_LENGTH), format_amount(line)) for line in estimate.breakdown]
+    table = get_macros("parts.html").prices(lines, total)
     origin = ORIGINS.get(estimate.source, "≈ estimated from the catalog")
     if estimate.is_suspect:
         origin = f"{origin}; limits of a sweep count {format_credits(estimate.counted)}, the price in the catalog"
-    return render_card(PRICES.format(Markup("").join(rows)), render_small_print(origin))
+    return render_card(table, render_small_print(origin))
 
 
 def format_amount(line: Line) -> str:
@@ -188,25 +185,33 @@ def _format_account(account: Mapping[str, Any]) -> str:
 
 def input_card(request: Input) -> str:
     """The fields that differ from their defaults, the price, and the rest folded; rendered without any request."""
+    heading = join_with_dots(type(request)._spelling(), shorten(request.endpoint_id, 120))
+    price = _format_catalog_price(request)
+    return render_card(render_heading(heading), *render_input(request, price), width=options.max_width)
+
+
+def render_input(request: Input, price: str, labels: Mapping[str, str] | None = None) -> list[Markup]:
+    """The parts of a card of an input; `labels` are other names of its fields, in their order."""
     changed = request.changed()
     # By the names of the service; null values are left out.
     rest = {name: value for name, value in request.wire().items() if name not in changed}
-    heading = join_with_dots(type(request)._spelling(), shorten(request.endpoint_id, 120))
-    parts = [render_heading(heading), _render_values(changed)]
-    if price := _format_catalog_price(request):
+    parts = [render_values(changed, labels)]
+    if price:
         parts.append(render_small_print(price))
     if rest:
         title = f"{len(rest)} with default values" if len(rest) > 1 else "1 with its default value"
-        parts.append(render_details(title, _render_values(rest)))
+        parts.append(render_details(title, render_values(rest, labels)))
     code = format_input_code(request)
-    if len(code) <= MAX_CODE_LENGTH:
-        parts.append(render_details("Code", render_code(code)))
-    return render_card(*parts, width=options.max_width)
+    return [*parts, render_details("Code", render_code(code))] if len(code) <= MAX_CODE_LENGTH else parts
 
 
-def _render_values(values: Mapping[str, Any]) -> Markup:
+def render_values(values: Mapping[str, Any], labels: Mapping[str, str] | None = None) -> Markup:
+    """A table of values by the labels of their fields, in the order of the labels."""
+    labels = labels or {}
+    names = [*(name for name in labels if name in values), *(name for name in values if name not in labels)]
     return render_fact_table(
-        (shorten(name, 60), "none" if value is None else run_text.format_value(value)) for name, value in values.items()
+        (shorten(labels.get(name, name), 60), "none" if values[name] is None else run_text.format_value(values[name]))
+        for name in names
     )
 
 

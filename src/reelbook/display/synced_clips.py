@@ -10,29 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from .theme import get_macros
+
 if TYPE_CHECKING:
     from ..media.frame_index import FrameIndex
 
 STYLE = "clock.css"
 """The style sheet of a page with clips, once: `render_style(STYLE)`."""
-
-# The poster is under the video: it is visible until there is something to play, where nothing plays, and on paper.
-_CLIP = Markup(
-    '<div class="rb-clip" data-rb-clip data-frames="{frames}" data-rate="{rate}"{index} style="aspect-ratio:{width}/{height}">{poster}{video}</div>'
-)
-_VIDEO = Markup(
-    '<video src="{src}" width="{width}" height="{height}" controls muted playsinline disablepictureinpicture preload="none" '
-    'aria-label="{name}" tabindex="-1"></video>'
-)
-_INDEX, _TIMES = Markup(' data-index="{}"'), Markup(' data-times="{}"')
-_POSTER = Markup('<img src="{}" alt="{}" width="{}" height="{}" decoding="async">')
-
-_ROOT = Markup(
-    '<div class="rb rb-clock mathjax_ignore tex2jax_ignore" data-rb-clock data-lm-suppress-shortcuts="true" role="group" tabindex="0" '
-    'aria-label="{}" aria-keyshortcuts="Space ArrowLeft ArrowRight Home End L [ ]">{}{}</div>'
-)
-TRANSPORT = Markup("<div data-rb-transport></div>")
-"""Where a script puts the time line and the buttons of its clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +41,8 @@ class PlayedClip:
     @property
     def markup(self) -> Markup:
         """The player, as wide as its container."""
-        size = {"width": self.width, "height": self.height}
-        poster = _POSTER.format(self.poster, self.name, *size.values()) if self.poster else ""
-        rate = f"{self.rate.numerator}/{self.rate.denominator}"
-        index = _INDEX.format(_compact(self.index.to_json())) if self.index else ""
-        times = _TIMES.format(_compact(self.times)) if self.times else ""
-        video = _VIDEO.format(src=self.src, name=self.name, **size) if self.src else ""
-        return _CLIP.format(
-            frames=self.frames, rate=rate, poster=poster, video=video, index=Markup(index) + times, **size
-        )
+        index = _compact(self.index.to_json()) if self.index else ""
+        return Markup(get_macros("clip.html").clip(self, index, _compact(self.times) if self.times else ""))
 
 
 def _compact(value: Any) -> str:
@@ -80,4 +57,4 @@ def render_synced_clips(body: Markup, *, name: str) -> Markup:
     >>> 'data-frames="25" data-rate="24/1"' in page
     True
     """
-    return _ROOT.format(name, body, TRANSPORT)
+    return Markup(get_macros("clip.html").clock(name, body))

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from ...errors import ReelbookError
 from ...media.frame_index import FrameIndex, read_frame_index
 from ...media.local_file import LocalFile
+from ...media.previews import get_preview
 from ...settings import options
 from ...sweeps.table_files import get_group
 from ...util.printable import format_count
@@ -23,7 +24,7 @@ from ..tables import table_html
 from ..tables.table_columns import format_json
 from ..tables.table_html import format_table, render_table_markup
 from ..theme import get_macros, render_script, render_style
-from .media import MAX_CLIP_BYTES, MAX_CLIP_SIDE, PageMedia, prepare_media
+from .media import MAX_CLIP_BYTES, MAX_CLIP_SIDE, InlineMedia, PageMedia, prepare_media
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,33 +166,22 @@ def _format_label(group: ModelRuns, number: int) -> str:
 # In a notebook: posters to read without scripts, and players with them.
 
 
-@dataclass
-class NotebookMedia:
+class NotebookMedia(InlineMedia):
     """Posters in the notebook; clips come from the kernel, unless `rb.options.embed` asks for copies in the notebook."""
 
-    longest: int
-    embed: str
-    room: int = MAX_FULL_BYTES
+    def __init__(self, longest: int) -> None:
+        self.longest = longest
+        self._room = MAX_FULL_BYTES
 
     def add_clip(self, file: LocalFile, entry: TableRun) -> tuple[str, FrameIndex | None] | None:
         """No address, or that of a preview as a `data:` URI while there is room."""
-        from ...media.previews import get_preview
-
-        small = (
-            get_preview(file.path, longest=MAX_CLIP_SIDE, max_bytes=MAX_CLIP_BYTES) if self.embed != "poster" else None
-        )
-        if small is None or len(small) > self.room:
+        if options.embed == "poster":
             return "", None
-        self.room -= len(small)
+        small = get_preview(file.path, longest=MAX_CLIP_SIDE, max_bytes=MAX_CLIP_BYTES)
+        if small is None or len(small) > self._room:
+            return "", None
+        self._room -= len(small)
         return data_uri("video/mp4", small), read_frame_index(small)
-
-    def add_picture(self, file: LocalFile, entry: TableRun, content: bytes) -> str:
-        """The picture as a `data:` URI."""
-        return data_uri("image/jpeg", content)
-
-    def add_original(self, file: LocalFile, entry: TableRun) -> str:
-        """Empty, because a notebook has no folder of its own."""
-        return ""
 
 
 def make_clip_grid(
@@ -209,7 +199,7 @@ def make_clip_grid(
     entries = [entry for group in groups for entry in group.entries]
     files = sum(len(entry.files) for entry in entries)
     longest = next(side for most, side in POSTER_SIDES if files <= most or most == MAX_CELLS)
-    media, _ = prepare_media(entries, NotebookMedia(longest, options.embed))
+    media, _ = prepare_media(entries, NotebookMedia(longest))
     notes = f"These are the first {MAX_CELLS:,} of {len(table):,} runs." if len(table) > MAX_CELLS else ""
     axes = " × ".join(axis.name for group in groups[:1] for axis in group.axes)
     summary = join_with_dots(format_table(head), axes)

@@ -6,9 +6,8 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -19,7 +18,7 @@ from ...errors import ReelbookError
 from ...util.replace_file import replace_file
 from ..formatting import format_size, join_with_dots
 from ..ratings_card import parse_ratings
-from ..table_runs import ModelRuns, group_runs, with_unique_index
+from ..table_runs import group_runs, with_unique_index
 from ..tables.table_columns import describe_makers
 from .media import FolderMedia, InlineMedia, prepare_media
 from .report_page import ReportContent
@@ -55,54 +54,31 @@ def write_report(
 ) -> Path:  # fmt: skip
     """Write the page as one file with previews, or with `folder` beside the original files; returns its path."""
     target = find_folder_path(path) if folder else find_page_path(path)
-    given, table = table, with_unique_index(table)
-    groups = _group_runs(table)
-    service = _find_service(table)
-    entries = [entry for group in groups for entry in group.entries]
-    chosen = check_views(views, given, entries)
-    files = [*entries, *chosen.others]
-    report = partial(
-        ReportContent, make_shareable(table), groups, title=title, made_by=describe_makers(table), is_folder=folder, views=chosen,
-        ratings=parse_ratings(ratings), standings=standings,
-    )  # fmt: skip
-    if not folder:
-        media, progress = prepare_media(files, InlineMedia())
-        write_page(target, report(media).html)
-    else:
-        with replacing_folder(target) as part:
-            media, progress = prepare_media(files, FolderMedia(part, service))
-            write_page(part / INDEX, report(media).html)
-    progress.replace_line(
-        join_with_dots(f"{target.name}/" if folder else target.name, format_size(_count_bytes(target)))
-    )
-    return LinkedPath(target)
-
-
-def _count_bytes(target: Path) -> int:
-    files = [path for path in target.rglob("*") if path.is_file()] if target.is_dir() else [target]
-    return sum(path.stat().st_size for path in files)
-
-
-def _group_runs(table: pd.DataFrame) -> Sequence[ModelRuns]:
-    """The runs by their models; raises a ReelbookError for a table without rows, or without files and states."""
     if table.empty:
         raise ReelbookError(
             "This table has no rows, so there is nothing to report. Filter it less, or run the sweep first."
         )
-    groups = group_runs(make_shareable(table))
+    counted = with_unique_index(table)
+    shared = make_shareable(counted)
+    groups = group_runs(shared)
     entries = [entry for group in groups for entry in group.entries]
     # A table of failed runs can be reported, too.
     if not any(entry.files or entry.status for entry in entries):
         raise ReelbookError(
             "No row of this table has a file or a status, so there is nothing to report. Keep the columns output_video and status in it."
         )
-    return groups
-
-
-def _find_service(table: pd.DataFrame) -> str | None:
+    chosen = check_views(views, table, entries)
+    rated = parse_ratings(ratings)
     attributes = table.attrs.get("reelbook")
-    found = attributes.get("service") if isinstance(attributes, dict) else None
-    return str(found) if found else None
+    service = attributes.get("service") if isinstance(attributes, dict) else None
+    with replacing_folder(target) if folder else nullcontext() as part:
+        to = FolderMedia(part, str(service) if service else None) if part else InlineMedia()
+        media, progress = prepare_media([*entries, *chosen.others], to)
+        page = ReportContent(shared, groups, media, title, describe_makers(counted), folder, chosen, rated, standings)
+        write_page(part / INDEX if part else target, page.html)
+    size = sum(path.stat().st_size for path in ([*target.rglob("*")] if folder else [target]) if path.is_file())
+    progress.replace_line(join_with_dots(f"{target.name}/" if folder else target.name, format_size(size)))
+    return LinkedPath(target)
 
 
 # On disk: written completely or not at all.

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Protocol
 from urllib.parse import quote
 
 from ...errors import ReelbookError
@@ -46,58 +45,40 @@ class PageMedia:
     """The address of the original file, where it is beside the page."""
 
 
-class MediaTarget(Protocol):
-    """The destination of the media of a page."""
-
-    @property
-    def longest(self) -> int:
-        """Pixels of the longer side of a clip's poster."""
-
-    def add_clip(self, file: LocalFile, entry: TableRun) -> tuple[str, FrameIndex | None] | None:
-        """Add a clip; returns its address, empty if the kernel sends it, and the index of what is there; None if it is too large."""
-
-    def add_picture(self, file: LocalFile, entry: TableRun, content: bytes) -> str:
-        """Add a small picture with this content; returns its address."""
-
-    def add_original(self, file: LocalFile, entry: TableRun) -> str:
-        """Add the original file; returns its address, empty where it is left out."""
-
-
 class InlineMedia:
     """Embeds media in the page."""
 
     longest = MAX_CLIP_SIDE
+    """Pixels of the longer side of a clip's poster."""
 
     def add_clip(self, file: LocalFile, entry: TableRun) -> tuple[str, FrameIndex | None] | None:
-        """The preview of a clip as a `data:` URI."""
+        """Add a clip; returns its address, empty if the kernel sends it, and the index of what is there; None if it is too large."""
         small = get_preview(file.path, longest=MAX_CLIP_SIDE, max_bytes=MAX_CLIP_BYTES, gop=KEYFRAMES)
         return (data_uri("video/mp4", small), read_frame_index(small)) if small else None
 
     def add_picture(self, file: LocalFile, entry: TableRun, content: bytes) -> str:
-        """The picture as a `data:` URI."""
+        """Add a small picture with this content; returns its address."""
         return data_uri("image/jpeg", content)
 
     def add_original(self, file: LocalFile, entry: TableRun) -> str:
-        """Empty, because the page is a single file."""
+        """Add the original file; returns its address, empty where it is left out, as on a page that is a single file."""
         return ""
 
 
-@dataclass(frozen=True)
-class FolderMedia:
+class FolderMedia(InlineMedia):
     """Writes media into a folder beside the page."""
 
-    folder: Path
-    service: str | None
-    names: dict[Path, str] = field(default_factory=dict)
-    _guard: Lock = field(default_factory=Lock)
-    longest: int = MAX_CLIP_SIDE
+    def __init__(self, folder: Path, service: str | None) -> None:
+        self.folder, self.service = folder, service
+        self.names: dict[Path, str] = {}
+        self._guard = Lock()
 
     def add_clip(self, file: LocalFile, entry: TableRun) -> tuple[str, FrameIndex | None]:
         """Copy the clip; returns its address, or the preview of one that browsers do not decode."""
         address = self.add_original(file, entry)
         # Of the copy, because the provenance in it moves what comes after.
         index = read_frame_index(self.folder / MEDIA / self.names[file.path])
-        small = InlineMedia().add_clip(file, entry) if index is None else None
+        small = super().add_clip(file, entry) if index is None else None
         return small or (address, index)
 
     def add_picture(self, file: LocalFile, entry: TableRun, content: bytes) -> str:
@@ -135,7 +116,7 @@ class FolderMedia:
         return name
 
 
-def prepare_media(entries: Sequence[TableRun], target: MediaTarget) -> tuple[Mapping[Path, PageMedia], Count]:
+def prepare_media(entries: Sequence[TableRun], target: InlineMedia) -> tuple[Mapping[Path, PageMedia], Count]:
     """Prepare all files of these runs; returns them by path, and the progress, whose line in the cell can be replaced."""
     first = {file.path: (file, entry) for entry in reversed(entries) for file in entry.files}
     found = list[PageMedia]()
@@ -153,7 +134,7 @@ def prepare_media(entries: Sequence[TableRun], target: MediaTarget) -> tuple[Map
     return dict(zip(first, found, strict=True)), count
 
 
-def _prepare(file: LocalFile, entry: TableRun, target: MediaTarget) -> PageMedia:
+def _prepare(file: LocalFile, entry: TableRun, target: InlineMedia) -> PageMedia:
     try:
         probe = file.probe
         small = get_poster(file.path, longest=target.longest if file.is_video else 2 * target.longest)

@@ -18,7 +18,8 @@ from ...sweeps.table_files import find_column
 from ...util.missing_values import is_missing
 from ..compare.compared_items import Item, label_items
 from ..compare.comparison import Comparison
-from ..plots.plot_html import Plot
+from ..compare.comparison_html import render_comparison_markup
+from ..plots.plot_html import Plot, render_plot_markup
 from ..table_runs import TableRun
 from ..tables.table_columns import format_json
 from ..tables.table_media import KnownPoster, find_files
@@ -49,7 +50,7 @@ class ReportViews:
     rows: Mapping[int, list[int]]
     """For each plot, by its place among the views, the position in the report of each of its rows."""
     others: tuple[TableRun, ...]
-    """The files of comparisons that the table lacks, as entries after its own."""
+    """The files of comparisons that the table lacks, as runs after its own."""
 
     @property
     def kinds(self) -> set[type[ReportView]]:
@@ -63,64 +64,95 @@ class ReportViews:
 
         `names` are those of the files on the page, by their paths.
         """
-        spots = _find_spots([*entries, *self.others])
-        numbered = list(enumerate(self.views))
+        page = _Page([*entries, *self.others], media, names)
         sections = []
-        for kind, members in groupby(numbered, lambda pair: type(pair[1])):
-            parts = [self._render_view(place, view, spots, media, names) for place, view in members]
+        for kind, members in groupby(enumerate(self.views), lambda pair: type(pair[1])):
+            parts = [
+                page.render_plot(view, self.rows[place]) if isinstance(view, Plot) else page.render_comparison(view)
+                for place, view in members
+            ]
             sections.append((NAMES[kind][len(parts) > 1], Markup("").join(parts)))
-        if sections:
-            head, body = sections[-1]
-            sections[-1] = head, body + _render_files(self._find_files(entries, spots, media))
-        return sections
-
-    def _render_view(
-        self,
-        place: int,
-        view: ReportView,
-        spots: Mapping[Path, str],
-        media: Mapping[Path, PageMedia],
-        names: Mapping[str, str],
-    ) -> Markup:
-        if isinstance(view, Plot):
-            return _render_plot(view, self.rows[place], media, names)
-        return _render_comparison(view, spots, media, names)
-
-    def _find_files(
-        self, entries: Sequence[TableRun], spots: Mapping[Path, str], media: Mapping[Path, PageMedia]
-    ) -> dict[str, Any]:
-        """The files that the grid of the report does not have: those of others, and pictures in full."""
-        known = {file.path for entry in entries for file in entry.files}
         compared = [
             item.file.path for view in self.views if isinstance(view, Comparison) for item in view.items if item.file
         ]
+        if files := page.find_files(compared, known={file.path for entry in entries for file in entry.files}):
+            head, body = sections[-1]
+            sections[-1] = head, body + FILES.format(format_json(files))
+        return sections
+
+
+class _Page:
+    """What the page has: the place of each file on it, of the first run that has it, and its names and copies."""
+
+    def __init__(self, entries: Sequence[TableRun], media: Mapping[Path, PageMedia], names: Mapping[str, str]) -> None:
+        self.media, self.names = media, names
+        self.spots: dict[Path, tuple[int, int]] = {}
+        for entry in entries:
+            for place, file in enumerate(entry.files):
+                self.spots.setdefault(file.path, (entry.place, place))
+
+    def render_plot(self, plot: Plot, rows: Sequence[int]) -> Markup:
+        # Without addresses, because the grid has the posters.
+        known = ((self.names.get(str(path)), one) for path, one in self.media.items())
+        posters = {name: KnownPoster("", one.width, one.height) for name, one in known if name}
+        return render_plot_markup(_share_plot(plot, self.names), key=KEY, rows=rows, posters=posters)
+
+    def render_comparison(self, comparison: Comparison) -> Markup:
+        shared = copy.copy(comparison)
+        # Labelled again, because inputs in labels may be paths.
+        shared.items = label_items(list(map(self._share_item, comparison.items)))
+        return render_comparison_markup(shared, advice="", notes=self._list_notes(shared))
+
+    def find_files(self, compared: Sequence[Path], *, known: set[Path]) -> dict[str, Any]:
+        """The files that the grid of the report does not have: those of others, and pictures in full."""
         found = {}
         for path in dict.fromkeys(compared):
-            one = media.get(path)
+            one = self.media.get(path)
             if one is None or (path in known and (one.clip is not None or not one.original)):
                 continue
             clip = one.clip
-            found[spots[path]] = {
+            found["{}/{}".format(*self.spots[path])] = {
                 "url": clip.src if clip else one.original or one.poster,
                 "index": clip.index.to_json() if clip and clip.index else None,
                 "times": list(clip.times) if clip and clip.times else None,
             }
         return found
 
+    def _share_item(self, item: Item) -> Item:
+        """The item with the key of its file on the page, without the folders of the sender."""
+        pictures = find_picture_fields()
+        inputs = {name: _strip_folders(text) if name in pictures else text for name, text in item.inputs.items()}
+        if item.file is None:
+            return replace(item, inputs=inputs, label="")
+        path = item.file.path
+        key = " ".join(map(str, (KEY, *self.spots.get(path, ()))))
+        size = _find_copy_size(self.media[path]) if path in self.media else None
+        name = self.names.get(str(path), path.name)
+        return replace(item, inputs=inputs, label="", key=key, copy_size=size, file_name=name)
+
+    def _list_notes(self, comparison: Comparison) -> list[str]:
+        """What is compared in place of the original files, in sentences."""
+        items = [item for item in comparison.items if item.file is not None and not item.problem]
+        found = [(item, self.media[item.file.path]) for item in items if item.file and item.file.path in self.media]
+        notes = [PREVIEWS.format(MAX_CLIP_SIDE)] if any(_is_preview(one) for _, one in found) else []
+        if any(
+            one.clip is None and _find_copy_size(one) not in (None, (one.width, one.height))
+            for item, one in found
+            if not item.is_video
+        ):
+            notes.append(SMALL_PICTURES.format(2 * MAX_CLIP_SIDE))
+        return [*notes, *(NO_COPY.format(item.label) for item, one in found if item.is_video and one.clip is None)]
+
 
 def check_views(views: Any, table: pd.DataFrame, entries: Sequence[TableRun]) -> ReportViews:
     """The views that were passed; raises a ReelbookError for what is none, and for a plot of other rows."""
-    listed = [views] if isinstance(views, (Plot, Comparison)) else views
-    if not isinstance(listed, (list, tuple)) or not all(isinstance(view, (Plot, Comparison)) for view in listed):
-        wrong = (
-            views
-            if not isinstance(listed, (list, tuple))
-            else next(one for one in listed if not isinstance(one, (Plot, Comparison)))
-        )
-        raise ReelbookError(
-            f"The views of a report are plots and comparisons, and not {type(wrong).__name__}. Pass them as they are displayed, "
-            'as in views=[table.reel.plot("num_frames", "credits"), table.reel.compare(0, 1)].'
-        )
+    listed = views if isinstance(views, (list, tuple)) else [views]
+    for view in listed:
+        if not isinstance(view, (Plot, Comparison)):
+            raise ReelbookError(
+                f"The views of a report are plots and comparisons, and not {type(view).__name__}. Pass them as they are displayed, "
+                'as in views=[table.reel.plot("num_frames", "credits"), table.reel.compare(0, 1)].'
+            )
     rows = {place: _find_rows(view, table) for place, view in enumerate(listed) if isinstance(view, Plot)}
     shared = [_share_plot(view, {}) if isinstance(view, Plot) else view for view in listed]
     return ReportViews(tuple(shared), rows, tuple(_list_others(shared, entries)))
@@ -131,8 +163,8 @@ def _find_rows(plot: Plot, table: pd.DataFrame) -> list[int]:
     if plot.table is table:
         return list(range(len(table)))
     places: dict[Any, list[int]] = {}
-    for place, (label, file) in reversed(list(enumerate(_make_keys(table)))):
-        places.setdefault((label, file), []).append(place)
+    for place, key in reversed(list(enumerate(_make_keys(table)))):
+        places.setdefault(key, []).append(place)
     found = [places[key].pop() if places.get(key) else None for key in _make_keys(plot.table)]
     known = [place for place in found if place is not None]
     if len(known) < len(found):
@@ -143,34 +175,23 @@ def _find_rows(plot: Plot, table: pd.DataFrame) -> list[int]:
     return known
 
 
-def _make_keys(table: pd.DataFrame) -> Iterator[tuple[Any, Any]]:
-    """What identifies each row: its label with its request, and its files."""
+def _make_keys(table: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """What identifies each row: its label, its request, and its files."""
     requests = find_column(table, "request_id")
     ids = [None] * len(table) if requests is None else [None if is_missing(one) else str(one) for one in requests]
     for label, request, files in zip(table.index, ids, find_files(table), strict=True):
-        yield (repr(label), request), tuple(files)
+        yield repr(label), request, tuple(files)
 
 
 def _share_plot(plot: Plot, names: Mapping[str, str]) -> Plot:
     """The plot of the same columns, without what the report leaves out of its table."""
+    table = make_shareable(plot.table)
     try:
-        return Plot(
-            rename_files(make_shareable(plot.table), names) if names else make_shareable(plot.table), *plot.columns
-        )
+        return Plot(rename_files(table, names) if names else table, *plot.columns)
     except ReelbookError as error:
         raise ReelbookError(
             f"A report leaves out the URLs of files, because they give access to them, and this plot shows them. {error}"
         ) from error
-
-
-def _render_plot(plot: Plot, rows: Sequence[int], media: Mapping[Path, PageMedia], names: Mapping[str, str]) -> Markup:
-    from ..plots.plot_html import render_plot_markup
-
-    # Without addresses, because the grid has the posters.
-    posters = {
-        names[str(path)]: KnownPoster("", one.width, one.height) for path, one in media.items() if str(path) in names
-    }
-    return render_plot_markup(_share_plot(plot, names), key=KEY, rows=rows, posters=posters)
 
 
 def _list_others(views: Sequence[ReportView], entries: Sequence[TableRun]) -> Iterator[TableRun]:
@@ -183,44 +204,6 @@ def _list_others(views: Sequence[ReportView], entries: Sequence[TableRun]) -> It
             place += 1
 
 
-def _find_spots(entries: Sequence[TableRun]) -> dict[Path, str]:
-    """Row and place of each file on the page, of the first run that has it."""
-    found: dict[Path, str] = {}
-    for entry in entries:
-        for place, file in enumerate(entry.files):
-            found.setdefault(file.path, f"{entry.place}/{place}")
-    return found
-
-
-def _render_files(found: Mapping[str, Any]) -> Markup:
-    return FILES.format(format_json(dict(found))) if found else Markup("")
-
-
-def _render_comparison(
-    comparison: Comparison, spots: Mapping[Path, str], media: Mapping[Path, PageMedia], names: Mapping[str, str]
-) -> Markup:
-    from ..compare.comparison_html import render_comparison_markup
-
-    page = copy.copy(comparison)
-    # Labelled anew, because inputs in labels may be paths.
-    page.items = label_items([_share_item(item, spots, media, names) for item in comparison.items])
-    return render_comparison_markup(page, advice="", notes=_list_notes(page, media))
-
-
-def _share_item(
-    item: Item, spots: Mapping[Path, str], media: Mapping[Path, PageMedia], names: Mapping[str, str]
-) -> Item:
-    """The item with the key of its file on the page, without the folders of the sender."""
-    pictures = find_picture_fields()
-    inputs = {name: _strip_folders(text) if name in pictures else text for name, text in item.inputs.items()}
-    if item.file is None:
-        return replace(item, inputs=inputs, label="")
-    path = item.file.path
-    key = f"{KEY} {spots[path].replace('/', ' ')}" if path in spots else KEY
-    size = _find_copy_size(media[path]) if path in media else None
-    return replace(item, inputs=inputs, label="", key=key, copy_size=size, file_name=names.get(str(path), path.name))
-
-
 def _find_copy_size(one: PageMedia) -> tuple[int, int] | None:
     """The size of what the page has of a file; None if that is the file itself."""
     if one.clip is not None:
@@ -231,22 +214,6 @@ def _find_copy_size(one: PageMedia) -> tuple[int, int] | None:
 
 def _is_preview(one: PageMedia) -> bool:
     return one.clip is not None and one.clip.src.startswith("data:")
-
-
-def _list_notes(comparison: Comparison, media: Mapping[Path, PageMedia]) -> list[str]:
-    """What is compared in place of the original files, in sentences."""
-    items = [item for item in comparison.items if not item.problem and item.file is not None]
-    found = [(item, one) for item in items if item.file is not None and (one := media.get(item.file.path)) is not None]
-    notes = []
-    if any(_is_preview(one) for _, one in found):
-        notes.append(PREVIEWS.format(MAX_CLIP_SIDE))
-    if any(
-        one.clip is None and _find_copy_size(one) not in (None, (one.width, one.height))
-        for item, one in found
-        if not item.is_video
-    ):
-        notes.append(SMALL_PICTURES.format(2 * MAX_CLIP_SIDE))
-    return [*notes, *(NO_COPY.format(item.label) for item, one in found if item.is_video and one.clip is None)]
 
 
 def _strip_folders(text: str) -> str:
