@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
+from ..media.metadata.run_record import parse_record_input
 from ..models.base import File, Input, Output, Part
 from ..models.images import Image
 from ..models.images_to_video import Frame
@@ -41,8 +42,8 @@ class RunText:
     credits: str = ""
     made_by: str = ""
     """The address of the service, or "embedded sketch, free"."""
-    inputs: tuple[tuple[str, str], ...] = ()
-    outputs: tuple[tuple[str, str], ...] = ()
+    inputs: Sequence[tuple[str, str]] = ()
+    outputs: Sequence[tuple[str, str]] = ()
     code: str = ""
     """The call that runs it again."""
     attach_code: str = ""
@@ -51,18 +52,14 @@ class RunText:
 
 def describe_run(run: Run) -> RunText:
     """How a finished run was made."""
-    seed = getattr(run.output, "seed", None)
     paid = format_credits(run.credits, run.credits_source, run.status)
-    outputs = [*format_output_facts(run.output, beside=run.input), *_run_facts(run)]
-    request = run.input if isinstance(run.input, Input) else None
-    return RunText(
+    return _describe(
+        run.input if isinstance(run.input, Input) else None,
+        getattr(run.output, "seed", None),
         prompt=get_prompt(run.input),
-        seed="" if seed is None else f"seed {shorten(seed, 40)}",
         credits=join_with_dots(paid, FROM_LIBRARY if run.from_library else ""),
         made_by=run.made_by,
-        inputs=tuple(format_input_facts(request)) if request else (),
-        outputs=tuple(outputs),
-        code=format_run_code(request, seed=seed if isinstance(seed, int) else None) if request else "",
+        outputs=(*format_output_facts(run.output, beside=run.input), *_run_facts(run)),
         attach_code=format_attach_code(run.request_id, run.endpoint_id),
     )
 
@@ -72,31 +69,34 @@ def describe_file(file: LocalFile) -> RunText:
     facts = file.facts
     if not facts:
         return RunText()
-    inputs, seed, source = facts.get("input"), facts.get("seed"), facts.get("credits_source")
+    inputs, model, request_id = facts.get("input"), facts.get("model"), facts.get("request_id")
     values = inputs if isinstance(inputs, Mapping) else {}
-    request = _parse_input(str(facts.get("model")), values)
-    paid = format_credits(facts.get("credits"), source)
-    service = facts.get("service")
+    paid, service = format_credits(facts.get("credits"), facts.get("credits_source")), facts.get("service")
     made_by = describe_maker(str(service), file.path.parent.parent) if service else ""
     known = [
-        ("seed", seed),
-        ("model", facts.get("model")),
-        ("request", facts.get("request_id")),
-        ("credits", _format_charge(paid, source, made_by)),
-        ("made by", made_by),
+        ("seed", facts.get("seed")), ("model", model), ("request", request_id),
+        ("credits", _format_charge(paid, facts.get("credits_source"), made_by)), ("made by", made_by),
         ("marks", format_marks([file])),
-    ]
-    return RunText(
+    ]  # fmt: skip
+    text = _describe(
+        parse_record_input(str(model), values),
+        facts.get("seed"),
         prompt=" ".join(str(values.get("prompt") or "").split()),
-        seed="" if seed is None else f"seed {shorten(seed, 40)}",
         credits=paid,
         made_by=made_by,
-        inputs=tuple(
-            format_input_facts(request) if request else _limit((str(k), format_value(v)) for k, v in values.items())
-        ),
         outputs=tuple((name, shorten(value, MAX_VALUE_LENGTH)) for name, value in known if value not in (None, "")),
+        attach_code=format_attach_code(str(request_id or ""), str(model or "")),
+    )
+    return text if text.inputs else replace(text, inputs=_limit((str(k), format_value(v)) for k, v in values.items()))
+
+
+def _describe(request: Input | None, seed: Any, **texts: Any) -> RunText:
+    """The texts with those of the input, whose code has the seed that was used."""
+    return RunText(
+        seed="" if seed is None else f"seed {shorten(seed, 40)}",
+        inputs=format_input_facts(request) if request else (),
         code=format_run_code(request, seed=seed if isinstance(seed, int) else None) if request else "",
-        attach_code=format_attach_code(str(facts.get("request_id") or ""), str(facts.get("model") or "")),
+        **texts,
     )
 
 
@@ -235,12 +235,6 @@ def _format_charge(paid: str, source: Any, made_by: str) -> str:
         return join_with_dots(paid, "counted on this machine, nothing to pay") if paid else ""
     words = {"charged": "charged by the service", "estimated": "estimated; the service reports no charge"}
     return join_with_dots(paid, words.get(str(source), "")) if paid else ""
-
-
-def _parse_input(model: str, values: Mapping[str, Any]) -> Input | None:
-    from ..media.metadata.run_record import parse_record_input
-
-    return parse_record_input(model, values)
 
 
 def _limit(facts: Iterable[tuple[str, str]]) -> FactRows:

@@ -21,15 +21,12 @@ from ..embedding import data_uri
 from ..formatting import shorten
 from ..tables.table_cells import format_column_name
 from ..tables.table_columns import Column, find_columns, format_json, pack
-from ..tables.table_html import pack_posters
 from ..tables.table_media import (
-    EmbeddedClips,
     KnownPoster,
     find_files,
     format_column_captions,
-    make_clips,
     make_posters,
-    pack_files,
+    pack_media,
 )
 from ..theme import render_script, render_style
 from .plot_drawing import (
@@ -179,7 +176,7 @@ def _make_payload(
     group: str,
     embed: str,
     known: Mapping[str, KnownPoster] | None = None,
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], Sequence[str]]:
     """What the script reads, by point in the order of the table; and notes on what of the media is left out."""
     rows = points.rows.tolist()
     listed = find_files(table)
@@ -190,16 +187,14 @@ def _make_payload(
     if pictures.left_out and box is not None:
         # Better small than none.
         pictures = make_posters(files, single=0)
-    clips = make_clips(files, embed) if embed in ("preview", "full") else EmbeddedClips()
     has_words = len(rows) <= MAX_MARKERS
-    payload = {
-        "key": key, "group": group, "rows": rows, "facts": _make_facts(places if has_words else [], points), "files": pack_files(files),
-        "captions": pack(format_column_captions(places, len(rows)) if has_words else [""] * len(rows)),
-        "posters": pack_posters(pictures, len(rows)), "clips": clips.played, "previews": clips.previews,
-    }  # fmt: skip
+    captions = format_column_captions(places, len(rows)) if has_words else [""] * len(rows)
+    media, notes = pack_media(files, captions, pictures, embed)
+    facts = _make_facts(places if has_words else [], points)
     left = pictures.left_out
-    notes = [f"{left:,} runs have no poster here, which would make the notebook too heavy."] if left else []
-    return payload, [*notes, *clips.notes]
+    if left:
+        notes = [f"{left:,} runs have no poster here, which would make the notebook too heavy.", *notes]
+    return {"key": key, "group": group, "rows": rows, "facts": facts, **media}, notes
 
 
 def _make_facts(places: list[Column], points: Points) -> list[dict[str, Any]]:

@@ -15,17 +15,14 @@ from markupsafe import Markup
 from ...settings import options
 from ..formatting import join_with_dots, shorten
 from ..theme import render, render_script, render_style
-from .table_columns import UNSETTLED, Column, find_columns, format_json, pack, pack_columns
+from .table_columns import UNSETTLED, Column, find_columns, format_json, pack_columns
 from .table_media import (
-    EmbeddedClips,
-    FileLists,
     KnownPoster,
     Posters,
     find_files,
     format_column_captions,
-    make_clips,
     make_posters,
-    pack_files,
+    pack_media,
 )
 
 if TYPE_CHECKING:
@@ -81,14 +78,11 @@ def render_table_markup(
     """
     head = table.head(MAX_ROWS)
     columns, files = find_columns(head), find_files(head)
-    captions = format_column_captions(columns, len(head))
     pictures = make_posters(files, single=STATIC_ROWS, known=posters)
-    played = _choose_clips(files, embed, clips)
+    captions = format_column_captions(columns, len(head))
     packed, left = pack_columns(columns)
-    payload = {
-        "key": key, "group": group, "rows": len(head), "columns": packed, "files": pack_files(files), "captions": pack(captions),
-        "posters": pack_posters(pictures, len(head), first=STATIC_ROWS), "clips": played.played, "previews": played.previews,
-    }  # fmt: skip
+    media, notes = pack_media(files, captions, pictures, embed, clips, first=STATIC_ROWS)
+    payload = {"key": key, "group": group, "rows": len(head), "columns": packed, **media}
     return render(
         "table.html",
         summary=_format_summary(columns, len(head)),
@@ -98,17 +92,9 @@ def render_table_markup(
         has_files=any(files),
         posters=pictures,
         captions=captions,
-        notes=[*_format_limits(len(table), len(head), pictures, left), *played.notes],
+        notes=[*_format_limits(len(table), len(head), pictures, left), *notes],
         payload=format_json(payload),
     )
-
-
-def _choose_clips(files: FileLists, embed: str, known: Mapping[str, str] | None) -> EmbeddedClips:
-    if known is not None:
-        return EmbeddedClips(
-            {str(row): [known.get(path, "") for path in found] for row, found in enumerate(files) if found}
-        )
-    return make_clips(files, embed) if embed in ("preview", "full") else EmbeddedClips()
 
 
 def _format_summary(all_places: Sequence[Column], count: int, total: int = 0) -> str:
@@ -139,18 +125,6 @@ def _format_totals(roles: Mapping[str, Column]) -> list[str]:
         f"{about}{sum(amounts[row] or 0 for row in spent):,.0f} credits" if spent else "",
         f"{reserved:,.0f} credits set aside" if reserved else "",
     ]
-
-
-def pack_posters(pictures: Posters, count: int, first: int = 0) -> dict[str, Any]:
-    """The posters of so many rows as JSON values, without those of the `first` rows, which are in the HTML."""
-    sizes = [pictures.sizes.get(row) for row in range(count)]
-    return {
-        "box": pictures.box,
-        "sheets": pictures.sheets,
-        "at": pack([pictures.at.get(row) for row in range(count)]),
-        "single": pack([pictures.single.get(row) if row >= first else None for row in range(count)]),
-        "sizes": pack(sizes),
-    }
 
 
 def _format_limits(total: int, count: int, pictures: Posters, left: Sequence[str]) -> list[str]:

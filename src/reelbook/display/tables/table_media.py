@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from PIL import Image
@@ -18,7 +18,7 @@ from ..embedding import MAX_FULL_BYTES, MIME_TYPES, data_uri
 from ..formatting import format_credits, join_with_dots, shorten
 from ..strips import encode_jpeg
 from .table_cells import Number, format_cell
-from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, Column, find_columns
+from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, Column, find_columns, pack
 
 BOX, SMALL_BOX, FEW = (96, 54), (64, 36), 60
 """Pixels that a poster may take, in a table of few rows and in a longer one."""
@@ -182,9 +182,37 @@ def make_clips(files: FileLists, embed: str) -> EmbeddedClips:
     return EmbeddedClips(found, previews, notes)
 
 
-def pack_files(files: FileLists) -> list[list[str]]:
-    """The names of the files of each row as JSON values; their folders are no business of a page."""
-    return [[Path(path).name for path in found] for found in files]
+def pack_media(
+    files: FileLists,
+    captions: Sequence[str],
+    pictures: Posters,
+    embed: str,
+    known: Mapping[str, str] | None = None,
+    *,
+    first: int = 0,
+) -> tuple[dict[str, Any], Sequence[str]]:
+    """Files, captions, posters and clips as JSON values, and notes for the reader.
+
+    `known` are the addresses of clips that the page has already; the posters of the `first` rows are in its HTML.
+    """
+    played = EmbeddedClips()
+    if known is not None:
+        played = EmbeddedClips(
+            {str(row): [known.get(path, "") for path in each] for row, each in enumerate(files) if each}
+        )
+    elif embed in ("preview", "full"):
+        played = make_clips(files, embed)
+    rows = range(len(files))
+    return {
+        # Their folders are no business of a page.
+        "files": [[Path(path).name for path in each] for each in files], "captions": pack(captions),
+        "posters": {
+            "box": pictures.box, "sheets": pictures.sheets, "at": pack([pictures.at.get(row) for row in rows]),
+            "single": pack([pictures.single.get(row) if row >= first else None for row in rows]),
+            "sizes": pack([pictures.sizes.get(row) for row in rows]),
+        },
+        "clips": played.played, "previews": played.previews,
+    }, played.notes  # fmt: skip
 
 
 def get_mime_type(path: str) -> str:
