@@ -87,7 +87,7 @@ class RequestGuard:
         origin = http.headers.get("origin")
         if origin is not None and origin.lower() != f"{scope['scheme']}://{host}":
             return Refusal("forbidden", "Pages of other origins may not call this service.")
-        self.service.add_own_addresses(f"{scope['scheme']}://{host}")
+        self.service.files.add_own_addresses(f"{scope['scheme']}://{host}")
         return None
 
     def _is_own_host(self, scope: Scope, host: str) -> bool:

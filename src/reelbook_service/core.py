@@ -113,10 +113,6 @@ class Service:
         self.facts = facts = replace(self.facts, paid={**self.facts.paid, lane: known})
         self.store.submit(lambda db: write_facts(db, facts))
 
-    def add_own_addresses(self, *addresses: str) -> None:
-        """Register addresses of this service, so that it recognises its own files in inputs."""
-        self.files.add_own_addresses(*addresses)
-
     def read_input(self, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
         """The validated input of a model; raises a 422 that lists each problem."""
         if refusal := check_list_lengths(row.input, value, at):
@@ -194,11 +190,8 @@ class Service:
         if not isinstance(value, dict):
             return value
         if "$file" not in value:
-            return {
-                name: self._add_file_objects(item, base_url, inline)
-                for name, item in value.items()
-                if name != "$inline"
-            }
+            items = ((name, item) for name, item in value.items() if name != "$inline")
+            return {name: self._add_file_objects(item, base_url, inline) for name, item in items}
         try:
             stored = self.files.get(value["$file"])
         except Refusal:

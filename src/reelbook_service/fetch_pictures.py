@@ -6,9 +6,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -120,7 +118,7 @@ class Fetcher:
         port = url.port or (443 if url.scheme == "https" else 80)
         if port > 65_535:
             raise httpx.InvalidURL("there is no such port")
-        addresses = list(dict.fromkeys(await self._resolve(host, port)))
+        addresses = list(dict.fromkeys(await asyncio.to_thread(self.resolve, host, port)))
         # One private address among public ones is refused too, because which one is connected to is arbitrary.
         if not addresses or not all(is_public(address) for address in addresses):
             raise SourceError(source, "its address is not on the public internet")
@@ -135,20 +133,6 @@ class Fetcher:
             except (httpx.ConnectError, httpx.ConnectTimeout):
                 if not addresses:
                     raise
-
-    async def _resolve(self, host: str, port: int) -> Sequence[str]:
-        """All addresses of a host, from a thread that nobody waits for: a name server may never answer."""
-        answer: Future[Sequence[str]] = Future()
-
-        def ask() -> None:
-            with contextlib.suppress(InvalidStateError):  # Nobody waits any more.
-                try:
-                    answer.set_result(self.resolve(host, port))
-                except (OSError, ValueError) as error:
-                    answer.set_exception(error)
-
-        threading.Thread(target=ask, daemon=True).start()
-        return await asyncio.wrap_future(answer)
 
     async def _read_body(self, source: str, response: httpx.Response) -> bytes:
         import httpx

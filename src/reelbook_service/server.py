@@ -56,7 +56,7 @@ class Server:
             listening.close()
             raise
         self.service: Service = app.state.service
-        self.service.add_own_addresses(self.base_url)
+        self.service.files.add_own_addresses(self.base_url)
         self.service.publish_address(self.base_url)
         # A malformed upload is reported to its sender, not logged in the notebook that runs the service.
         logging.getLogger("python_multipart").setLevel(logging.ERROR)

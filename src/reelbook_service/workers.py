@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 GIVE_WAY_SECONDS = 0.05
 """How long a request waits for a running worker that ends its last one, before another worker is started for it."""
-MAX_LOAD_ATTEMPTS = 2
-"""How many workers may die while they load ahead."""
 
 log = logging.getLogger("reelbook_service")
 
@@ -175,17 +173,15 @@ class WorkerLane:
         self._reasons |= failed
         return not self._rows or len(failed) < len(self._rows)
 
-    async def _load(self, worker: Worker, model: str) -> str | None:
+    @staticmethod
+    async def _load(worker: Worker, model: str) -> str | None:
         """None once the weights of a model are loaded, or the reason why they cannot be."""
-        reason: str | None = None
-        for _ in range(MAX_LOAD_ATTEMPTS):
-            try:
-                reason = await worker.load(model)
-            except Exception as error:  # For example a process that cannot be started.
-                reason = f"Its worker cannot be started ({error})."
-            if reason is None or worker.alive:
-                break
-        return reason
+        try:
+            reason = await worker.load(model)
+            # It may have died over it, for example because another program took the memory.
+            return await worker.load(model) if reason is not None and not worker.alive else reason
+        except Exception as error:  # For example a process that cannot be started.
+            return f"Its worker cannot be started ({error})."
 
     async def _next(self, worker: Worker, last: Request | None) -> Request:
         """The next request, if possible one that needs the weights of the last one."""

@@ -226,6 +226,16 @@ def test_a_bad_table_gets_a_clear_sentence(text: str, said: str, tmp_path: Path)
     assert len(str(caught.value)) < 1000
 
 
+def test_a_rate_of_a_model_without_a_unit_gets_a_clear_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever adds a model may leave it out of the table of units."""
+    monkeypatch.setattr("reelbook.models.pricing.UNITS", {})
+
+    with pytest.raises(BadRates, match="nothing that a rate of svc/smart-resize could count"):
+        Rates.read(table(tmp_path, '["svc/smart-resize"]\nunit = "image"\nrate = "1"\n'))
+
+
 def test_an_estimate_is_shown_without_running_what_it_says() -> None:
     """Labels can come from a service, so they are escaped."""
     evil = "<script>alert(1)</script>"

@@ -60,24 +60,3 @@ def test_callers_that_come_together_share_commits(tmp_path: Path) -> None:
     store.close()
 
     assert len(commits) <= 5
-
-
-def test_what_was_told_safe_is_there_after_a_reopening(tmp_path: Path) -> None:
-    """A fulfilled future means that the row is on disk."""
-    store = Store(tmp_path / "db")
-    store.submit(lambda db: db.execute("INSERT INTO service VALUES ('a', '1')") and None).result(5)
-    store.close()
-
-    again = Store(tmp_path / "db")
-    value = again.submit(
-        lambda db: db.execute("SELECT value FROM service WHERE name = 'a'").fetchone()["value"]
-    ).result(5)
-    again.close()
-
-    assert value == "1"
-
-
-def test_a_folder_that_is_missing_is_an_error_at_once(tmp_path: Path) -> None:
-    """The caller learns of it when the store is made, not at the first write."""
-    with pytest.raises(sqlite3.OperationalError):
-        Store(tmp_path / "missing" / "db")

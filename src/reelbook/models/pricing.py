@@ -179,7 +179,9 @@ def _rate(path: str, model: str, table: Any) -> Rate:
         has = ", ".join(sorted(table)) if isinstance(table, dict) else repr(table)
         raise BadRates(f"{path}: what {model} has is {has}; give it a table of `unit` and `rate`, and nothing else.")
     unit, text = table.get("unit"), table.get("rate")
-    units = UNITS[known[model].input]
+    units = UNITS.get(known[model].input, ())
+    if not units:
+        raise BadRates(f"{path}: nothing that a rate of {model} could count is known before a run; leave it out.")
     if unit not in units:
         raise BadRates(f"{path}: the unit of {model} is {unit!r}; it can be {' or '.join(units)}.")
     rate = _credits(text)

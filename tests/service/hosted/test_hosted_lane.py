@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,57 +19,17 @@ from reelbook.util.background_loop import background
 from reelbook_service import spec_decisions
 from reelbook_service.accounts import NewAccount
 from reelbook_service.hosted import lane as hosted_lane
-from reelbook_service.hosted import run as paid_run
 from reelbook_service.hosted.lane_table import make_lane_table
 from reelbook_service.hosted.models_file import read_models_file
 from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_settings import Settings
 from tests.faults.standin import CANCEL, ESTIMATE, RESULT, RUN, STATUS, Fault, StandIn
+from tests.service.hosted.conftest import TEACHER, Open, students, write_models
 from tests.support import Serve, Served, as_data_uri, png
 from tests.transport.variants import Reply
 
 TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
 RESIZE, STITCH = "svc/smart-resize", "svc/frames-api/images-to-video"
-TEACHER = "the-key-of-the-teacher"
-STUDENTS = [NewAccount("ana", "key-of-ana", 530), NewAccount("ben", "key-of-ben", 530), NewAccount("una", "key-of-una", 530, ("run", "unchecked"))]  # fmt: skip
-
-Open = Callable[..., Served]
-
-
-@pytest.fixture(autouse=True)
-def _teacher(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
-    monkeypatch.setenv("TEACHER_KEY", TEACHER)
-    monkeypatch.setattr(paid_run, "PAUSE_SECONDS", 0.02)
-    monkeypatch.setattr(hosted_lane, "PRICE_SECONDS", 0.5)
-
-
-@pytest.fixture
-def gateway(serve: Serve, tmp_path: Path) -> Open:
-    """A gateway to this address, with three students; further settings are those of its file."""
-
-    def opened(address: str, *, data: Path | None = None, local: str = "", **settings: Any) -> Served:
-        table = make_lane_table(read_models_file(write_models(tmp_path, address, local, **settings)))
-        served = serve(accounts=STUDENTS, lanes=table, data=data or tmp_path / "gateway")
-        return Served(served.server, served.http, "key-of-ana")
-
-    return opened
-
-
-def write_models(folder: Path, address: str, local: str = "", **settings: Any) -> Path:
-    more = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
-    exact = f'[models."{local}"]\nengine = "local"\n' if local else ""
-    path = folder / "models.toml"
-    path.write_text(
-        f'[services.paid]\naddress = "{address}"\nkey = "env:TEACHER_KEY"\n{more}[models."*"]\nengine = "hosted"\n{exact}'
-    )
-    return path
-
-
-@pytest.fixture
-def elsewhere() -> Iterator[Callable[..., StandIn]]:
-    """A service that shows only what the specification has, with faults."""
-    with ExitStack() as stack:
-        yield lambda *faults, **more: stack.enter_context(StandIn(faults, **more))
 
 
 def until_accepted(service: StandIn, count: int = 1) -> None:
@@ -480,7 +438,7 @@ def test_a_run_whose_engine_is_gone_waits_for_it(
     request_id = first.submitted(TEXT, text())
     until_accepted(service)
     first.server.stop()
-    without = serve(accounts=STUDENTS, data=tmp_path / "gateway")
+    without = serve(accounts=students(), data=tmp_path / "gateway")
     headers = {"x-api-key": "key-of-ana"}
     status = without.http.get(f"/{TEXT}/requests/{request_id}/status?logs=1", headers=headers).json()
     refused = without.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers=headers)
@@ -664,7 +622,7 @@ def test_retention_ends_in_the_library_of_the_gateway_too(
     table = make_lane_table(read_models_file(tmp_path / "models.toml"))
     later = time.time() + 8 * 24 * 3600
     second = serve(
-        accounts=STUDENTS, lanes=table, data=tmp_path / "gateway", clock=lambda: later, retention=7 * 24 * 3600.0
+        accounts=students(), lanes=table, data=tmp_path / "gateway", clock=lambda: later, retention=7 * 24 * 3600.0
     )
     waiting = threading.Event()
     while list((library / "media").rglob("*.mp4")):
@@ -685,7 +643,7 @@ def test_the_board_and_the_report_say_how_the_paid_service_is(
     port = bind_socket("127.0.0.1", 0)
     address = f"http://127.0.0.1:{port.getsockname()[1]}"
     table = make_lane_table(read_models_file(write_models(tmp_path, address)))
-    served = serve(accounts=STUDENTS, lanes=table, data=tmp_path / "gateway", has_board=True)
+    served = serve(accounts=students(), lanes=table, data=tmp_path / "gateway", has_board=True)
     board = served.server.service.board
     assert board is not None
     served.http.get("/class/login", params={"token": board.token})

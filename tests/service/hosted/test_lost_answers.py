@@ -2,56 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import reelbook as rb
 from reelbook.errors import UncertainRun
-from reelbook_service.accounts import NewAccount
 from reelbook_service.hosted import run as paid_run
-from reelbook_service.hosted.lane_table import make_lane_table
-from reelbook_service.hosted.models_file import read_models_file
 from tests.faults.standin import RESULT, RUN, Fault, StandIn
-from tests.support import Serve, Served
+from tests.service.hosted.conftest import Open, write_models
+from tests.support import Served
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=9, seed=7)
 LOST = Fault(RUN, "cut off", seed=7)
 """The service takes and charges the run with this seed, and hangs up in place of an answer."""
-
-Open = Callable[[StandIn], Served]
-
-
-@pytest.fixture(autouse=True)
-def _teacher(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
-    monkeypatch.setenv("TEACHER_KEY", "the-key-of-the-teacher")
-    monkeypatch.setattr(paid_run, "PAUSE_SECONDS", 0.02)
-
-
-@pytest.fixture
-def elsewhere() -> Iterator[Callable[..., StandIn]]:
-    with ExitStack() as stack:
-        yield lambda *faults: stack.enter_context(StandIn(faults))
-
-
-def write_models(folder: Path, service: StandIn) -> Path:
-    path = folder / "models.toml"
-    path.write_text(
-        f'[services.paid]\naddress = "{service.base_url}"\nkey = "env:TEACHER_KEY"\n[models."*"]\nengine = "hosted"\n'
-    )
-    return path
-
-
-@pytest.fixture
-def gateway(serve: Serve, tmp_path: Path) -> Open:
-    def opened(service: StandIn) -> Served:
-        accounts = [NewAccount(name, f"key-of-{name}", 530) for name in ("ana", "ben")]
-        lanes = make_lane_table(read_models_file(write_models(tmp_path, service)))
-        return serve(accounts=accounts, lanes=lanes, data=tmp_path / "gateway")
-
-    return opened
 
 
 def student(served: Served, library: Path, name: str = "ana") -> rb.Client:
@@ -65,7 +30,7 @@ def left(served: Served, name: str = "ana") -> int:
 def test_the_same_cell_once_more_pays_nothing(elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path) -> None:
     """The run is uncertain in the student's library, and the sentence does not ask for a second one."""
     service = elsewhere(LOST)
-    served = gateway(service)
+    served = gateway(service.base_url)
 
     with student(served, tmp_path / "library") as client:
         for _ in range(2):
@@ -86,7 +51,7 @@ def test_a_sweep_once_more_pays_nothing_for_what_was_lost(
 ) -> None:
     """`plan.run` again: the lost one stays uncertain, the others come from the library."""
     service = elsewhere(LOST)
-    served = gateway(service)
+    served = gateway(service.base_url)
     plan = rb.sweep(BOAT, seed=[6, 7, 8])
 
     with student(served, tmp_path / "library"):
@@ -101,7 +66,7 @@ def test_a_sweep_once_more_pays_nothing_for_what_was_lost(
 def test_the_embedded_service_with_models_pays_once(elsewhere: Callable[..., StandIn], tmp_path: Path) -> None:
     """`rb.connect(models=…)`, in one session and in the next."""
     service = elsewhere(LOST)
-    models = write_models(tmp_path, service)
+    models = write_models(tmp_path, service.base_url)
 
     for _ in range(2):
         with rb.connect(models=models, library=tmp_path / "library") as client:
@@ -120,7 +85,7 @@ def test_a_result_that_cannot_be_had_is_not_paid_for_again(
     monkeypatch.setattr("reelbook.transport.answers.RESULT_SECONDS", 0.1)
     monkeypatch.setattr("reelbook.runs.follow.RESULT_SECONDS", 0.1)
     service = elsewhere(Fault(RESULT, "503 page"))
-    served = gateway(service)
+    served = gateway(service.base_url)
 
     with student(served, tmp_path / "library") as client:
         for _ in range(2):
@@ -135,7 +100,7 @@ def test_another_client_on_the_account_does_not_pay_by_itself(
 ) -> None:
     """A second library knows nothing of the first; the gateway does, and sends only what somebody asked for twice."""
     service = elsewhere(LOST)
-    served = gateway(service)
+    served = gateway(service.base_url)
     with student(served, tmp_path / "one") as client, pytest.raises(UncertainRun):
         client.run(BOAT)
 
@@ -159,7 +124,7 @@ def test_who_asks_for_it_once_more_gets_it(
 ) -> None:
     """After a look into the account: `resubmit()` and `fresh=True` send it, in whichever library."""
     service = elsewhere(LOST)
-    served = gateway(service)
+    served = gateway(service.base_url)
     with student(served, tmp_path / "one") as client, pytest.raises(UncertainRun):
         client.run(BOAT)
     service.calm()
@@ -188,7 +153,7 @@ def test_what_the_teacher_has_settled_may_be_sent_again(
 ) -> None:
     """`write_off()` in the gateway's library says that the lost run will never come."""
     service = elsewhere(LOST)
-    served = gateway(service)
+    served = gateway(service.base_url)
     with student(served, tmp_path / "one") as client, pytest.raises(UncertainRun):
         client.run(BOAT)
     service.calm()

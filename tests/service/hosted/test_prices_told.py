@@ -11,13 +11,9 @@ from typing import Any
 
 import pytest
 
-from reelbook_service.accounts import NewAccount
-from reelbook_service.hosted import lane as hosted_lane
-from reelbook_service.hosted import run as paid_run
-from reelbook_service.hosted.lane_table import make_lane_table
-from reelbook_service.hosted.models_file import read_models_file
 from tests.faults.standin import StandIn
-from tests.support import Serve, Served
+from tests.service.hosted.conftest import Open
+from tests.support import Served
 from tests.transport.variants import Received, Reply
 
 TEXT = "svc/text-to-video-13b-distilled"
@@ -55,33 +51,10 @@ def _body(value: Any) -> bytes:
     return json.dumps(value).encode()  # Also NaN, which is no JSON, as some services write it.
 
 
-@pytest.fixture(autouse=True)
-def _teacher(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
-    monkeypatch.setenv("TEACHER_KEY", "the-key-of-the-teacher")
-    monkeypatch.setattr(paid_run, "PAUSE_SECONDS", 0.02)
-    monkeypatch.setattr(hosted_lane, "PRICE_SECONDS", 2.0)
-
-
 @pytest.fixture
 def tell() -> Iterator[Callable[[Story], Teller]]:
     with ExitStack() as stack:
         yield lambda story: stack.enter_context(Teller(story))
-
-
-@pytest.fixture
-def gateway(serve: Serve, tmp_path: Path) -> Callable[..., Served]:
-    def opened(service: StandIn, budget: int = BUDGET, **settings: Any) -> Served:
-        path = tmp_path / "models.toml"
-        more = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
-        path.write_text(
-            f'[services.paid]\naddress = "{service.base_url}"\nkey = "env:TEACHER_KEY"\n{more}[models."*"]\nengine = "hosted"\n'
-        )
-        lanes = make_lane_table(read_models_file(path))
-        accounts = [NewAccount("ana", "key-of-ana", budget)]
-        served = serve(accounts=accounts, lanes=lanes, data=tmp_path / "gateway")
-        return Served(served.server, served.http, "key-of-ana")
-
-    return opened
 
 
 def spend_all(served: Served, runs: int) -> int:
@@ -110,11 +83,11 @@ STORIES |= {
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
 def test_a_price_that_is_told_never_lifts_the_ceiling(
-    tell: Callable[[Story], Teller], gateway: Callable[..., Served], story: Story
+    tell: Callable[[Story], Teller], gateway: Open, story: Story
 ) -> None:
     """Every run costs 53 at the service, whatever it says: 200 credits pay three."""
     service = tell(story)
-    served = gateway(service)
+    served = gateway(service.base_url, budget=BUDGET)
 
     assert spend_all(served, 6) == 3
 
@@ -128,28 +101,26 @@ def test_a_price_that_is_told_never_lifts_the_ceiling(
     [Story(None, None, 106), Story(53, None, 106), Story(None, 106, None), Story(53, 106, 106), Story(53, 20, 106)],
 )
 def test_a_price_that_has_risen_counts_from_the_next_run_on(
-    tell: Callable[[Story], Teller], gateway: Callable[..., Served], story: Story, tmp_path: Path
+    tell: Callable[[Story], Teller], gateway: Open, story: Story, tmp_path: Path
 ) -> None:
     """One run is dearer than what was reserved for it; after that its price is reserved, also after a restart."""
     service = tell(story)
-    served = gateway(service, 600)
+    served = gateway(service.base_url, budget=600)
 
     assert spend_all(served, 3) == 3
     assert served.get("/account").json()["credits_spent"] == 53 + 2 * 106
     served.server.stop()
 
-    again = gateway(service, 600)
+    again = gateway(service.base_url, budget=600)
     assert spend_all(again, 10) == 3
     # All that was charged there, but for the difference of the first run, was taken here: never more than the budget.
     assert len(service.charges) * 106 <= 600 + 53
 
 
-def test_a_run_that_waits_is_not_sent_at_a_price_that_has_risen(
-    tell: Callable[[Story], Teller], gateway: Callable[..., Served]
-) -> None:
+def test_a_run_that_waits_is_not_sent_at_a_price_that_has_risen(tell: Callable[[Story], Teller], gateway: Open) -> None:
     """Accepted at 53, with the others; by its turn the price is 106, and nobody has agreed to that."""
     service = tell(Story(None, None, 106))
-    served = gateway(service, 600, at_once=1)
+    served = gateway(service.base_url, budget=600, at_once=1)
 
     ids = [served.submitted(TEXT, {"prompt": "a", "num_frames": 9, "seed": seed}) for seed in range(5)]
     finals = [served.finished(TEXT, request_id) for request_id in ids]
