@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import traitlets
@@ -113,79 +113,37 @@ class Draft:
     def _node(self, name: str) -> Node:
         return self._nodes.get(name, ANY_JSON)
 
-    def _read(
-        self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem], *, is_mixed: bool = False
-    ) -> Any:
-        """A value as passed to the class; with `is_mixed`, texts are valid, too, and are not parsed as numbers."""
+    def _read(self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem]) -> Any:
+        """A value as passed to the class."""
         kind = node["kind"]
         if kind == "json" or (kind in ("whole", "real") and is_json_text(value)):
             return self._parse_json_text(value, loc, unread)
         if kind in ("whole", "real") and isinstance(value, str):
-            return value if is_mixed else _parse_number(value)
+            return _parse_number(value)
         if kind in ("choice", "constant") and is_json_text(value):
             return decode(value) if any(is_same_json(one, value) for one in get_fixed_values(node)) else value
         if isinstance(value, str) and kind in ("image", "either"):
             return self._picture_or_text(node, value)
-        if kind == "either" and isinstance(value, (dict, list)):
-            return self._read(self._choose_form(node, value), value, loc, unread, is_mixed=True)
+        if kind == "either":
+            return self._read_mixed(value, loc, unread)
         if kind == "list" and isinstance(value, list):
-            items = enumerate(value)
-            return [self._read(node["item"], item, (*loc, place), unread, is_mixed=is_mixed) for place, item in items]
+            return [self._read(node["item"], item, (*loc, place), unread) for place, item in enumerate(value)]
         if kind == "object" and isinstance(value, dict):
             known = {field["name"]: field for field in node["fields"]}
             return {
-                name: self._read(known.get(name, ANY_JSON), item, (*loc, name), unread, is_mixed=is_mixed)
-                for name, item in value.items()
+                name: self._read(known.get(name, ANY_JSON), item, (*loc, name), unread) for name, item in value.items()
             }
         return value
 
-    def _choose_form(self, node: Node, value: Any, *, is_right: bool = False) -> Node:
-        """The alternative that a value was typed in; with `is_right`, JSON if no other fits."""
+    def _read_mixed(self, value: Any, loc: tuple[str | int, ...], unread: list[Problem]) -> Any:
+        """A value of a field of several kinds, whichever it was typed in: a text is a text, and a long number is marked."""
         if is_json_text(value):
-            return ANY_JSON
-        forms: list[Node] = node["forms"]
-        known: dict[tuple[int, int], bool] = {}
-        # One that the value fits; else one of its kind, which reports what is wrong with it.
-        fitting = [form for form in forms if form["kind"] != "json" and self._fits(form, value, known)]
-        wanted = ("list" if isinstance(value, (list, tuple)) else "object", "json")
-        alike = [form for form in forms if form["kind"] in wanted]
-        close = [form for form in alike if form["kind"] == wanted[0] and _fits_constants(form, value)]
-        return (fitting or (is_right and [ANY_JSON]) or close or alike or [{"kind": "plain"}])[0]
-
-    def _fits(self, node: Node, value: Any, known: dict[tuple[int, int], bool]) -> bool:
-        """Whether a value can have been typed in this alternative; `known` caches the answers for its parts."""
-        key = id(node), id(value)
-        if key not in known:
-            known[key] = True
-            known[key] = (value is None and bool(node.get("nullable"))) or self._fits_kind(node, value, known)
-        return known[key]
-
-    def _fits_kind(self, node: Node, value: Any, known: dict[tuple[int, int], bool]) -> bool:
-        number = decode(value) if is_json_text(value) and _WHOLE.match(value[JSON_TEXT]) else value
-        match node["kind"]:
-            case "json":
-                return True
-            case "either":
-                return any(self._fits(form, value, known) for form in node["forms"])
-            case "choice" | "constant":
-                plain = value if is_json_text(value) else exact_json(self._plain(value))
-                return any(is_same_json(one, plain) for one in get_fixed_values(node))
-            case "text" | "image":
-                return isinstance(value, str)
-            case "check":
-                return isinstance(value, bool)
-            case "whole":
-                is_whole = isinstance(number, int) or (isinstance(number, float) and number.is_integer())
-                return is_whole and not isinstance(number, bool)
-            case "real":
-                return isinstance(number, (int, float)) and not isinstance(number, bool)
-            case "list":
-                is_list = isinstance(value, (list, tuple))
-                return is_list and all(self._fits(node["item"], item, known) for item in value)
-        if not isinstance(value, Mapping) or is_json_text(value) or not _has_all_fields(node, value):
-            return False
-        fields = {field["name"]: field for field in node["fields"]}
-        return all(self._fits(fields.get(name, ANY_JSON), item, known) for name, item in value.items())
+            return self._parse_json_text(value, loc, unread)
+        if isinstance(value, list):
+            return [self._read_mixed(item, (*loc, place), unread) for place, item in enumerate(value)]
+        if isinstance(value, dict):
+            return {name: self._read_mixed(item, (*loc, name), unread) for name, item in value.items()}
+        return self._with_pictures(value)
 
     def _picture_or_text(self, node: Node, value: str) -> Any:
         forms = [node] if node["kind"] == "image" else node["forms"]
@@ -214,13 +172,13 @@ class Draft:
 
     def _with_pictures(self, value: Any) -> Any:
         if isinstance(value, str) and _STORED_PICTURE.match(value):
-            return self._pictures.find(value) or value
+            return self._data_addresses.get(value) or self._pictures.find(value) or value
         if isinstance(value, list):
             return [self._with_pictures(item) for item in value]
         return {name: self._with_pictures(item) for name, item in value.items()} if isinstance(value, dict) else value
 
-    def _to_page(self, node: Node, value: Any, encode_number: Callable[[Any], Any] = to_page_json) -> Any:
-        """A value as the page represents it; `encode_number` encodes numbers of any length."""
+    def _to_page(self, node: Node, value: Any) -> Any:
+        """A value as the page represents it."""
         kind = node["kind"]
         if value is None:
             return None
@@ -231,13 +189,10 @@ class Draft:
         if kind == "json":
             # As text, which preserves long numbers and values that look like wrapped JSON.
             return {JSON_TEXT: json.dumps(self._plain(value), ensure_ascii=False)}
-        if kind == "either" and isinstance(value, (Part, Mapping, list, tuple)):
-            plain = self._plain(value)
-            return self._to_page(self._choose_form(node, plain, is_right=True), value, distinct_json)
-        if kind == "either" and not _is_plain(value) and any(form["kind"] == "image" for form in node["forms"]):
-            return self._store_picture(value)
         if kind == "either":
-            encode_number = distinct_json
+            takes_picture = any(form["kind"] == "image" for form in node["forms"])
+            is_picture = takes_picture and not isinstance(value, (bool, int, float, list, tuple, Mapping, Part))
+            return self._store_picture(value) if is_picture else self._to_page_mixed(value)
         if isinstance(value, Part):
             value = value.changed()
         elif not isinstance(value, (str, Mapping, list, tuple)):
@@ -245,11 +200,24 @@ class Draft:
             value = self._plain(value)
         if kind == "object" and isinstance(value, Mapping):
             known = {field["name"]: field for field in node["fields"]}
-            return {name: self._to_page(known.get(name, ANY_JSON), item, encode_number) for name, item in value.items()}
+            return {name: self._to_page(known.get(name, ANY_JSON), item) for name, item in value.items()}
         if kind == "list" and isinstance(value, (list, tuple)):
-            return [self._to_page(node["item"], item, encode_number) for item in value]
+            return [self._to_page(node["item"], item) for item in value]
         # Only in number fields is a text of digits a number.
-        return encode_number(self._plain(value)) if kind in ("whole", "real", "either") else self._plain(value)
+        return to_page_json(self._plain(value)) if kind in ("whole", "real") else self._plain(value)
+
+    def _to_page_mixed(self, value: Any) -> Any:
+        """A value of a field of several kinds, with its long numbers marked."""
+        if isinstance(value, Image):
+            return self._store_picture(value)
+        if isinstance(value, Part):
+            value = value.changed()
+        if isinstance(value, Mapping) and not is_json_text(value):
+            return {str(name): self._to_page_mixed(item) for name, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._to_page_mixed(item) for item in value]
+        plain = self._plain(value)
+        return exact_json(plain) if is_json_text(plain) else distinct_json(plain)
 
     def _store_picture(self, value: Any) -> str:
         """The short text that represents a picture; a data URL is stored here."""
@@ -319,30 +287,6 @@ def _parse_number(text: str) -> Any:
 
 def _is_choice(form: Node, value: Any) -> bool:
     return form["kind"] == "choice" and any(one["value"] == value for one in form["choices"])
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a value is a number, a list or an object, so no picture."""
-    return isinstance(value, (bool, int, float, list, tuple, Mapping))
-
-
-def _has_all_fields(form: Node, value: Mapping[str, Any]) -> bool:
-    """Whether an object has all required fields of this alternative, and no unknown ones."""
-    needed = {field["name"] for field in form["fields"] if field.get("required")}
-    known = {field["name"] for field in form["fields"]}
-    return needed <= value.keys() <= known
-
-
-def _fits_constants(form: Node, value: Any) -> bool:
-    """Whether an object has allowed values in the constants and choices of this alternative."""
-    if form["kind"] != "object":
-        return True
-    fixed = {field["name"]: field for field in form["fields"] if field["kind"] in ("constant", "choice")}
-    return all(
-        any(is_same_json(one, value[name]) for one in get_fixed_values(field))
-        for name, field in fixed.items()
-        if name in value
-    )
 
 
 # A draft from a row of a table or from a run.
