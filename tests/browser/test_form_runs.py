@@ -17,8 +17,6 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect
 
-from reelbook.widgets.forms.run_json import MAX_CAPTION_LENGTH
-from tests import hostile
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.bundle import bundle, read_styles
 from tests.browser.looks import overflow, shot
@@ -390,51 +388,6 @@ def test_each_state_has_its_actions(open_page: Open) -> None:
     assert sent(page, "use") == 2 * [{"do": "use", "run": "2"}]
     page.evaluate("tell({said: 'TextToVideo: `prompt` is missing.'})")
     expect(page.locator(".rbf-run-said")).to_have_text("TextToVideo: `prompt` is missing.")
-
-
-def strange(key: int, text: str) -> list[Any]:
-    """A run that is made of one text, and what the kernel says about it."""
-    run = entry(
-        key, text, text, lead=text, line=text, facts=[text], whole=text, expanded=text, error=text, advice=text, code=text,
-        said=text, blamed=[[text, text]], can=["log", "use", "code", "facts"],
-        files=[clip(name=text, caption=text, words=text), clip(kind=text, name=text, caption=text)],
-    )  # fmt: skip
-    said = [
-        {"log": run["key"], "from": 0, "of": 1, "lines": [text]},
-        {"facts": run["key"], "asked": [[text, text]], "answered": [[text, text]], "code": text},
-        {"clip": [run["key"], 1, 320], "words": text},
-        {"said": text},
-    ]
-    return [[run, entry(0, text, text, lead=text)], said]
-
-
-@pytest.mark.parametrize("every", [3, *deep((1,))])
-def test_what_strangers_write_is_shown_and_never_run(open_page: Open, every: int) -> None:
-    """Hostile texts, all of them with `make deep`, in every place of a run, its log and its facts: nothing runs, nothing is fetched; the control does."""
-    page = open_page()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    texts = [text[:MAX_CAPTION_LENGTH] for text in hostile.TEXTS[::every]]  # The kernel sends no longer ones.
-    strangers = [strange(number + 1, text) for number, text in enumerate(texts)]
-
-    shown = page.evaluate(
-        """all => all.map(([runs, said]) => {
-          setRuns(runs);
-          document.querySelectorAll('.rbf-run-actions button')[0].click();
-          said.forEach((one) => tell(one));
-          return document.querySelector('.rbf-run-log').textContent;
-        })""",
-        strangers,
-    )
-    page.wait_for_timeout(100)
-    harm, fetched = page.evaluate("window.__pwned ?? null"), [url for url in asked if not url.startswith("blob:")]
-    page.evaluate("document.querySelector('main').innerHTML += '<img src=data:, onerror=\"window.__pwned = 1\">'")
-    page.wait_for_function("window.__pwned === 1")
-
-    assert len(shown) >= 80
-    assert shown == texts
-    assert harm is None
-    assert fetched == []
 
 
 CUT = """() => [...document.querySelectorAll('.rbf-clip-play')].filter(one => one.offsetParent).flatMap(one =>

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -300,51 +299,6 @@ def test_no_more_sizes_are_taken_than_the_model_takes(build: Build) -> None:
     expect(page.get_by_role("status")).to_have_text("At most 9 sizes; 3 left out.")
 
 
-def test_what_the_kernel_finds_wrong_with_a_size_stands_beside_it(build: Build) -> None:
-    """Until the entry is another one."""
-    page = build(SIZES, draft={"target_sizes": ["1080x1920", "300x600"]})
-
-    judge(page, {"at": ["target_sizes", 1], "words": "No size for <b>today</b>.", "kind": "other"})
-    told = words(page)[1]
-    page.get_by_label("Size 2").fill("300x601")
-
-    assert told == "No size for <b>today</b>."
-    assert words(page)[1] == ""
-
-
-@pytest.mark.parametrize(
-    ("typed", "value"),
-    [("7", 7), ("-3", -3), ("0", 0), ("9007199254740991", 2**53 - 1), ("9007199254740993", "9007199254740993"), ("1" * 60, "1" * 60), ("a boat", "a boat"), ("1,000", "1,000"), ("", None)],
-)  # fmt: skip
-def test_a_seed_keeps_every_digit(build: Build, typed: str, value: Any) -> None:
-    """Whole numbers of any length arrive as typed; beyond what a page can count, as text; none is chosen by the service."""
-    page = build(SEED)
-    seed = page.get_by_label("Seed", exact=True)
-
-    seed.fill(typed)
-    show(page, "seed", value)
-
-    assert drafted(page, "seed") == value
-    assert seed.input_value() == typed
-
-
-@pytest.mark.parametrize(
-    ("typed", "value"),
-    [("0,5", 0.5), ("2,25", 2.25), (",5", 0.5), ("-1,5", -1.5), ("0,125", 0.125), ("1234,5", 1234.5), ("1,000", "1,000"), ("-12,500", "-12,500"), ("1,000,000", "1,000,000"), ("1,", "1,"), ("0.5", 0.5), ("1e-3", 0.001)],
-)  # fmt: skip
-def test_a_comma_is_a_point_where_it_cannot_be_anything_else(build: Build, typed: str, value: Any) -> None:
-    """As much of the world writes fractions; where it may set thousands apart it stays text, which the judge refuses."""
-    # A special control that is not there falls back to the one of its kind.
-    page = build({"name": "strength", "kind": "real", "special": "other", "label": "Strength", "default": 1.0})
-    strength = page.get_by_role("textbox", name="Strength")
-
-    strength.fill(typed)
-    show(page, "strength", value)
-
-    assert drafted(page, "strength") == value
-    assert strength.input_value() == typed
-
-
 def test_dice_and_lock_say_what_happens_to_the_seed(build: Build) -> None:
     """The dice lock a new seed; unlocking leaves it to the service, and locking again brings it back."""
     page = build(SEED)
@@ -596,17 +550,3 @@ def test_special_controls_are_for_everybody(build: Build, scheme: str, width: in
     # The others of a group of radio buttons, which the arrow keys reach.
     assert reached.missed == ["input "] * 3
     assert reached.unseen == []
-
-
-def test_words_from_outside_are_never_markup(build: Build) -> None:
-    """Labels, choices, sizes, paths and problems of strangers show as text."""
-    evil = "<img src=x onerror=alert(1)>"
-    choice = {**DURATION, "choices": [{"value": evil, "label": evil}], "default": evil, "label": evil}
-    shape = {**ASPECT, "choices": [{"value": evil, "label": evil}], "default": evil}
-    draft = {"target_sizes": [evil], "loras": [{"path": evil, "weight_name": evil}], "seed": evil}
-
-    page = build({**SIZES, "label": evil}, choice, shape, LORAS, SEED, draft=draft)
-    judge(page, *({"at": [name, 0], "words": evil, "kind": "other"} for name in ("target_sizes", "loras")))
-
-    assert page.locator("main img").count() == 0
-    assert json.dumps(drafted(page, "target_sizes")) == json.dumps([evil])

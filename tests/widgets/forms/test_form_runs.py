@@ -17,7 +17,6 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.current import Session
-from reelbook.display import update_clock
 from reelbook.display.run_text import describe_run
 from reelbook.display.update_clock import updater
 from reelbook.errors import InvalidInput, Problem
@@ -571,42 +570,6 @@ def test_what_the_service_says_to_a_cancel_is_told(
     assert words in told["said"]
     assert "cancel" in told["can"]
     assert form.records[0]["status"] == "completed"
-
-
-def test_all_forms_together_are_told_four_times_a_second(
-    paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Twenty runs of four forms that have news each millisecond: the pages hear together what one clock gives out."""
-    monkeypatch.setattr(update_clock, "UPDATE_SECONDS", SHORT_SECONDS)
-    flood = [
-        StandIn(status="IN_PROGRESS", progress=(0.0, "painting"), input=BOAT, request_id=f"r{number}")
-        for number in range(20)
-    ]
-    left = iter(flood)
-    forms = [paper(BOAT.revised(seed=number), start=lambda value: next(left)) for number in range(4)]
-    for number in range(20):
-        form = forms[number % 4]
-        form.asked = BOAT.revised(seed=100 + number)
-        form.press("run")
-
-    began, count = time.monotonic(), 0
-    while (now := time.monotonic()) < began + 6 * SHORT_SECONDS:
-        count += 1
-        for one in flood:
-            one.progress = (min((now - began) / 2, 1.0), "painting")
-            one.logs.append(f"line {count}")
-        time.sleep(0.001)
-    for one in flood:
-        one.status = "failed"
-    seconds = time.monotonic() - began
-    for form in forms:
-        form.until(lambda paper: all(map(is_over, paper.records)))
-
-    told = [at for form in forms for at, _ in form.tellings if at < began + seconds]
-    assert count > 40
-    assert all(form.tellings for form in forms)
-    assert len(told) <= seconds / SHORT_SECONDS + 2
-    assert all(len(form.records) == 5 for form in forms)
 
 
 def test_a_page_gets_the_log_from_where_it_has_it(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:

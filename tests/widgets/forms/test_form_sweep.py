@@ -32,7 +32,7 @@ from reelbook.widgets.forms.axes import (
 from reelbook.widgets.forms.form import Form
 from reelbook.widgets.forms.planning import CORRECT_VALUES, MAKING
 from reelbook.widgets.forms.schema import get_sheet
-from reelbook.widgets.forms.sweeps import STALE, STARTED, TWICE
+from reelbook.widgets.forms.sweeps import STALE, TWICE
 from tests.support import png, read_charges
 from tests.sweeps.dots import PRICE, Scripted
 from tests.transport.variants import Hosted
@@ -506,57 +506,6 @@ def test_nothing_is_started_at_a_service_that_was_connected_after_the_press(
     assert form.form.jobs == ()
 
 
-def test_whoever_follows_the_sweeps_and_fails_stops_nothing(bench: Callable[..., Bench], folder: Path) -> None:
-    """Plans are made, the sweep runs once and to its end, and the page is told of it."""
-    form = bench(DOT)
-
-    def follow(_: Any) -> None:
-        raise ValueError("something odd")
-
-    form.form.observe(follow, "sweeps")
-    form.vary(fps="31-32")
-    form.vary(fps="31-33")
-    charged = len(paid(folder))
-    form.run()
-    told = form.done()
-
-    assert (told["state"], told["error"], len(paid(folder))) == ("completed", "", charged + 3)
-
-
-def test_a_form_can_be_closed_by_who_follows_its_sweeps(bench: Callable[..., Bench]) -> None:
-    """In the middle of an update: neither the clock of all outputs nor the form waits for itself."""
-    form = bench(DOT)
-    closed = threading.Event()
-
-    def follow(change: Any) -> None:
-        if any(job["line"] for job in change["new"]["jobs"]):
-            form.form.close()
-            closed.set()
-
-    form.vary(fps="41-43")
-    form.form.observe(follow, "sweeps")
-    form.run()
-
-    assert closed.wait(WAIT)
-    updater.join(WAIT)
-    assert form.form.lock.acquire(timeout=WAIT)
-    form.form.lock.release()
-    assert list(form.form.jobs[0].wait(WAIT)["status"]) == ["completed"] * 3
-
-
-@pytest.mark.parametrize("typed", ["a \ud83d boat", ["\ud83d"], [float("nan")], [[["\ud83d"] * 2] * 2]])
-def test_what_cannot_be_sent_back_does_not_silence_a_sweep(bench: Callable[..., Bench], typed: Any) -> None:
-    """Half a sign, as a page can send it, is refused in words that can be sent."""
-    form = bench()
-    content = {"do": "sweep", "view": "v", "n": 1, "axes": [{"name": "prompt", "typed": typed}]}
-
-    form.form._handle_custom_msg(content, [])
-    form.until(lambda: form.form.sweeps["why"] == "Correct the values above first.")
-
-    json.dumps(form.form.sweeps, ensure_ascii=False, allow_nan=False).encode()
-    assert form.form.sweeps["axes"][0]["words"]
-
-
 def test_an_amount_is_for_what_is_paid_now(bench: Callable[..., Bench], folder: Path) -> None:
     """What the library has does not count: with five runs open, an amount for two pays for two, and says where it stopped."""
     form = bench(DOT.revised(images=[rb.Frame(url=png(16, 16, "navy"), frames=1)]))
@@ -719,30 +668,6 @@ def test_a_start_that_fails_is_an_entry_with_words(
 
     assert (told["state"], told["error"]) == ("failed", "Nothing was started. The account has no credits.")
     assert form.form.jobs == ()
-
-
-def test_a_click_never_blocks_the_kernel(bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the service is slow to answer the page hears that it is being prepared; then the job is there."""
-    form = bench(DOT)
-    form.vary(fps="9-10")
-    gate, begin = threading.Event(), Plan.start
-
-    def slow(plan: Plan, **options: Any) -> Any:
-        assert gate.wait(WAIT)
-        return begin(plan, **options)
-
-    monkeypatch.setattr(Plan, "start", slow)
-    before = time.perf_counter()
-    form.run()
-    took = time.perf_counter() - before
-    meanwhile = form.form.sweeps
-    gate.set()
-    told = form.done()
-
-    assert took < 0.5
-    assert (meanwhile["started"], meanwhile["why"]) == (True, STARTED)
-    assert (meanwhile["jobs"][0]["state"], meanwhile["jobs"][0]["can"]) == ("being prepared", [])
-    assert told["state"] == "completed"
 
 
 # Code.

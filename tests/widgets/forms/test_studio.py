@@ -325,21 +325,6 @@ def test_chosen_runs_are_compared(client: Client, opened: Callable[..., Watched]
     assert "two or more" in alone["trouble"]
 
 
-def test_of_long_clips_it_is_said_why_there_is_no_chart(
-    client: Client, opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the place of the chart, with how to get the figures."""
-    monkeypatch.setattr("reelbook.display.compare.comparison.MAX_PIXELS", 1)
-    page = opened()
-    keys = [page.run(stitch(speed))["key"] for speed in (11.0, 12.0)]
-
-    page.tell(page.gallery, do="compare", runs=keys)
-
-    words = page.answer("differences")["differences"]
-    assert "No chart of the differences: these files are long" in words
-    assert "rb.compare(run, other).differences" in words
-
-
 def test_gallery_come_a_page_at_a_time(
     client: Client, opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -486,24 +471,6 @@ def test_a_closed_studio_says_so() -> None:
         studio.choose(rb.ImageToVideo)
     assert list(studio.bundle()) == ["text/plain"]
     assert "closed" in studio.bundle()["text/plain"]
-
-
-def test_a_studio_goes_on_where_an_update_fails_once(client: Client, opened: Callable[..., Watched]) -> None:
-    """Somebody who follows a part and fails, or a page that is away: the next news is told all the same."""
-    page = opened(stitch(51.0))
-    fails = [True]
-
-    def follow(_: Any) -> None:
-        if fails:
-            fails.clear()
-            raise ValueError("something odd")
-
-    page.gallery.observe(follow, "cards")
-
-    card = page.run(stitch(52.0))
-
-    assert card["status"] == "completed"
-    assert fails == []
 
 
 def test_a_message_that_makes_no_sense_changes_nothing(opened: Callable[..., Watched]) -> None:

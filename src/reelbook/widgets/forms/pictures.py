@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
 MAX_PARTS = 1000
 MAX_UPLOADS = 32
 """Concurrent uploads; the oldest is dropped for a new one."""
-MAX_ENDED_UPLOADS, MAX_KEY_LENGTH = 1000, 100
-"""How many ended uploads are remembered, and the length of an upload's id."""
+MAX_KEY_LENGTH = 100
+"""The length of an upload's id."""
 MAX_MEMORY_BYTES = 400_000_000
 """Memory for pictures that the library has, too."""
 MAX_PREVIEWS = 1000
@@ -72,10 +71,7 @@ class _Upload:
 
 
 class Pictures:
-    """Maps the texts of picture fields to pictures, and handles the page's requests about them.
-
-    Messages from the page are handled at once; longer work is done in sequence in the background.
-    """
+    """Maps the texts of picture fields to pictures, and handles the page's requests about them, longer ones in threads."""
 
     def __init__(self, form: Host) -> None:
         self._form = form
@@ -85,10 +81,8 @@ class Pictures:
         self._previews: dict[str, PicturePreview] = {}
         self._names: dict[str, str] = {}
         self._uploads: dict[str, _Upload] = {}
-        self._ended_uploads: dict[str, None] = {}
         self._earlier: EarlierPictures | None = None
-        self._jobs: deque[Callable[[], None]] = deque()
-        self._is_working = self._is_closed = False
+        self._is_closed = False
         self.handlers: Mapping[str, Callable[[Content, Buffers], None]] = {
             "upload": self._on_upload, "forget": self._on_forget, "still": self._on_still, "shown": self._on_preview,
             "earlier": self._on_earlier,
@@ -147,7 +141,7 @@ class Pictures:
         """Release everything."""
         with self._lock:
             self._is_closed = True
-            for store in (self._jobs, self._in_memory, self._previews, self._uploads, self._names):
+            for store in (self._in_memory, self._previews, self._uploads, self._names):
                 store.clear()
             self._earlier = None
 
@@ -160,19 +154,17 @@ class Pictures:
         if not (0 <= part < of <= MAX_PARTS and len(key) <= MAX_KEY_LENGTH):
             return
         with self._lock:
-            if key in self._ended_uploads:
-                return
             # Parts can arrive in any order: the kernel may handle messages in several threads.
             name = _format_name(content.get("name"))
             upload = self._uploads.get(key) or _Upload(name, of, content.get("still") is True)
             self._uploads[key] = upload
             while len(self._uploads) > MAX_UPLOADS:
-                self._end_upload(next(iter(self._uploads)))
+                del self._uploads[next(iter(self._uploads))]
             upload.parts[part] = bytes(buffers[0])
             upload.size = sum(map(len, upload.parts.values()))
             is_complete, is_too_large = len(upload.parts) == upload.part_count, upload.size > MAX_BYTES
             if is_complete or is_too_large:
-                self._end_upload(key)
+                self._uploads.pop(key, None)
         if is_too_large:
             self._send({"uploaded": key, "error": f"{upload.name} {format_too_large(upload.size)}"})
             return
@@ -190,17 +182,8 @@ class Pictures:
         self._answer_with_picture(key, upload.name, store)
 
     def _on_forget(self, content: Content, _: Buffers) -> None:
-        key = content.get("id")
-        if isinstance(key, str) and len(key) <= MAX_KEY_LENGTH:
-            with self._lock:
-                self._end_upload(key)
-
-    def _end_upload(self, key: str) -> None:
-        """End an upload; parts that arrive later are ignored."""
-        self._uploads.pop(key, None)
-        self._ended_uploads[key] = None
-        while len(self._ended_uploads) > MAX_ENDED_UPLOADS:
-            del self._ended_uploads[next(iter(self._ended_uploads))]
+        with self._lock:
+            self._uploads.pop(str(content.get("id")), None)
 
     def _on_still(self, content: Content, _: Buffers) -> None:
         """Store the last frame of a clip: of an earlier run, or of a file of this machine."""
@@ -231,7 +214,7 @@ class Pictures:
                 {"picture": text, "thumb": False, "name": _format_name(text), "words": "", "receives": "", "error": why}
             )
 
-        self._queue(show, failed)
+        self._run(show, failed)
 
     def _on_earlier(self, content: Content, _: Buffers) -> None:
         start = content.get("from")
@@ -244,7 +227,7 @@ class Pictures:
             page = [{"picture": one.picture, "words": one.words} for one in self._earlier.page(start)]
             self._send({"earlier": page, "from": start, "more": start + PAGE < len(self._earlier)})
 
-        self._queue(show, lambda why: self._send({"earlier": [], "from": start, "more": False, "error": why}))
+        self._run(show, lambda why: self._send({"earlier": [], "from": start, "more": False, "error": why}))
 
     # In the background.
 
@@ -257,7 +240,7 @@ class Pictures:
             except NotAPicture as error:
                 self._send({"uploaded": key, "error": f"{name} {error}", "film": isinstance(error, VideoGiven)})
 
-        self._queue(answer, lambda why: self._send({"uploaded": key, "error": why}))
+        self._run(answer, lambda why: self._send({"uploaded": key, "error": why}))
 
     def _last_frame(self, text: str) -> str:
         sha256 = text.removeprefix(OF_CLIP)
@@ -353,8 +336,8 @@ class Pictures:
             # A lone surrogate, which a page can send, cannot be sent back.
             self._form.send(sendable(content), buffers)
 
-    def _queue(self, job: Callable[[], None], failed: Callable[[str], None]) -> None:
-        """Run a job after the earlier ones; `failed` is called with the reason if it fails."""
+    def _run(self, job: Callable[[], None], failed: Callable[[str], None]) -> None:
+        """Run a job in the background; `failed` is called with the reason if it fails."""
 
         def run_job() -> None:
             try:
@@ -364,23 +347,8 @@ class Pictures:
                 with contextlib.suppress(Exception):
                     failed(why)
 
-        with self._lock:
-            if self._is_closed:
-                return
-            self._jobs.append(run_job)
-            if self._is_working:
-                return
-            self._is_working = True
-        self._form.in_background("pictures", self._work)
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                if not self._jobs:
-                    self._is_working = False
-                    return
-                job = self._jobs.popleft()
-            job()
+        if not self._is_closed:
+            self._form.in_background("pictures", run_job)
 
 
 def _format_name(given: Any) -> str:
