@@ -159,7 +159,6 @@ def test_a_studio_on_a_laptop(laptop: OpenNotebook) -> None:
         studio.locator(RUN).click()
         expect(studio.locator(".rbs-card")).to_have_count(number, timeout=ROOM)
         expect(studio.locator(".rbs-card").first).to_contain_text(re.compile("completed|from library"), timeout=ROOM)
-    page.get_by_role("button", name="Earlier runs").click()
     expect(studio.locator(".rbs-earlier .rbs-card").first).to_be_visible()
     studio.locator(".rbs-card").first.click()
     expect(studio.locator(".rbs-large video")).to_be_visible()

@@ -1,16 +1,15 @@
-/** Runs of the library that were made before: fetched when somebody wants them, some at a time. */
+/** Runs of the library that were made before, some at a time. */
 
 import { made } from "../page/element.ts";
 import type { StudioCard, studioCards } from "./cards.ts";
 import type { StudioLink } from "./link.ts";
 
 export function studioEarlier(link: StudioLink, list: ReturnType<typeof studioCards>, changed: () => void) {
-  const button = made("button", { type: "button", text: "Earlier runs", "aria-expanded": "false" });
   const status = made("span", { class: "rbf-caption", role: "status" });
   const more = made("button", { type: "button", text: "Show more", hidden: true });
   const el = made(
     "section",
-    { class: "rbs-earlier", "aria-label": "Earlier runs", hidden: true },
+    { class: "rbs-earlier", "aria-label": "Earlier runs" },
     made("div", { class: "rbs-bar" }, made("b", { text: "Earlier" }), status),
     list.el,
     made("div", { class: "rbf-row" }, more),
@@ -31,7 +30,7 @@ export function studioEarlier(link: StudioLink, list: ReturnType<typeof studioCa
   };
   const off = link.on("earlier", (content) => {
     // Results of an earlier search, or for another page, are ignored.
-    if (content.earlier !== turn || el.hidden || !more.disabled) return;
+    if (content.earlier !== turn || !more.disabled) return;
     const from = content.from ?? 0;
     cards = [...cards.slice(0, from), ...content.cards];
     models = content.models ?? models;
@@ -46,18 +45,10 @@ export function studioEarlier(link: StudioLink, list: ReturnType<typeof studioCa
           : "No earlier runs.");
     changed();
   });
-  button.addEventListener("click", () => {
-    el.hidden = !el.hidden;
-    button.setAttribute("aria-expanded", String(!el.hidden));
-    if (el.hidden) {
-      cards = [];
-      changed();
-    } else ask(0);
-  });
   more.addEventListener("click", () => ask(cards.length));
+  ask(0);
   return {
     el,
-    button,
     get cards() {
       return cards;
     },
@@ -66,7 +57,7 @@ export function studioEarlier(link: StudioLink, list: ReturnType<typeof studioCa
     },
     seek: (wanted: string, of: string) => {
       [text, model] = [wanted, of];
-      if (!el.hidden) ask(0);
+      ask(0);
     },
     draw: (opened: string, picked: Set<string>) => list.update(cards, opened, picked),
     focus: (key: string) => list.focus(key),

@@ -41,7 +41,7 @@ export function studioGallery(link: StudioLink) {
   const earlier = studioEarlier(link, studioCards(shelf, "earlier runs from the library, newest first", does), () =>
     draw(),
   );
-  const tools = made("div", { class: "rbs-tools" }, search, models, earlier.button);
+  const tools = made("div", { class: "rbs-tools" }, search, models);
   const el = made(
     "div",
     { class: "rbs-gallery" },
@@ -83,7 +83,7 @@ export function studioGallery(link: StudioLink) {
           ? `${all}, ${older} older in the library`
           : all;
     if (count.textContent !== now) count.textContent = now;
-    empty.hidden = cards.length > 0;
+    empty.hidden = cards.length + earlier.cards.length > 0;
     bar.show(picked.size);
     large?.picked(picked.has(opened));
     return cards;

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ...runs.run import Run
     from ...sweeps.job import SweepJob
     from .run_json import PressedRun
+    from .started import Started
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
@@ -141,6 +142,11 @@ class Form(ScriptWidget):
     def jobs(self) -> tuple[SweepJob, ...]:
         """The sweeps started here, the newest last: `form.jobs[-1].frame` is the table of the newest."""
         return self._sweeping.jobs
+
+    @property
+    def sweep_entries(self) -> tuple[Started, ...]:
+        """The sweeps and races started here, also those that failed at once, the newest last."""
+        return self._sweeping.entries
 
     @property
     def races(self) -> tuple[Race, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +77,7 @@ class Started:
     code: str
     service: str
     """The service displayed when it was pressed."""
+    started_at: float = field(default_factory=time.time)
     job: SweepJob | None = None
     race: Race | None = None
     """A race has a job for each round only."""
@@ -94,6 +96,13 @@ class Started:
     def running(self) -> SweepJob | Race | None:
         """The job or the race; None before it was started, and if it was not."""
         return self.job if self.race is None else self.race
+
+    @property
+    def table(self) -> pd.DataFrame | None:
+        """The table of its runs; None before it was started."""
+        if self.race is not None:
+            return self.race.table
+        return None if self.job is None else self.job.frame
 
     @property
     def is_over(self) -> bool:
@@ -205,9 +214,7 @@ class Started:
 
     def list_results(self) -> tuple[list[Result], int]:
         """The first completed runs, those of a race from the best setting on, and the number of all."""
-        plan, race = self.preview.plan, self.race
-        table: pd.DataFrame | None = None if self.job is None else self.job.frame
-        table = table if race is None else race.table
+        plan, race, table = self.preview.plan, self.race, self.table
         if table is None or not self.is_over:
             return [], 0
         table = table.reset_index(drop=True)

@@ -63,9 +63,9 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         self._forms: dict[str, Form] = {}
         self._account_state = ("", "")
         self._session = session
-        self._sweeps = StudioSweeps()
         # All of these hold the studio weakly, so that a running thread does not keep it alive.
         me = weakref.ref(self)
+        self._sweeps = StudioSweeps(lambda: () if (studio := me()) is None else studio.forms)
         self._mark = f"rb-studio-{id(self):x}"
         self._head = Head(session, lambda model: _get_studio(me).choose(model), twin=self._mark)
         self._gallery = Gallery(
@@ -112,8 +112,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
         """The sweeps of all forms, the oldest first."""
-        self._sweeps.update(self.forms)
-        return self._sweeps.jobs
+        return tuple(entry.job for entry, _ in self._sweeps.started if entry.job is not None)
 
     def choose(self, model: type[Input] | Input | str) -> Form:
         """Display the form of a model, given its class, its id or inputs to fill it with; return the form."""
@@ -203,7 +202,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         """Update the gallery, the cost and the account."""
         if self._is_closed:
             return
-        self._sweeps.update(self.forms)
         me = weakref.ref(self)
         self._sweeps.read(self._gallery.in_background, lambda: _update_later(me))
         self._gallery.set_runs(self._list_runs())
@@ -247,7 +245,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     def _count_results(self) -> int:
         """How many runs and sweeps have ended."""
         over = sum(entry.is_over for entry in self._entries)
-        return over + sum(job.is_done for job in self._sweeps.sources)
+        return over + sum(entry.is_over for entry, _ in self._sweeps.started)
 
     def _send(self, msg: Any, buffers: Any = None) -> None:
         super()._send(msg, buffers)
