@@ -39,51 +39,6 @@ class TestFront:
 
         assert done.stdout == f"reelbook {reelbook.__version__}\n"
 
-    def test_without_a_command_it_shows_how_to_call_it(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """Nothing asked is a mistake of usage: status 2, and the usage."""
-        with pytest.raises(SystemExit) as leaving:
-            cli.main([])
-
-        assert leaving.value.code == 2
-        assert "usage: reelbook" in capsys.readouterr().err
-
-    def test_every_command_is_explained(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """The help names each command with a few words."""
-        with pytest.raises(SystemExit) as leaving:
-            cli.main(["--help"])
-
-        lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
-        told = {line[0]: line[1] for line in lines if len(line) == 2}
-        assert leaving.value.code == 0
-        assert all(len(told[name]) > 10 for name in ("serve", "models", "estimate", "run", "doctor"))
-
-    def test_an_interrupt_ends_it_quietly(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        """Ctrl-C gives the status that shells expect, and no traceback."""
-
-        def interrupted(*arguments: object) -> None:
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(cli, "estimate", interrupted)
-
-        status = cli.main(["estimate", TEXT_TO_VIDEO, '{"prompt": "a boat"}'])
-
-        assert status == 130
-        assert capsys.readouterr().err == ""
-
-
-def test_models_lists_the_catalog(capsys: pytest.CaptureFixture[str]) -> None:
-    """One line for each model: its id, its price, what it is for."""
-    status = cli.main(["models"])
-
-    lines = capsys.readouterr().out.splitlines()
-    assert status == 0
-    assert len(lines) == len(CATALOG)
-    for line, row in zip(lines, CATALOG, strict=True):
-        assert line.split()[:3] == [row.id, str(row.base_credits), "credits"]
-        assert line.endswith(row.purpose)
-
 
 class TestEstimate:
     """What a run costs."""
@@ -152,17 +107,6 @@ class TestEstimate:
         assert told.err.startswith("reelbook: ")
         assert told.err.count("\n") == 1
         assert told.out == ""
-
-    def test_a_pipe_that_holds_no_text_is_one_clear_sentence(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        """Bytes that are no UTF-8 are a mistake like any other."""
-        monkeypatch.setattr(sys, "stdin", fed('{"prompt": "\udcff\udcfe"}'))
-
-        status = cli.main(["estimate", TEXT_TO_VIDEO, "-"])
-
-        assert status == 1
-        assert "not well-formed JSON" in capsys.readouterr().err
 
 
 class TestRun:

@@ -139,14 +139,6 @@ def test_the_pieces_of_a_refusal_stay_apart() -> None:
     )
 
 
-def test_errors_are_what_python_expects_too() -> None:
-    """A bad value is a ValueError and an unknown name a LookupError, for those who never heard of us."""
-    assert issubclass(InvalidInput, ValueError)
-    assert issubclass(errors.BadRates, ValueError)
-    assert issubclass(errors.BadDescription, ValueError)
-    assert issubclass(UnknownModel, LookupError)
-
-
 def test_several_problems_are_a_list() -> None:
     """One line for each, as many as fit, and then how many more there are."""
     few = InvalidInput("A", [Problem(("a",), "First.", "b"), Problem(("c",), "Second.", "d")])
@@ -155,13 +147,3 @@ def test_several_problems_are_a_list() -> None:
     assert str(few) == "A has 2 problems:\n  - First.\n  - Second."
     assert str(many).startswith("A has 50 problems:\n  - word")
     assert str(many).endswith("\n  - and 32 more; fix these first.")
-
-
-def test_an_unknown_model_without_a_list_says_where_to_look() -> None:
-    """Even when nothing is known here."""
-    assert str(UnknownModel("a/b")) == "There is no model 'a/b'. Compare it with the service's list."
-
-
-def test_an_uncertain_run_without_a_price_names_none() -> None:
-    """No number that nobody knows."""
-    assert "credits" not in str(errors.UncertainRun("http://a", "reset", None))

@@ -49,15 +49,6 @@ def test_each_file_has_a_row(table: pd.DataFrame) -> None:
     assert list(outputs.index.names) == ["run", "file"]
 
 
-def test_several_pictures_of_one_run_have_a_row_each(connected: rb.Client) -> None:
-    """In the order of the sizes that were asked for."""
-    plan = rb.sweep(rb.SmartResize(image_url=png(64, 32), target_sizes=["32x32", "48x24"]), seed=[1, 2])
-    found = plan.run(budget=22, progress=False).reel.outputs()
-
-    assert list(found.index) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    assert set(found["kind"]) == {"image"}
-
-
 def test_costs_add_up_by_any_column(table: pd.DataFrame) -> None:
     """Runs, successes, credits, seconds, and what one of them costs."""
     by = table.reel.cost("fps")
@@ -148,17 +139,6 @@ def test_a_column_of_ones_own_is_never_lost_to_a_figure(table: pd.DataFrame) -> 
     assert [name for name in beside.columns if "height" in name] == ["height", "measured_height"]
 
 
-def test_one_metric_can_be_named_alone_and_all_are_explained(table: pd.DataFrame) -> None:
-    """`table.reel.metrics` says of each what it tells, how it is worked out, its unit, its range and which way is better."""
-    with ThreadPoolExecutor(2) as threads:
-        measured = table.reel.measure("frame_count", executor=threads)
-
-    metrics = table.reel.metrics
-    assert list(metrics.columns) == ["meaning", "definition", "unit", "range", "better"]
-    assert list(metrics.loc["temporal_flickering", ["unit", "range", "better"]]) == ["share", "0 to 1", "higher"]
-    assert set(measured.columns) - set(table.columns) == {"frame_count"} <= set(metrics.index)
-
-
 def test_whoever_draws_is_told_how_far_measuring_is(table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without being asked to; not with `progress=False`. No other test here measures this: what is known takes no time."""
     told: list[tuple[int, ...]] = []
@@ -188,25 +168,6 @@ def test_a_table_that_was_written_comes_back_with_its_reel(table: pd.DataFrame, 
     for wrong in ("t.xlsx", "nowhere.csv"):
         with pytest.raises(rb.ReelbookError, match="read"):
             rb.read(tmp_path / wrong)
-
-
-def test_a_reel_says_in_a_line_what_it_is_of() -> None:
-    """Runs, how they stand, credits; of a table that tells none of it, how long it is."""
-    table = pd.DataFrame({"status": ["completed"] * 5 + ["failed"], "credits": [53] * 5 + [0]}).astype(
-        {"credits": "Int64"}
-    )
-
-    assert repr(table.reel) == "<reel of 6 runs: 5 completed, 1 failed; 265 credits>"
-    assert repr(table[:0].reel) == "<reel of 0 runs>"
-    assert repr(pd.DataFrame({"a": [1]}).reel) == "<reel of 1 run>"
-    assert repr(pd.concat([table, table], axis=1).reel) == repr(table.reel)
-
-
-def test_a_table_with_a_name_twice_gives_the_files_of_the_first() -> None:
-    """As two tables that were put side by side have it."""
-    table = pd.DataFrame({"output_video": ["/shelf/a.mp4", None], "output_images": [None, ["/shelf/b.png"]]})
-
-    assert list(table_files.find_paths(pd.concat([table, table], axis=1))) == [["/shelf/a.mp4"], ["/shelf/b.png"]]
 
 
 def test_a_merge_that_renamed_the_files_is_told_the_new_names() -> None:

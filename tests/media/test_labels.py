@@ -42,13 +42,6 @@ class TestCoverage:
         assert labels._has_all(file, characters)
         assert not any(labels._has(file, one) for one in "bdyz\u4e2c\u4e30\U0001f682" if one not in characters)
 
-    @pytest.mark.parametrize("content", [b"", b"no font", b"ttcf" + b"\xff" * 40])
-    def test_what_is_no_font_has_nothing(self, tmp_path: Path, content: bytes) -> None:
-        """Broken fonts lie about; they are passed over."""
-        (tmp_path / "broken.ttf").write_bytes(content)
-
-        assert not labels._has(str(tmp_path / "broken.ttf"), "a")
-
 
 class TestFonts:
     def test_each_character_is_from_a_font_that_has_it(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
@@ -114,11 +107,6 @@ class TestRoom:
             assert shown.endswith("…")
             assert 150 < Lettering(26).width(shown) <= 300
             assert drawn(text, 300).crop((304, 0, 900, 60)).getextrema() == (255, 255)
-
-    def test_a_short_one_is_whole(self) -> None:
-        """Nothing is cut that fits."""
-        assert Lettering(26).cut("seed 7", 300) == "seed 7"
-        assert Lettering(26).cut("", 300) == ""
 
     def test_lines_are_broken_between_words(self) -> None:
         """Each fits; long words are broken; the last line tells that there is more."""

@@ -37,14 +37,6 @@ def test_a_film_tells_its_size_frames_and_rate(clip_path: Path) -> None:
     assert str(probe) == "64×48 · 25 frames at 24/s · 1.0 s"
 
 
-def test_a_broadcast_rate_is_kept_exact(tmp_path: Path) -> None:
-    """23.976 frames a second stay the fraction that they are."""
-    clip = film(tmp_path / "clip.mp4", frames=3, rate=Fraction(24000, 1001))
-
-    assert clip.probe.rate == Fraction(24000, 1001)
-    assert "3 frames at 23.976/s" in str(clip.probe)
-
-
 def test_a_picture_has_one_frame_and_no_rate(tmp_path: Path) -> None:
     """The probe of a picture is its size."""
     (tmp_path / "picture.png").write_bytes(png(32, 16))
@@ -57,16 +49,6 @@ def test_a_picture_has_one_frame_and_no_rate(tmp_path: Path) -> None:
 def test_every_frame_comes_in_order(clip_path: Path) -> None:
     """All frames of a film, each once, first to last."""
     assert [number_of(picture) for picture in at(clip_path).frames()] == list(range(25))
-
-
-def test_a_picture_is_its_own_only_frame(tmp_path: Path) -> None:
-    """A picture can be asked for all that a film can."""
-    (tmp_path / "picture.png").write_bytes(png(32, 16))
-    picture = at(tmp_path / "picture.png")
-
-    assert [frame.size for frame in picture.frames()] == [(32, 16)]
-    assert [frame.size for frame in picture.spread(6)] == [(32, 16)] * 6
-    assert picture.still(0.5).getpixel((31, 15)) == (0, 128, 128)
 
 
 @pytest.mark.parametrize("number", [0, 1, 9, 10, 11, 23, 24])
@@ -105,14 +87,6 @@ def test_frames_spread_evenly_include_both_ends(clip_path: Path) -> None:
     assert [number_of(picture) for picture in clip.spread(6)] == [0, 5, 10, 14, 19, 24]
     assert [number_of(picture) for picture in clip.spread(1)] == [0]
     assert len(clip.spread(40)) == 40
-
-
-def test_a_film_of_one_frame_gives_as_many_as_asked(tmp_path: Path) -> None:
-    """The shortest film there is has a strip too."""
-    clip = film(tmp_path / "clip.mp4", frames=1)
-
-    assert [number_of(picture) for picture in clip.spread(6)] == [0] * 6
-    assert number_of(clip.still(1.0)) == 0
 
 
 class TestSaving:
@@ -186,21 +160,6 @@ class TestSaving:
         assert at(clip_path).save(tmp_path / name) == tmp_path / saved
         assert (tmp_path / saved).exists()
 
-    def test_a_file_of_an_unknown_kind_may_be_called_anything(self, tmp_path: Path) -> None:
-        """Whoever saves it knows more than we do."""
-        (tmp_path / "a.bin").write_bytes(b"anything")
-
-        assert at(tmp_path / "a.bin").save(tmp_path / "b.dat").read_bytes() == b"anything"
-
-    def test_a_missing_folder_is_made(self, clip_path: Path, tmp_path: Path) -> None:
-        """And a file that was there is written over, as anywhere else."""
-        target = tmp_path / "a" / "b" / "boat.mp4"
-
-        for _ in range(2):
-            at(clip_path).save(target)
-
-        assert [path.name for path in target.parent.iterdir()] == ["boat.mp4"]
-
     @pytest.mark.parametrize("place", ["file/boat.mp4", "x" * 300, "file/"])
     def test_a_place_that_cannot_be_written_to_says_so(self, place: str, clip_path: Path, tmp_path: Path) -> None:
         """A file where a folder should be, also as the folder itself, and a name that is too long."""
@@ -239,14 +198,6 @@ class TestAsSource:
             assert (picture.format, picture.size, number_of(picture)) == ("PNG", (64, 48), 24)
         assert label == "last frame of clip.mp4"
 
-    def test_an_input_takes_it_where_a_picture_goes(self, clip_path: Path) -> None:
-        """`image_url=run.video` is the last frame of that video."""
-        clip = at(clip_path)
-
-        asked = rb.ImageToVideo(prompt="on and on", image_url=clip)
-
-        assert asked.image_url == asked.revised(image_url=clip.__reel_picture__()[0]).image_url
-
     def test_a_file_that_is_gone_says_so(self, tmp_path: Path) -> None:
         """A picture and a film alike."""
         for name in ("gone.png", "gone.mp4"):
@@ -266,13 +217,6 @@ def test_films_in_other_containers_are_films(suffix: str, clip_path: Path, tmp_p
     assert number_of(Image.open(io.BytesIO(clip.__reel_picture__()[0]))) == 24
 
 
-def test_a_gif_is_a_picture(tmp_path: Path) -> None:
-    """It plays in a page without a player."""
-    (tmp_path / "a.gif").write_bytes(png(kind="GIF"))
-
-    assert not at(tmp_path / "a.gif").is_video
-
-
 def test_a_playlist_that_is_called_a_film_leads_nowhere(clip_path: Path, tmp_path: Path) -> None:
     """FFmpeg would follow a text named `.mp4` to other files of this machine; it is told what to expect."""
     playlist = tmp_path / "clip.mp4"
@@ -283,12 +227,6 @@ def test_a_playlist_that_is_called_a_film_leads_nowhere(clip_path: Path, tmp_pat
 
     with pytest.raises(rb.ReelbookError, match="cannot be read as a video"):
         at(playlist).still()
-
-
-def test_two_files_at_one_path_are_the_same(clip_path: Path) -> None:
-    """A local file is where it is: what it is called at the service makes no difference."""
-    assert at(clip_path) == at(clip_path)
-    assert hash(at(clip_path)) == hash(at(clip_path))
 
 
 @pytest.mark.parametrize("name", ["clip.mp4", "picture.png", "unknown.bin"])
@@ -318,34 +256,6 @@ def test_a_film_that_breaks_off_says_so(clip_path: Path, tmp_path: Path) -> None
 
 class TestPreview:
     """Small copies of films."""
-
-    def test_a_small_copy_has_all_frames_and_the_same_shape(self, tmp_path: Path) -> None:
-        """The copy of a grainy film is a fraction of it, no side longer than asked, and plays as long."""
-        clip = film(tmp_path / "clip.mp4", frames=25, size=(320, 180), noise=15)
-
-        small = clip.preview(longest=160, max_bytes=200_000)
-
-        assert small is not None
-        (tmp_path / "small.mp4").write_bytes(small)
-        copy = at(tmp_path / "small.mp4")
-        assert copy.probe == Probe(160, 90, 25, Fraction(24))
-        assert len(small) < clip.path.stat().st_size / 4
-        assert [number_of(picture) for picture in copy.frames()] == list(range(25))
-
-    def test_it_stays_within_the_bytes_there_are(self, tmp_path: Path) -> None:
-        """With little room it is coarse, and never larger than asked."""
-        clip = film(tmp_path / "clip.mp4", frames=48, size=(320, 180), noise=100)
-
-        small = clip.preview(longest=320, max_bytes=150_000)
-
-        assert small is not None
-        assert 30_000 < len(small) <= 150_000
-
-    def test_there_is_none_where_it_would_be_nothing(self, tmp_path: Path) -> None:
-        """Where even a coarse copy does not fit, there is none, rather than a bad one."""
-        clip = film(tmp_path / "clip.mp4", frames=10, noise=60)
-
-        assert clip.preview(longest=64, max_bytes=500) is None
 
     def test_it_is_made_without_x264_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Distributions whose PyAV has no x264 make it with VP9, which browsers play as well; with neither there is none."""

@@ -13,20 +13,16 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import reelbook
 from reelbook.errors import ReelbookError
 from reelbook.media.measuring import measure_pool
 from reelbook.media.measuring.measures import Cache, measure_files
-from reelbook.media.measuring.metrics import METRICS, Measured, measure_file
+from reelbook.media.measuring.metrics import METRICS, measure_file
 from tests.media.moving import flat, panned, picture, written
-from tests.support import examples
 
 BACK_SECONDS = 2.0
 """How soon the prompt is back after an interrupt."""
@@ -175,15 +171,6 @@ thread.join()
         assert done.stderr == ""
         assert json.loads(done.stdout) == [measure_file(clips[0], FEW)]
 
-    def test_a_strange_module_in_the_folder_is_not_picked_up(
-        self, clips: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A notebook may lie beside a queue.py of its own."""
-        (tmp_path / "queue.py").write_text("raise SystemExit('the wrong module')")
-        monkeypatch.chdir(tmp_path)
-
-        assert measure_files(clips[:1], FEW)[0]["error"] is None
-
 
 INTERRUPTED = """
 import signal, sys
@@ -275,15 +262,6 @@ class Breaking(Executor):
         return future
 
 
-class Failing(Executor):
-    """An executor whose tasks all fail, and say no more than that."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_exception(TimeoutError())
-        return future
-
-
 class TestExecutors:
     """What measures when somebody gives an executor."""
 
@@ -314,37 +292,6 @@ class TestExecutors:
         )
         assert "lost it (BrokenExecutor: it is broken)" in str(never["error"])
         assert never["sharpness"] is None
-
-    def test_files_whose_tasks_all_fail_say_so_each(self, clips: list[Path], tmp_path: Path) -> None:
-        """By name, whatever the error; the call comes back with them, and nothing of it is kept."""
-        cache = Cache(tmp_path / "measures")
-
-        figures = measure_files(clips, FEW, executor=Failing(), cache=cache)
-
-        assert [str(found["error"]) for found in figures] == [
-            f"{path} could not be measured: the executor lost it (TimeoutError). Measure it again." for path in clips
-        ]
-        assert list(cache.folder.rglob("*.json")) == []
-
-
-def test_a_process_pool_gives_the_same_figures(clips: list[Path], tmp_path: Path) -> None:
-    """The standard library's own processes, started anew and so with nothing but what was sent to them."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        f"""
-import json, multiprocessing
-from concurrent.futures import ProcessPoolExecutor
-from reelbook.media.measuring.measures import measure_files
-if __name__ == "__main__":
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
-        print(json.dumps(measure_files({[str(clips[0])]!r}, executor=executor)))
-"""
-    )
-
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
-
-    assert done.stderr == ""
-    assert json.loads(done.stdout) == [measure_file(clips[0])]
 
 
 class Counting(Pickling):
@@ -450,41 +397,3 @@ class TestCache:
             ]
 
         assert len(executor.asked) == 2
-
-    def test_a_folder_that_cannot_be_written_costs_nothing_else(self, clips: list[Path], tmp_path: Path) -> None:
-        """Where a file is in the way of the folder, figures come and are not kept."""
-        (tmp_path / "in the way").write_text("a file")
-
-        figures = measure_files(clips[:1], FEW, cache=Cache(tmp_path / "in the way"), executor=Pickling())
-
-        assert figures == [measure_file(clips[0], FEW)]
-
-    def test_many_writers_lose_nothing(self, cache: Cache) -> None:
-        """Figures of one file that arrive from all sides at once are all there, and never half."""
-
-        def work(writer: int) -> list[dict[str, Any]]:
-            seen = []
-            for turn in range(10):
-                cache.keep("cafe", {f"{writer}-{turn}": turn, "common": "the same"})
-                seen.append(dict(cache.find("cafe")))
-            return seen
-
-        with ThreadPoolExecutor(4) as executor:
-            seen = [found for each in executor.map(work, range(4)) for found in each]
-
-        assert len(cache.find("cafe")) == 41
-        assert all(found["common"] == "the same" for found in seen)
-        assert list(cache.folder.rglob("*.part")) == []
-
-    @settings(max_examples=examples(12, 30), deadline=None)
-    @given(
-        st.dictionaries(
-            st.text(min_size=1, max_size=20), st.none() | st.integers() | st.floats(allow_nan=False) | st.text()
-        )
-    )
-    def test_what_is_kept_is_found_to_the_last_digit(self, values: Measured) -> None:
-        """Any figure, infinity included, and any text."""
-        with TemporaryDirectory() as folder:
-            Cache(folder).keep("cafe", values)
-
-            assert Cache(folder).find("cafe") == values

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -57,14 +56,6 @@ class TestOfAClip:
 
 
 class TestOfAPicture:
-    def test_it_stands_upright(self, tmp_path: Path) -> None:
-        """A photograph that was taken sideways is turned as its Exif says."""
-        exif = Image.Exif()
-        exif[0x0112] = 6
-        Image.new("RGB", (640, 320), "red").save(tmp_path / "side.jpg", exif=exif)
-
-        assert picture(get_poster(tmp_path / "side.jpg")).size == (160, 320)
-
     @pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "L", "1", "CMYK"])
     def test_every_kind_of_pixel_becomes_rgb(self, tmp_path: Path, mode: str) -> None:
         """Also one pixel by itself."""
@@ -106,13 +97,6 @@ class TestKept:
         place.write_bytes(harm)
 
         assert get_poster(clip) == made == place.read_bytes()
-
-    def test_a_folder_that_cannot_be_written_is_no_error(self, tmp_path: Path) -> None:
-        """There is a file where the folder should be."""
-        clip = shelved_film(tmp_path / "library")
-        (tmp_path / "library" / "posters").write_text("in the way")
-
-        assert picture(get_poster(clip)).size == (64, 48)
 
     def test_a_full_disk_is_no_error_and_nothing_stays_there(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -174,16 +158,6 @@ class TestSeveral:
         assert found[3] == found[0]
         assert get_posters([]) == []
 
-    def test_threads_may_ask_for_the_same(self, tmp_path: Path) -> None:
-        """All get the same bytes, and the library has one whole file."""
-        clip = shelved_film(tmp_path / "library")
-
-        with ThreadPoolExecutor(8) as threads:
-            found = set(threads.map(get_poster, [clip] * 24))
-
-        assert found == {get_poster(clip)}
-        assert len(list((tmp_path / "library" / "posters").iterdir())) == 1
-
 
 class TestThumb:
     @pytest.mark.parametrize(("box", "size"), [((96, 96), (96, 54)), ((20, 90), (20, 11)), ((640, 640), (640, 360)), ((900, 45), (80, 45))])  # fmt: skip
@@ -192,11 +166,3 @@ class TestThumb:
         clip = film(tmp_path / "clip.mp4", size=(640, 360)).path
 
         assert picture(make_thumbnail(clip, *box)).size == size
-
-    def test_it_is_made_of_the_poster(self, tmp_path: Path) -> None:
-        """Only the poster is kept on the disk."""
-        clip = shelved_film(tmp_path / "library", size=(640, 360))
-
-        make_thumbnail(clip, 40, 40)
-
-        assert [path.name for path in (tmp_path / "library" / "posters").iterdir()] == [f"{clip.stem}-3-320.jpg"]

@@ -13,7 +13,7 @@ from PIL import Image
 from reelbook.media import previews as module
 from reelbook.media.previews import get_preview, get_previews
 from tests.clips import film, number_of
-from tests.media.making import contained, grain
+from tests.media.making import grain
 from tests.media.shelves import shelved_film
 from tests.support import deep
 
@@ -117,17 +117,6 @@ def test_where_there_is_none(tmp_path: Path) -> None:
     names = ("gone.mp4", "picture.png", "cut.mp4", "list.mp4")
     assert [get_preview(tmp_path / name) for name in names] == [None] * 4
     assert get_preview(clip, max_bytes=500) is None
-
-
-def test_what_tells_no_number_of_frames_has_them_all_too(tmp_path: Path) -> None:
-    """A WebM is counted as it comes."""
-    clip = contained(film(tmp_path / "clip.mp4", frames=9, size=(64, 48)).path, tmp_path / "clip.webm")
-
-    content = get_preview(clip)
-
-    assert content is not None
-    with av.open(io.BytesIO(content), "r", format="mp4") as copy:
-        assert len(list(copy.decode(video=0))) == 9
 
 
 def test_several_come_in_order_and_tell_how_far_they_are(tmp_path: Path) -> None:

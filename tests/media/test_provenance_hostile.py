@@ -143,30 +143,6 @@ def test_a_time_that_is_none_is_none(moment: Any, tmp_path: Path) -> None:
     assert found.made_at is None
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", "x", '{"x": 1}', '{"seed": null}', '{"engine": "sketch"}'])
-def test_a_record_that_says_nothing_is_none(text: str, tmp_path: Path) -> None:
-    """A place for a record, without one in it."""
-    assert told({"reelbook": text, "generation": text}, tmp_path) is None
-
-
-def test_texts_in_masses_are_not_collected(tmp_path: Path) -> None:
-    """A file of ten thousand small texts gives some of them."""
-    found = told({"generation": record()} | {f"text{number}": "x" for number in range(10_000)}, tmp_path)
-
-    assert found is not None
-    assert len(found.raw) <= 200
-
-
-def test_html_stays_text_in_the_error(tmp_path: Path) -> None:
-    """Only the path is repeated, nothing of what stands in the file."""
-    (tmp_path / "a.png").write_bytes(with_chunks(chunk(b"tEXt", b"comment\0<script>alert(1)</script>")))
-
-    with pytest.raises(ReelbookError) as caught:
-        read(tmp_path / "a.png")
-
-    assert "script" not in str(caught.value)
-
-
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """A file of each kind with both records."""

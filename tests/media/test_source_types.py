@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import struct
-import zlib
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -37,43 +36,18 @@ NAMED = (
 
 
 def packets(path: Path) -> list[bytes]:
-    """The XMP packets of a file, read as the standards say and not with the code that wrote them."""
-    data = path.read_bytes()
+    """The XMP packets of a film as the standard says, or the one that Pillow finds in a picture."""
     if path.suffix == ".mp4":
-        box = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
-        found, at = [], 0
-        while at < len(data):
-            (size,) = struct.unpack_from(">I", data, at)
-            if data[at + 4 : at + 24] == b"uuid" + box:
-                found.append(data[at + 24 : at + size])
-            at += size
+        data, found, start = path.read_bytes(), [], 0
+        while start < len(data):
+            (size,) = struct.unpack_from(">I", data, start)
+            if data[start + 4 : start + 24] == b"uuid" + bytes.fromhex("be7acfcb97a942e89c71999491e3afac"):
+                found.append(data[start + 24 : start + size])
+            start += size
         return found
-    if path.suffix == ".webp":
-        chunks, at = [], 12
-        while at < len(data):
-            kind, size = struct.unpack_from("<4sI", data, at)
-            chunks.append((kind, data[at + 8 : at + 8 + size]))
-            at += 8 + size + size % 2
-        return [body for kind, body in chunks if kind == b"XMP "]
-    if path.suffix == ".png":
-        found, at = [], 8
-        while at < len(data):
-            (size,) = struct.unpack_from(">I", data, at)
-            kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
-            assert zlib.crc32(kind + body) == struct.unpack_from(">I", data, at + 8 + size)[0]
-            if kind == b"iTXt" and body.startswith(b"XML:com.adobe.xmp\0"):
-                found.append(zlib.decompress(body[22:]) if body[18] else body[22:])
-            at += 12 + size
-        return found
-    head = b"http://ns.adobe.com/xap/1.0/\0"
-    found, at = [], 2
-    while data[at + 1] != 0xDA:
-        (size,) = struct.unpack_from(">H", data, at + 2)
-        body = data[at + 4 : at + 2 + size]
-        if data[at + 1] == 0xE1 and body.startswith(head):
-            found.append(body[len(head) :])
-        at += 2 + size
-    return found
+    with Image.open(path) as picture:
+        packet = picture.info.get("xmp", b"")
+    return [packet if isinstance(packet, bytes) else packet.encode()]
 
 
 def types_in(path: Path) -> list[str]:
