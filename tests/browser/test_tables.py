@@ -300,6 +300,41 @@ def test_a_poster_opens_its_player_and_escape_closes_it(opened: Open, clips: lis
     )
 
 
+def test_up_and_down_lead_from_an_open_clip_to_the_next(opened: Open, clips: list[str]) -> None:
+    """From its poster or its player; rows without a clip are passed over, and at either end it stays."""
+    page = opened(
+        render_table(
+            runs(4).assign(output_video=pd.Series([*clips[:2], None, clips[0]], dtype=object)), embed="preview"
+        )
+    )
+    shown = "() => [...document.querySelectorAll('.rb-poster[aria-expanded=true]')].map(one => one.ariaLabel.match(/seed (.)/)[1]).join()"
+
+    page.locator("button.rb-poster").first.press("Enter")
+    seen = []
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"):
+        page.keyboard.press(key)
+        seen.append(page.evaluate(shown))
+    page.locator("input[type=search]").fill("seed=0")
+
+    assert seen == ["1", "3", "3", "1"]
+    assert page.locator("video").count() == 0
+    assert page.evaluate("document.activeElement.type") == "search"
+
+
+def test_what_is_shown_is_saved_as_csv(opened: Open, clips: list[str]) -> None:
+    """The rows that the filter leaves, in their order, with the columns on the page."""
+    page = opened(render_table(runs(3, clips)))
+    page.locator("input[type=search]").fill("seed>0")
+    head(page, "seed").dblclick()
+
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ['"run"', '"2"', '"1"']
+    assert lines[0].startswith('"run","status","seed"')
+
+
 @pytest.mark.parametrize("width", [480, *deep((1000,))])
 def test_two_clips_play_beside_each_other_below_the_table(opened: Open, clips: list[str], width: int) -> None:
     """Whatever rows they are of and wherever the table is scrolled to; nothing above them moves."""

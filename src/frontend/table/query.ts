@@ -203,3 +203,14 @@ function counted(states: Column, rows: number[]): string[] {
   }
   return [...counts].slice(0, MAX_STATES).map(([word, number]) => `${formatCount(number)} ${word}`);
 }
+
+/** @returns The rows in their order as comma-separated values. What a program would take for a formula stays a text. */
+export function csv(columns: Column[], rows: number[]) {
+  const cell = (words: string | null, isNumber = false) =>
+    `"${(!isNumber && /^[=+\-@\t]/.test(words ?? "") ? "'" : "") + (words ?? "").replaceAll('"', '""')}"`;
+  const lines = [
+    columns.map((column) => cell(column.name || "row")),
+    ...rows.map((row) => columns.map((column) => cell(column.words[row], column.isRight))),
+  ];
+  return lines.map((line) => `${line.join(",")}\r\n`).join("");
+}

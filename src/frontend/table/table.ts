@@ -9,7 +9,7 @@ import { dotted, made } from "../page/element.ts";
 import { watchKernel } from "../page/kernel_files.ts";
 import { detail, players, sayAbsence, setPoster } from "../page/player.ts";
 import { Posters } from "./poster_sheet.ts";
-import { asked, Column, summed, unpacked } from "./query.ts";
+import { asked, Column, csv, summed, unpacked } from "./query.ts";
 import { Selection } from "./selection.ts";
 
 const PLAIN_ROW = 29;
@@ -102,8 +102,14 @@ export class Table {
       "Columns",
     );
     this.voice = made("span", { class: "rb-hidden", role: "status" });
+    this.more = made("span", { class: "rb-further" });
+    const save = made(
+      "button",
+      { type: "button", title: "Save these rows and columns as CSV", onclick: () => this.#save() },
+      "CSV",
+    );
     this.summary.before(
-      made("div", { class: "rb-bar" }, this.filter, this.chooser, (this.more = made("span", { class: "rb-further" }))),
+      made("div", { class: "rb-bar" }, this.filter, this.chooser, save, this.more),
       this.menu,
       this.voice,
     );
@@ -229,6 +235,8 @@ export class Table {
     const all = Array.from({ length: this.payload.rows }, (_, row) => row);
     const matching = all.filter((row) => tests.every((test) => test(row)));
     this.view = this.sort.column ? this.sort.column.sorted(matching, this.sort.direction) : matching;
+    const shown = new Set(this.view);
+    for (const row of this.players.keys()) if (!shown.has(row)) this.close(row, false);
     this.grid?.setAttribute("aria-rowcount", String(this.view.length + 1));
     this.box.scrollTop = 0;
     this.#clear();
@@ -415,6 +423,25 @@ export class Table {
     });
   }
 
+  #save() {
+    const text = encodeURIComponent(csv(this.#visibleColumns(), this.view));
+    made("a", { href: `data:text/csv;charset=utf-8,${text}`, download: "runs.csv" }).click();
+  }
+
+  /** Show the next row that has files in the place of this one. */
+  #step(row: number, step: number) {
+    let place = this.view.indexOf(row);
+    do place += step;
+    while (place in this.view && !this.files[this.view[place]].length);
+    const next = this.view[place];
+    if (next === undefined) return;
+    this.close(row);
+    this.box.scrollTop = place * this.rowHeight - this.box.clientHeight / 2;
+    this.#draw();
+    this.open(next);
+    this.rows.get(next)?.querySelector<HTMLElement>(".rb-poster")?.focus({ preventScroll: true });
+  }
+
   /** @param words Show its files below the table, and a text where one was asked for. */
   open(row: number, words: string = "") {
     const before = this.players.get(row);
@@ -437,23 +464,30 @@ export class Table {
   }
 
   /** @param row Take the players of a row away, and give the focus back. */
-  close(row: number) {
+  close(row: number, withFocus: boolean = true) {
     const poster = this.rows.get(row)?.querySelector(".rb-poster") as HTMLElement | null | undefined;
     const opener = this.players.get(row)?.opener as HTMLElement | null | undefined;
     this.players.get(row)?.node.remove();
     this.players.delete(row);
     poster?.setAttribute("aria-expanded", "false");
-    (this.box.contains(opener ?? null) ? opener : (poster ?? this.box))?.focus({ preventScroll: true });
+    if (withFocus) (this.box.contains(opener ?? null) ? opener : (poster ?? this.box))?.focus({ preventScroll: true });
     this.#share();
   }
 
   #key(event: KeyboardEvent) {
     event.stopPropagation();
-    if (event.key !== "Escape") return;
-    const target = event.target as Node;
-    for (const [row, player] of this.players) {
-      if (player.node.contains(target) || this.rows.get(row)?.contains(target)) return this.close(row);
+    const step = { ArrowDown: 1, ArrowUp: -1, Escape: 0 }[event.key];
+    if (step === undefined) return;
+    const target = event.target as HTMLElement;
+    for (const [row, { node }] of this.players) {
+      const poster = this.rows.get(row)?.querySelector(".rb-poster");
+      if (step && (target === poster || (node.contains(target) && !target.closest(".rb-words")))) {
+        event.preventDefault();
+        return this.#step(row, step);
+      }
+      if (!step && (node.contains(target) || this.rows.get(row)?.contains(target))) return this.close(row);
     }
+    if (step) return;
     if (this.menu && !this.menu.hidden && (target === this.chooser || this.menu.contains(target))) {
       this.#toggleMenu();
       this.chooser?.focus();
