@@ -6,9 +6,8 @@ import asyncio
 import gzip
 import hashlib
 import re
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 PAGE = b"<!DOCTYPE html><html><head><title>Link expired</title></head><body><h1>Sorry</h1></body></html>"
@@ -63,280 +62,98 @@ class Hangup(Exception):
     """The host closes the connection."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Answer:
-    """The pieces of one answer, each of which a fault may spoil."""
+    """One answer of the host, as it is or spoilt."""
 
-    writer: asyncio.StreamWriter
-    asked: Asked
-    document: Document
+    body: bytes = b""
+    headers: tuple[str, ...] = ()
+    status: str = "200 OK"
+    type: str | None = None
+    """None for that of the document."""
+    length: bool = True
+    """Whether the header says how long the body is."""
+    end: str = ""
+    """`close`, `reset`, `stall` for ever, or `drip` the rest a byte at a time; else the connection goes on."""
 
-    async def send(self, status: str, body: bytes, *headers: str, type: str | None = None, length: bool = True) -> None:
-        lines = [f"HTTP/1.1 {status}", f"content-type: {type or self.document.content_type}", *headers]
-        lines += [f"content-length: {len(body)}"] if length else []
-        self.writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
-        await self.writer.drain()
 
-    async def hang_up(self) -> None:
+def make_answer(fault: str, document: Document, asked: Asked) -> Answer:
+    """What the host answers, with this fault."""
+    whole, start = document.content, asked.start or 0
+    # A beginning that is long enough to be continued, and never the whole.
+    half, tag = whole[: max(len(whole) * 2 // 3, 1)], f"etag: {document.etag}"
+    told = f"content-length: {len(whole)}"
+    is_continued = asked.start is not None and asked.headers.get("if-range") == document.etag
+    other = (document.other * (len(whole) // max(len(document.other), 1) + 1))[: len(whole)]
+    flipped = whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 16]) + whole[len(whole) // 2 + 1 :]
+
+    def part(body: bytes, *, first: int = start, of: int = len(whole), tag: str = tag) -> Answer:
+        return Answer(body, (f"content-range: bytes {first}-{len(whole) - 1}/{of}", tag), "206 Partial Content")
+
+    rest = part(whole[start:])
+    short = replace(
+        rest, body=rest.body[: len(rest.body) * 2 // 3], headers=(*rest.headers, f"content-length: {len(rest.body)}")
+    )
+    broken_off = Answer(half, (tag, told), length=False)
+    gzipped, page = ("content-encoding: gzip",), Answer(PAGE, type="text/html")
+    answers = {
+        "sound": rest if is_continued else Answer(whole, (tag, "accept-ranges: bytes")),
+        "untagged": Answer(whole), "open_ended": Answer(whole, ("connection: close",), length=False, end="close"),
+        "chunked": _chunked(whole), "zipped": Answer(gzip.compress(whole), (tag, *gzipped)), "called_zipped": Answer(whole, gzipped),
+        "zipped_and_cut": Answer(gzip.compress(whole)[: len(gzip.compress(whole)) // 2], gzipped),
+        "called_html": Answer(whole, (tag,), type="text/html; charset=utf-8"),
+        "short": replace(short if is_continued else broken_off, length=False, end="close"),
+        "short_untagged": Answer(half, (told,), length=False, end="close"),
+        "cut_open": Answer(half, ("connection: close",), length=False, end="close"),
+        "cut_chunked": replace(_chunked(half, ended=False), end="close"), "ended_chunked": _chunked(half),
+        "told_less": Answer(half, (tag,)),
+        "told_more": Answer(whole, (tag, f"content-length: {len(whole) + 100}"), length=False, end="close"),
+        "page": Answer(PAGE), "page_as_html": page, "told_in_json": Answer(b'{"error": "this link has expired"}'), "empty": Answer(),
+        "flipped": Answer(flipped, (tag,)),
+        "busy": replace(page, status="503 Service Unavailable", headers=("retry-after: 0",)),
+        "too_many": Answer(b"", ("retry-after: 0",), "429 Too Many Requests"), "expired": replace(page, status="403 Forbidden"),
+        "missing": replace(page, status="404 Not Found"), "gone": replace(page, status="410 Gone"),
+        "loop": Answer(b"", (f"location: {asked.path}",), "302 Found"),
+        "to_a_file": Answer(b"", ("location: file:///etc/passwd",), "302 Found"),
+        "reset": replace(broken_off, end="reset"), "silent": Answer(end="silent"), "garbage": Answer(end="garbage"),
+        "stalled": replace(broken_off, end="stall"), "dripping": replace(broken_off, end="drip"),
+        "part_ignored": Answer(whole, (tag,)),
+        # Honest, and not what was asked for; then the right place, and bytes of another.
+        "part_elsewhere": part(whole[start + 1000 :], first=start + 1000), "part_lying": part((whole[1:] + whole[:1])[start:]),
+        # The file has changed in between, and the host does not care for `If-Range`; the same under the old name.
+        "part_of_another": part(other[start:], tag='etag: "another"'), "part_of_another_lying": part(other[start:]),
+        "part_unnamed": replace(rest, headers=(tag,)), "part_of_more": part(whole[start:], of=len(whole) + 500),
+        "part_refused": Answer(b"", (f"content-range: bytes */{len(whole)}",), "416 Range Not Satisfiable"),
+    }  # fmt: skip
+    return answers[fault]
+
+
+def _chunked(body: bytes, *, ended: bool = True) -> Answer:
+    pieces = [body[at : at + 3000] for at in range(0, len(body), 3000)]
+    lines = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + (b"0\r\n\r\n" if ended else b"")
+    return Answer(lines, ("transfer-encoding: chunked",), length=False)
+
+
+async def send(answer: Answer, document: Document, writer: asyncio.StreamWriter) -> None:
+    """Write an answer, and end it as it says."""
+    if answer.end == "garbage":
+        writer.write(b"\x16\x03\x01\x02\0 this is no HTTP\r\n\r\n")
+    elif answer.end != "silent":
+        lines = [f"HTTP/1.1 {answer.status}", f"content-type: {answer.type or document.content_type}", *answer.headers]
+        lines += [f"content-length: {len(answer.body)}"] if answer.length else []
+        writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + answer.body)
+        await writer.drain()
+    if answer.end == "stall":
+        await asyncio.Event().wait()
+    if answer.end == "drip":
+        for byte in document.content[len(answer.body) :]:
+            await asyncio.sleep(DRIP_SECONDS)
+            writer.write(bytes([byte]))
+            await writer.drain()
+    if answer.end == "reset":
+        writer.transport.abort()
+    if answer.end:
         raise Hangup
-
-    @property
-    def tag(self) -> str:
-        return f"etag: {self.document.etag}"
-
-    @property
-    def half(self) -> bytes:
-        """A beginning that is long enough to be continued, and never the whole."""
-        content = self.document.content
-        return content[: max(len(content) * 2 // 3, 1)]
-
-    async def part(self, *, first: int | None = None, tag: str | None = None, total: int | None = None) -> None:
-        """The end of the file as it was asked for, or with something told wrongly."""
-        content, start = self.document.content, self.asked.start or 0
-        first, total = start if first is None else first, len(content) if total is None else total
-        await self.send(
-            "206 Partial Content", content[first:], f"content-range: bytes {first}-{len(content) - 1}/{total}", tag or self.tag
-        )  # fmt: skip
-
-
-async def sound(answer: Answer) -> None:
-    asked, document = answer.asked, answer.document
-    if asked.start is not None and asked.headers.get("if-range") == document.etag:
-        await answer.part()
-    else:
-        await answer.send("200 OK", document.content, answer.tag, "accept-ranges: bytes")
-
-
-async def untagged(answer: Answer) -> None:
-    await answer.send("200 OK", answer.document.content)
-
-
-async def open_ended(answer: Answer) -> None:
-    await answer.send("200 OK", answer.document.content, "connection: close", length=False)
-    await answer.hang_up()
-
-
-async def chunked(answer: Answer) -> None:
-    await _chunks(answer, answer.document.content, ended=True)
-
-
-async def zipped(answer: Answer) -> None:
-    await answer.send("200 OK", gzip.compress(answer.document.content), answer.tag, "content-encoding: gzip")
-
-
-async def called_zipped(answer: Answer) -> None:
-    await answer.send("200 OK", answer.document.content, "content-encoding: gzip")
-
-
-async def zipped_and_cut(answer: Answer) -> None:
-    whole = gzip.compress(answer.document.content)
-    await answer.send("200 OK", whole[: len(whole) // 2], "content-encoding: gzip")
-
-
-async def called_html(answer: Answer) -> None:
-    await answer.send("200 OK", answer.document.content, answer.tag, type="text/html; charset=utf-8")
-
-
-async def short(answer: Answer) -> None:
-    start = answer.asked.start
-    if start is not None and answer.asked.headers.get("if-range") == answer.document.etag:
-        rest = answer.document.content[start:]
-        told = f"content-range: bytes {start}-{len(answer.document.content) - 1}/{len(answer.document.content)}"
-        await answer.send(
-            "206 Partial Content",
-            rest[: len(rest) * 2 // 3],
-            told,
-            answer.tag,
-            f"content-length: {len(rest)}",
-            length=False,
-        )
-    else:
-        await answer.send(
-            "200 OK", answer.half, answer.tag, f"content-length: {len(answer.document.content)}", length=False
-        )
-    await answer.hang_up()
-
-
-async def short_untagged(answer: Answer) -> None:
-    await answer.send("200 OK", answer.half, f"content-length: {len(answer.document.content)}", length=False)
-    await answer.hang_up()
-
-
-async def cut_open(answer: Answer) -> None:
-    await answer.send("200 OK", answer.half, "connection: close", length=False)
-    await answer.hang_up()
-
-
-async def cut_chunked(answer: Answer) -> None:
-    await _chunks(answer, answer.half, ended=False)
-    await answer.hang_up()
-
-
-async def ended_chunked(answer: Answer) -> None:
-    await _chunks(answer, answer.half, ended=True)
-
-
-async def told_less(answer: Answer) -> None:
-    await answer.send("200 OK", answer.half, answer.tag)
-
-
-async def told_more(answer: Answer) -> None:
-    content = answer.document.content
-    await answer.send("200 OK", content, answer.tag, f"content-length: {len(content) + 100}", length=False)
-    await answer.hang_up()
-
-
-async def page(answer: Answer) -> None:
-    await answer.send("200 OK", PAGE)
-
-
-async def page_as_html(answer: Answer) -> None:
-    await answer.send("200 OK", PAGE, type="text/html")
-
-
-async def told_in_json(answer: Answer) -> None:
-    await answer.send("200 OK", b'{"error": "this link has expired"}')
-
-
-async def empty(answer: Answer) -> None:
-    await answer.send("200 OK", b"")
-
-
-async def flipped(answer: Answer) -> None:
-    content = bytearray(answer.document.content)
-    content[len(content) // 2] ^= 16
-    await answer.send("200 OK", bytes(content), answer.tag)
-
-
-async def busy(answer: Answer) -> None:
-    await answer.send("503 Service Unavailable", PAGE, "retry-after: 0", type="text/html")
-
-
-async def too_many(answer: Answer) -> None:
-    await answer.send("429 Too Many Requests", b"", "retry-after: 0")
-
-
-async def expired(answer: Answer) -> None:
-    await answer.send("403 Forbidden", PAGE, type="text/html")
-
-
-async def missing(answer: Answer) -> None:
-    await answer.send("404 Not Found", PAGE, type="text/html")
-
-
-async def gone(answer: Answer) -> None:
-    await answer.send("410 Gone", PAGE, type="text/html")
-
-
-async def loop(answer: Answer) -> None:
-    await answer.send("302 Found", b"", f"location: {answer.asked.path}")
-
-
-async def to_a_file(answer: Answer) -> None:
-    await answer.send("302 Found", b"", "location: file:///etc/passwd")
-
-
-async def reset(answer: Answer) -> None:
-    await answer.send(
-        "200 OK", answer.half, answer.tag, f"content-length: {len(answer.document.content)}", length=False
-    )
-    answer.writer.transport.abort()
-    await answer.hang_up()
-
-
-async def silent(answer: Answer) -> None:
-    await answer.hang_up()
-
-
-async def garbage(answer: Answer) -> None:
-    answer.writer.write(b"\x16\x03\x01\x02\0 this is no HTTP\r\n\r\n")
-    await answer.hang_up()
-
-
-async def stalled(answer: Answer) -> None:
-    """Two thirds, and then nothing, until the other side gives up."""
-    await answer.send(
-        "200 OK", answer.half, answer.tag, f"content-length: {len(answer.document.content)}", length=False
-    )
-    await asyncio.Event().wait()
-
-
-async def dripping(answer: Answer) -> None:
-    """Two thirds, and then a byte now and again, so that no read ever waits long."""
-    content = answer.document.content
-    await answer.send("200 OK", answer.half, answer.tag, f"content-length: {len(content)}", length=False)
-    for byte in content[len(answer.half) :]:
-        await asyncio.sleep(DRIP_SECONDS)
-        answer.writer.write(bytes([byte]))
-        await answer.writer.drain()
-    await answer.hang_up()
-
-
-async def part_ignored(answer: Answer) -> None:
-    await answer.send("200 OK", answer.document.content, answer.tag)
-
-
-async def part_elsewhere(answer: Answer) -> None:
-    """Honest, and not what was asked for."""
-    await answer.part(first=(answer.asked.start or 0) + 1000)
-
-
-async def part_lying(answer: Answer) -> None:
-    """It says the place that was asked for, and sends bytes from another."""
-    content, start = answer.document.content, answer.asked.start or 0
-    body = (content[1:] + content[:1])[start:]
-    await answer.send(
-        "206 Partial Content", body, f"content-range: bytes {start}-{len(content) - 1}/{len(content)}", answer.tag
-    )
-
-
-async def part_of_another(answer: Answer) -> None:
-    """The file has changed in between, and the host does not care for `If-Range`."""
-    content, start = answer.document.content, answer.asked.start or 0
-    other = (answer.document.other * (len(content) // max(len(answer.document.other), 1) + 1))[: len(content)]
-    await answer.send(
-        "206 Partial Content",
-        other[start:],
-        f"content-range: bytes {start}-{len(content) - 1}/{len(content)}",
-        'etag: "another"',
-    )
-
-
-async def part_of_another_lying(answer: Answer) -> None:
-    """The same, under the old name."""
-    content, start = answer.document.content, answer.asked.start or 0
-    other = (answer.document.other * (len(content) // max(len(answer.document.other), 1) + 1))[: len(content)]
-    await answer.send(
-        "206 Partial Content",
-        other[start:],
-        f"content-range: bytes {start}-{len(content) - 1}/{len(content)}",
-        answer.tag,
-    )
-
-
-async def part_unnamed(answer: Answer) -> None:
-    await answer.send("206 Partial Content", answer.document.content[answer.asked.start or 0 :], answer.tag)
-
-
-async def part_of_more(answer: Answer) -> None:
-    await answer.part(total=len(answer.document.content) + 500)
-
-
-async def part_refused(answer: Answer) -> None:
-    await answer.send("416 Range Not Satisfiable", b"", f"content-range: bytes */{len(answer.document.content)}")
-
-
-FAULTS: dict[str, Callable[[Answer], Awaitable[None]]] = {
-    behave.__name__: behave
-    for behave in (
-        *(sound, untagged, open_ended, chunked, zipped, called_zipped, called_html),
-        *(short, short_untagged, cut_open, cut_chunked, ended_chunked, told_less, told_more, zipped_and_cut, empty),
-        *(page, page_as_html, told_in_json, flipped, busy, too_many, expired, missing, gone, loop, to_a_file),
-        *(reset, silent, garbage, stalled, dripping),
-        *(part_ignored, part_elsewhere, part_lying, part_of_another, part_of_another_lying, part_unnamed),
-        *(part_of_more, part_refused),
-    )
-}
 
 
 @dataclass
@@ -383,15 +200,14 @@ class FileHost:
     async def _answer(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
         self.requests.append(asked)
         document = self.documents.get(asked.path.partition("?")[0], Document(PAGE, faults=("missing",), for_ever=True))
-        answer = Answer(writer, asked, document)
         if asked.path.startswith("/moved") and self.elsewhere:
-            await answer.send(
-                "307 Temporary Redirect", b"", f"location: {self.elsewhere}{asked.path}", "set-cookie: a=b"
-            )
+            moved = (f"location: {self.elsewhere}{asked.path}", "set-cookie: a=b")
+            await send(Answer(b"", moved, "307 Temporary Redirect"), document, writer)
             return
         fault = document.next_fault()
         # Wrong parts are for those who ask for one; a whole other file, rightly told, could not be noticed.
-        await FAULTS["sound" if fault.startswith("part_") and asked.start is None else fault](answer)
+        fault = "sound" if fault.startswith("part_") and asked.start is None else fault
+        await send(make_answer(fault, document, asked), document, writer)
 
 
 def _parsed(head: bytes) -> Asked:
@@ -403,9 +219,3 @@ def _parsed(head: bytes) -> Asked:
         if name.lower() in headers:
             headers[name.lower()] = value
     return Asked(first.split(" ")[1], headers, head)
-
-
-async def _chunks(answer: Answer, body: bytes, *, ended: bool) -> None:
-    pieces = [body[at : at + 3000] for at in range(0, len(body), 3000)]
-    lines = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + (b"0\r\n\r\n" if ended else b"")
-    await answer.send("200 OK", lines, "transfer-encoding: chunked", length=False)

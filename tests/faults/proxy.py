@@ -72,9 +72,7 @@ ROUTES: Sequence[tuple[str, str, str]] = (
     ("POST", r"/models/run", "run"),
     ("POST", r"/models/pricing/estimate", "estimate"),
     ("POST", r"/files", "upload"),
-    ("POST", r"/requests/status", "statuses"),
     ("GET", r".+/requests/[^/]+/status", "status"),
-    ("GET", r".+/requests/[^/]+/status/stream", "stream"),
     ("GET", r".+/requests/[^/]+", "result"),
     ("GET", r"/files/.+", "file"),
 )
@@ -296,14 +294,12 @@ class Proxy:
     def _lot(self, route: str) -> str:
         fault = self._deck.draw(route)
         # Nobody keeps old answers to calls that change something.
-        return "marked" if fault == "stale" and route not in ("status", "statuses", "result") else fault
+        return "marked" if fault == "stale" and route not in ("status", "result") else fault
 
     async def _treated(self, passed: Passed, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         fault = passed.fault
         if fault in UNSEEN:
             await self._unseen(fault, reader, writer)
-        elif fault == SOUND and passed.route == "stream":
-            await self._piped(passed, writer)
         else:
             answer = await self._forwarded(passed)
             if fault == TWICE:
@@ -403,30 +399,12 @@ class Proxy:
         status, headers = _answer_head(head)
         if headers.get("transfer-encoding") == "chunked":
             body = _joined(body)
-        if "json" in headers.get("content-type", "") or "event-stream" in headers.get("content-type", ""):
+        if "json" in headers.get("content-type", ""):
             body = body.replace(self._upstream.netloc.encode(), f"127.0.0.1:{self.port}".encode())
         drop = ("connection", "content-length", "transfer-encoding")
         answer = Answered(status, {name: value for name, value in headers.items() if name not in drop}, body)
         passed.answers.append(answer)
         return answer
-
-    async def _piped(self, passed: Passed, writer: asyncio.StreamWriter) -> None:
-        """An answer that has no end for a while, as it comes."""
-        reader, upstream = await self._to_the_service(passed)
-        try:
-            status, _ = _answer_head((await reader.readuntil(b"\r\n\r\n"))[:-4])
-            writer.write(
-                _head(
-                    status, {"content-type": "text/event-stream", "transfer-encoding": "chunked", "connection": "close"}
-                )
-            )
-            while piece := await reader.read(65_536):
-                writer.write(piece)
-                await writer.drain()
-        finally:
-            upstream.close()
-        passed.answers.append(Answered(status, {}, b""))
-        raise Gone
 
     async def _to_the_service(self, passed: Passed) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         reader, writer = await asyncio.open_connection(self._upstream.hostname, self._upstream.port, limit=2**22)
@@ -476,9 +454,7 @@ def _as_before(passed: Passed, answer: Answered) -> tuple[int, bytes, bytes]:
     if passed.route == "result":
         early = {"detail": "Request is still in progress", "error_type": "not_ready"}
         return 400, b"application/json", json.dumps(early).encode()
-    if passed.route == "statuses" and isinstance(told, dict):
-        told = {name: {"status": "IN_QUEUE", "request_id": name} for name in told}
-    elif isinstance(told, dict) and "status" in told:
+    if isinstance(told, dict) and "status" in told:
         told = {"status": "IN_QUEUE", "request_id": told.get("request_id"), "queue_position": 1}
     return answer.status, b"application/json", json.dumps(told).encode()
 
