@@ -226,25 +226,6 @@ def _given(folder: Path, *, user: int, mode: int) -> None:
         path.chmod(mode if path.is_dir() else mode & 0o644)
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(60, marks=[pytest.mark.deep, pytest.mark.timeout(600)])])
-def test_a_killed_process_has_sent_nothing_that_is_not_written_down(tmp_path: Path, kills: int) -> None:
-    """SIGKILL at any moment: each call is known, each accepted request too, and at most one run per kill is uncertain."""
-    folder, chance = tmp_path / ".reelbook", random.Random(6)
-    said: Words = []
-
-    for _ in range(kills):
-        with spender(folder, 10_000) as process:
-            assert process.stdout is not None
-            words = [process.stdout.readline().split() for _ in range(chance.randrange(1, 60))]
-            process.send_signal(signal.SIGKILL)
-            said += words + [line.split() for line in process.stdout]
-
-    known = rows(folder)
-    assert sum(words[0] == "post" for words in said) > kills
-    assert unknown(said, known) == []
-    assert sum(state == "uncertain" for state, _ in known.values()) <= kills
-
-
 ENDS = """
 import sys
 import reelbook as rb

@@ -38,8 +38,6 @@ PART_NAME = re.compile(r".+\.part(\.json)?")
 STALE_SECONDS = 7 * 86_400.0
 """Age at which partial downloads are removed: services do not store their files longer either."""
 
-ATOMIC_PROTOCOLS = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "memory"})
-"""Protocols with atomic uploads; elsewhere a complete copy is renamed."""
 DISK_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -72,8 +70,8 @@ class Shelf:
         self._remote = RemoteShelf(address) if "://" in address else None
         self.folder = Path(place).expanduser().absolute() if self._remote is None else cache or _cache_folder(address)
         self._swept = False
-        self._pending: set[Path] = set()
-        self._uploaded: set[Path] = set()
+        self._is_behind = False
+        """Whether files are missing on the remote shelf, because it could not be reached."""
 
     def __repr__(self) -> str:
         return f"<Shelf at {self._remote.display_url if self._remote else self.folder}>"
@@ -151,8 +149,6 @@ class Shelf:
             with self._translated_errors(0):
                 freed = max(freed, path.stat().st_size)
                 path.unlink()
-            self._pending.discard(path)
-            self._uploaded.discard(path)
         return freed
 
     def names(self) -> Iterator[tuple[str, Path, int]]:
@@ -189,7 +185,7 @@ class Shelf:
         uploaded = {name for name, _ in self._remote.names()}
         missing = [path for _, path, _ in self.names() if path.name not in uploaded]
         for path in missing:
-            self._push(path)
+            self._remote.push(path)
         return len(missing)
 
     def format_disk_error(self, error: OSError, wanted: int) -> str:
@@ -241,27 +237,23 @@ class Shelf:
                 part.unlink(missing_ok=True)
 
     def _upload(self, path: Path) -> None:
-        """Upload a new file to the remote shelf, and those whose upload failed before."""
-        if self._remote is None or path in self._uploaded:
+        """Upload a new file to the remote shelf."""
+        if self._remote is None:
             return
-        is_first_failure = not self._pending
-        self._pending.add(path)
         try:
-            for unsent in sorted(self._pending):
-                self._push(unsent)
+            if self._is_behind:
+                self.push()
+            else:
+                self._remote.push(path)
+            self._is_behind = False
         except ReelbookError as error:
-            # The file is safe locally: a run must not fail because the upload is delayed.
-            if is_first_failure:
-                warnings.warn(
-                    f"{error} Until then new files are kept in {self.folder} only; each new one, or shelf.push(), tries again.",
-                    stacklevel=3,
+            # The file is safe here: a run must not fail because the upload is delayed.
+            if not self._is_behind:
+                where = (
+                    f"Until then new files are kept in {self.folder} only; each new one, or shelf.push(), tries again."
                 )
-
-    def _push(self, path: Path) -> None:
-        assert self._remote is not None
-        self._remote.push(path)
-        self._pending.discard(path)
-        self._uploaded.add(path)
+                warnings.warn(f"{error} {where}", stacklevel=3)
+            self._is_behind = True
 
     def _create_folder(self) -> None:
         if not self.folder.is_dir():
@@ -349,7 +341,6 @@ class RemoteShelf:
 
     def __init__(self, url: str) -> None:
         self.display_url = _without_login(url)
-        self._protocol = url.partition("://")[0]
         self._system, root = _system(url, self.display_url)
         self._root = root.rstrip("/")
 
@@ -374,15 +365,10 @@ class RemoteShelf:
         """Upload a file under its own name, unless it exists with the same size."""
         path = self._path(source.name)
         with self._translated_errors():
-            if any(found == (source.name, source.stat().st_size) for found in self._list(source.name[:2])):
+            if (source.name, source.stat().st_size) in self._list(source.name[:2]):
                 return
             self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
-            if self._protocol in ATOMIC_PROTOCOLS:
-                self._system.put_file(str(source), path)
-                return
-            part = f"{path}.{uuid4().hex}.part"
-            self._system.put_file(str(source), part)
-            self._system.mv(part, path)
+            self._system.put_file(str(source), path)
 
     def remove(self, name: str) -> None:
         """Delete a file."""
