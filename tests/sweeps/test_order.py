@@ -67,7 +67,7 @@ def test_every_order_has_every_row_once_and_stays_the_same(axes: dict[str, list[
     """Also with impossible rows, and with takes."""
     plan = sweep(BOAT, **axes).repeated(takes)
 
-    for name in ("coverage", "as given", "cheapest"):
+    for name in ("coverage", "as given"):
         order = order_rows(plan, name)
         assert sorted(row.number for row in order) == list(range(len(plan)))
         assert order == order_rows(plan, name)
@@ -96,19 +96,6 @@ def test_axes_that_move_together_count_once() -> None:
 def test_few_of_many_values_reach_from_end_to_end() -> None:
     """Of a hundred seeds the first four lie in different quarters."""
     assert sorted(row.seed // 25 for row in spread_rows(sweep(BOAT, seed=range(100)))[:4]) == [0, 1, 2, 3]
-
-
-def test_the_cheapest_runs_come_first() -> None:
-    """Those without a price last; the others keep their order."""
-    plan = sweep(BOAT, enable_detail_pass=[True, False], seed=range(3))
-
-    cheapest = [row.number for row in order_rows(plan, "cheapest")]
-    unknown = [
-        row.number for row in order_rows(plan.priced(lambda request: 5 if request["seed"] == 1 else None), "cheapest")
-    ]
-
-    assert cheapest == [3, 4, 5, 0, 1, 2]
-    assert unknown[:2] == [1, 4]
 
 
 def test_a_rate_is_never_exceeded_and_leaves_no_burst_behind() -> None:

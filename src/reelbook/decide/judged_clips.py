@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import InvalidInput, Problem
 from ..storage.run_identity import INPUT_JSON
+from ..sweeps.plan_rows import number_values
 from ..sweeps.table_files import find_column
 from ..util.missing_values import is_missing
 from .posterior import IntArray
@@ -95,17 +96,19 @@ def find_clips(table: pd.DataFrame, keys: Sequence[str | None]) -> Clips:
     for place in places:
         firsts.setdefault(str(keys[place]), place)
     numbers = {key: clip for clip, key in enumerate(firsts)}
-    axes = find_axes(table)
-    chosen = list(firsts.values())
-    settings = [_get_values(table, name, chosen) for name in axes]
+    axes, chosen = find_axes(table), list(firsts.values())
+    shown = [name for base in sorted(CONTENT) for name in (base, f"input_{base}") if name in table.columns]
+    of_axes, of_content = ([_read_column(table, name, chosen) for name in names] for names in (axes, shown))
+    content = list(zip(*of_content, strict=True)) if of_content else [()] * len(chosen)
+    levels = np.array([number_values(values) for values in of_axes], dtype=np.int64)
     return Clips(
         tuple(firsts),
         tuple(int(labels[place]) for place in chosen),
         {int(labels[place]): numbers[str(keys[place])] for place in places},
-        _number_rows([_get_values(table, name, chosen) for name in _find_content(table)], len(chosen)),
-        np.array([_number(values) for values in settings], dtype=np.int64).reshape(len(axes), len(chosen)).T,
+        np.array(number_values(content), dtype=np.int64),
+        levels.reshape(len(axes), len(chosen)).T,
         tuple(axes),
-        tuple(tuple(dict.fromkeys(values)) for values in settings),
+        tuple(tuple(dict.fromkeys(values)) for values in of_axes),
     )
 
 
@@ -123,14 +126,16 @@ def number_levels(table: pd.DataFrame, name: str) -> tuple[list[Any], list[int]]
     column = find_column(table, name)
     if column is None:
         raise usage_error(f"The table has no column {name!r:.60}. It has {', '.join(map(str, table.columns[:12]))}, ….")
-    values = [_plain(value) for value in column]
-    originals = dict(zip(map(_hashable, values), values, strict=True))
+    values = [value.item() if isinstance(value, np.generic) else value for value in column]
+    originals: dict[Hashable, Any] = {}
+    for value in values:
+        originals.setdefault(_hashable(value), None if is_missing(value) else value)
     try:
         distinct = sorted(originals, key=lambda key: (originals[key] is None, originals[key]))
     except TypeError:
         distinct = list(originals)
-    places = {key: place for place, key in enumerate(distinct)}
-    return [originals[key] for key in distinct], [places[_hashable(value)] for value in values]
+    levels = {key: level for level, key in enumerate(distinct)}
+    return [originals[key] for key in distinct], [levels[_hashable(value)] for value in values]
 
 
 def _find_varying(table: pd.DataFrame) -> list[str]:
@@ -156,29 +161,11 @@ def _find_input_names(table: pd.DataFrame) -> list[str]:
     return list(names)
 
 
-def _find_content(table: pd.DataFrame) -> list[str]:
-    return [name for base in sorted(CONTENT) for name in (base, f"input_{base}") if name in table.columns]
-
-
-def _get_values(table: pd.DataFrame, name: str, places: Iterable[int]) -> list[Any]:
+def _read_column(table: pd.DataFrame, name: str, places: Sequence[int]) -> list[Hashable]:
     column = find_column(table, name)
     assert column is not None
     values = column.tolist()
     return [_hashable(values[place]) for place in places]
-
-
-def _number(values: Sequence[Hashable]) -> list[int]:
-    places: dict[Hashable, int] = {}
-    return [places.setdefault(value, len(places)) for value in values]
-
-
-def _number_rows(columns: Sequence[Sequence[Hashable]], count: int) -> IntArray:
-    rows: list[Hashable] = list(zip(*columns, strict=True)) if columns else [()] * count
-    return np.array(_number(rows), dtype=np.int64)
-
-
-def _plain(value: Any) -> Any:
-    return None if is_missing(value) else value.item() if isinstance(value, np.generic) else value
 
 
 def _hashable(value: Any) -> Hashable:

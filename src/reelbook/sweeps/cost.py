@@ -27,30 +27,17 @@ HEADINGS = {
     "runs": "runs", "completed": "completed", "credits": "credits", "estimated": "estimated", "charged": "charged",
     "seconds": "seconds", "credits_per_success": "per success", "credits_per_second": "per second",
 }  # fmt: skip
-"""The heading of each column; in text, which is 80 characters wide, some are shorter."""
-SHORT_HEADINGS = {"completed": "done", "estimated": "est.", "per second": "per s"}
-MAX_LINES, MAX_VALUE_LENGTH = 60, 16
+"""The heading of each column."""
 MAX_DECIMALS = 6
 """Precision of seconds, so that the order of floating-point summation does not change the total."""
 
 
 class Costs(pd.DataFrame):
-    """Credits grouped by columns: a DataFrame displayed with a chart. Operations on it return a plain DataFrame."""
+    """Credits grouped by columns: a DataFrame, displayed with a chart in a notebook. Operations on it return a plain DataFrame."""
 
     @property
     def _constructor(self) -> type[pd.DataFrame]:
         return pd.DataFrame
-
-    def __repr__(self) -> str:
-        if tuple(self.columns) != COLUMNS or not len(self):
-            return repr(pd.DataFrame(self))
-        columns = [name for name in COLUMNS if self[name].notna().any()]
-        cells = {HEADINGS[name]: [format_number(name, value) for value in self[name]] for name in columns}
-        text_table = pd.DataFrame(cells, index=self.index).rename(columns=SHORT_HEADINGS)
-        if self.index.nlevels == 1:
-            text_table.index = pd.Index(map(_shorten, self.index), name=self.index.name, dtype=object)
-        text: str = text_table.to_string(max_rows=MAX_LINES)
-        return text
 
 
 def format_number(name: str, value: Any) -> str:
@@ -62,13 +49,6 @@ def format_number(name: str, value: Any) -> str:
     if pd.isna(value):
         return "–"
     return f"{value:,.1f}" if name in ("seconds", "credits_per_success", "credits_per_second") else f"{int(value):,}"
-
-
-def _shorten(value: Any) -> Any:
-    """A value of the index on one line of text, cut to a length that leaves room for the figures."""
-    text = " ".join(value.split()) if isinstance(value, str) else value
-    is_long = isinstance(text, str) and len(text) > MAX_VALUE_LENGTH
-    return f"{text[: MAX_VALUE_LENGTH - 1]}…" if is_long else text
 
 
 def compute_costs(table: pd.DataFrame, by: str | Sequence[str] | None = None) -> Costs:

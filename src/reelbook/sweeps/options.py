@@ -80,9 +80,7 @@ class RunOptions(BaseModel):
     on_error: Literal["continue", "stop"] = Field("continue", description="it can be 'continue' or 'stop'")
     price: _Amount = None
     """Maximum price of a run whose price is unknown."""
-    order: Literal["coverage", "as given", "cheapest"] = Field(
-        "coverage", description="it can be 'coverage', 'as given' or 'cheapest'"
-    )
+    order: Literal["coverage", "as given"] = Field("coverage", description="it can be 'coverage' or 'as given'")
     scope: str | None = None
     """The budget's name in the ledger, of which these runs are a part; None for one of this plan's runs alone."""
 

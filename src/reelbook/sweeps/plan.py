@@ -44,18 +44,6 @@ if TYPE_CHECKING:
     from .job import SweepJob
 
 
-Step = Mapping[str, Mapping[str, Any]]
-"""The name of a method that was called on a plan, with its arguments."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How a plan was constructed, as a plan file can store it."""
-
-    parts: tuple[SweepPart, ...]
-    steps: tuple[Step, ...] = ()
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """The runs of a sweep. A plan is immutable; methods that change it return a new one.
@@ -74,8 +62,8 @@ class Plan:
     """The runs, numbered from 0."""
     labels: frozenset[str] = frozenset()
     """The columns that are not fields."""
-    recipe: Recipe | None = None
-    """How the plan was constructed; None if only its rows describe it."""
+    parts: tuple[SweepPart, ...] | None = None
+    """What was crossed to construct the plan, as a file can store it; None if only its rows describe it."""
     notes: tuple[str, ...] = ()
     """Warnings about the axes."""
     known: Known | None = None
@@ -94,10 +82,8 @@ class Plan:
     def __getitem__(self, place: Any) -> Row | Plan:
         """One row by its number, or a plan of the rows selected by a slice, a list of numbers or a mask."""
         if isinstance(place, slice):
-            ends = {"start": place.start, "stop": place.stop, "step": place.step}
-            step = {"sliced": {name: end for name, end in ends.items() if end is not None}}
             try:
-                return self._with_rows(self.rows[place], step=step)
+                return self._with_rows(self.rows[place])
             except (TypeError, ValueError) as error:
                 raise usage_error(f"The slice {place} takes no runs of a plan: {error}.", "index") from None
         # Before `get_row`, because an array may also implement `__index__`.
@@ -160,7 +146,7 @@ class Plan:
         if len(self) * takes > MAX_RUNS:
             raise too_many(len(self) * takes)
         rows = [replace(row, take=row.take * takes + take) for row in self.rows for take in range(takes)]
-        return self._with_rows(rows, step={"repeated": {"takes": takes}}, notes=self.notes)
+        return self._with_rows(rows, notes=self.notes)
 
     def shuffled(self, seed: int = 0) -> Plan:
         """The runs in random order, determined by the seed."""
@@ -172,7 +158,7 @@ class Plan:
         # By `random()` only, whose sequence is stable between Python versions.
         draw = random.Random(seed)
         rows = [row for _, row in sorted(((draw.random(), row) for row in self.rows), key=operator.itemgetter(0))]
-        return self._with_rows(rows, step={"shuffled": {"seed": seed}}, notes=self.notes)
+        return self._with_rows(rows, notes=self.notes)
 
     def priced(self, price: Callable[[Input], Estimate | int | None]) -> Plan:
         """The plan with prices from a function: those of the service, or your own.
@@ -295,7 +281,7 @@ class Plan:
         Call it again to resume after a crash, an interrupt or a stop: only missing runs are sent, also failed ones.
         `rate` is a limit such as `"10/s"`; `take=1` repeats everything once more; `on_error="stop"` sends nothing after
         a failure; `price` is the maximum price of a run whose price is
-        unknown; `order` is "coverage" (spread over all axes), "as given" or "cheapest".
+        unknown; `order` is "coverage" (spread over all axes) or "as given".
         """
         job = self._make_job(
             client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
@@ -327,13 +313,9 @@ class Plan:
             "model": self.base.endpoint_id,
             "base": coerce_value(self.base.changed()),
         }
-        if self.recipe is not None:
-            parts = tuple(part.for_file(type(self.base)) for part in self.recipe.parts)
-            return PlanFile(
-                **facts,
-                **{"parts": parts} if parts else {},
-                **{"steps": self.recipe.steps} if self.recipe.steps else {},
-            )
+        if self.parts is not None:
+            parts = tuple(part.for_file(type(self.base)) for part in self.parts)
+            return PlanFile(**facts, **{"parts": parts} if parts else {})
         wire = self.base.wire()
         rows = []
         for row in self.rows:
@@ -365,13 +347,10 @@ class Plan:
         due = [row for row in self.distinct if known is None or not known(row)]
         return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
 
-    def _with_rows(self, rows: Iterable[Row], *, step: Step | None = None, notes: tuple[str, ...] = ()) -> Plan:
+    def _with_rows(self, rows: Iterable[Row], *, notes: tuple[str, ...] = ()) -> Plan:
         """The plan with other rows, renumbered."""
-        recipe = None
-        if step is not None and self.recipe is not None:
-            recipe = replace(self.recipe, steps=(*self.recipe.steps, step))
         renumbered = tuple(replace(row, number=number, columns=self.columns) for number, row in enumerate(rows))
-        return replace(self, rows=renumbered, recipe=recipe, notes=notes)
+        return replace(self, rows=renumbered, parts=None, notes=notes)
 
     def _with_column(self, name: str, function: Callable[[Row], Any]) -> Plan:
         is_label = not is_field(self.base, name)
@@ -386,4 +365,4 @@ class Plan:
             else:
                 new_row = make[row.base or self.base].row(row.number, {**row.given, name: value}, row.labels, row.take)
                 rows.append(new_row)
-        return replace(self, columns=columns, labels=labels, rows=tuple(rows), recipe=None)
+        return replace(self, columns=columns, labels=labels, rows=tuple(rows), parts=None)

@@ -19,7 +19,7 @@ from .values import coerce_value, usage_error
 
 FORMAT = "reelbook sweep 1"
 TITLE = '# A sweep of Reelbook. Read it with reelbook.sweep.read("…"), or run it with: reelbook sweep …'
-ONE_BY_ONE = "# Below are its runs one by one: functions or sums made it, which a file cannot hold."
+ONE_BY_ONE = "# Below are its runs one by one: functions, sums or methods made it, which a file cannot hold."
 NOTHING = {"nothing": True}
 """The table that represents None, which TOML lacks."""
 MAX_LINE_LENGTH = 100
@@ -48,8 +48,6 @@ class PlanFile(BaseModel):
     labels: tuple[str, ...] = ()
     base: dict[str, Any] = Field(default_factory=dict)
     parts: tuple[AnyPart, ...] = ()
-    steps: tuple[dict[str, dict[str, Any]], ...] = ()
-    """Methods that were called on the plan, each with its arguments."""
     rows: tuple[RowEntry, ...] | None = None
 
 

@@ -218,10 +218,7 @@ def get_row(rows: Sequence[Row], index: Any) -> Row:
 
 
 def order_rows(plan: Plan, order: str) -> list[Row]:
-    """All rows of a plan: "as given", "cheapest" first, or for "coverage" spread over all axes."""
-    if order == "cheapest":
-        # Rows of unknown price are last.
-        return sorted(plan.rows, key=lambda row: (row.credits is None, row.credits or 0))
+    """All rows of a plan, "as given" or for "coverage" spread over all axes."""
     return spread_rows(plan) if order == "coverage" else list(plan.rows)
 
 

@@ -15,7 +15,7 @@ from ..models.catalog import get_endpoint
 from ..models.problems import format_literal, unknown_field
 from .field_paths import get_fields, parse_field_path
 from .parts import Rows, SweepPart, make_axes, merge, rows
-from .plan import Plan, Recipe
+from .plan import Plan
 from .plan_file import PlanFile, read_plan_file
 from .plan_rows import Row, make_row_maker
 from .plan_summary import find_axis_notes
@@ -23,12 +23,6 @@ from .values import MAX_RUNS, is_table, too_many, usage_error
 
 FindModel = Callable[[str], type[Input]]
 """Maps a model id to its input class."""
-STEPS: Mapping[str, Callable[..., Plan]] = {
-    "repeated": Plan.repeated,
-    "shuffled": Plan.shuffled,
-    "sliced": lambda plan, start=None, stop=None, step=None: plan[start:stop:step],
-}
-"""The steps of a plan's file, and how to apply them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +108,7 @@ def make_plan(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
         given = merge(settings)
         kept = {name: given.pop(name) for name in labels & given.keys()} if labels else no_labels
         made.append(make.row(number, given, kept))
-    return Plan(base, columns, tuple(made), labels, Recipe(parts), find_axis_notes(parts))
+    return Plan(base, columns, tuple(made), labels, parts, find_axis_notes(parts))
 
 
 def plan_from_file(file: PlanFile, models: FindModel | None = None, *, name: str = "The file") -> Plan:
@@ -123,11 +117,7 @@ def plan_from_file(file: PlanFile, models: FindModel | None = None, *, name: str
         base = (models or (lambda model: get_endpoint(model).input))(file.model)(**file.base)
         if file.rows is not None:
             return _plan_from_rows(base, file)
-        plan = make_plan(base, file.parts)
-        for step in file.steps:
-            for method, arguments in step.items():
-                plan = STEPS[method](plan, **arguments)
-        return plan
+        return make_plan(base, file.parts)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise

@@ -1,20 +1,43 @@
-"""The rounds of a race: which runs come next, given what is known so far."""
+"""The rounds of a race: which runs come next, given what is known so far, and what its runs cost."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+import sqlite3
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...errors import InvalidInput
+from ...storage.ledger.budget import join_scope
+from ...storage.ledger.transitions import State
+from ...storage.tidy import get_paths
+from ...sweeps.job import SweepJob
+from ...sweeps.ledger_lookup import (
+    CALL_SECONDS,
+    LedgerRow,
+    RunName,
+    find_rows,
+    has_result,
+    make_budget_scope,
+    name_runs,
+)
+from ...sweeps.money_text import find_prices
+from ...sweeps.options import RunOptions
+from ...sweeps.plan import Plan
 from ...sweeps.plan_rows import Row, spread_rows
+from ...sweeps.tables import make_stored_table
+from ...util.background_loop import background
 from ..posterior import choose
 from .settings import MIN_LEADER_RUNS
 
 if TYPE_CHECKING:
-    from ...sweeps.plan import Plan
+    import pandas as pd
+
+    from ...client import Client
     from ..posterior import Belief, FloatArray
     from .settings import RaceSettings
 
@@ -156,3 +179,106 @@ class Rounds:
         """The next row of a setting that was not tried; None if there is none, it does not fit, or it is given up."""
         row = next((row for row in self.race.settings[setting].rows if row.number not in taken), None)
         return None if row is None or self.is_given_up(setting) or not fits(chosen, row) else row
+
+
+class RaceRuns:
+    """The possible runs of a race, whose budget is that of all of them, as `plan.run(budget=…)` counts it."""
+
+    def __init__(self, plan: Plan, client: Client, options: RunOptions) -> None:
+        self.plan = plan
+        self._rows = {row.key: row for row in plan.distinct}
+        self._client, self._context, self._options = client, client.context, options
+        self._names: dict[Hashable, RunName | InvalidInput] = {}
+        self._prices: dict[Hashable, int | None] = {}
+        self._service = ""
+
+    def prepare(self) -> None:
+        """Name the runs, find their prices, and join all of them in one budget."""
+        background.wait(self._prepare(), CALL_SECONDS)
+
+    async def _prepare(self) -> None:
+        context, rows = self._context, list(self._rows.values())
+        self._service = await context.name()
+        requests = [(row.input, row.take) for row in rows if row.input is not None]
+        self._names = dict(zip(self._rows, await name_runs(requests, context.shelf.find), strict=True))
+        keys = [name.key for name in self._names.values() if isinstance(name, RunName)]
+        scope = make_budget_scope(self._service, keys)
+        await context.ledger.transact(lambda db: join_scope(db, scope, self._service, keys))
+        self._options = self._options.model_copy(update={"scope": scope})
+        self._prices = await find_prices(rows, context, self._options.price)
+
+    def limit(self, budget: int | None, name: str, *, is_new: bool) -> int:
+        """Limit what all runs may cost to this budget on top of what they had cost when the race of this name was first started.
+
+        That sum is kept in the library, so that a race that is started again has what is left of its budget, and not
+        another one; `is_new` begins from now on all the same. Returns it.
+        """
+        now = self.spent()
+        digest = hashlib.sha256(f"{self._options.scope}\0{name}".encode(errors="backslashreplace")).hexdigest()
+        key = f"race {digest[:32]}"
+
+        def keep(db: sqlite3.Connection) -> int:
+            how = "REPLACE" if is_new else "IGNORE"
+            db.execute(f"INSERT OR {how} INTO meta VALUES (?, ?)", (key, str(now)))
+            return int(db.execute("SELECT value FROM meta WHERE name = ?", (key,)).fetchone()[0])
+
+        earlier = background.wait(self._context.ledger.transact(keep), CALL_SECONDS)
+        self._options = self._options.model_copy(update={"budget": None if budget is None else earlier + budget})
+        return earlier
+
+    def get_price(self, row: Row) -> int | None:
+        """The price of a run as budgets count it; None if nobody knows it."""
+        return self._prices.get(row.key, row.credits)
+
+    def find_stored(self, rows: Iterable[Row]) -> dict[Hashable, LedgerRow]:
+        """The ledger rows of runs that are in the ledger, by the keys of the plan's rows."""
+        names = {row.key: name for row in rows if isinstance(name := self._names.get(row.key), RunName)}
+        stored = find_rows(
+            self._context.ledger,
+            self._service,
+            [name.key for name in names.values()],
+            unknown=self._options.price or 0,
+        )
+        return {key: stored[name.key] for key, name in names.items() if name.key in stored}
+
+    def spent(self) -> int:
+        """What all runs have cost or may have cost, whoever paid and whenever."""
+        return sum(stored.counted for stored in self.find_stored(self._rows.values()).values())
+
+    def find_free(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows whose run costs nothing more, in the order in which they were sent: it is paid for, or has failed."""
+        stored, files = self.find_stored(rows), get_paths(self._context.shelf)
+        ends = (State.FAILED, State.CANCELLED)
+        free = [
+            (stored[row.key].id, row)
+            for row in rows
+            if row.key in stored
+            and (has_result(stored[row.key], files) or (stored[row.key].counted and stored[row.key].state not in ends))
+        ]
+        return [row for _, row in sorted(free, key=lambda pair: pair[0])]
+
+    def find_enough(self, race: RaceSettings, *, free: Iterable[Row] | None = None) -> int:
+        """The credits with which a race of these settings can be expected to decide; `free` is what the library holds."""
+        rows = self.find_free([row for setting in race.settings for row in setting.rows]) if free is None else free
+        keys = {row.key for row in rows}
+        return race.find_enough(lambda row: 0 if row.key in keys else self.get_price(row) or 0)
+
+    def find_failed(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows that the service has run, without a result."""
+        stored = self.find_stored(rows)
+        return [row for row in rows if row.key in stored and stored[row.key].state == State.FAILED]
+
+    def make_job(self, rows: Sequence[Row], *, is_free: bool = False) -> SweepJob:
+        """A job that sends those of these rows that are not in the library, or none; it is not started yet."""
+        options = self._options.model_copy(update={"spend": 0}) if is_free else self._options
+        job = SweepJob(self._make_plan(rows), self._client, options)
+        job.has_panel = True
+        return job
+
+    def make_table(self, rows: Sequence[Row]) -> pd.DataFrame:
+        """The table of these rows in their current state, numbered from 0."""
+        return make_stored_table(self._make_plan(rows), self._context)
+
+    def _make_plan(self, rows: Sequence[Row]) -> Plan:
+        numbered = tuple(replace(row, number=number) for number, row in enumerate(rows))
+        return replace(self.plan, rows=numbered, parts=None, notes=())
