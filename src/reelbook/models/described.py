@@ -46,7 +46,7 @@ from pydantic_core import (
 
 from ..errors import BadDescription
 from .base import Input, Part
-from .frozen_json import FrozenDict, equality_key, freeze, thaw
+from .frozen_json import FrozenDict, NotJson, equality_key, freeze, thaw
 from .images import Image, PictureField, is_picture, is_picture_rule, parse_picture
 from .json_schema import Defs, Rule, find_applicable_rules, is_annotation, merge_rules
 from .openapi import MAX_RULES, find_field_order, read_input_schema, sort_fields
@@ -584,10 +584,10 @@ def _class_name(endpoint_id: str) -> str:
 
 
 def _to_json(value: Any) -> Any:
-    frozen, strays = freeze(value)
-    if strays:
-        raise PydanticCustomError("json_type", "a JSON value is needed", {"stray": strays[0]})
-    return frozen
+    try:
+        return freeze(value)
+    except NotJson as stray:
+        raise PydanticCustomError("json_type", "a JSON value is needed", {"stray": stray}) from None
 
 
 Json = Annotated[Any, BeforeValidator(_to_json)]
@@ -673,7 +673,7 @@ class _OneOf:
 
     def __init__(self, choices: Sequence[Any]) -> None:
         self.choices = list(choices)
-        self.by_key = {equality_key(choice): freeze(choice)[0] for choice in choices}
+        self.by_key = {equality_key(choice): freeze(choice) for choice in choices}
 
     def __call__(self, value: Any) -> Any:
         key = equality_key(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,13 +10,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from ..errors import BadDescription
-from ..util.printable import replace_surrogates
+from ..util.printable import map_texts, replace_surrogates
 from .json_schema import is_annotation
 from .problems import format_literal
-from .value_types import MAX_DIGITS
 
-MAX_LEVELS = 40
-"""Maximum nesting of a schema; those of services have fewer than ten levels."""
+MAX_LEVELS = 100
+"""Maximum nesting of a description; those of services have fewer than thirty levels."""
 MAX_RULES = 10_000
 """Maximum number of rules in a schema; those of services have fewer than a hundred."""
 ENVELOPES = ({"endpointId", "input"}, {"endpoint_id", "input"})
@@ -45,7 +45,7 @@ def read_input_schema(description: Any, endpoint_id: str | None = None) -> tuple
     >>> read_input_schema({"openapi": "3.1.0", "paths": {"/svc/echo": {"post": post}}})[0]
     'svc/echo'
     """
-    document = _Document(description)
+    document = _Document(_object(_copy_json(description)))
     version = document.root.get("openapi")
     if not isinstance(version, str) or not version.startswith("3."):
         word = next((word for word in ("openapi", "swagger") if word in document.root), None)
@@ -59,25 +59,48 @@ def read_input_schema(description: Any, endpoint_id: str | None = None) -> tuple
     return name, _SchemaReader(document, schema, is_3_0=version.startswith("3.0")).read()
 
 
+def _copy_json(description: Any) -> Any:
+    """A copy of a description; raises where it is not JSON. Lone surrogates in it cannot be displayed."""
+    try:
+        value = map_texts(json.loads(json.dumps(description, allow_nan=False)), replace_surrogates)
+    except (TypeError, ValueError) as error:
+        raise BadDescription(f"The description is not JSON: {str(error)[:200]}.") from None
+    except RecursionError:
+        raise BadDescription(f"The description nests more than {MAX_LEVELS} levels deep.") from None
+    nodes, levels = [value], 0
+    while nodes:
+        levels += 1
+        parts = [node.values() if isinstance(node, dict) else node for node in nodes if isinstance(node, (dict, list))]
+        nodes = [item for part in parts for item in part]
+    if levels > MAX_LEVELS:
+        raise BadDescription(f"The description nests more than {MAX_LEVELS} levels deep.")
+    return value
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    """The value; raises unless it is an object."""
+    if not isinstance(value, dict):
+        raise BadDescription(f"A description has {format_literal(value)} where an object with fields should be.")
+    return value
+
+
 class _Document:
     """An OpenAPI document whose references can be resolved."""
 
-    def __init__(self, root: Any) -> None:
-        self.root = require_object(root, "The description")
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.root = root
 
     def calls(self) -> Iterator[tuple[str, Any, str]]:
         """Path, schema and model id, as far as it says one, of each POST operation with a JSON body."""
-        for path, value in require_object(self.root.get("paths", {}), "#/paths").items():
-            place = _child("#/paths", path)
-            entry = self.resolved(value, place)
-            post = require_object(entry.get("post", {}), f"{place}/post")
-            body = self.resolved(post.get("requestBody", {}), f"{place}/post/requestBody")
-            content = require_object(body.get("content", {}), f"{place}/post/requestBody/content")
+        for path, value in _object(self.root.get("paths", {})).items():
+            entry = self.resolved(value)
+            post = _object(entry.get("post", {}))
+            content = _object(self.resolved(post.get("requestBody", {})).get("content", {}))
             wanted = ("application/json", "json", "*/*", "application/*")
             media: Any = next((content[name] for kind in wanted for name in content if kind in name.lower()), {})
-            if isinstance(media, Mapping) and "schema" in media:
+            if isinstance(media, dict) and "schema" in media:
                 parts = (post, entry, self.root.get("info"), self.root)
-                hints = [part[HINT] for part in parts if isinstance(part, Mapping) and isinstance(part.get(HINT), str)]
+                hints = [part[HINT] for part in parts if isinstance(part, dict) and isinstance(part.get(HINT), str)]
                 yield path, media["schema"], next(iter(hints), "")
 
     def choose_call(self, endpoint_id: str | None) -> tuple[str, Any, str]:
@@ -95,27 +118,27 @@ class _Document:
 
     def is_run_call(self, schema: Any) -> bool:
         """Whether a schema takes any model's input."""
-        fields = self.resolved(schema, "#/paths", schema).get("properties") if isinstance(schema, Mapping) else None
-        return isinstance(fields, Mapping) and any(envelope <= set(fields) for envelope in ENVELOPES)
+        fields = self.resolved(schema, schema).get("properties") if isinstance(schema, dict) else None
+        return isinstance(fields, dict) and any(envelope <= set(fields) for envelope in ENVELOPES)
 
-    def resolved(self, node: Any, place: str, home: Any = None) -> Mapping[str, Any]:
+    def resolved(self, node: Any, home: Any = None) -> Mapping[str, Any]:
         """The object itself, or the object that its `$ref` points to."""
-        node = require_object(node, place)
-        return require_object(self.target(node["$ref"], place, home)[0], place) if "$ref" in node else node
+        node = _object(node)
+        return _object(self.target(node["$ref"], home)[0]) if "$ref" in node else node
 
-    def target(self, ref: Any, place: str, home: Any) -> tuple[Any, str]:
+    def target(self, ref: Any, home: Any) -> tuple[Any, str]:
         """The target of a chain of references, and its name there; `home` is the schema that they may stay within."""
         seen: list[str] = []
         while True:
-            tokens = _pointer_tokens(ref, place)
+            tokens = _pointer_tokens(ref)
             if ref in seen:
-                raise BadDescription(f"The reference {format_literal(ref)} at {_short(place)} goes round in a circle.")
+                raise BadDescription(f"The reference {format_literal(ref)} goes round in a circle.")
             seen.append(ref)
             # The document itself is not a schema, so `#` alone refers to the schema.
             targets = [item for root in ((self.root, home) if tokens else (home,)) for item in _find_at(root, tokens)]
             if not targets:
-                raise BadDescription(f"The reference {format_literal(ref)} at {_short(place)} leads to nothing.")
-            if not (isinstance(targets[0], Mapping) and set(targets[0]) == {"$ref"}):
+                raise BadDescription(f"The reference {format_literal(ref)} leads to nothing.")
+            if not (isinstance(targets[0], dict) and set(targets[0]) == {"$ref"}):
                 return targets[0], tokens[-1] if tokens else "Input"
             ref = targets[0]["$ref"]
 
@@ -128,69 +151,53 @@ class _SchemaReader:
         self.count = 0
         self.defs: dict[str, Any] = {}
         self.names: dict[int, str] = {}
-        self.pending: list[tuple[str, Any, str]] = []
+        self.pending: list[tuple[str, Any]] = []
 
     def read(self) -> dict[str, Any]:
-        root = self.rule(self.source, "#/requestBody", 0)
+        root = self.rule(self.source)
         # A loop rather than recursion: references may form long chains.
         while self.pending:
-            name, target, place = self.pending.pop()
-            self.defs[name] = self.rule(target, place, 0)
-        if isinstance(root, bool):
-            raise BadDescription("The input is anything or nothing at all; it should be an object with fields.")
-        if set(root) == {"$ref"}:
+            name, target = self.pending.pop()
+            self.defs[name] = self.rule(target)
+        if isinstance(root, dict) and set(root) == {"$ref"}:
             name = root["$ref"].removeprefix("#/$defs/")
             root = self.defs[name]
-            if not isinstance(root, dict):
-                raise BadDescription("The input is anything or nothing at all; it should be an object with fields.")
             if f"'#/$defs/{name}'" not in str([root, self.defs]):
                 del self.defs[name]
+        if not isinstance(root, dict):
+            raise BadDescription("The input is anything or nothing at all; it should be an object with fields.")
         for rule in (root, *self.defs.values()):
             self.mark_pictures(rule)
         return {**root, "$defs": self.defs} if self.defs else root
 
-    def rule(self, source: Any, place: str, level: int) -> Any:
+    def rule(self, source: Any) -> Any:
         self.count += 1
         if self.count > MAX_RULES:
             raise BadDescription(f"The schema has more than {MAX_RULES:,} rules.")
         if isinstance(source, bool):
             return source
-        if level > MAX_LEVELS:
-            raise BadDescription(f"The schema nests more than {MAX_LEVELS} levels deep at {_short(place)}.")
-        modern = _modernise(require_object(source, place), self.is_3_0)
-        rule = {
-            word: self.keyword(word, value, _child(place, word), level)
-            for word, value in modern.items()
-            if word not in _DROPPED
-        }
+        modern = _modernise(_object(source), self.is_3_0)
+        rule = {word: self.keyword(word, value) for word, value in modern.items() if word not in _DROPPED}
         if "properties" in rule:
             rule["properties"] = sort_fields(rule["properties"], find_field_order(rule))
         return rule
 
-    def keyword(self, word: str, value: Any, place: str, level: int) -> Any:
+    def keyword(self, word: str, value: Any) -> Any:
         if word == "$ref":
-            return self.reference(value, place)
+            return self.reference(value)
         if word in ("$dynamicRef", "$recursiveRef"):
-            raise BadDescription(f"`{word}` at {_short(place)} cannot be followed; only `$ref` is.")
+            raise BadDescription(f"`{word}` cannot be followed; only `$ref` is.")
         if word in _ONE_RULE:
-            return self.rule(value, place, level + 1)
-        if word in _LIST_OF_RULES:
-            if not isinstance(value, list) or not value:
-                kind = "an empty list" if value == [] else _format_kind(value)
-                raise BadDescription(f"{_short(place)} should be a list of schemas and is {kind}.")
-            return [self.rule(part, _child(place, at), level + 1) for at, part in enumerate(value)]
+            return self.rule(value)
         if word in _RULES_BY_NAME:
-            parts = require_object(value, place)
-            return {
-                _require_utf8(name, place): self.rule(part, _child(place, name), level + 1)
-                for name, part in parts.items()
-            }
-        if word in ("required", "enum") and not isinstance(value, list):
-            raise BadDescription(f"{_short(place)} should be a list and is {format_literal(value)}.")
-        return _copy_json(value, place, 0)
+            return {name: self.rule(part) for name, part in _object(value).items()}
+        is_list = isinstance(value, list)
+        if (word in ("required", "enum") and not is_list) or (word in _LIST_OF_RULES and not (is_list and value)):
+            raise BadDescription(f"`{word}` should be a list and is {format_literal(value)}.")
+        return [self.rule(part) for part in value] if word in _LIST_OF_RULES else value
 
-    def reference(self, ref: Any, place: str) -> str:
-        target, name = self.document.target(ref, place, self.source)
+    def reference(self, ref: Any) -> str:
+        target, name = self.document.target(ref, self.source)
         if id(target) not in self.names:
             plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:100] or "Part"
             taken = set(self.names.values())
@@ -198,7 +205,7 @@ class _SchemaReader:
             while (free := plain if count == 1 else f"{plain}_{count}") in taken:
                 count += 1
             self.names[id(target)] = free
-            self.pending.append((free, target, str(ref)))
+            self.pending.append((free, target))
         return f"#/$defs/{self.names[id(target)]}"
 
     def mark_pictures(self, rule: Any) -> None:
@@ -283,85 +290,24 @@ def _modernise(source: Mapping[str, Any], is_3_0: bool) -> Mapping[str, Any]:
     return rule
 
 
-def require_object(value: Any, place: str) -> Mapping[str, Any]:
-    """The value; raises unless it is an object whose names are text.
-
-    >>> require_object([], "#/paths")
-    Traceback (most recent call last):
-    reelbook.errors.BadDescription: #/paths should be an object and is a list.
-    """
-    if not isinstance(value, Mapping):
-        raise BadDescription(f"{_short(place)} should be an object and is {_format_kind(value)}.")
-    for name in value:
-        if not isinstance(name, str):
-            kind = _format_kind(name)
-            raise BadDescription(f"{_short(place)} has the name {format_literal(name)}, which is {kind} and no text.")
-    return value
-
-
-def _copy_json(value: Any, place: str, level: int) -> Any:
-    """A copy of a keyword's value; raises where it is not JSON."""
-    if level > MAX_LEVELS:
-        raise BadDescription(f"{_short(place)} nests more than {MAX_LEVELS} levels deep.")
-    if isinstance(value, Mapping):
-        return {
-            _require_utf8(name, place): _copy_json(item, _child(place, name), level + 1)
-            for name, item in require_object(value, place).items()
-        }
-    if isinstance(value, (list, tuple)):
-        return [_copy_json(item, _child(place, at), level + 1) for at, item in enumerate(value)]
-    if isinstance(value, str):
-        # Unpaired surrogates cannot be displayed.
-        return replace_surrogates(value)
-    if value is None or isinstance(value, bool) or (isinstance(value, int) and abs(value) < 10**MAX_DIGITS):
-        return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    words = f"{_short(place)} is {_format_kind(value)}, which JSON cannot say: {format_literal(value)}."
-    raise BadDescription(words)
-
-
-def _require_utf8(name: str, place: str) -> str:
-    if name != replace_surrogates(name):
-        words = f"{_short(place)} has the name {format_literal(name)}, which cannot be written as UTF-8."
-        raise BadDescription(words)
-    return name
-
-
-def _format_kind(value: Any) -> str:
-    kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
-    return "null" if value is None else kinds.get(type(value), f"of the type {type(value).__name__}")
-
-
-def _short(place: str) -> str:
-    """The place, with its middle elided where it is long."""
-    return place if len(place) <= 120 else f"{place[:60]}…{place[-60:]}"
-
-
-def _child(place: str, name: str | int) -> str:
-    """The JSON pointer of a child."""
-    return f"{place}/{str(name).replace('~', '~0').replace('/', '~1')}"
-
-
-def _pointer_tokens(ref: Any, place: str) -> list[str]:
+def _pointer_tokens(ref: Any) -> list[str]:
     if not isinstance(ref, str):
-        raise BadDescription(f"The reference at {_short(place)} should be text and is {_format_kind(ref)}.")
+        raise BadDescription(f"A reference should be text and is {format_literal(ref)}.")
     if not ref.startswith("#"):
         raise BadDescription(
-            f"The description refers to {format_literal(ref)} at {_short(place)}, outside of itself. Only references of the "
+            f"The description refers to {format_literal(ref)}, outside of itself. Only references of the "
             "form `#/…` are followed; nothing was fetched. Ask the service for a description that is complete."
         )
     path = unquote(ref[1:])
     if path and not path.startswith("/"):
-        words = f"The reference {format_literal(ref)} at {_short(place)} names an anchor; only `#/…` is followed."
-        raise BadDescription(words)
+        raise BadDescription(f"The reference {format_literal(ref)} names an anchor; only `#/…` is followed.")
     return [token.replace("~1", "/").replace("~0", "~") for token in path.split("/")[1:]]
 
 
 def _find_at(root: Any, tokens: Sequence[str]) -> list[Any]:
     """The target of a pointer as a list of one item; empty where it does not exist."""
     for token in tokens:
-        if isinstance(root, Mapping) and token in root:
+        if isinstance(root, dict) and token in root:
             root = root[token]
         elif isinstance(root, list) and token.isdecimal() and int(token[:9]) < len(root):
             root = root[int(token[:9])]

@@ -77,8 +77,7 @@ class Draft:
         """A Python value as the page represents it; `InvalidInput` if JSON cannot represent it."""
         try:
             return self._to_page(self._node(name), value)
-        except _NotJSON as error:
-            stray = error.stray
+        except NotJson as stray:
             wanted = stray.wanted or ("a finite number" if isinstance(stray.value, float) else JSON_TYPES)
             problem = wrong_type((name, *stray.loc), "json_type", stray.value, wanted, None)
             raise InvalidInput(self._kind.__name__, [problem]) from None
@@ -250,19 +249,8 @@ class Draft:
         if isinstance(value, (list, tuple)):
             return [self._plain(item) for item in value]
         if type(value) is float or not isinstance(value, (bool, int, float, type(None))):
-            value, strays = freeze(value)
-            if strays:
-                raise _NotJSON(strays[0])
-            return thaw(value)
+            return thaw(freeze(value))
         return value
-
-
-class _NotJSON(ValueError):
-    """A value that JSON cannot represent."""
-
-    def __init__(self, stray: NotJson) -> None:
-        super().__init__(stray)
-        self.stray = stray
 
 
 def _normalise_size(text: str) -> str:
