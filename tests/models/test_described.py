@@ -294,20 +294,6 @@ def test_every_name_works_and_none_breaks_a_method() -> None:
     assert {place for place in kind.model_fields if not hasattr(Described, place)} == set(kind.model_fields)
 
 
-def test_hostile_texts_stay_texts() -> None:
-    """They are kept for the form to show, and nothing in them is filled in or run."""
-    kind = describe(DESCRIPTIONS["hostile_names"])
-    source = DESCRIPTIONS["hostile_names"]["paths"]["/svc/hostile/'\"); import os"]["post"]["requestBody"]
-    properties = source["content"]["application/json"]["schema"]["properties"]
-
-    assert kind.model_json_schema()["properties"] == properties
-    assert kind.__name__.isidentifier()
-    assert refusal(lambda: kind(prompt="a", **{"{problem}": "{sentence}"})).endswith(
-        "`{problem}` needs a whole number, not '{sentence}' (str)."
-    )
-    assert eval(repr(kind(prompt="a")), {"model": lambda endpoint_id: kind}) == kind(prompt="a")
-
-
 def test_fields_stand_in_the_order_that_is_wished_for() -> None:
     """`x-order` is a list on the object or a number on each field; what it leaves out follows."""
     numbered = describe(DESCRIPTIONS["sixty_fields"]).model_json_schema()["properties"]

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
-from pydantic import ValidationError
 
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.models.base import WIRE, File, Input
@@ -92,18 +91,6 @@ def test_on_the_wire_every_text_stays_as_it_is(text: str) -> None:
         assert (held, type(held)) == (text, str)
     shown = ImagesToVideo.model_validate({"images": [text, {"url": text, "frames": 2}]}, context=WIRE)
     assert [type(frame.url) for frame in shown.images] == [str, str]
-
-
-@pytest.mark.parametrize("value", [png(), DOT, Pillow.fromarray(DOT), Path("a.png"), io.BytesIO(png()), None, 5, {}])
-def test_the_wire_takes_text_alone(value: Any) -> None:
-    """JSON has no other pictures."""
-    for kind, values in (
-        (ImageToVideo, {"prompt": "a", "image_url": value}),
-        (ImagesToVideo, {"images": [value]}),
-        (ImagesToVideo, {"images": [{"url": value, "frames": 1}]}),
-    ):
-        with pytest.raises(ValidationError):
-            kind.model_validate(values, context=WIRE)
 
 
 class Result:
@@ -233,17 +220,6 @@ def test_a_value_that_cannot_be_read_is_told_with_its_reason() -> None:
             closer(broken(error))
     with pytest.raises(KeyboardInterrupt):
         closer(broken(KeyboardInterrupt()))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "images", [np.zeros((5, 4, 6, 3)), np.zeros((5, 4, 6)), list(np.zeros((5, 4, 6))), (frame for frame in np.zeros((5, 4, 6, 4)))], ids=lambda value: type(value).__name__
-)  # fmt: skip
-def test_a_stack_of_arrays_is_so_many_pictures(images: Any) -> None:
-    """Each held for a second."""
-    show = ImagesToVideo(images=images, fps=12)
-
-    assert [frame.frames for frame in show.images] == [12] * 5
-    assert [frame.url.label for frame in show.images][:1] in (["array 4 × 6 × 3"], ["array 4 × 6"], ["array 4 × 6 × 4"])  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

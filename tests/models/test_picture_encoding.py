@@ -184,16 +184,6 @@ def test_an_image_of_any_mode_is_sent_as_it_looks(mode: str) -> None:
     assert np.abs(grey - ramp).max() <= 2
 
 
-def test_a_hole_in_a_palette_stays_a_hole() -> None:
-    """Pictures with few colours mark one of them as transparent."""
-    image = Image.new("P", (2, 1))
-    image.putpalette([255, 0, 0, 0, 255, 0])
-    image.putpixel((1, 0), 1)
-    image.info["transparency"] = 1
-
-    assert seen(image, "RGBA").tolist() == [[[255, 0, 0, 255], [0, 255, 0, 0]]]
-
-
 def test_grey_beyond_any_scale_is_refused_with_its_range() -> None:
     """Nobody can know what is white in it."""
     assert "values from -4 to 3000; 0 to 255" in refusal(Image.fromarray(np.array([[-4, 3000]], np.float32)))
@@ -269,19 +259,6 @@ def test_a_file_is_read_from_its_start_and_left_where_it_was(tmp_path: Path) -> 
         file.write(content)
         spooled.write(content)
         assert encode_picture(file)[0] == encode_picture(spooled)[0] == content
-
-
-class Clip:
-    """Something of ours that knows its own picture."""
-
-    def __reel_picture__(self) -> tuple[bytes, str]:
-        return saved(Image.fromarray(RAMP)), "last picture of a clip"
-
-
-def test_what_knows_its_own_picture_is_asked_for_it() -> None:
-    """Such as a finished run."""
-    assert encode_picture(Clip()) == (saved(Image.fromarray(RAMP)), "last picture of a clip")
-    assert "has a value of the type type." in refusal(Clip)
 
 
 def bomb(width: int, height: int) -> bytes:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, TypeVar
 
-from reelbook.models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE, QueueStatus
+from reelbook.models.queue_status import COMPLETED, IN_PROGRESS, QueueStatus
 from reelbook.transport.poller import Poller
 
 T = TypeVar("T")
@@ -60,7 +60,6 @@ class Job:
     """One run, as the service knows it."""
 
     submitted: float
-    starts: float
     ends: float
     looks: list[float] = field(default_factory=list)
     """The ages at which it was asked by itself."""
@@ -69,25 +68,17 @@ class Job:
 class Pretended:
     """A service that knows how long each run takes. `trouble` can make any look fail, or last."""
 
-    def __init__(self, *, delay: float = 0.004, workers: int | None = None, chatty: bool = False) -> None:
-        self.delay, self.chatty = delay, chatty
-        self.free_at = [0.0] * workers if workers else None
+    def __init__(self, *, delay: float = 0.004) -> None:
+        self.delay = delay
         self.jobs: dict[str, Job] = {}
         self.calls = self.under_way = self.most_under_way = 0
         self.trouble: Callable[[str], BaseException | float | None] = lambda request_id: None
         self.said: Callable[[str], str | None] = lambda request_id: None
         """Another status than the honest one."""
-        self.progress: Callable[[float], float] = lambda share: share
-        """What it says of a run of which this share of the time is over."""
 
     def take(self, request_id: str, seconds: float) -> None:
-        """Accept a run that will take so long once a worker is free."""
-        now = starts = clock()
-        if self.free_at is not None:
-            self.free_at.sort()
-            starts = max(now, self.free_at[0])
-            self.free_at[0] = starts + seconds
-        self.jobs[request_id] = Job(now, starts, starts + seconds)
+        """Accept a run that will take so long."""
+        self.jobs[request_id] = Job(clock(), clock() + seconds)
 
     async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus:
         self.jobs[request_id].looks.append(clock() - self.jobs[request_id].submitted)
@@ -108,13 +99,7 @@ class Pretended:
     def _told(self, request_id: str) -> QueueStatus:
         job, now = self.jobs[request_id], clock()
         other = self.said(request_id)
-        status = COMPLETED if now >= job.ends else IN_PROGRESS if now >= job.starts else IN_QUEUE
-        more: dict[str, Any] = {}
-        if self.chatty and status == IN_PROGRESS:
-            more["metrics"] = {"progress": self.progress((now - job.starts) / (job.ends - job.starts))}
-        if self.chatty and status == IN_QUEUE:
-            more["queue_position"] = sum(now < other.starts < job.starts for other in self.jobs.values())
-        return QueueStatus(status=other or status, request_id=request_id, **more)
+        return QueueStatus(status=other or (COMPLETED if now >= job.ends else IN_PROGRESS), request_id=request_id)
 
 
 @dataclass

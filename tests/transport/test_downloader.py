@@ -20,7 +20,6 @@ import pytest
 
 from reelbook.errors import DownloadFailed
 from reelbook.models.base import File
-from reelbook.storage import shelf as shelf_module
 from reelbook.storage.shelf import Shelf
 from reelbook.transport import downloader
 from reelbook.transport.downloader import OVERLAP_BYTES, DownloadedFile, Downloader
@@ -132,23 +131,6 @@ def test_a_rest_of_something_else_is_not_taken_though_it_seems_to_fit(shelf: She
     document = Document(content, "application/octet-stream", ("short", fault), other=other)
 
     assert brought(shelf, document).sha256 == sha(content)
-
-
-def test_many_tasks_that_bring_the_same_file_end_with_one(shelf: Shelf) -> None:
-    """Also when they begin at the same moment and some of their answers break off."""
-
-    async def story(host: FileHost) -> list[DownloadedFile]:
-        faults = ("short", "short", "sound", "reset", "short", "cut_open")
-        file = File(url=host.add("/x", Document(FILM, faults=faults)))
-        downloads = Downloader(shelf)
-        told = await asyncio.gather(*(downloads.download(file, "r-1") for _ in range(12)))
-        await downloads.close()
-        return told
-
-    told = on_host(story)
-
-    assert {one.sha256 for one in told} == {sha(FILM)}
-    assert [path.name for path in shelf.folder.iterdir()] == [f"{sha(FILM)}.mp4"]
 
 
 @pytest.mark.parametrize(
@@ -428,14 +410,3 @@ def test_a_full_disk_is_told_and_the_download_works_when_there_is_room(shelf: Sh
     assert "free some" in sentence
     assert names == []
     assert told.sha256 == sha(content)
-
-
-def test_a_file_that_surely_does_not_fit_is_not_begun(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sentence says how much is missing."""
-    monkeypatch.setattr(shelf_module, "_get_free_bytes", lambda folder: 1_000_000)
-    content = bytes(4_000_000)
-
-    with pytest.raises(DownloadFailed, match=r"no space is left in .*, 3\.0 MB more are needed: free some"):
-        brought(shelf, Document(content, "application/octet-stream"))
-
-    assert list(shelf.folder.iterdir()) == []

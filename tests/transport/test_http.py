@@ -317,16 +317,6 @@ def test_a_paid_call_with_an_idempotency_key_asks_again_with_the_same_key(hosted
     assert clock.slept[2] >= 9
 
 
-def test_a_repeated_paid_call_is_given_up_as_uncertain(hosted: Hosted) -> None:
-    """Five attempts, then it is said that nobody knows."""
-    hosted.on("POST", "/models/run", Reply(fault="close"))
-
-    assert isinstance(
-        outcome(lambda http: failure(paid(http, hosted.base_url, idempotency_key="k-1"))), errors.UncertainRun
-    )
-    assert len(hosted.seen()) == 5
-
-
 @pytest.mark.parametrize(
     ("status", "kind"),
     [(401, errors.UncertainRun), (402, errors.UncertainRun), (429, errors.UncertainRun), (422, errors.Refused)],
@@ -560,18 +550,6 @@ def test_a_caller_that_goes_away_before_the_first_byte_takes_its_call_with_it(ho
 
     assert isinstance(asyncio.run(story()), asyncio.CancelledError)
     assert (told, hosted.bytes_received) == ([], 0)
-
-
-def test_a_closed_client_says_so(hosted: Hosted) -> None:
-    """No call of a closed client reaches anybody."""
-
-    async def story() -> list[BaseException]:
-        async with opened() as http:
-            pass
-        return [await failure(free(http, hosted.base_url)), await failure(paid(http, hosted.base_url))]
-
-    assert all("client is closed" in str(error) for error in asyncio.run(story()))
-    assert hosted.connections == 0
 
 
 # Refusals

@@ -135,7 +135,7 @@ def test_two_thousand_runs_keep_four_calls_under_way_and_none_is_forgotten(runs:
 
 def test_a_run_that_is_looked_at_moves_every_second() -> None:
     """Without a stream, it is asked at least once a second in its first ten, and what is seen is told."""
-    service = Pretended(chatty=True)
+    service = Pretended()
     told: list[QueueStatus] = []
 
     async def story() -> None:

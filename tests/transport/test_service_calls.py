@@ -186,14 +186,6 @@ def test_every_shape_of_a_status_is_read(
     assert hosted.seen()[0].query == "logs=1"
 
 
-@pytest.mark.parametrize("answer", [{}, {"status": 7}, [], Reply(200, b""), page(200)], ids=str)
-def test_an_answer_without_a_status_is_the_services_fault(hosted: Hosted, answer: Answering) -> None:
-    """It is an error of its own, and no crash."""
-    hosted.on("GET", f"{ONE}/status", answer)
-
-    assert isinstance(told(lambda calls: calls.status(MODEL, "r-1"), hosted.base_url), errors.ServiceBroken)
-
-
 @pytest.mark.parametrize("request_id", ["a b", "ä?#%2e", "50%", "a:b@c", "…", "a;b=c"])
 def test_ids_are_quoted_in_addresses(hosted: Hosted, request_id: str) -> None:
     """Whatever stands in an id, it stays one part of the path."""
@@ -284,31 +276,6 @@ def test_an_address_that_turns_out_to_be_none_is_forgotten(hosted: Hosted) -> No
 # Results
 
 
-def test_the_result_is_the_output_as_it_came(hosted: Hosted) -> None:
-    """All fields, known or not, and one that happens to be called `status` does no harm."""
-    output = {"video": FILE, "seed": 7, "status": "fine", "more": [1]}
-    hosted.on("GET", ONE, output)
-
-    assert told(lambda calls: calls.result(MODEL, "r-1"), hosted.base_url) == output
-
-
-@pytest.mark.parametrize(
-    ("answer", "output"),
-    [
-        ({"status": "COMPLETED", "request_id": "r-1", "output": {"seed": 7}}, {"seed": 7}),
-        ({"status": "COMPLETED", "response": {"video": FILE}}, {"video": FILE}),
-        ([FILE], {"output": [FILE]}),
-        ({}, {}),
-    ],
-    ids=str,
-)
-def test_an_output_in_a_packing_is_unpacked(hosted: Hosted, answer: Any, output: Any) -> None:
-    """It is paid for: whatever shape it has, it is kept."""
-    hosted.on("GET", ONE, Reply(200, answer))
-
-    assert told(lambda calls: calls.result(MODEL, "r-1"), hosted.base_url) == output
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -356,61 +323,7 @@ def test_a_run_that_is_unknown_right_after_its_submission_is_not_ready(hosted: H
     assert told(work, hosted.base_url, clock=clock) == [errors.NotReady, errors.NotFound]
 
 
-@pytest.mark.parametrize(
-    ("answer", "kind"),
-    [
-        (Reply(404, {"detail": "There is no request r-1."}), errors.NotFound),
-        (Reply(400, {"detail": "bad id"}), errors.Refused),
-        (Reply(422, {"detail": "refused", "error_type": "content_policy_violation"}), errors.Refused),
-        (Reply(499, {"detail": "cancelled", "error_type": "cancelled"}), errors.Refused),
-        (Reply(500, {"detail": "broke", "error_type": "engine_error"}), errors.ServiceBroken),
-        (Reply(504, {"detail": "too long", "error_type": "engine_timeout"}), errors.ServiceBroken),
-    ],
-    ids=str,
-)
-def test_how_a_run_ended_is_told_at_once(hosted: Hosted, answer: Reply, kind: type) -> None:
-    """The error of a failed run comes with its own status, a 500 too; asking again would change nothing."""
-    hosted.on("GET", ONE, answer)
-
-    error = told(lambda calls: calls.result(MODEL, "r-1"), hosted.base_url)
-
-    assert (type(error), error.status) == (kind, answer.status)
-    assert len(hosted.seen()) == 1
-
-
 # Cancelling
-
-
-@pytest.mark.parametrize(
-    ("answer", "agreed"),
-    [
-        (Reply(200, {"success": True}), True),
-        (Reply(200, {"success": False}), False),
-        (Reply(200, {"success": "false"}), False),
-        (Reply(202, {"status": "CANCELLATION_REQUESTED"}), True),
-        (Reply(200, {"status": "CANCELLED"}), True),
-        (Reply(200, {"status": "ALREADY_COMPLETED"}), False),
-        (Reply(400, {"status": "ALREADY_COMPLETED"}), False),
-        (Reply(400, {"success": False, "detail": "finished"}), False),
-        (Reply(404, {"detail": "Not Found"}), False),
-        (Reply(202, b""), True),
-        (Reply(204, b""), True),
-        (Reply(200, b"true"), True),
-    ],
-    ids=str,
-)
-def test_every_way_of_answering_a_cancellation_is_understood(hosted: Hosted, answer: Reply, agreed: bool) -> None:
-    """With `success` or with `status`, and with any of four codes."""
-    hosted.on("PUT", f"{ONE}/cancel", answer)
-
-    assert told(lambda calls: calls.cancel(MODEL, "r-1"), hosted.base_url) is agreed
-
-
-def test_a_cancellation_without_the_right_key_is_an_error(hosted: Hosted) -> None:
-    """False would mean that it has finished."""
-    hosted.on("PUT", f"{ONE}/cancel", Reply(401, {"detail": "who?"}))
-
-    assert isinstance(told(lambda calls: calls.cancel(MODEL, "r-1"), hosted.base_url), errors.Unauthorized)
 
 
 # Prices, models, accounts, uploads
@@ -419,29 +332,67 @@ def test_a_cancellation_without_the_right_key_is_an_error(hosted: Hosted) -> Non
 BOAT = TextToVideo(prompt="a paper boat")
 
 
-@pytest.mark.parametrize(
-    ("answer", "credits"),
-    [
-        ({"credits": 53}, 53),
-        ({"total_cost": 52.1}, 53),
-        ({"estimate": "53"}, 53),
-        ({"amount": 53.0, "currency": "credits"}, 53),
-        ({"estimate": {"credits": 53}}, 53),
-        ({"data": {"amount": 52.5}}, 53),
-        ({"credits": None, "total_cost": 53}, 53),
-        ({"credits": 0}, 0),
-        (53, 53),
-    ],
-    ids=str,
-)
-def test_a_price_is_read_in_every_shape(hosted: Hosted, answer: Any, credits: int) -> None:
-    """A fraction is charged as the next whole credit."""
-    hosted.on("POST", "/models/pricing/estimate", Reply(200, answer))
+# One answer, and what it comes to
 
-    estimate = told(lambda calls: calls.estimate(BOAT), hosted.base_url)
 
-    assert (estimate.credits, estimate.source) == (credits, "exact")
-    assert hosted.seen()[0].json["input"]["prompt"] == "a paper boat"
+ASKED: dict[str, tuple[str, str, Callable[[ServiceCalls], Any]]] = {
+    "status": ("GET", f"{ONE}/status", lambda calls: calls.status(MODEL, "r-1")),
+    "result": ("GET", ONE, lambda calls: calls.result(MODEL, "r-1")),
+    "cancel": ("PUT", f"{ONE}/cancel", lambda calls: calls.cancel(MODEL, "r-1")),
+    "models": ("GET", "/models", lambda calls: calls.models()),
+    "account": ("GET", "/account", lambda calls: calls.account()),
+    "price": ("POST", "/models/pricing/estimate", lambda calls: calls.estimate(BOAT)),
+}
+OUTPUT = {"video": FILE, "seed": 7, "status": "fine", "more": [1]}
+TWO_MODELS = [{"id": "svc/a"}, {"id": "svc/b"}]
+ANSWERS: list[tuple[str, Any, Any]] = [
+    *[("status", answer, errors.ServiceBroken) for answer in ({}, {"status": 7}, Reply(200, []), Reply(200, b""), page(200))],
+    ("result", OUTPUT, OUTPUT),  # One of its fields happens to be called `status`.
+    ("result", {"status": "COMPLETED", "request_id": "r-1", "output": {"seed": 7}}, {"seed": 7}),
+    ("result", {"status": "COMPLETED", "response": {"video": FILE}}, {"video": FILE}),
+    ("result", Reply(200, [FILE]), {"output": [FILE]}),
+    ("result", {}, {}),
+    ("result", page(200, "Log in"), errors.ServiceBroken),
+    ("result", Reply(404, {"detail": "There is no request r-1."}), errors.NotFound),
+    ("result", Reply(400, {"detail": "bad id"}), errors.Refused),
+    ("result", Reply(422, {"detail": "no", "error_type": "content_policy_violation"}), errors.Refused),
+    ("result", Reply(499, {"detail": "cancelled", "error_type": "cancelled"}), errors.Refused),
+    ("result", Reply(500, {"detail": "broke", "error_type": "engine_error"}), errors.ServiceBroken),
+    ("result", Reply(504, {"detail": "too long", "error_type": "engine_timeout"}), errors.ServiceBroken),
+    *[("cancel", answer, True) for answer in ({"success": True}, {"status": "CANCELLED"}, Reply(200, b"true"))],
+    *[("cancel", Reply(status, body), True) for status, body in ((202, {"status": "CANCELLATION_REQUESTED"}), (202, b""), (204, b""))],
+    *[("cancel", answer, False) for answer in ({"success": False}, {"success": "false"}, {"status": "ALREADY_COMPLETED"})],
+    *[("cancel", Reply(400, body), False) for body in ({"status": "ALREADY_COMPLETED"}, {"success": False, "detail": "finished"})],
+    ("cancel", Reply(404, {"detail": "Not Found"}), False),
+    ("cancel", Reply(401, {"detail": "who?"}), errors.Unauthorized),  # False would mean that it has finished.
+    ("models", Reply(200, TWO_MODELS), TWO_MODELS),
+    ("models", {"models": [{"id": "svc/a"}, "svc/b"]}, TWO_MODELS),
+    ("models", {"data": [{"id": "svc/a"}, 7, {"id": "svc/b"}], "more": False}, TWO_MODELS),
+    *[(call, answer, errors.ServiceBroken) for call in ("models", "account") for answer in (page(200), Reply(200, "7"), Reply(204, b""))],
+    *[("price", Reply(200, answer), 53) for answer in ({"credits": 53}, {"total_cost": 52.1}, {"estimate": "53"}, {"estimate": {"credits": 53}}, 53)],
+    *[("price", answer, 53) for answer in ({"amount": 53.0, "currency": "credits"}, {"data": {"amount": 52.5}}, {"credits": None, "total_cost": 53})],
+    ("price", {"credits": 0}, 0),
+    # What the service refuses, and an account that it does not know, are better told before the run.
+    ("price", Reply(401, {"detail": "who?"}), errors.Unauthorized),
+    ("price", Reply(402, {"detail": "poor"}), errors.InsufficientCredits),
+    ("price", Reply(422, {"detail": "bad prompt"}), errors.Refused),
+    ("price", Reply(422, {"detail": [{"loc": ["body", "input", "prompt"], "msg": "bad"}]}), errors.Refused),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "answer", "expected"), ANSWERS, ids=str)
+def test_an_answer_comes_to_what_it_means(hosted: Hosted, call: str, answer: Any, expected: Any) -> None:
+    """In every shape in which services send it; asking again would change nothing."""
+    method, path, ask = ASKED[call]
+    hosted.on(method, path, answer)
+
+    found = told(ask, hosted.base_url)
+
+    if isinstance(expected, type):
+        assert type(found) is expected
+    else:
+        assert (found.credits if call == "price" else found) == expected
+    assert len(hosted.seen(method, path)) == 1
 
 
 def test_the_breakdown_of_a_price_is_kept(hosted: Hosted) -> None:
@@ -486,23 +437,6 @@ def test_without_a_price_from_the_service_the_catalogs_is_told_as_assumed(hosted
     assert (estimate.credits, estimate.source) == (53, "assumed")
 
 
-@pytest.mark.parametrize(
-    ("answer", "kind"),
-    [
-        (Reply(401, {"detail": "who?"}), errors.Unauthorized),
-        (Reply(402, {"detail": "poor"}), errors.InsufficientCredits),
-        (Reply(422, {"detail": "bad prompt"}), errors.Refused),
-        (Reply(422, {"detail": [{"loc": ["body", "input", "prompt"], "msg": "bad"}]}), errors.Refused),
-    ],
-    ids=str,
-)
-def test_an_estimate_that_a_run_would_fail_like_fails(hosted: Hosted, answer: Reply, kind: type) -> None:
-    """An input that the service refuses, and an account that it does not know, are better told before the run."""
-    hosted.on("POST", "/models/pricing/estimate", answer)
-
-    assert type(told(lambda calls: calls.estimate(BOAT), hosted.base_url)) is kind
-
-
 def test_no_picture_is_sent_to_ask_for_a_price(hosted: Hosted) -> None:
     """Neither a large data URI nor the path of a file on this machine; an address on the web says what it is."""
     large = "data:image/png;base64," + "A" * 100_000
@@ -518,36 +452,6 @@ def test_no_picture_is_sent_to_ask_for_a_price(hosted: Hosted) -> None:
     assert urls[0].startswith("data:image/png;base64,iVBOR")
     assert urls[2] == "https://host.example/a.png"
     assert len(sent.body) < 1_000
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        [{"id": "svc/a"}, {"id": "svc/b"}],
-        {"models": [{"endpointId": "svc/a"}, "svc/b"]},
-        {"data": [{"id": "svc/a"}, 7, {"endpoint_id": "svc/b"}], "more": False},
-    ],
-    ids=str,
-)
-def test_the_list_of_models_is_read_in_every_shape(hosted: Hosted, answer: Any) -> None:
-    """Bare or packed, each entry with an id."""
-    hosted.on("GET", "/models", Reply(200, answer))
-
-    models = told(lambda calls: calls.models(), hosted.base_url)
-
-    assert [model["id"] for model in models] == ["svc/a", "svc/b"]
-
-
-@pytest.mark.parametrize("call", ["account", "models"])
-@pytest.mark.parametrize("answer", [page(200), Reply(200, "7"), Reply(204, b"")], ids=str)
-def test_an_answer_of_another_kind_is_the_services_fault(hosted: Hosted, call: str, answer: Reply) -> None:
-    """An error of ours, with what came instead."""
-    hosted.on("GET", f"/{call}", answer)
-
-    error = told(lambda calls: getattr(calls, call)(), hosted.base_url)
-
-    assert isinstance(error, errors.ServiceBroken)
-    assert "where something else was expected" in str(error)
 
 
 def test_the_description_of_a_model_is_asked_by_its_id(hosted: Hosted) -> None:

@@ -58,8 +58,6 @@ class Reply:
     """Seconds before anything is answered."""
     gate: threading.Event | None = None
     """Nothing is answered before this is set."""
-    pieces: Sequence[bytes] | None = None
-    """A body without a length, sent piece by piece; the end of the connection ends it, unless `fault` is `hang`."""
 
     @property
     def content(self) -> bytes:
@@ -67,13 +65,10 @@ class Reply:
             return self.body
         return self.body.encode() if isinstance(self.body, str) else json.dumps(self.body).encode()
 
-    def head(self, length: int | None) -> bytes:
+    @property
+    def head(self) -> bytes:
         kind = "application/json" if not isinstance(self.body, (str, bytes)) else "text/plain"
-        headers = {"content-type": kind, **self.headers}
-        if length is None:
-            headers["connection"] = "close"
-        else:
-            headers["content-length"] = str(length)
+        headers = {"content-type": kind, **self.headers, "content-length": str(len(self.content))}
         lines = [f"HTTP/1.1 {self.status} Whatever", *(f"{name}: {value}" for name, value in headers.items())]
         return "\r\n".join(lines).encode() + b"\r\n\r\n"
 
@@ -82,11 +77,6 @@ def page(status: int, title: str = "Bad gateway") -> Reply:
     """A page for people, as proxies send it."""
     html = f"<!DOCTYPE html>\n<html><head><title>{title}</title></head><body><h1>{title}</h1></body></html>"
     return Reply(status, html, {"content-type": "text/html; charset=utf-8"})
-
-
-def events(*pieces: bytes, fault: Fault = "") -> Reply:
-    """A stream of server-sent events, sent in exactly these pieces."""
-    return Reply(200, "", {"content-type": "text/event-stream"}, fault, pieces=pieces)
 
 
 Answering = Reply | Callable[[Received], Reply] | Mapping[str, Any] | Sequence[Any] | None
@@ -284,27 +274,18 @@ async def _given(reply: Reply, reader: asyncio.StreamReader, writer: asyncio.Str
             writer.write(b"\x00\x01 this is no HTTP\r\n\r\n")
             return False
         case "half":
-            writer.write(reply.head(len(content)) + content[: len(content) // 2])
+            writer.write(reply.head + content[: len(content) // 2])
             return False
         case "drip":
-            for byte in reply.head(len(content)) + content:
+            for byte in reply.head + content:
                 writer.write(bytes([byte]))
                 await writer.drain()
                 await asyncio.sleep(0.02)
             return True
-    if reply.fault == "hang" and reply.pieces is None:
+    if reply.fault == "hang":
         await reader.read()  # Until the client hangs up.
         return False
-    if reply.pieces is not None:
-        writer.write(reply.head(None))
-        for piece in reply.pieces:
-            writer.write(piece)
-            await writer.drain()
-            await asyncio.sleep(0.001)  # So that the pieces do not arrive as one.
-        if reply.fault == "hang":
-            await reader.read()
-        return False
-    writer.write(reply.head(len(content)) + content)
+    writer.write(reply.head + content)
     await writer.drain()
     return True
 
