@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from ..models.common_sizes import find_format_name
+from ..models.smart_resize import find_format_name
 
 MAX_NAME_LETTERS = 48
 _PICTURE = re.compile(r"(?:.*[/\\])?([^/\\]+)\.(?:png|jpe?g|webp|gif|bmp|tiff?|heic|avif)(?:\?.*)?", re.IGNORECASE)

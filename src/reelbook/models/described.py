@@ -55,6 +55,8 @@ from .problems import WANTED
 from .signatures import present
 from .value_types import Flag, MultipleOf, Ordered, coerce_float, coerce_int, require_utf8, require_writable
 
+CONDITIONS = frozenset(("then", "else", "dependentSchemas", "patternProperties"))
+"""Keywords whose fields are not known beforehand."""
 MAX_ALTERNATIVES = 100
 """How many rules for one field are told apart; a field with more takes anything."""
 
@@ -268,8 +270,8 @@ class _Builder:
         self.open: dict[str, str] = {}
         """The references that are being followed, with the name that an object there will have."""
         self.classes: dict[str, type[Record]] = {}
-        self.gathered: dict[int, tuple[Rule, _Fields]] = {}
         self.gathering: set[int] = set()
+        self.flattened = 0
 
     def input_class(self, schema: Mapping[str, Any], endpoint_id: str, source: str) -> Any:
         types = self.flat(schema).get("type", "object")
@@ -366,6 +368,9 @@ class _Builder:
             return {}
         if id(rule) in self.gathering:
             raise BadDescription("A schema refers to itself in a circle and never says what it takes.")
+        self.flattened += 1
+        if self.flattened > 10 * MAX_RULES:
+            raise BadDescription(f"The schema has more than {MAX_RULES:,} rules once its parts are put together.")
         self.gathering.add(id(rule))
         own = {word: value for word, value in rule.items() if word not in ("$ref", "allOf")}
         left = []
@@ -392,33 +397,22 @@ class _Builder:
         return fields
 
     def gather(self, rule: Rule) -> _Fields:
-        if not isinstance(rule, Mapping):
-            return _Fields()
-        if id(rule) not in self.gathered:
-            fields = _Fields(order=find_field_order(rule))
-            fields.others = rule.get("additionalProperties", rule.get("unevaluatedProperties", False))
-            # The rule, too, so that no other gets its id.
-            self.gathered[id(rule)] = rule, fields
-            for word, value in rule.items():
-                for part in self.gather_keyword(word, value, rule):
-                    fields.add(part)
-        return self.gathered[id(rule)][1]
-
-    def gather_keyword(self, word: str, value: Any, rule: Mapping[str, Any]) -> Iterable[_Fields]:
-        match word:
-            case "properties":
-                yield _Fields(rules=dict(value))
-            case "required":
-                yield _Fields(required=list(value))
-            case "$ref":
-                yield self.gather(self.target(rule))
-            case "allOf":
-                yield from map(self.gather, value)
-            case "anyOf" | "oneOf":
-                yield self.gather_alternatives(value)
-            case "then" | "else" | "dependentSchemas" | "patternProperties":
-                # Fields that are listed only there are taken as they are.
-                yield _Fields(others=True)
+        whole = self.flat(rule)
+        fields = _Fields(
+            {
+                name: self.flat(part) if isinstance(part, Mapping) and "allOf" in part else part
+                for name, part in whole.get("properties", {}).items()
+            },
+            list(whole.get("required", ())),
+            order=find_field_order(whole),
+            others=whole.get("additionalProperties", whole.get("unevaluatedProperties", False)),
+        )
+        alternatives = [self.gather_alternatives(whole[word]) for word in ("anyOf", "oneOf") if word in whole]
+        for part in (*map(self.gather, whole.get("allOf", ())), *alternatives):
+            fields.add(part)
+        # Fields that are listed under a condition only are taken as they are.
+        fields.others = fields.others or not whole.keys().isdisjoint(CONDITIONS)
+        return fields
 
     def gather_alternatives(self, forms: Sequence[Rule]) -> _Fields:
         """The fields of an object that matches one of several alternatives."""

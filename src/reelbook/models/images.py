@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, NoReturn, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -69,8 +69,7 @@ class Image(str):
             )
             raise InvalidInput("Image", [Problem((), words, "picture")])
         image = super().__new__(cls, path)
-        for name, value in (("kind", kind), ("sha256", sha256), ("label", label or path), ("content", content)):
-            object.__setattr__(image, name, value)
+        image.kind, image.sha256, image.label, image.content = kind, sha256, label or path, content
         return image
 
     @classmethod
@@ -101,12 +100,6 @@ class Image(str):
     def __repr__(self) -> str:
         # Source code, so that evaluating an input's `repr` gives an equal input.
         return str.__repr__(self) if self.sha256 is None else f"Image.from_library({self.sha256!r})"
-
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError(f"`{name}` cannot be set: an Image never changes; make a new one with Image.of.")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"`{name}` cannot be removed: an Image never changes.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _revived, (str(self), self.kind, self.sha256, self.label, self.content)

@@ -167,30 +167,23 @@ def _example(cls: type[BaseModel], schema: Mapping[str, Any], signature: inspect
     parts = []
     for name, parameter in signature.parameters.items():
         if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD:
-            value = repr(_sample(rules.get(name), schema.get("$defs", {})))
+            value = repr(_sample(rules.get(name)))
             parts.append(value if parameter.kind is parameter.POSITIONAL_OR_KEYWORD else f"{name}={value}")
     if "seed" in signature.parameters and not any(part.startswith("seed=") for part in parts):
         parts.append("seed=7")
     return ", ".join(parts)
 
 
-def _sample(rule: Any, definitions: Mapping[str, Any], depth: int = 0) -> Any:
-    if not isinstance(rule, Mapping) or depth > 3:
+def _sample(rule: Any) -> Any:
+    """A value for an example call, as far as a rule names one."""
+    if not isinstance(rule, Mapping):
         return TypeName("…")
-    for word in ("examples", "enum"):
-        if isinstance(rule.get(word), list) and rule[word]:
-            return rule[word][0]
-    for word in ("default", "const", "minimum"):
-        if rule.get(word) is not None:
-            return rule[word]
-    if isinstance(rule.get("$ref"), str):
-        return _sample(definitions.get(rule["$ref"].rpartition("/")[2]), definitions, depth + 1)
-    for word in ("anyOf", "oneOf"):
-        if isinstance(rule.get(word), list) and rule[word]:
-            return _sample(rule[word][0], definitions, depth + 1)
-    if rule.get("type") == "array":
-        return [_sample(rule.get("items"), definitions, depth + 1)]
-    return EXAMPLES.get("image" if rule.get("x-media") == "image" else str(rule.get("type")), TypeName("…"))
+    lists = [rule[word] for word in ("examples", "enum") if isinstance(rule.get(word), list) and rule[word]]
+    named = next((rule[word] for word in ("const", "minimum") if rule.get(word) is not None), None)
+    kind = "image" if rule.get("x-media") == "image" else str(rule.get("type"))
+    if lists or named is not None:
+        return lists[0][0] if lists else named
+    return [_sample(rule.get("items"))] if kind == "array" else EXAMPLES.get(kind, TypeName("…"))
 
 
 def _cut(text: str, letters: int) -> str:

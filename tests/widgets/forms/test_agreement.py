@@ -12,7 +12,7 @@ import reelbook as rb
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.models.base import Input
 from reelbook.models.catalog import CATALOG
-from reelbook.models.common_sizes import FORMATS
+from reelbook.models.smart_resize import FORMATS
 from tests.support import examples
 from tests.widgets.forms.page import Page
 

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 
 from ...models.base import Input
 from ...models.catalog import CATALOG, find_endpoint
-from ...models.common_sizes import FORMATS
 from ...models.json_schema import ANNOTATIONS, merge_rules
+from ...models.smart_resize import FORMATS
 from ...models.text_to_video import FRAME_SIZES, TextToVideo
 from .json_values import decode, distinct_json, exact_json, to_page_json
 
