@@ -106,11 +106,11 @@ class Service:
 
     def note_paid(self, lane: str, name: str, value: float | None) -> None:
         """Write down what is known of the service that a lane pays; None for no longer."""
-        known = dict(self.facts.paid.get(lane, {}))
-        if known.get(name) == value:
+        before = self.facts.paid.get(lane, {})
+        if before.get(name) == value:
             return
-        known = {key: fact for key, fact in {**known, name: value}.items() if fact is not None}
-        self.facts = facts = replace(self.facts, paid={**self.facts.paid, lane: known})
+        now = {key: fact for key, fact in {**before, name: value}.items() if fact is not None}
+        self.facts = facts = replace(self.facts, paid={**self.facts.paid, lane: now})
         self.store.submit(lambda db: write_facts(db, facts))
 
     def read_input(self, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
@@ -224,8 +224,8 @@ def require_endpoint(endpoint_id: Any, at: tuple[str, ...] = ("body", "endpointI
     try:
         return get_endpoint(endpoint_id)
     except UnknownModel:
-        known = ", ".join(row.id for row in CATALOG)
-        raise Refusal("not_found", f"There is no model {endpoint_id[:100]!r} here. The models are: {known}.") from None
+        models = ", ".join(row.id for row in CATALOG)
+        raise Refusal("not_found", f"There is no model {endpoint_id[:100]!r} here. The models are: {models}.") from None
 
 
 def addresses(request: Request, base_url: str) -> dict[str, str]:

@@ -60,8 +60,7 @@ def decode_data_uri(address: str) -> bytes:
 
 def system_resolve(host: str, port: int) -> list[str]:
     """All IP addresses of a host, from the system's resolver."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(entry[4][0]) for entry in found]
+    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 def system_transport() -> httpx.AsyncBaseTransport:

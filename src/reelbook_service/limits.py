@@ -269,9 +269,9 @@ def _models(text: str) -> tuple[str, ...]:
     for part in text.replace(",", " ").split():
         matching = [row.id for row in CATALOG if part == row.id] or [row.id for row in CATALOG if part in row.id]
         if len(matching) != 1:
-            known = ", ".join(row.id for row in CATALOG)
+            models = ", ".join(row.id for row in CATALOG)
             words = "names no model" if not matching else f"may mean {' or '.join(matching)}"
-            raise BadLimit(f"{part[:60]!r} {words}. The models are: {known}.")
+            raise BadLimit(f"{part[:60]!r} {words}. The models are: {models}.")
         chosen.append(matching[0])
     return tuple(dict.fromkeys(chosen))
 

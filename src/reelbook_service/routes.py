@@ -289,13 +289,13 @@ def all_routes() -> list[ServiceRoute]:
         ServiceRoute("GET", "/files/{token}/{name}", file),
     ]
     for prefix in prefixes():
-        one = f"/{prefix}/requests/{{request_id}}"
+        request = f"/{prefix}/requests/{{request_id}}"
         if prefix in {row.id for row in CATALOG}:
             rows.append(ServiceRoute("POST", f"/{prefix}", submit, fields=STATUS_FIELDS))
         rows += [
-            ServiceRoute("GET", one, result),
-            ServiceRoute("GET", f"{one}/status", status, fields=STATUS_FIELDS),
-            ServiceRoute("PUT", f"{one}/cancel", cancel, fields=("success",)),
+            ServiceRoute("GET", request, result),
+            ServiceRoute("GET", f"{request}/status", status, fields=STATUS_FIELDS),
+            ServiceRoute("PUT", f"{request}/cancel", cancel, fields=("success",)),
         ]
     return rows
 

@@ -8,7 +8,7 @@ import logging
 import re
 import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reelbook.models import pricing
 from reelbook.models.base import Input
@@ -18,46 +18,19 @@ from .accounts import Account
 from .lanes import LOCAL, ModelState
 from .queue import Request, cancellation_error
 from .refusals import Refusal
-from .worker_process import WorkerRules
 
 if TYPE_CHECKING:
     from .core import Service
+    from .dask_cluster import DaskWorker
     from .devices import DeviceGroup
+    from .worker_process import WorkerProcess
+
+    Worker: TypeAlias = WorkerProcess | DaskWorker
 
 GIVE_WAY_SECONDS = 0.05
 """How long a request waits for a running worker that ends its last one, before another worker is started for it."""
 
 log = logging.getLogger("reelbook_service")
-
-
-class Worker(Protocol):
-    """Makes one run at a time, and is started by the first one."""
-
-    rules: WorkerRules
-
-    @property
-    def alive(self) -> bool:
-        """Whether it is started, and holds what it has loaded."""
-
-    @property
-    def pid(self) -> int | None:
-        """Its process, wherever that is."""
-
-    @property
-    def reason_of_end(self) -> str:
-        """Why its last run broke off, as the beginning of a sentence."""
-
-    async def perform(self, order: Mapping[str, Any], request: Request) -> dict[str, Any] | None:
-        """Execute one run, and return its outcome; None if it broke off."""
-
-    async def load(self, endpoint_id: str) -> str | None:
-        """Load the weights of a model ahead of its runs; None, or the reason why they cannot be loaded."""
-
-    def cancel(self, request_id: str) -> None:
-        """Request a stop between two steps."""
-
-    async def end(self) -> None:
-        """End it, with all that it holds."""
 
 
 class WorkerLane:

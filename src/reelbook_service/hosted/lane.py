@@ -356,14 +356,14 @@ def _with_files(value: Any, by_url: Mapping[str, dict[str, Any]], declared: froz
         return [_with_files(item, by_url) for item in value]
     if not isinstance(value, dict):
         return value
-    made = by_url.get(value["url"]) if isinstance(value.get("url"), str) else None
-    if made is not None:
+    file = by_url.get(value["url"]) if isinstance(value.get("url"), str) else None
+    if file is not None:
         facts = {
             name: item
             for name, item in value.items()
             if name not in FILE_FACTS and not isinstance(item, (str, dict, list))
         }
-        return {**made, "facts": facts}
+        return {**file, "facts": facts}
     return {
         name: _with_files(item, by_url)
         for name, item in value.items()
