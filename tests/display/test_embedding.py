@@ -156,13 +156,6 @@ def test_what_browsers_do_not_play_goes_in_as_a_copy(tmp_path: Path, level: str)
     assert "browsers do not play .mov files" in shown.note
 
 
-def test_a_webm_is_called_one(tmp_path: Path) -> None:
-    """Of the one other container that browsers play."""
-    (tmp_path / "a.webm").write_bytes(b"\x1aE\xdf\xa3")
-
-    assert embedding.embed_clip(at(tmp_path / "a.webm")).mime_type == "video/webm"
-
-
 def test_a_picture_goes_in_as_it_is_or_as_a_jpeg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small ones whole; of a large one as much as is seen; `full` takes it whole again."""
     (tmp_path / "a.png").write_bytes(png(1600, 900))

@@ -21,8 +21,7 @@ from PIL import Image
 import reelbook as rb
 from reelbook.display.sheets import animated_sheet as moving_module
 from reelbook.display.sheets import draw_sheet, draw_strip, write_animation
-from reelbook.display.sheets.animated_sheet import encode_animation
-from reelbook.display.sheets.sheet_drawing import Brush, get_colours, wrap_label
+from reelbook.display.sheets.sheet_drawing import Brush, get_colours
 from reelbook.display.strips import fit_jpegs
 from reelbook.media.lettering import Lettering
 from tests.clips import DARKEST, STEP, at, film
@@ -225,18 +224,6 @@ class TestSheet:
         assert table.reel.gif(tmp_path / "out.gif", width=400) == tmp_path / "out.gif"
 
 
-class TestLabels:
-    def test_a_sentence_gets_what_short_facts_leave(self) -> None:
-        """Short facts share a line; they are there however long the prompt is."""
-        lettering = Lettering(26)
-
-        lines = wrap_label(["a paper boat on a rainy street " * 9, "seed 7", "25 frames"], lettering, 300, 4)
-
-        assert len(lines) == 4
-        assert lines[-1] == "seed 7 · 25 frames"
-        assert lines[2].endswith("…")
-
-
 def steps_of(path: Path) -> tuple[list[int], list[int]]:
     """Which frame of the film each step of an animated picture shows, and for how long."""
     shown, lasting = [], []
@@ -298,15 +285,6 @@ class TestGif:
             assert two.width < 400
         assert fewer.stat().st_size <= whole * 0.62
         assert smaller.stat().st_size <= whole * 0.4
-
-    def test_what_does_not_change_is_not_drawn_again(self) -> None:
-        """Ten equal steps take hardly more than one."""
-        noise = np.random.default_rng(7).integers(0, 256, (200, 200, 3), np.uint8)
-        still = Image.fromarray(noise)
-
-        one, ten = len(encode_animation([still], 9, ".gif")), len(encode_animation([still] * 10, 9, ".gif"))
-
-        assert ten < one * 1.1
 
     def test_the_ground_has_exactly_its_colour(self, tmp_path: Path) -> None:
         """On a page of the same colour no edge is seen."""
@@ -486,16 +464,6 @@ def test_a_sheet_that_somebody_has_drawn_on_is_shown_as_it_is(tmp_path: Path) ->
     ):
         assert not in_html(html, "image/png")
         assert len(in_html(html, "image/jpeg")) == 1
-
-
-def test_a_quiet_sheet_is_shown_as_it_is(tmp_path: Path) -> None:
-    """What needs few bytes loses neither pixels nor colours."""
-    drawn = draw_sheet(table_of(film(tmp_path / "clip.mp4").path))
-
-    shown = Image.open(io.BytesIO(fit_jpegs([drawn.convert("RGB")], 200_000)[0]))
-
-    assert shown.size == drawn.size
-    assert np.abs(np.asarray(shown, np.int16) - np.asarray(drawn.convert("RGB"), np.int16)).mean() < 1
 
 
 def test_pure_noise_is_shown_too() -> None:

@@ -200,12 +200,6 @@ class TestWithoutScripts:
         assert heads[:7] == ["run", "model", "prompt", "seed", "credits", "status", "error"]
         assert {"loras", "negative_prompt"} <= set(heads[7:])
 
-    def test_the_box_can_be_scrolled_by_keys_without_a_script(self) -> None:
-        """It can have the focus, and has a name."""
-        box = next(found for _, found in Page(render_table(runs(1))).attributes if found.get("class") == "rb-box")
-
-        assert (box["tabindex"], box["role"], box["aria-label"]) == ("0", "region", "Table, scrolls")
-
 
 class TestAnyTable:
     """Tables that no sweep has made."""
@@ -449,21 +443,6 @@ class TestWeight:
         assert spots[STATIC_ROWS:] == [[0, (row - STATIC_ROWS) % 6] for row in range(STATIC_ROWS, 2_004)]
         assert len(found["sheets"]) == 1
         assert len(found["at"]["of"]) == 7
-
-    def test_a_file_is_shrunk_once_in_a_session(self, clips: list[str]) -> None:
-        """The same table again makes no picture anew."""
-        table = runs(40, output_video=clips * 20)
-        render_table(table)
-        before = table_media._shrink.cache_info().misses
-
-        render_table(table)
-
-        assert table_media._shrink.cache_info().misses == before
-
-    @pytest.mark.usefixtures("noise")
-    def test_a_sweep_of_24_runs_leaves_room(self) -> None:
-        """With posters of noise, its notebook stays far below a megabyte."""
-        assert len(render_table(runs(24, output_video=[f"{row}.mp4" for row in range(24)]))) <= 400_000
 
     def test_heavy_columns_that_are_not_shown_stay_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The heaviest goes first, and the note names it; what is shown always comes along."""

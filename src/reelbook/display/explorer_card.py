@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from ..errors import ReelbookError
 from ..media import stills
-from ..media.lettering import Lettering
 from . import run_text
 from .embedding import data_uri
 from .fact_table import render_card, render_small_print
 from .figure import render_caption
-from .strips import encode_jpeg, fit_jpegs, join_frames, strip_jpeg
+from .strips import FRAMES, GAP, encode_jpeg, fit_jpegs, join_frames, strip_jpeg
 from .theme import render, render_script, render_style
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ SAVED_BOX, SHEET_BOX, STRIP_BOX = (160, 96), (104, 104), (256, 128)
 PICTURE_SIDE = 640
 MAX_STILLS_BYTES, MAX_SHEET_BYTES = 20_000, 13_000
 """Bytes of all stills in a saved notebook, and of the picture of them: with the script, its output stays below 120 kB."""
-COLUMNS, GAP, LETTERS = 6, 4, 12
 STRIP_QUALITY = 80
 RUN_AGAIN = "Run the cell to step through it, and to save single frames and ranges."
 
@@ -58,7 +56,7 @@ def explorer_bundle(explorer: Explorer, *, key: str = "") -> dict[str, Any]:
     file = explorer.file
     try:
         html = render_explorer(explorer, key=key)
-        picture = _draw_numbered(file) if file.is_video else strip_jpeg(file)
+        picture = _draw_strip(file) if file.is_video else strip_jpeg(file)
     except (ReelbookError, OSError) as error:
         return {"text/plain": str(error), "text/html": render_card(render_small_print(str(error)))}
     return {"text/plain": repr(explorer), "text/html": html, "image/jpeg": picture}
@@ -127,16 +125,7 @@ def _make_picture(file: LocalFile) -> list[Still]:
     return [Still(data_uri("image/jpeg", content), *size, 0)]
 
 
-def _draw_numbered(file: LocalFile) -> bytes:
-    """The stills in rows with their numbers as one JPEG, for pages without HTML."""
-    numbers, frames = _read_stills(file, FEW, SHEET_BOX)
-    lettering = Lettering(LETTERS)
-    width, height = max(frames[0].width, round(lettering.width(str(numbers[-1] + 1)))), frames[0].height
-    across, down = width + GAP, height + lettering.line + GAP
-    rows = -(-len(frames) // COLUMNS)
-    sheet = Image.new("RGB", (across * min(COLUMNS, len(frames)) - GAP, down * rows), "white")
-    for place, (number, frame) in enumerate(zip(numbers, frames, strict=True)):
-        left, top = place % COLUMNS * across, place // COLUMNS * down
-        sheet.paste(frame, (left, top))
-        lettering.draw(ImageDraw.Draw(sheet), left, top + height, str(number + 1), "black")
-    return fit_jpegs([sheet], MAX_SHEET_BYTES)[0]
+def _draw_strip(file: LocalFile) -> bytes:
+    """Some of the stills side by side, for pages without HTML."""
+    _, frames = _read_stills(file, FRAMES, SHEET_BOX)
+    return fit_jpegs([join_frames(frames, GAP)], MAX_SHEET_BYTES)[0]

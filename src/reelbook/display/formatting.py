@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -104,3 +105,11 @@ def format_time(moment: datetime) -> str:
         return f"{datetime.fromtimestamp(moment.timestamp()):%Y-%m-%d %H:%M}"  # In local time, for readers.
     except (ValueError, OverflowError, OSError):
         return "at an unknown time"
+
+
+def format_late_note(what: str, state: str) -> str:
+    """The note on an unfinished sweep or race, for readers of a saved notebook."""
+    return (
+        f"It was {state} at {time.strftime('%H:%M:%S')}. If the kernel has ended since, the {what} ended with it: "
+        "run its cells again. What is paid for is fetched, and nothing is paid twice."
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from markupsafe import Markup
 from ..decide.race.sentences import RaceState, find_leaders, format_chance, format_setting
 from ..models.problems import format_literal
 from ..util.printable import format_count
-from .formatting import format_duration, join_with_dots, shorten
+from .formatting import format_duration, format_late_note, join_with_dots, shorten
 from .theme import render
 
 if TYPE_CHECKING:
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS, MAX_VALUE_LENGTH = 12, 40
 """Settings in the card, of which `race.ranking()` has all, and characters of a value."""
-AFTERWARDS = (
-    "It was {state} at {at}. If the kernel has ended since, the race ended with it: run its cells again. What is paid for is "
-    "fetched, and nothing is paid twice."
-)
-"""The note on an unfinished race, for readers of a saved notebook."""
 
 
 def race_bundle(race: Race) -> dict[str, Any]:
@@ -51,7 +45,6 @@ def render_race(progress: RaceProgress, *, is_page: bool = False) -> str:
     highs = [one.high for one in listed if one.high is not None]
     scale = (min(lows), max(highs)) if lows and max(highs) > min(lows) else (0.0, 1.0)
     leaders = find_leaders(progress)
-    late = AFTERWARDS.format(state=progress.state, at=time.strftime("%H:%M:%S"))
     return str(
         render(
             "race.html",
@@ -64,7 +57,7 @@ def render_race(progress: RaceProgress, *, is_page: bool = False) -> str:
             more=len(progress.contenders) - len(listed),
             measure=f"a person: “{progress.score}”" if progress.is_judged else progress.score,
             assumptions=progress.assumptions,
-            late="" if progress.state == RaceState.DONE else late,
+            late="" if progress.state == RaceState.DONE else format_late_note("race", progress.state),
         )
     )
 

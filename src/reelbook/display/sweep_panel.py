@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -10,7 +9,7 @@ from markupsafe import Markup
 from ..media.posters import make_thumbnail
 from ..sweeps.money_text import format_spending
 from .embedding import data_uri
-from .formatting import format_duration, join_with_dots, shorten
+from .formatting import format_duration, format_late_note, join_with_dots, shorten
 from .original_links import render_open_attributes, render_posters
 from .report.layout import format_named_value
 from .theme import render
@@ -31,11 +30,6 @@ STATES = {
 }  # fmt: skip
 """The states of runs in the order of the bar, with a colour for pages without ours, and the variable of the colour."""
 HINT = "Interrupt the cell to stop sending. start(…) in place of run(…) does the same with buttons, and leaves the notebook free."
-AFTERWARDS = (
-    "It was {state} at {at}. If the kernel has ended since, the sweep ended with it: run its cells again. What is paid for is "
-    "fetched, and nothing is paid twice."
-)
-"""The note on an unfinished sweep, for readers of a saved notebook."""
 
 
 def panel_bundle(progress: Progress, *, hint: str = "") -> Bundle:
@@ -58,7 +52,6 @@ def render_panel(progress: Progress, *, hint: str = "", has_film: bool = True) -
     """The panel: counts, credits, time, the latest results, and failures by reason."""
     counted = [(name, count) for name in STATES if (count := progress.counts.get(name))]
     verb = "Stopped" if progress.state == "done" else "Stopping"
-    late = AFTERWARDS.format(state=progress.state, at=time.strftime("%H:%M:%S"))
     return str(
         render(
             "sweep.html",
@@ -81,7 +74,7 @@ def render_panel(progress: Progress, *, hint: str = "", has_film: bool = True) -
                 (group.error_type.replace("_", " "), group.count, group.first, shorten(group.example, MAX_TEXT_LENGTH))
                 for group in progress.failures[:MAX_REASONS]
             ],
-            late="" if progress.state == "done" else late,
+            late="" if progress.state == "done" else format_late_note("sweep", progress.state),
             hint=hint if progress.state in ("running", "preparing") else "",
         )
     )
