@@ -313,17 +313,6 @@ def test_a_result_without_a_file_is_not_kept_as_the_result(
     assert len(hosted.seen("POST", RUN)) == 1
 
 
-@pytest.mark.parametrize("take", ["abc", -1, 1.5, True, 2**70])
-def test_a_take_is_a_number(hosted: Hosted, client: Client, take: object) -> None:
-    """Anything else is refused before anything is sent; so is one together with `fresh`."""
-    with pytest.raises(rb.ReelbookError, match="number of a repetition"):
-        client.run(BOAT, take=take)  # type: ignore[arg-type]  # That is the point.
-    with pytest.raises(rb.ReelbookError, match="only one of them"):
-        client.run(BOAT, take=1, fresh=True)
-
-    assert hosted.seen("POST", RUN) == []
-
-
 def test_a_service_is_the_same_in_another_spelling(hosted: Hosted, tmp_path: Path) -> None:
     """Capitals, slashes and dots in its address do not make it another one, which would be paid again."""
     hosted.on("POST", RUN, {"requestId": "r1"})

@@ -97,33 +97,6 @@ def test_a_run_that_failed_here_takes_the_result_from_there(make: Make) -> None:
     assert ours.entry(1).credits == 53 + 20
 
 
-@pytest.mark.parametrize("there", ["failed", "uncertain", "accepted"])
-def test_a_result_here_is_kept_and_the_other_run_is_one_more(make: Make, there: str) -> None:
-    """Its cost is real, so it has its row."""
-    ours, theirs = make("ours"), make("theirs")
-    ours.stored(BOAT, request_id="ours")
-    getattr(theirs, there)(BOAT)
-
-    ours.library.adopt(theirs.folder)
-
-    assert [entry.state for entry in ours.entries()] == ["stored", there]
-    assert ours.entry(1).request_id == "ours"
-
-
-def test_uncertain_stays_uncertain(make: Make) -> None:
-    """Ours, where the other library has paid for the same input; theirs, where ours has."""
-    ours, theirs = make("ours"), make("theirs")
-    ours.uncertain(BOAT)
-    ours.stored(TRAM)
-    theirs.stored(BOAT, request_id="theirs")
-    theirs.uncertain(TRAM)
-
-    ours.library.adopt(theirs.folder)
-
-    assert sorted(entry.state for entry in ours.entries()) == ["stored", "stored", "uncertain", "uncertain"]
-    assert len(ours.library.uncertain) == 2
-
-
 def test_runs_that_somebody_is_at_are_left_out(make: Make) -> None:
     """They may move at any moment; the report says how many there are."""
     ours, theirs = make("ours"), make("theirs")
@@ -162,17 +135,6 @@ def test_the_same_request_is_the_same_run(make: Make) -> None:
 
     assert states(ours) == [("stored", 0, "one"), ("failed", 0, "two")]
     assert ours.library.frame["prompt"].tolist() == ["a paper boat", "a tram"]
-
-
-def test_another_service_is_another_run(make: Make) -> None:
-    """Request ids of two services may be alike."""
-    ours, theirs = make("ours"), make("theirs")
-    ours.stored(BOAT, request_id="1")
-    theirs.stored(BOAT, request_id="1", service="https://other.example")
-
-    ours.library.adopt(theirs.folder)
-
-    assert [entry.service for entry in ours.entries()] == [SERVICE, "https://other.example"]
 
 
 def test_a_file_that_is_damaged_there_is_not_believed(make: Make) -> None:

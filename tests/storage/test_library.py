@@ -246,19 +246,6 @@ def test_a_client_takes_the_ways_out_where_there_is_one(made: Made) -> None:
     assert calls == [(1, "r"), 1]
 
 
-def test_what_is_settled_meanwhile_is_not_settled_twice(made: Made) -> None:
-    """An old list acts on the run as it stands now."""
-    made.uncertain()
-    (old,) = made.library.uncertain
-    made.library.uncertain[0].attach("request-77")
-
-    for way in (old.write_off, old.resubmit, lambda: old.attach("request-78")):
-        with pytest.raises(ReelbookError, match="is accepted"):
-            way()
-
-    assert made.entry(1).request_id == "request-77"
-
-
 # Exporting.
 
 
@@ -323,20 +310,6 @@ def test_each_copy_carries_its_facts(made: Made, tmp_path: Path) -> None:
     assert (facts["credits"], facts["credits_source"], facts["request_id"]) == (53, "charged", "request-1")
     assert datetime.fromisoformat(facts["made_at"]).tzinfo is not None
     assert facts["service"] == "https://example.org/api"
-
-
-def test_the_provenance_of_an_export_can_be_read_back(made: Made, tmp_path: Path) -> None:
-    """With the writer that clients hand in, the file gives its typed input again."""
-    from reelbook.media.metadata import provenance
-    from tests.support import png
-
-    made.stored(files=[(png(), ".png")])
-
-    target = Library(made.folder, made.ledger, made.shelf, write=provenance.write).export(tmp_path / "out")
-
-    told = provenance.read(target / "0001-a-paper-boat-seed-7.png")
-    assert told.input == BOAT
-    assert (told.request_id, told.credits, told.credits_source) == ("request-1", 53, "charged")
 
 
 def test_an_export_done_again_copies_what_is_missing(four: Made, tmp_path: Path) -> None:
@@ -426,22 +399,6 @@ def test_hostile_texts_make_harmless_names_and_cells(made: Made, tmp_path: Path)
     assert not [cell for cell in told if cell.startswith(("=", "+", "@", "\t"))]
 
 
-def test_an_export_tells_how_far_it_is_and_what_is_wrong(four: Made, tmp_path: Path) -> None:
-    """A callable hears of each run; a folder that cannot be is a sentence."""
-    steps: list[tuple[int, int]] = []
-    (tmp_path / "file").write_text("")
-
-    four.library.export(tmp_path / "out", progress=lambda done, of: steps.append((done, of)))
-
-    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    with pytest.raises(ReelbookError, match="could not be exported"):
-        four.library.export(tmp_path / "file" / "out")
-    with pytest.raises(InvalidInput, match=r"no run for request '1'"):
-        four.library.export(tmp_path / "out", ["1"])
-    with pytest.raises(InvalidInput, match=r"2\.5 names no run"):
-        four.library.export(tmp_path / "out", [2.5])
-
-
 # Verifying and pruning.
 
 
@@ -499,17 +456,6 @@ def test_files_can_be_fetched_again_at_once(made: Made) -> None:
         made.library.verify(mend=True)
 
 
-def test_a_run_that_somebody_is_at_is_left_to_them(made: Made) -> None:
-    """A stored row with an owner is being fetched again at this moment."""
-    made.stored()
-    made.path_of(1).unlink()
-    made.ledger.transact_now(lambda db: db.execute("UPDATE runs SET owner = ?", (made.ledger.owner,)))
-
-    report = made.library.verify()
-
-    assert (report.runs, made.entry(1).state) == ((), "stored")
-
-
 def test_pruning_removes_only_what_can_be_had_again(made: Made) -> None:
     """Files of old runs are named and stay; half downloads and files that no run names go, once they are old."""
     made.aged(made.stored(), 40)
@@ -557,17 +503,6 @@ def test_what_was_made_of_a_file_for_showing_it_goes_with_it(made: Made) -> None
 
     assert before == [True] * 3
     assert [path.exists() for path in shown] == [False, True, False]
-
-
-def test_a_dry_run_removes_nothing(made: Made) -> None:
-    """It says what would happen, also with yes."""
-    made.aged(made.stored(), 40)
-
-    report = made.library.prune("30d", dry_run=True, yes=True)
-
-    assert (made.path_of(1).exists(), report.at_stake, report.done) == (True, (1,), False)
-    assert "would be removed" in repr(report)
-    assert made.entry(1).state == "stored"
 
 
 @pytest.mark.parametrize(

@@ -58,16 +58,6 @@ def test_content_is_kept_under_its_hash_for_its_owner_only(shelf: Shelf) -> None
     assert stat.S_IMODE(shelf.folder.stat().st_mode) == 0o700
 
 
-def test_the_same_content_is_there_once(shelf: Shelf) -> None:
-    """However it comes and whatever suffix it comes with."""
-    kept = shelf.keep(b"a picture", ".png")
-
-    again = {shelf.keep(b"a picture", ".png"), shelf.keep(b"a picture", ".bin"), download(shelf, b"a picture")}
-
-    assert again == {kept}
-    assert list(shelf.names()) == [(sha(b"a picture"), kept, 9)]
-
-
 def test_a_fresh_download_mends_a_file_that_has_suffered(shelf: Shelf) -> None:
     """What was just checked takes the place of what has been lying there."""
     path = shelf.keep(b"a picture", ".png")
@@ -90,12 +80,6 @@ def test_what_is_no_hash_is_never_a_path(shelf: Shelf, name: str) -> None:
         shelf.place(shelf.part("k"), name, ".png")
 
 
-@pytest.mark.parametrize("suffix", ["", ".exe", ".html", "/../x", ".PNG"])
-def test_an_unknown_suffix_becomes_bin(shelf: Shelf, suffix: str) -> None:
-    """Names end only in what the shelf itself looks for."""
-    assert shelf.keep(b"x", suffix).name == f"{sha(b'x')}.bin"
-
-
 def test_the_shelf_finds_every_suffix_that_a_download_gives() -> None:
     """The two lists live in rooms that do not know each other."""
     kinds = [BINARY, TEXT, *(kind for _, kind in FORMATS)]
@@ -112,15 +96,6 @@ def test_a_file_that_goes_while_all_are_listed_hides_no_other(shelf: Shelf) -> N
     gone.unlink()
 
     assert {first, *(path for _, path, _ in listed)} == kept - {gone}
-
-
-def test_discarding_frees_the_bytes(shelf: Shelf) -> None:
-    """The file is gone, and its size is told."""
-    path = shelf.keep(b"a picture", ".png")
-
-    assert shelf.discard(path.stem) == 9
-    assert shelf.discard(path.stem) == 0
-    assert shelf.find(path.stem) is None
 
 
 def test_downloads_that_nobody_finished_are_swept_after_a_week(shelf: Shelf) -> None:

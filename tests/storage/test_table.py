@@ -120,16 +120,6 @@ def test_pictures_are_a_list_and_the_video_a_path() -> None:
     assert found["output_images"] == ["/media/0.png", None]
 
 
-def test_files_that_are_gone_leave_empty_cells() -> None:
-    """A path in the table is one that can be opened."""
-    text, _ = media(".mp4", ".png")
-
-    found = frame(entry(media=text)).iloc[0]
-
-    assert pd.isna(found["output_video"])
-    assert found["output_images"] is None
-
-
 def test_a_field_with_the_name_of_a_column_gets_a_prefix() -> None:
     """What a model calls `status` or `run` does not hide how the run went."""
     asked = '{"credits":"mine","model":"theirs","output_video":1,"run":2,"status":"odd"}'
@@ -138,15 +128,6 @@ def test_a_field_with_the_name_of_a_column_gets_a_prefix() -> None:
 
     assert (found["input_status"], found["input_credits"], found["input_model"]) == ("odd", "mine", "theirs")
     assert (found["input_run"], found["input_output_video"], found["status"]) == (2, 1, "completed")
-
-
-def test_an_answer_without_an_address_has_no_url() -> None:
-    """What came inside the answer is on the shelf; the name it has there is no address."""
-    output = dumps({"images": [{"url": f"reelbook:{SHA}"}, {"url": "https://example.org/b.png"}]})
-
-    found = frame(entry(output=output)).iloc[0]
-
-    assert found["output_images_url"] == [None, "https://example.org/b.png"]
 
 
 @pytest.mark.parametrize(
@@ -222,21 +203,6 @@ def test_the_table_survives_parquet(tmp_path: Path) -> None:
     assert back["prompt"].tolist()[:2] == ["a paper boat"] * 2
     assert list(back["output_images"].iloc[0]) == ["/media/1.png"]
     assert back["status"].dtype == made["status"].dtype
-
-
-@settings(max_examples=examples(15, 60), deadline=None)
-@given(st.lists(st.dictionaries(st.text(max_size=6), VALUES, max_size=4), max_size=8))
-def test_any_inputs_make_a_table_that_can_be_kept(inputs: Sequence[dict[str, Any]]) -> None:
-    """Whatever described models are asked, each run has its row, and each column can be written to a file."""
-    import io
-
-    rows = [entry(json.dumps(asked), id=number) for number, asked in enumerate(inputs, 1)]
-
-    found = frame(*rows)
-    found.to_parquet(io.BytesIO())
-
-    assert len(found) == len(inputs)
-    assert found.columns.is_unique
 
 
 def parse_alone(text: str) -> Any:

@@ -252,17 +252,6 @@ def test_a_second_request_of_one_run_is_not_lost(db: Ledger) -> None:
     assert cost(db) == 100
 
 
-@pytest.mark.parametrize("credits", [-5, 10**30, True, "50", 1.0e300, float("nan"), None])
-def test_a_price_that_cannot_be_one_is_not_believed(db: Ledger, credits: Any) -> None:
-    """A service that tells nonsense must not make other runs look paid for, nor stop the ledger."""
-    run = sent(db)
-
-    transitions.mark_accepted(db, run, "r1", credits)
-    transitions.mark_completed(db, run, "{}", credits, None, None)
-
-    assert cost(db) == 50
-
-
 def test_a_charge_that_is_known_is_not_forgotten(db: Ledger) -> None:
     """A later word without it takes nothing back."""
     run = accepted(db)
@@ -428,27 +417,6 @@ def test_a_repetition_is_spent_once(db: Ledger) -> None:
         sent(db, KEYED, spend=spend)
 
     assert (between, left_to_spend(db, spend)) == (50, 50)
-
-
-def test_a_repetition_of_an_earlier_call_is_spent_now(db: Ledger) -> None:
-    """Its answer was lost before; whether it arrived nobody knows, so the repetition may be what is charged."""
-    run = sent(db, KEYED)
-    transitions.allow_retry(db, run)
-
-    with pytest.raises(OverBudget):
-        choose(db, KEYED, spend=Spend(49))
-
-
-def test_what_is_there_needs_no_budget(db: Ledger) -> None:
-    """A finished plan runs again with a budget of nothing."""
-    stored(db)
-    accepted(db, replace(PLAIN, identity="left"), THERE)
-
-    verdicts = [
-        choose(db, replace(PLAIN, identity=name), AFTER_THERE, budget=Budget("plan", 0)).action for name in ("seeded", "left")
-    ]  # fmt: skip
-
-    assert verdicts == ["serve", "follow"]
 
 
 # What a person decides.
