@@ -176,7 +176,7 @@ class Session:
 
     def library(self, folder: str | Path | None = None) -> Library:
         """The library of the current client, or the one in this folder."""
-        from .runs.stored_runs import open_library
+        from .stored_runs import open_library
 
         return open_library(self.current, folder)
 

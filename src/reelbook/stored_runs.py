@@ -7,26 +7,26 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import ReelbookError
-from ..media.metadata.provenance import write_with_sidecar
-from ..storage.adopt import find_library
-from ..storage.ledger import accepted, connection
-from ..storage.ledger.transitions import Entry, State
-from ..storage.ledger.writer import Ledger
-from ..storage.library import Library
-from ..storage.library_folder import library_folder, parse_library_folder
-from ..storage.shelf import Shelf
-from ..transport.downloader import Downloader
-from ..transport.http import Http
-from ..transport.poller import Poller
-from ..transport.service_calls import ServiceCalls
-from ..util.background_loop import background
-from ..util.printable import readable_id
-from .run import Run
-from .submit import ClientContext
+from .errors import ReelbookError
+from .media.metadata.provenance import write_with_sidecar
+from .runs.run import Run
+from .runs.submit import ClientContext
+from .storage.adopt import find_library
+from .storage.ledger import accepted, connection
+from .storage.ledger.transitions import Entry, State
+from .storage.ledger.writer import Ledger
+from .storage.library import Library
+from .storage.library_folder import library_folder, parse_library_folder
+from .storage.shelf import Shelf
+from .transport.downloader import Downloader
+from .transport.http import Http
+from .transport.poller import Poller
+from .transport.service_calls import ServiceCalls
+from .util.background_loop import background
+from .util.printable import readable_id
 
 if TYPE_CHECKING:
-    from ..client import Client
+    from .client import Client
 
 CALL_SECONDS = 120.0
 NOWHERE = "http://no-service.invalid"

@@ -20,14 +20,13 @@ from .notebook import is_jupyter_server, is_page_attached
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..api.table_accessor import Reel
     from ..display.plots.plot_html import Plot
 
 FOLDER = "picked"
 """The folder of exported files."""
 
 
-def show_table(reel: Reel) -> None:
+def show_table(reel: Any) -> None:
     """Display a table with its pictures as the value of a cell; its clips are sent by the kernel."""
     table = reel.table
     show_with_files(table, lambda key: table_bundle(table, key=key, group=get_group(table)))

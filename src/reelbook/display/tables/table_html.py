@@ -28,8 +28,6 @@ from .table_media import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...api.table_accessor import Reel
-
 STYLES, SCRIPT = ("table.css", "player.css"), "table.js"
 """The assets of a page with tables, once: `render_style(*STYLES)`, and `render_script(SCRIPT)` after the last table."""
 
@@ -52,7 +50,7 @@ def format_table(table: pd.DataFrame) -> str:
     return _format_summary(find_columns(head), len(head), len(table))
 
 
-def format_reel(reel: Reel) -> str:
+def format_reel(reel: Any) -> str:
     """`table.reel` on one line, as `format_table`."""
     return format_table(reel.table)
 
