@@ -292,13 +292,13 @@ def _service_info(address: str) -> dict[str, Any]:
 
 
 def _estimate(options: argparse.Namespace) -> int:
-    found = estimate(_input(options), Rates.read(options.rates) if options.rates else None)
+    price = estimate(_input(options), Rates.read(options.rates) if options.rates else None)
     if options.json:
-        _print_json({"credits": found.credits, "source": found.source, "breakdown": list(found.breakdown)})
+        _print_json({"credits": price.credits, "source": price.source, "breakdown": list(price.breakdown)})
         return 0
-    for line in found.breakdown:
+    for line in price.breakdown:
         print(f"  {line}")
-    print(f"{found.credits} credits ({found.source}, from the built-in catalog; the service's own price counts)")
+    print(f"{price.credits} credits ({price.source}, from the built-in catalog; the service's own price counts)")
     return 0
 
 
@@ -371,22 +371,22 @@ def _library(options: argparse.Namespace) -> int:
         folder = folder or library_folder()
         print(rebuild_ledger(folder / NAME if (folder / NAME).is_dir() else folder))
         return 0
-    found = library(folder)
-    frame = found.find(prompt=options.find) if options.find else found.frame
+    opened = library(folder)
+    frame = opened.find(prompt=options.find) if options.find else opened.frame
     if options.run:
-        frame = frame[frame.index.isin(found.numbers(options.run))]
+        frame = frame[frame.index.isin(opened.numbers(options.run))]
     if options.verify:
-        print(found.verify(frame if options.run or options.find else None))
+        print(opened.verify(frame if options.run or options.find else None))
         return 0
     if options.export:
-        print(found.export(options.export, where=frame))
+        print(opened.export(options.export, where=frame))
         return 0
     if options.json:
         _print_json(_records(frame))
         return 0
     columns = [name for name in ("model", "prompt", "seed", "status", "credits", "request_id") if name in frame.columns]
     print(printable(frame[columns].to_string(max_colwidth=40)) if len(frame) else "Nothing was run here yet.")
-    for run in found.uncertain:
+    for run in opened.uncertain:
         print(printable(str(run)))
     return 0
 

@@ -145,7 +145,7 @@ class TestSaving:
     def test_a_suffix_of_another_kind_is_refused(self, name: str, clip_path: Path, tmp_path: Path) -> None:
         """A film called a picture opens nowhere; saving does not convert."""
         with pytest.raises(
-            rb.ReelbookError, match=r"is no \.\w+ file, and saving does not convert it\. .*ends in \.mp4"
+            rb.ReelbookError, match=r"is not a \.\w+ file, and saving does not convert it\. .*ends in \.mp4"
         ):
             at(clip_path).save(tmp_path / name)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -378,28 +376,3 @@ class TestTrouble:
         Image.fromarray(flat(255)).convert(mode).save(tmp_path / f"kind{suffix}")
 
         assert number(tmp_path / f"kind{suffix}", "brightness") == pytest.approx(255, abs=0.01)
-
-
-PEAK = """
-import sys
-from reelbook.media.measuring.measures import measure_file
-from tests.support import peak_mib
-figures = measure_file(sys.argv[1], reference=sys.argv[1])
-assert figures["error"] is None, figures
-print(figures["frame_count"], peak_mib())
-"""
-
-
-def peak(clip: Path) -> int:
-    """The most memory that measuring everything of a film has in use, in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", PEAK, str(clip)], capture_output=True, text=True, check=True)
-    return int(done.stdout.split()[1])
-
-
-@pytest.mark.deep
-def test_a_minute_at_720p_takes_little_memory(tmp_path: Path) -> None:
-    """1,441 frames of 720p, compared with themselves, in less than 300 MiB."""
-    frames = panned(1, (1, 0), frames=24, size=(1280, 720))
-    clip = written(tmp_path / "long.mp4", (frames[place % 24] for place in range(1441)), crf=30)
-
-    assert peak(clip) < 300

@@ -224,7 +224,7 @@ function makeNestedEither(place: Place): Control {
     place.change(value);
   });
   const show = (next: any) => {
-    // Half a number is no number yet: what was typed here stays in the form it was typed in.
+    // Half a number is not a number yet: what was typed stays as it was typed.
     const isOurs = chosen >= 0 && plainSame(next, value);
     value = next;
     const current = value === undefined ? node.default : value;

@@ -110,7 +110,7 @@ function plainGrowing(area: HTMLTextAreaElement) {
     area.style.height = "auto";
     area.style.height = `${area.scrollHeight + 2}px`;
   };
-  // A text wraps anew when its width changes, and has none until it is seen.
+  // A text wraps again when its width changes, and has none until it is seen.
   let width = 0;
   const observer = new ResizeObserver(() => {
     if (area.offsetWidth === width) return;

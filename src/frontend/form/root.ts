@@ -8,7 +8,7 @@ export function widgetRoot(style: string, { class: kind, ...attributes }: Record
     made("style", { text: style }),
     ...children,
   );
-  // What is typed here is no command for the notebook around it.
+  // What is typed here is not a command for the notebook around it.
   for (const kind of ["keydown", "keyup", "keypress", "paste", "copy", "cut", "dragstart"])
     root.addEventListener(kind, (event) => event.stopPropagation());
   return root;

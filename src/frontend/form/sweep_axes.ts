@@ -157,7 +157,7 @@ function sweepRow(
       const taken = to.taken(row);
       const free = nodes.filter((node: any) => !taken.has(node.name));
       const now = free.map((node: any) => node.name).join("\n");
-      // Not without need: whoever finds a field by its first letters is still typing.
+      // Only when needed: someone who finds a field by its first letters is still typing.
       if (now !== offered) {
         offered = now;
         select.replaceChildren(

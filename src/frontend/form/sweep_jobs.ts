@@ -183,7 +183,7 @@ function sweepLarge(link: any, first: SweepJob) {
       "data-do": what,
     });
     button.addEventListener("click", () => {
-      // Once: it is drawn anew when the kernel has done it.
+      // Once: it is drawn again when the kernel has done it.
       for (const one of actions.querySelectorAll("[data-do]")) one.setAttribute("aria-disabled", "true");
       if (button.dataset.pressed) return;
       button.dataset.pressed = "yes";

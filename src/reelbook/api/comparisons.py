@@ -55,15 +55,15 @@ def _find_items(given: Any) -> list[Item]:
         return _read_rows(rows.convert_dtypes() if isinstance(given, Mapping) else rows)
     if isinstance(given, (list, tuple)):
         return [item for one in given for item in _find_items(one)]
-    found = find_run_or_file(given, WHAT)
-    if isinstance(found, Run):
-        return _read_run(found)
-    if isinstance(found, (str, Path)):
-        found = LocalFile(Path(found).expanduser(), File(url=""))
-    if isinstance(found, LocalFile):
-        return [Item(found.path.name, found, _read_file_inputs(found))]
+    named = find_run_or_file(given, WHAT)
+    if isinstance(named, Run):
+        return _read_run(named)
+    if isinstance(named, (str, Path)):
+        named = LocalFile(Path(named).expanduser(), File(url=""))
+    if isinstance(named, LocalFile):
+        return [Item(named.path.name, named, _read_file_inputs(named))]
     raise ReelbookError(
-        f"{WHAT} takes runs, files, paths and rows of a table, and not {type(found).__name__}. "
+        f"{WHAT} takes runs, files, paths and rows of a table, and not {type(named).__name__}. "
         "Pass a run, a path, or rows such as table.loc[[0, 1]]."
     )
 
@@ -82,7 +82,7 @@ def _read_run(run: Run) -> list[Item]:
 
 def _read_rows(rows: pd.DataFrame) -> list[Item]:
     names = find_input_columns(rows.loc[:, ~rows.columns.duplicated()])
-    found = []
+    items = []
     for entry in read_runs(rows):
         row = rows.iloc[entry.place]
         facts = get_row_facts(row)
@@ -94,10 +94,10 @@ def _read_rows(rows: pd.DataFrame) -> list[Item]:
         name = entry.name
         if entry.files:
             files = [LocalFile(file.path, File(url=""), facts) for file in entry.files]
-            found += _list_files(name, files, inputs)
+            items += _list_files(name, files, inputs)
         else:
             why = f" ({entry.reason})" if entry.reason else ""
-            found.append(
+            items.append(
                 Item(
                     name,
                     None,
@@ -105,7 +105,7 @@ def _read_rows(rows: pd.DataFrame) -> list[Item]:
                     f"{name} is {entry.state or 'without a file'}{why}, so there is nothing to compare.",
                 )
             )
-    return found  # fmt: skip
+    return items  # fmt: skip
 
 
 def _list_files(name: str, files: Sequence[LocalFile], inputs: Mapping[str, str]) -> list[Item]:
@@ -119,10 +119,10 @@ def _read_file_inputs(file: LocalFile) -> dict[str, str]:
         known = file.provenance
     except (ReelbookError, OSError):
         return {}
-    found = format_inputs(known.input) if known.input is not None else _format_values(known.values, known.model)
+    inputs = format_inputs(known.input) if known.input is not None else _format_values(known.values, known.model)
     if known.seed is not None:
-        found["seed"] = str(known.seed)
-    return {**found, "model": known.model} if known.model else found
+        inputs["seed"] = str(known.seed)
+    return {**inputs, "model": known.model} if known.model else inputs
 
 
 def _format_values(values: Any, model: Any) -> dict[str, str]:

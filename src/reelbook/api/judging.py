@@ -95,9 +95,9 @@ def start_race(plan: Plan, client: Client, *, by: object, **options: object) -> 
     """Start a race with options that nobody has checked."""
     from ..decide.race.race import make_race
 
-    found = make_race(plan, client, make_race_options(by=by, judge=judge if by is judge else None, **options))
-    found.begin()
-    return found
+    started = make_race(plan, client, make_race_options(by=by, judge=judge if by is judge else None, **options))
+    started.begin()
+    return started
 
 
 def _find_table(given: Any) -> pd.DataFrame:

@@ -111,13 +111,13 @@ class Reel:
     def file(self, which: Any, number: int = 0) -> LocalFile:
         """A file of a row: its video, or a picture by number. It has `frames()`, `still(…)` and `save(…)`."""
         rows = self._rows(which)
-        found = list(dict.fromkeys(path for listed in find_paths(rows) for path in listed))
-        if not -len(found) <= number < len(found):
+        paths = list(dict.fromkeys(path for listed in find_paths(rows) for path in listed))
+        if not -len(paths) <= number < len(paths):
             raise ReelbookError(
-                f"Row {_label(rows)!r} has {f'{len(found)} files' if found else 'no file'}"
-                f"{'' if found else _why_no_file(rows)}, so there is none of number {number}. table.reel.outputs() lists all files."
+                f"Row {_label(rows)!r} has {f'{len(paths)} files' if paths else 'no file'}"
+                f"{'' if paths else _why_no_file(rows)}, so there is none of number {number}. table.reel.outputs() lists all files."
             )
-        return LocalFile(Path(found[number]), File(url=""), get_row_facts(rows.iloc[0]))
+        return LocalFile(Path(paths[number]), File(url=""), get_row_facts(rows.iloc[0]))
 
     def still(
         self, which: Any, at: float = 0.5, *, frame: int | None = None, seconds: float | None = None
@@ -181,10 +181,10 @@ class Reel:
                 existing, metrics, reference=against, executor=executor, progress=report,
                 cache=Cache(_find_library_folder(existing) / MEASURES),
             )  # fmt: skip
-        known = dict(zip(existing, figures, strict=True))
-        names = list(dict.fromkeys(name for found in known.values() for name in found if name in METRICS))
+        by_path = dict(zip(existing, figures, strict=True))
+        names = list(dict.fromkeys(name for found in by_path.values() for name in found if name in METRICS))
         columns = {
-            name: build_column([known[path].get(name) if path in known else None for path in firsts]).array
+            name: build_column([by_path[path].get(name) if path in by_path else None for path in firsts]).array
             for name in names
         }
         return add_metric_columns(self._table, columns)
@@ -281,8 +281,12 @@ class Reel:
     def _by_key(self, which: Any) -> pd.DataFrame:
         """The rows of a run or of a request id."""
         request = which if isinstance(which, str) else which.__reel_key__()[1]
-        known = find_column(self._table, "request_id")
-        rows = self._table.iloc[:0] if known is None else self._table[(known.astype(object) == request).fillna(False)]
+        requests = find_column(self._table, "request_id")
+        rows = (
+            self._table.iloc[:0]
+            if requests is None
+            else self._table[(requests.astype(object) == request).fillna(False)]
+        )
         if not len(rows):
             raise ReelbookError(f"No row of this table is the request {request[:80]!r}.")
         return rows

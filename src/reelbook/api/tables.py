@@ -89,12 +89,12 @@ def find_run_or_file(given: Any, what: str) -> Any:
 
 def find_file(given: Any, what: str) -> Any:
     """The file that an argument names; for a run, its video or first picture."""
-    found = find_run_or_file(given, what)
-    if not isinstance(found, Run):
-        return found
-    if found.status != "completed" or not found.media:
-        raise ReelbookError(f"This run is {found.status} and has no file here, so there is nothing to read.")
-    return found.media[0]
+    named = find_run_or_file(given, what)
+    if not isinstance(named, Run):
+        return named
+    if named.status != "completed" or not named.media:
+        raise ReelbookError(f"This run is {named.status} and has no file here, so there is nothing to read.")
+    return named.media[0]
 
 
 def find_input(given: Any, what: str) -> Any:
@@ -147,8 +147,8 @@ def _paths(rows: pd.DataFrame) -> list[list[str]]:
 
 
 def _single_value(values: list[Any], what: str) -> Any:
-    known = [value for value in values if not (pd.api.types.is_scalar(value) and pd.isna(value))]
-    if len(known) != 1:
-        count = f"These are {len(known):,} values" if known else "Nothing here has a file"
+    present = [value for value in values if not (pd.api.types.is_scalar(value) and pd.isna(value))]
+    if len(present) != 1:
+        count = f"These are {len(present):,} values" if present else "Nothing here has a file"
         raise ReelbookError(f"{count}, and {what} {ONE}; {MANY}.")
-    return known[0]
+    return present[0]

@@ -23,9 +23,9 @@ SEEN_ENOUGH = 2
 """Answers about a clip before which it is too early to say whether it is the best."""
 DRAWS = 64
 MIN_INTEREST = 0.05
-"""The interest in a clip that is never among the best, beside 1 for one that always is."""
+"""The interest in a clip that is never among the best, where one that always is counts 1."""
 SKIPPED_FOR = 8
-"""A skipped pair is not asked again within so many answers, if there is another."""
+"""The number of answers within which a skipped pair is not asked again, if there is another."""
 MAX_TIMES = 2
 """A rater is asked each pair at most so often; a second time only after all others."""
 MAX_CLIPS = 320

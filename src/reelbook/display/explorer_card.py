@@ -95,7 +95,7 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
 
 
 def make_strip(file: LocalFile, count: int = MANY, box: tuple[int, int] = STRIP_BOX) -> Strip:
-    """So many frames over the entire clip, or all if it has fewer, beside each other in one JPEG."""
+    """A number of frames over the entire clip, or all if it has fewer, beside each other in one JPEG."""
     numbers, frames = _read_stills(file, count, box)
     return Strip(numbers, frames[0].size, encode_jpeg(join_frames(frames), STRIP_QUALITY))
 

@@ -52,9 +52,9 @@ class TooLarge(ReelbookError):
     """A valid file that is too large to be decoded for display."""
 
     def __init__(self, path: object, size: PixelSize) -> None:
-        place = str(path) if isinstance(path, str | Path) else "this picture"
+        name = str(path) if isinstance(path, str | Path) else "this picture"
         self.words = f"{size[0]:,} × {size[1]:,} pixels are too large to show here"
-        super().__init__(f"{self.words}; the file is at {place}.")
+        super().__init__(f"{self.words}; the file is at {name}.")
 
 
 def is_video(path: str | Path) -> bool:
@@ -84,10 +84,10 @@ def open_picture(path: str | Path | IO[bytes], box: PixelSize | None = None) -> 
 
 def read_picture_size(path: str | Path) -> PixelSize:
     """Width and height of a picture after its Exif rotation, however large it is."""
-    found = _head(path)
-    if found and found[0] * found[1] > MAX_PIXELS:
+    size = _head(path)
+    if size and size[0] * size[1] > MAX_PIXELS:
         # Pillow would warn, or raise.
-        return found
+        return size
     with Image.open(path, formats=PICTURES) as source:
         # In a PNG without it, `getexif` would search behind the pixels, which decodes all of them.
         has_orientation = source.format != "PNG" or "exif" in source.info

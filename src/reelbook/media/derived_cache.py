@@ -35,12 +35,12 @@ class FileVersion:
 
 def get_file_version(path: str | Path) -> FileVersion | None:
     """Get the version of the file at a path; None if there is none."""
-    place = os.path.abspath(Path(path).expanduser())  # noqa: PTH100  # Path.resolve reads the disk, and may raise.
+    absolute = os.path.abspath(Path(path).expanduser())  # noqa: PTH100  # Path.resolve reads the disk, and may raise.
     try:
-        found = os.stat(place)  # noqa: PTH116  # Faster, and called for each picture displayed.
+        facts = os.stat(absolute)  # noqa: PTH116  # Faster, and called for each picture displayed.
     except (OSError, ValueError):
         return None
-    return FileVersion(place, found.st_size, found.st_mtime_ns)
+    return FileVersion(absolute, facts.st_size, facts.st_mtime_ns)
 
 
 def get_cache_path(path: str, folder: str, ending: str) -> Path | None:
@@ -60,8 +60,8 @@ def find_cached(path: str, folder: str) -> list[Path]:
     """Find all entries of a file, also of earlier versions, largest first."""
     entry = get_cache_path(path, folder, "")
     try:
-        found = list(entry.parent.glob(f"{Path(path).stem}-*")) if entry else []
-        return sorted(found, key=lambda file: file.stat().st_size, reverse=True)
+        entries = list(entry.parent.glob(f"{Path(path).stem}-*")) if entry else []
+        return sorted(entries, key=lambda file: file.stat().st_size, reverse=True)
     except OSError:
         return []
 
@@ -70,12 +70,12 @@ def read_or_make(
     path: str, folder: str, ending: str, is_whole: Callable[[bytes], bool], make: Callable[[], Content]
 ) -> bytes | Content:
     """Read the entry made from a file, or make and store it; None is not stored."""
-    place = get_cache_path(path, folder, ending)
-    content = read_cached(place, is_whole) if place else None
+    entry = get_cache_path(path, folder, ending)
+    content = read_cached(entry, is_whole) if entry else None
     if content is None:
         content = make()
-        if place and content is not None:
-            store(place, content)
+        if entry and content is not None:
+            store(entry, content)
     return content
 
 
@@ -84,17 +84,17 @@ def is_jpeg(content: bytes) -> bool:
     return content.startswith(b"\xff\xd8\xff") and content.endswith(b"\xff\xd9")
 
 
-def read_cached(place: Path, is_whole: Callable[[bytes], bool]) -> bytes | None:
+def read_cached(entry: Path, is_whole: Callable[[bytes], bool]) -> bytes | None:
     """Read an entry; None if it is missing or incomplete."""
     try:
-        content = place.read_bytes()
+        content = entry.read_bytes()
     except OSError:
         return None
     return content if is_whole(content) else None
 
 
-def store(place: Path, content: bytes) -> None:
+def store(entry: Path, content: bytes) -> None:
     """Write an entry; disk errors are ignored, because it can be made again."""
     with contextlib.suppress(OSError):
-        place.parent.mkdir(mode=0o700, exist_ok=True)
-        replace_file(place, content, mode=PRIVATE)
+        entry.parent.mkdir(mode=0o700, exist_ok=True)
+        replace_file(entry, content, mode=PRIVATE)

@@ -86,8 +86,8 @@ def find_picture_name(text: Any) -> str:
     """
     if not isinstance(text, str) or len(text) > 4_096:
         return ""
-    found = _FRAME.fullmatch(text) or _PICTURE.fullmatch(text)
-    return found[1] if found and not _HASH.fullmatch(found[1]) else ""
+    match = _FRAME.fullmatch(text) or _PICTURE.fullmatch(text)
+    return match[1] if match and not _HASH.fullmatch(match[1]) else ""
 
 
 def _get_input(facts: Mapping[str, Any]) -> Mapping[str, Any]:

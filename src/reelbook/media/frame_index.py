@@ -27,7 +27,7 @@ EVEN_SECONDS = 1e-3
 MAX_FRAMES = 100_000
 MAX_BLOCK_HEADER = 64
 IDR = 5
-"""The type of an H.264 unit at which a decoder starts anew."""
+"""The type of an H.264 unit at which a decoder can start."""
 
 _MATRICES = {0: "rgb", 1: "bt709", 5: "bt470bg", 6: "smpte170m", 9: "bt2020-ncl"}
 _PRIMARIES = {1: "bt709", 5: "bt470bg", 6: "smpte170m", 9: "bt2020", 12: "smpte432"}

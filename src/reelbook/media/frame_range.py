@@ -34,7 +34,7 @@ _OPTIONS = {
 def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame]:
     """The frames from number `first` to `last`, in order, as they are in the file.
 
-    They are found by their order in the container, never by a rate, and decoded from the keyframe that they need.
+    They are count by their order in the container, never by a rate, and decoded from the keyframe that they need.
     """
     with open_video(path, to_decode=False) as (container, stream):
         marks = read_packets(container, stream)
@@ -44,11 +44,11 @@ def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame
             f"The clip has the frames 0 to {len(times) - 1}, so there is no range from {first} to {last}."
         )
     wanted = {*times[first : last + 1]}
-    found = 0
+    count = 0
     for frame, _ in decode_marked(path, marks, wanted):
-        found += 1
+        count += 1
         yield frame
-    if found < len(wanted):
+    if count < len(wanted):
         raise ReelbookError(f"{path} has frames that cannot be read. rb.attach downloads it again.")
 
 
@@ -111,9 +111,9 @@ def write_gif(
             before = max(round(seconds * 100), before + MIN_GIF_TICKS)
             frame.pts, frame.time_base = before, GIF_TICK
             pictures.push(frame)
-            found = cast(VideoFrame, sink.pull())
-            found.pts, found.time_base = before, GIF_TICK
-            for packet in stream.encode(found):
+            drawn = cast(VideoFrame, sink.pull())
+            drawn.pts, drawn.time_base = before, GIF_TICK
+            for packet in stream.encode(drawn):
                 # Of the last one: the others' are those between their times.
                 packet.duration = last_ticks
                 container.mux(packet)

@@ -87,15 +87,15 @@ class Lettering:
 
     def lines(self, text: str, room: float, max_lines: int) -> list[str]:
         """The text wrapped to at most `max_lines` lines, at spaces where possible; the last line is truncated."""
-        left, found = flatten(text), list[str]()
-        while left and len(found) < max_lines - 1 and self.width(left) > room:
+        left, lines = flatten(text), list[str]()
+        while left and len(lines) < max_lines - 1 and self.width(left) > room:
             length = max(1, self._fitting(left, room))
             space = left.rfind(" ", 0, length + 1)
             # A word that fills half of the line is broken rather than wrapped.
             length = space if space > length // 2 else length
-            found.append(left[:length].rstrip())
+            lines.append(left[:length].rstrip())
             left = left[length:].lstrip()
-        return [*found, self.cut(left, room)] if left else found
+        return [*lines, self.cut(left, room)] if left else lines
 
     def _fitting(self, text: str, room: float) -> int:
         """The number of characters that fit, without splitting a letter from its combining marks."""
@@ -191,22 +191,22 @@ def _drawn(font: str, character: str) -> tuple[tuple[int, int], bytes]:
 def _font(font: str, size: int) -> FreeTypeFont:
     if font != _PILLOWS:
         return ImageFont.truetype(font, size)
-    found = ImageFont.load_default(size)
-    assert isinstance(found, FreeTypeFont)
-    return found
+    builtin = ImageFont.load_default(size)
+    assert isinstance(builtin, FreeTypeFont)
+    return builtin
 
 
 @cache
 def find_font_files() -> tuple[str, ...]:
     """The font files installed on this machine, upright sans-serif ones first."""
-    found = [
+    files = [
         str(Path(place, name))
         for folder in _font_folders()
         for place, _, names in os.walk(folder)
         for name in names
         if name.lower().endswith(ENDINGS)
     ]
-    return tuple(sorted(found, key=_rank)[:MAX_FILES])
+    return tuple(sorted(files, key=_rank)[:MAX_FILES])
 
 
 def _rank(font: str) -> tuple[bool, bool, int, str]:

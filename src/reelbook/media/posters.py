@@ -45,8 +45,8 @@ def get_posters(paths: Iterable[str | Path], *, longest: int = LONGEST) -> list[
     different = list(dict.fromkeys(listed))
     with ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8) or 1) as threads:
         posters = threads.map(lambda path: get_poster(path, longest=longest), different)
-        found = dict(zip(different, posters, strict=True))
-    return [found[path] for path in listed]
+        by_path = dict(zip(different, posters, strict=True))
+    return [by_path[path] for path in listed]
 
 
 def make_thumbnail(path: str | Path, width: int, height: int, *, quality: int = 70) -> bytes | None:

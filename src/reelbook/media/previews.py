@@ -56,20 +56,20 @@ def get_previews(paths: Iterable[str | Path], *, progress: OnProgress | None = N
 
     `progress` is called with the number of files done and of all files, in this thread.
     """
-    places = list(map(str, paths))
-    different = list(dict.fromkeys(places))
-    found: dict[str, bytes | None] = {}
+    listed = list(map(str, paths))
+    different = list(dict.fromkeys(listed))
+    previews: dict[str, bytes | None] = {}
     with ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8) or 1) as threads:
-        futures = {threads.submit(get_preview, place): place for place in different}
+        futures = {threads.submit(get_preview, path): path for path in different}
         try:
             for future in as_completed(futures):
-                found[futures[future]] = future.result()
+                previews[futures[future]] = future.result()
                 if progress is not None:
-                    progress(len(found), len(different))
+                    progress(len(previews), len(different))
         finally:
             # After an interrupt, files not started yet are cancelled.
             threads.shutdown(wait=False, cancel_futures=True)
-    return [found[place] for place in places]
+    return [previews[path] for path in listed]
 
 
 def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = GOP) -> bytes | None:

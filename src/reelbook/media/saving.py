@@ -69,7 +69,7 @@ def add_suffix(target: Path, source: Path) -> Path:
         return target
     if wanted is not None:
         raise ReelbookError(
-            f"{source.name} is no {target.suffix} file, and saving does not convert it. "
+            f"{source.name} is not a {target.suffix} file, and saving does not convert it. "
             f"Give a name that ends in {source.suffix}."
         )
     return target.with_name(target.name + source.suffix)

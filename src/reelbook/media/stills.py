@@ -121,14 +121,14 @@ def read_frames(
         rate = get_rate(stream, times)
     numbers = [min(max(number, 0), len(times) - 1) for number in choose(len(times), rate)]
     wanted = {times[number] for number in numbers}
-    found: dict[int | None, Image.Image] = {}
+    stills: dict[int | None, Image.Image] = {}
     size: PixelSize | None = None
     for frame, context in decode_marked(path, marks, wanted):
-        found[frame.pts] = shrink_frame(frame, context, box)
+        stills[frame.pts] = shrink_frame(frame, context, box)
         size = get_display_size((frame.width, frame.height), context.sample_aspect_ratio, get_rotation(frame))
-    if len(found) < len(wanted):
+    if len(stills) < len(wanted):
         raise ReelbookError(f"{path} has frames that cannot be read. rb.attach downloads it again.")
-    return ClipFrames([found[times[number]] for number in numbers], numbers, len(times), rate, size or get_size(path))
+    return ClipFrames([stills[times[number]] for number in numbers], numbers, len(times), rate, size or get_size(path))
 
 
 def has_video_content(path: Path) -> bool:
@@ -153,8 +153,8 @@ def read_last_frame(path: Path) -> bytes:
     except OSError:
         raise NotAPicture("is a video that cannot be read: it is damaged, or not there any more.") from None
     if kind is not OtherKind.VIDEO:
-        found = "no video" if kind is OtherKind.UNKNOWN else kind
-        raise NotAPicture(f"has the name of a video and is {found}. Give a video, or a picture.")
+        content = "no video" if kind is OtherKind.UNKNOWN else kind
+        raise NotAPicture(f"has the name of a video and is {content}. Give a video, or a picture.")
     return _encode_last_frame(str(path), facts.st_size, facts.st_mtime_ns)
 
 
@@ -303,10 +303,10 @@ def _in_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
         return picture.convert(mode)
     try:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        found = ImageCms.profileToProfile(picture, source, _SRGB, outputMode=mode)
+        converted = ImageCms.profileToProfile(picture, source, _SRGB, outputMode=mode)
     except (ImageCms.PyCMSError, OSError, ValueError):
         return picture.convert(mode)
-    return found if found is not None else picture.convert(mode)
+    return converted if converted is not None else picture.convert(mode)
 
 
 def _opaque(picture: Image.Image) -> Image.Image:

@@ -141,8 +141,8 @@ def _in_srgb(pixels: NDArray[np.uint8], colours: ColourSpace) -> NDArray[np.uint
     linear = curve.astype(np.float32)[pixels] @ _to_srgb(colours.primaries).T
     light = np.clip(linear, 0, 1)
     encoded = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
-    found: NDArray[np.uint8] = np.rint(255 * encoded).astype(np.uint8)
-    return found
+    converted: NDArray[np.uint8] = np.rint(255 * encoded).astype(np.uint8)
+    return converted
 
 
 @lru_cache

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .settings import RaceSettings
 
 MAX_FAILURES = 2
-"""A setting without any score is given up after so many runs without one."""
+"""The number of runs without a score after which a setting is given up."""
 
 
 @dataclass

@@ -80,7 +80,7 @@ class RaceProgress:
     free: int
     """The number of those that were in the library when the race was started, so that they cost nothing."""
     spent: int
-    """What all runs of the plan have cost, or may have cost, whoever paid and whenever."""
+    """What all runs of the plan have cost or may have cost, in this session and before."""
     earlier: int
     """The part of it from before the race was first started, which does not count against the budget."""
     spent_now: int

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TYPE_SIZE = 12
 MAX_MARKERS = 2_000
-"""Points that are drawn one by one; more are one picture, because a page with so many shapes is slow."""
+"""Points that are drawn one by one; more are one picture, because many shapes make a page slow."""
 SERIES_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a97e00", "#8a6fd1")
 """After Okabe and Ito, whose colours nearly everybody can tell apart; each stands out 3:1 on white and on dark pages."""
 NO_COLOUR = "#808080"
@@ -112,7 +112,7 @@ def matplotlib_style() -> Iterator[None]:
 
 
 def draw_points(points: Points, size: tuple[int, int], colours: Palette) -> Drawing:
-    """The figure, of so many pixels in width and height; to be called within `matplotlib_style`."""
+    """The figure, with this width and height in pixels; to be called within `matplotlib_style`."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(size[0] / 72, size[1] / 72), dpi=72, layout="constrained")

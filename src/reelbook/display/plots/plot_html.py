@@ -49,7 +49,7 @@ KINDS = ("svg", "png", "pdf")
 STILL_SCALE, STILL_COLOURS = 1.5, 96
 
 POSTER_BOXES = ((60, (160, 90)), (240, (128, 72)), (MAX_MARKERS, (96, 54)))
-"""The pixels that a poster may take, for plots of at most so many points."""
+"""The pixels that a poster may take, by the largest number of points in the plot."""
 MAX_FACT_LENGTH = 80
 
 NOTHING = "No run has both values, so there is nothing to draw."

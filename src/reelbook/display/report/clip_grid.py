@@ -33,9 +33,9 @@ STYLES, SCRIPT = (STYLE, "clip_grid.css"), "grid.js"
 """The assets of a page with clips, once: `render_style(*STYLES)`, and `render_script(SCRIPT)` after the last grid."""
 MAX_HEIGHT, MAX_REASON_LENGTH = 320, 160
 MAX_CELLS = 200
-"""Runs in one grid of a notebook; a page with more posters is heavy, and no one compares so many clips."""
+"""Runs in one grid of a notebook; a page with more posters is heavy, and nobody compares more clips."""
 POSTER_SIDES = ((12, 320), (24, 256), (64, 192), (MAX_CELLS, 128))
-"""The longest side of a poster in a grid of at most so many files, so that a saved notebook stays below a megabyte."""
+"""The longest side of a poster by the number of files in the grid, so that a saved notebook stays below a megabyte."""
 TABLE = Markup('<details class="rb-grid-table"><summary>Table</summary>{}</details>')
 EMPTY = "This table has no rows, so there is nothing to look at. Filter it less, or run the sweep first."
 

@@ -124,7 +124,7 @@ def _encode_steps(
     step: int,
     kind: str,
 ) -> bytes:
-    """The file with every `stride`-th step; each lasts so many times `step` hundredths of a second."""
+    """The file with every `stride`-th step; each lasts its number times `step` hundredths of a second."""
     labels = draw_labels(runs, media, grid, get_colours()).picture
     steps = []
     with watch_count(Count(total, "steps of the animated picture drawn")) as count:
@@ -142,7 +142,7 @@ def _encode_steps(
 
 
 def encode_animation(steps: Sequence[Image.Image], hundredths: int, kind: str, dither: str = "sierra2_4a") -> bytes:
-    """The content of a file with these steps, each displayed for so many hundredths of a second, in an endless loop."""
+    """The content of a file with these steps, each displayed for its number of hundredths of a second, in an endless loop."""
     out = io.BytesIO()
     if kind == ".webp":
         steps[0].save(

@@ -192,7 +192,7 @@ def _make_columns(table: pd.DataFrame) -> dict[str, Cells]:
 
 
 def _make_cells(name: str, values: pd.Series[Any]) -> Cells:
-    """The cells of a column; files by their names, because their folders are no business of a page."""
+    """The cells of a column; files by their names, because a page does not show their folders."""
     if name not in FILES:
         return make_cells(name, values)
     return make_cells(name, pd.Series([_name_files(value) for value in values], dtype=object))

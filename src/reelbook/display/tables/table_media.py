@@ -79,7 +79,7 @@ def find_files(table: pd.DataFrame) -> FileLists:
 
 
 def choose_poster_box(count: int) -> tuple[int, int]:
-    """Pixels that a poster may take in a table of so many rows; `rb.options.poster` is its width."""
+    """Pixels that a poster may take in a table with this number of rows; `rb.options.poster` is its width."""
     if options.poster is not None:
         return options.poster, round(options.poster * 9 / 16)
     return BOX if count <= FEW else SMALL_BOX
@@ -204,7 +204,7 @@ def pack_media(
         played = make_clips(files, embed)
     rows = range(len(files))
     return {
-        # Their folders are no business of a page.
+        # A page does not show their folders.
         "files": [[Path(path).name for path in each] for each in files], "captions": pack(captions),
         "posters": {
             "box": pictures.box, "sheets": pictures.sheets, "at": pack([pictures.at.get(row) for row in rows]),

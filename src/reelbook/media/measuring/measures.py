@@ -129,18 +129,18 @@ def _absolute(path: Path | str) -> str:
 
 def _find_reference(reference: Path | str) -> str:
     """The reference's absolute path; `ReelbookError` if it is missing, once rather than for each file."""
-    place = _absolute(reference)
-    if not os.path.isfile(place):  # noqa: PTH113  # Path.is_file may raise.
-        raise ReelbookError(f"There is no reference at {place}. Give the path of a video or a picture.")
-    return place
+    path = _absolute(reference)
+    if not os.path.isfile(path):  # noqa: PTH113  # Path.is_file may raise.
+        raise ReelbookError(f"There is no reference at {path}. Give the path of a video or a picture.")
+    return path
 
 
-def _sha256(place: str) -> str | None:
+def _sha256(path: str) -> str | None:
     """The hash of a file's content, taken from its name for a file on the shelf; None if it cannot be read."""
-    if _SHELF_NAME.fullmatch(Path(place).stem):
-        return Path(place).stem
+    if _SHELF_NAME.fullmatch(Path(path).stem):
+        return Path(path).stem
     try:
-        with Path(place).open("rb") as file:
+        with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
@@ -163,11 +163,11 @@ class Cache:
 
     def find(self, sha256: str) -> dict[str, Value]:
         """All cached figures of the file with this hash."""
-        found: dict[str, Value] = {}
+        figures: dict[str, Value] = {}
         with contextlib.suppress(OSError):
             for path in sorted(self._place(sha256).glob("*.json")):
-                found |= _read_figures(path)
-        return found
+                figures |= _read_figures(path)
+        return figures
 
     def keep(self, sha256: str, values: Mapping[str, Value]) -> None:
         """Add figures; disk errors are ignored."""
@@ -175,10 +175,10 @@ class Cache:
             return
         # The same names have the same values, so concurrent writers do not matter.
         name = hashlib.sha256(json.dumps(sorted(values)).encode()).hexdigest()[:16]
-        place = self._place(sha256)
+        folder = self._place(sha256)
         with contextlib.suppress(OSError):
-            place.mkdir(parents=True, exist_ok=True)
-            replace_file(place / f"{name}.json", json.dumps(dict(values)).encode())
+            folder.mkdir(parents=True, exist_ok=True)
+            replace_file(folder / f"{name}.json", json.dumps(dict(values)).encode())
 
     def _place(self, sha256: str) -> Path:
         return self.folder / sha256[:2] / sha256

@@ -24,7 +24,7 @@ _MAX_PARTS = 100_000
 _BLOCK = 1 << 22
 _APP0, _APP1, _SCAN, _END_OF_JPEG = 0xE0, 0xE1, 0xDA, 0xD9
 _WITHOUT_LENGTH = (0x01, *range(0xD0, 0xDA))
-"""JPEG markers that are no more than themselves."""
+"""JPEG markers without content."""
 _LARGEST_SEGMENT, _LARGEST_WEBP = 65_533, 2**32 - 10
 _HAS_XMP, _HAS_ALPHA = 0x04, 0x10
 
@@ -79,8 +79,8 @@ def read_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 def find_record(content: bytes) -> str | None:
     """The text of our record in these bytes, if they hold one."""
-    found = OUR_RECORD.search(content)
-    return html.unescape(found[1].decode("utf-8", "replace")) if found else None
+    match = OUR_RECORD.search(content)
+    return html.unescape(match[1].decode("utf-8", "replace")) if match else None
 
 
 def make_packet(record: str = "", source_type: str = "", packet: bytes = _EMPTY) -> bytes:

@@ -57,7 +57,7 @@ class Provenance:
     model: str | None = None
     """The model's id."""
     input: Input | None = None
-    """The run's input, ready to be run again; None if the model is unknown here, or the values are no valid input."""
+    """The run's input, ready to be run again; None if the model is unknown here, or the values are not a valid input."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """The run's input as plain values."""
     seed: int | None = None
@@ -212,9 +212,9 @@ def _find_external(path: Path, find: Find | None) -> _ExternalRecord:
         sha256 = _hash_file(file)
     if sidecar is not None and sidecar[0] == sha256:
         return _ExternalRecord(sidecar[1], f"found by its content in {sidecar_path(path).name}")
-    found = find(sha256) if find is not None else None
-    if found is not None:
-        return _ExternalRecord(parse_record(format_record(found[0])) or {}, found[1])
+    run = find(sha256) if find is not None else None
+    if run is not None:
+        return _ExternalRecord(parse_record(format_record(run[0])) or {}, run[1])
     if sidecar is not None:
         name = sidecar_path(path).name
         return _ExternalRecord({}, f"{name} does not match it: the file was changed or replaced since that was written")
@@ -346,7 +346,7 @@ def _parse_int(value: Any) -> int | None:
 
 def _parse_time(value: Any) -> datetime | None:
     try:
-        found = datetime.fromisoformat(value)
+        time = datetime.fromisoformat(value)
     except (TypeError, ValueError):
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

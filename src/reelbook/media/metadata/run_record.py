@@ -104,7 +104,7 @@ def parse_record_input(model: str, values: Mapping[str, Any]) -> Input | None:
         request = row.input.model_validate(values)
         changed = _changed(request)
         return row.input.model_validate(replace_pictures(request.wire(), changed)) if changed else request
-    # The values are untrusted: any error means that they are no valid input.
+    # The values are untrusted: any error means that they are not a valid input.
     except Exception:
         return None
 

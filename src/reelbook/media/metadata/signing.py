@@ -112,29 +112,29 @@ def _credentials(signing: Signing) -> tuple[bytes, bytes, str]:
 
 def _algorithm(key: Any) -> str:
     kind = type(key).__name__.lower()
-    found = _CURVES.get(key.curve.name, "") if "ecprivate" in kind or "ellipticcurve" in kind else ""
-    found = found or ("ps256" if "rsa" in kind else "ed25519" if "ed25519" in kind else "")
-    if not found:
+    algorithm = _CURVES.get(key.curve.name, "") if "ecprivate" in kind or "ellipticcurve" in kind else ""
+    algorithm = algorithm or ("ps256" if "rsa" in kind else "ed25519" if "ed25519" in kind else "")
+    if not algorithm:
         raise _signing_error(
             "C2PA signs with keys of the kinds P-256, P-384, P-521, Ed25519 and RSA, and this is none of them"
         )
-    return found
+    return algorithm
 
 
-def _text(place: str, what: str) -> bytes:
+def _text(source: str, what: str) -> bytes:
     """The content of a file, or of an environment variable."""
-    if place.startswith(_ENV):
-        found = os.environ.get(place.removeprefix(_ENV), "")
-        if not found:
+    if source.startswith(_ENV):
+        value = os.environ.get(source.removeprefix(_ENV), "")
+        if not value:
             raise _signing_error(
-                f"The {what} is to be in the environment as {place.removeprefix(_ENV)}, which is not set"
+                f"The {what} is to be in the environment as {source.removeprefix(_ENV)}, which is not set"
             )
-        return found.encode()
+        return value.encode()
     try:
-        return Path(place).expanduser().read_bytes()
+        return Path(source).expanduser().read_bytes()
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or "no such path"
-        raise _signing_error(f"The {what} cannot be read from {place} ({reason})") from None
+        raise _signing_error(f"The {what} cannot be read from {source} ({reason})") from None
 
 
 def _signing_error(what: str) -> ReelbookError:
