@@ -105,8 +105,7 @@ def filled(forms: Forms) -> None:
     files = [file(f"frame {place}.png", content) for place, content in enumerate((one, two, three))]
     forms["reel"].locator("input[type=file]").set_input_files(files)
     forms["resize"].locator(".rbf-size-add").fill("1080x1920, 300x600, 9x9, ")
-    forms["text"].get_by_role("button", name="Add weights").click()
-    forms["text"].locator(".rbf-lora-more").click()
+    forms["text"].get_by_role("button", name="Add to LoRAs").click()
     forms["reel"].get_by_role("button", name="URLs").click()
     expect(forms["reel"].locator(".rbf-tl-tile")).to_have_count(3)
     for name in ("moving", "resize"):
@@ -171,12 +170,12 @@ def test_what_was_given_is_the_value_and_what_was_run_plays(forms: Forms) -> Non
 
 
 def test_what_is_wrong_in_an_entry_is_told_once(forms: Forms) -> None:
-    """A part that is missing is blamed at itself, and not at the part beside it that is unfolded."""
-    entry = forms["text"].locator(".rbf-loras .rbf-special-entry")
+    """A part that is missing is blamed at itself, and not at the part beside it."""
+    entry = forms["text"].locator("[data-field=loras] .rbf-item")
 
-    expect(entry.get_by_text("required", exact=False)).to_have_count(1)
-    expect(entry.locator(".rbf-lora-path")).to_have_attribute("aria-invalid", "true")
-    expect(entry.locator(".rbf-lora-rest input")).not_to_have_attribute("aria-invalid", "true")
+    expect(entry.locator(".rbf-problem").filter(visible=True)).to_have_count(1)
+    expect(entry.locator("[data-field='loras.0.path'] input")).to_have_attribute("aria-invalid", "true")
+    expect(entry.locator("[data-field='loras.0.scale'] input").first).not_to_have_attribute("aria-invalid", "true")
 
 
 # A window of 320 pixels, of which Lab leaves 216 to an output; and one of 1280 that is enlarged to 200 %, which is one of 640.

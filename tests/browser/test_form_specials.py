@@ -28,7 +28,6 @@ import "./form/plain_choice.ts";
 import "./form/sizes.ts";
 import "./form/special.ts";
 import "./form/special_frames.ts";
-import "./form/special_loras.ts";
 class Link {
   constructor(nodes, draft) { Object.assign(this, {nodes, draft, state: {draft, problems: []}, listeners: [], swept: []}); }
   node(name) { return this.nodes.find((node) => node.name === name); }
@@ -75,26 +74,14 @@ FRAMES = {
     "name": "num_frames", "kind": "whole", "label": "Frames", "default": 121, "min": 9, "max": 1441, "special": "frames",
     "beside": get_control_data(rb.TextToVideo, "num_frames", "frames"),
 }  # fmt: skip
-LORAS = {
-    "name": "loras", "kind": "list", "label": "LoRAs", "default": [], "special": "loras",
-    "item": {
-        "name": "", "label": "LoRA", "kind": "object",
-        "fields": [
-            {"name": "path", "kind": "text", "label": "Path", "required": True},
-            {"name": "scale", "kind": "real", "label": "Scale", "default": 1.0, "min": 0, "max": 4},
-            {"name": "weight_name", "kind": "text", "label": "Weight name", "nullable": True},
-        ],
-    },
-}  # fmt: skip
 RATE = {"name": "frame_rate", "kind": "whole", "label": "Frame rate", "default": 24}
 RESOLUTION = {
     "name": "resolution", "kind": "choice", "label": "Resolution", "default": "720p",
     "choices": [{"value": lines, "label": lines} for lines in ("480p", "720p")],
 }  # fmt: skip
-ALL = [SIZES, SEED, DURATION, ASPECT, FRAMES, LORAS, RATE, RESOLUTION]
+ALL = [SIZES, SEED, DURATION, ASPECT, FRAMES, RATE, RESOLUTION]
 DRAFT = {
     "target_sizes": ["1080x1920", "300x600", "2480x3508", "9000x10", "1240x1754"],
-    "loras": [{"path": "https://example.org/watercolour.safetensors", "scale": 0.8}, {"path": "ink", "weight_name": "v2"}],
 }  # fmt: skip
 
 Build = Callable[..., Page]
@@ -481,64 +468,11 @@ def test_frames_without_a_rate_have_no_seconds(build: Build) -> None:
     expect(page.locator(".rbf-slider")).to_be_hidden()
 
 
-def test_weights_are_added_weighed_and_put_in_order(build: Build) -> None:
-    """Each entry holds only what was set; copies, moves and removals reach the draft as one list."""
-    page = build(LORAS)
-
-    page.get_by_role("button", name="Add weights").click()
-    page.keyboard.type("ink")
-    page.get_by_role("slider").fill("2.5")
-    page.get_by_role("button", name="Duplicate ink", exact=True).click()
-    page.keyboard.press("End")
-    page.keyboard.type("-wash")
-    page.get_by_role("button", name="Move ink-wash up").click()
-    page.get_by_label("LoRAs 2: Scale", exact=True).fill("")
-    ordered = drafted(page, "loras")
-    page.get_by_role("button", name="Remove ink-wash").click()
-    page.get_by_role("button", name="Remove ink", exact=True).click()
-
-    assert ordered == [{"path": "ink-wash", "scale": 2.5}, {"path": "ink"}]
-    assert drafted(page, "loras") is None
-    expect(page.get_by_role("button", name="Add weights")).to_be_focused()
-
-
-def test_the_rest_of_an_entry_is_folded(build: Build) -> None:
-    """A press unfolds it, what it holds is said on the fold, and it stays with its entry when that moves."""
-    page = build(LORAS, draft=DRAFT)
-
-    page.get_by_role("button", name="Weight name: v2").click()
-    name = page.get_by_role("textbox", name="Weight name")
-    held = name.input_value()
-    name.fill("v3")
-    page.get_by_role("button", name="Move ink up").click()
-    name.fill("v4")
-
-    assert held == "v2"
-    assert drafted(page, "loras")[0] == {"path": "ink", "weight_name": "v4"}
-    expect(page.get_by_role("button", name="Weight name: v4")).to_have_attribute("aria-expanded", "true")
-
-
-def test_problems_mark_their_entry_of_weights(build: Build) -> None:
-    """The words stand below the entry that they are about, and the input that they are about is marked."""
-    page = build(LORAS, draft=DRAFT)
-
-    judge(
-        page,
-        {"at": ["loras", 1, "scale"], "words": "`loras[1].scale` = 9 is outside 0 to 4.", "kind": "less_than_equal"},
-    )
-
-    assert page.locator(".rbf-lora-words").all_inner_texts() == ["", "`loras[1].scale` = 9 is outside 0 to 4."]
-    assert page.get_by_label("LoRAs 2: Scale", exact=True).get_attribute("aria-invalid") == "true"
-    assert page.get_by_label("LoRAs 1: Scale", exact=True).get_attribute("aria-invalid") == "false"
-
-
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 320), *deep(("light", 800), ("dark", 800), ("light", 320))])
 def test_special_controls_are_for_everybody(build: Build, scheme: str, width: int) -> None:
     """Nothing grave for axe-core, nothing faint, nothing beyond its place, every control reached by Tab and seen there."""
     page = build(*ALL, draft=DRAFT, width=width, scheme=scheme)
     page.evaluate("() => { link.sweep = () => {}; }")
-    judge(page, {"at": ["loras", 1, "path"], "words": "No weights are there.", "kind": "other"})
-    page.get_by_role("button", name="Weight name: v2").click()
 
     shot(page, f"form-specials-{scheme}-{width}", whole=True)
 

@@ -24,7 +24,7 @@ export type Problem = { at: (string | number)[]; words: string; kind: string; ne
 export const CONTROLS: Record<string, (place: Place) => Control> = {};
 
 // These show what is wrong with an entry beside the entry.
-const FIELD_MARKS_ENTRIES = ["sizes", "loras"];
+const FIELD_MARKS_ENTRIES = ["sizes"];
 const FIELD_WIDE = ["text-long", "image", "list", "object", "json", "either"];
 
 export function makeField(place: Place) {
@@ -67,7 +67,7 @@ export function makeField(place: Place) {
   const isWide =
     node.long ||
     FIELD_WIDE.includes(node.kind) ||
-    ["prompt", "timeline", "sizes", "loras", "frames", "aspect"].includes(node.special);
+    ["prompt", "timeline", "sizes", "frames", "aspect"].includes(node.special);
   const el = made(
     "div",
     { class: `rbf-field${isWide ? " rbf-wide" : ""}`, "data-field": place.path.join(".") },

@@ -8,7 +8,6 @@ import "./sizes.ts";
 import "./prompt.ts";
 import "./special.ts";
 import "./special_frames.ts";
-import "./special_loras.ts";
 import { renderForm } from "./form.ts";
 
 export default { render: renderForm };

@@ -1,4 +1,4 @@
-/** Entries in order, each with buttons that move, copy and remove it. */
+/** Entries in order, each with buttons that move and remove it. */
 import { made } from "../page/element.ts";
 import { specialButton, specialTurn } from "./special_parts.ts";
 
@@ -14,24 +14,20 @@ export interface SpecialRow {
     up: HTMLButtonElement;
     down: HTMLButtonElement;
     remove: HTMLButtonElement;
-    copy?: HTMLButtonElement;
   };
 }
 
-interface RowOptions<R> {
+interface RowOptions {
   changed: (words: string) => void;
   fallbackFocus: () => HTMLElement;
-  copy?: (row: R) => R;
-  gone?: (row: R) => void;
-  most?: number;
 }
 
 export class SpecialRows<R extends SpecialRow> {
-  _options: RowOptions<R>;
+  _options: RowOptions;
   rows: R[];
   el: HTMLElement;
   /** @param name What the list holds, for those who hear the page. */
-  constructor(name: string, options: RowOptions<R>) {
+  constructor(name: string, options: RowOptions) {
     this._options = options;
     this.rows = [];
     this.el = made("ol", { class: "rbf-special-rows", role: "list", "aria-label": name });
@@ -48,7 +44,7 @@ export class SpecialRows<R extends SpecialRow> {
   /** Leaves this many entries. */
   cut(count: number) {
     if (count >= this.rows.length) return;
-    for (const row of this.rows.splice(count)) this._drop(row);
+    for (const row of this.rows.splice(count)) row.el.remove();
     this.number();
   }
 
@@ -63,31 +59,18 @@ export class SpecialRows<R extends SpecialRow> {
       specialTurn(tools.up, `Move ${label} up`, place > 0);
       specialTurn(tools.down, `Move ${label} down`, place < last);
       specialTurn(tools.remove, `Remove ${label}`, true);
-      if (tools.copy)
-        specialTurn(tools.copy, `Duplicate ${label}`, this.rows.length < (this._options.most ?? Infinity));
     });
   }
 
   _equip(row: R) {
-    const copy = this._options.copy && specialButton("copy", "", () => this._copy(row));
     row.tools = {
       number: made("span", { class: "rbf-special-row-number", "aria-hidden": "true" }),
       up: specialButton("up", "", () => this._move(row, -1)),
       down: specialButton("down", "", () => this._move(row, 1)),
       remove: specialButton("remove", "", () => this._remove(row)),
-      ...(copy ? { copy } : {}),
     };
     row.el.prepend(row.tools.number);
-    row.el.append(
-      made(
-        "span",
-        { class: "rbf-special-row-tools" },
-        row.tools.up,
-        row.tools.down,
-        ...(copy ? [copy] : []),
-        row.tools.remove,
-      ),
-    );
+    row.el.append(made("span", { class: "rbf-special-row-tools" }, row.tools.up, row.tools.down, row.tools.remove));
     row.el.addEventListener("keydown", (event) => {
       if (!event.altKey || event.ctrlKey || event.metaKey || !["ArrowUp", "ArrowDown"].includes(event.key)) return;
       event.preventDefault();
@@ -115,23 +98,10 @@ export class SpecialRows<R extends SpecialRow> {
     const place = this.rows.indexOf(row);
     const label = row.describe();
     this.rows.splice(place, 1);
-    this._drop(row);
+    row.el.remove();
     this.number();
     const next = this.rows[Math.min(place, this.rows.length - 1)];
     (next?.tools?.remove ?? this._options.fallbackFocus()).focus();
     this._options.changed(`Removed ${label}; ${this.rows.length} left.`);
-  }
-
-  _drop(row: R) {
-    row.el.remove();
-    this._options.gone?.(row);
-  }
-
-  _copy(row: R) {
-    const twin = this._options.copy?.(row);
-    if (!twin) return;
-    this.add(twin, this.rows.indexOf(row) + 1);
-    twin.focus.focus();
-    this._options.changed(`Duplicated ${row.describe()}; ${this.rows.length} now.`);
   }
 }

@@ -9,7 +9,7 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.decide.race import score
-from reelbook.widgets.forms.race_offer import list_measures, parse_measure
+from reelbook.widgets.forms.started import list_measures, parse_measure
 from reelbook.widgets.forms.sweeps import NO_MEASURE, STALE, TWICE
 from tests.support import png
 from tests.widgets.forms.test_form_sweep import BOAT, Bench

@@ -21,7 +21,7 @@ from reelbook.display.input_code import format_sweep_code
 from reelbook.display.update_clock import updater
 from reelbook.models.base import Input
 from reelbook.sweeps.plan import Plan
-from reelbook.widgets.forms import plan_preview, planning
+from reelbook.widgets.forms import planning
 from reelbook.widgets.forms.axes import (
     MAX_VALUES,
     UnreadableValues,
@@ -358,7 +358,7 @@ def test_the_newest_wins(bench: Callable[..., Bench], monkeypatch: pytest.Monkey
         made.append(len(axes["seed"]))
         return plan_of(request, **axes)
 
-    monkeypatch.setattr(plan_preview, "sweep", plan)
+    monkeypatch.setattr(planning, "sweep", plan)
     form._number = 50
 
     form.tell(do="sweep", view="v", n=1, axes=[{"name": "seed", "typed": "1"}])
@@ -638,7 +638,7 @@ def test_what_goes_wrong_at_the_service_is_told(tmp_path: Path, monkeypatch: pyt
         Scripted(hosted)
         form = Bench(BOAT)
         form.vary(seed="1-3")
-        monkeypatch.setattr(plan_preview, "sweep", _fail)
+        monkeypatch.setattr(planning, "sweep", _fail)
         told = form.vary(seed="1-4")
         form.form.close()
 

@@ -387,7 +387,7 @@ ARRANGEMENTS: Mapping[str, Arrangement] = {
             "second_pass_skip_initial_steps", "expand_prompt", "reverse_video", "enable_safety_checker",
             "temporal_adain_factor", "tone_map_compression_ratio",
         ),
-        special={"aspect_ratio": "aspect", "num_frames": "frames", "loras": "loras"},
+        special={"aspect_ratio": "aspect", "num_frames": "frames"},
     ),
     "svc/video-gen/v2.1/master/image-to-video": Arrangement(
         first=("image_url", "prompt", "duration"),

@@ -13,9 +13,8 @@ from ..race_panel import RaceJudging
 from .base_widget import Handler, LiveUpdates
 from .draft import Draft
 from .pictures import Pictures
-from .planning import NONE_POSSIBLE, SweepPlanning
-from .race_offer import EYE, parse_measure
-from .started import FINAL, Result, Started, find_best_input, list_cards
+from .planning import NONE_POSSIBLE, PlanPreview, SweepPlanning, parse_limits
+from .started import EYE, FINAL, Result, Started, find_best_input, list_cards, parse_measure
 from .words import format_service_changed
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from ...media.local_file import LocalFile
     from ...sweeps.job import SweepJob
     from .form import Form
-    from .plan_preview import PlanPreview
 
 MAX_SWEEPS = 30
 STALE = "The plan has changed since it was shown, so nothing was started. Look at it again, then press Run."
@@ -112,8 +110,6 @@ class FormSweeps:
 
     def _add_entry(self, form: Form, content: Mapping[str, Any]) -> Started | str:
         """A new entry, or the reason why there is none."""
-        from .plan_preview import parse_limits
-
         number = content.get("plan")
         with form.lock, self._condition:
             preview = self.planning.preview
@@ -196,8 +192,6 @@ class FormSweeps:
 
     def _code(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Send Python code for the displayed plan: `{do: "sweep_code", plan, spend, price?, by?}`."""
-        from .plan_preview import parse_limits
-
         form, preview = self._form, self.planning.preview
         if form is None:
             return
