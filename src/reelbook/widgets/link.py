@@ -19,7 +19,6 @@ from IPython.display import display
 
 from ..display.embedding import MIME_TYPES
 from ..display.formatting import format_size
-from ..display.tables.table_media import is_media
 from ..display.theme import read_static
 from ..errors import ReelbookError
 from ..media.bounded_open import is_video
@@ -70,6 +69,8 @@ def send_file(send: Send, want: list[Any], path: str | Path | None, *, name: str
 
     The page identifies a file by a key and a place; its paths are never read.
     """
+    from ..display.tables.table_media import is_media  # Here, because it brings pandas along.
+
     copy = want[2] if len(want) > 2 else None
     reason = unknown if path is None else find_refusal(Path(path), name, as_preview=copy == PREVIEW)
     try:

@@ -18,7 +18,6 @@ from ...errors import InvalidInput, ReelbookError
 from ...models.base import Input
 from ...models.catalog import find_endpoint
 from ...models.pricing import Estimate
-from ...sweeps.ledger_lookup import find_known
 from ...sweeps.money_text import count_affordable
 from ...sweeps.options import RunOptions, make_options
 from ...sweeps.plan_rows import order_rows
@@ -219,6 +218,8 @@ def make_preview(
     number: int, session: Session, base: Input, axes: Mapping[str, Sequence[Any]], labels: Mapping[str, str]
 ) -> PlanPreview:
     """A plan and its summary, priced by the service if connected."""
+    from ...sweeps.ledger_lookup import find_known  # Here, because it brings pandas along.
+
     plan = sweep(base, **axes)
     is_answered = False
     if session.current is not None:

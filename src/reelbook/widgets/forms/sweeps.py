@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ...display.update_clock import Bundle
 from ...errors import ReelbookError
 from ...util import registry
-from ..race_panel import RaceJudging
 from .base_widget import Handler, LiveUpdates
 from .draft import Draft
 from .pictures import Pictures
@@ -153,6 +152,8 @@ class FormSweeps:
             with self._condition:
                 entry.job, entry.race = job, race
             if race is not None and entry.by == EYE:
+                from ..race_panel import RaceJudging  # Here, because it brings pandas along.
+
                 entry.judging = RaceJudging(lambda bundle: self._send_judge(entry, str(bundle["text/html"])))
                 race.on_change(entry.judging.follow)
         self._updates.start()
