@@ -22,7 +22,7 @@ from reelbook.models.images import Image, pictures_of, replace_pictures
 from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook.models.smart_resize import ResizedImage, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
-from tests.models.inputs import INPUTS, NAMES
+from tests.models.inputs import INPUTS
 
 DOT = np.zeros((2, 3), np.uint8)
 ADDRESSES = [
@@ -145,17 +145,6 @@ def test_a_video_of_the_service_is_no_picture() -> None:
     """It would be fetched and paid for before anybody noticed."""
     with pytest.raises(InvalidInput, match=r"`image_url` is a video. Give one of its pictures: run.video for its last"):
         closer(File(url="https://example.org/a.mp4", content_type="video/mp4"))
-
-
-def test_a_repr_is_short_and_tells_paths_from_content() -> None:
-    """Sixty-four digits stand for megabytes."""
-    content = Image.of(DOT)
-    assert isinstance(content, Image)
-
-    assert repr(closer("boat.png")) == "ImageToVideo(prompt='closer', image_url='boat.png')"
-    assert repr(closer(DOT)) == f"ImageToVideo(prompt='closer', image_url=Image.from_library('{content.sha256}'))"
-    assert eval(repr(closer(DOT)), dict(NAMES)) == closer(DOT)
-    assert eval(repr(content), dict(NAMES)) == content
 
 
 def test_a_pickle_brings_the_content_along() -> None:

@@ -15,7 +15,7 @@ import pickle
 import threading
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 from urllib.parse import quote_plus
 
@@ -172,32 +172,6 @@ def test_a_call_ends_at_its_deadline_though_bytes_keep_dripping(hosted: Hosted, 
     assert isinstance(error, errors.Unreachable)
     assert "no answer within 0.3 s" in str(error)
     assert took < 1.8
-
-
-@pytest.mark.parametrize("calls", [400, *deep((2000,))])
-def test_thousands_of_calls_at_once_share_a_handful_of_connections(calls: int) -> None:
-    """Hundreds or thousands are in flight together, none waits inside httpx or fails, and eight connections carry them all."""
-    connections = []
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connections.append(writer)
-        with suppress(asyncio.IncompleteReadError):
-            while await reader.readuntil(b"\r\n\r\n"):
-                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
-        writer.close()
-
-    async def story() -> list[Any]:
-        # In the same loop as its client: a thread for each would fight for the interpreter.
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
-        base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        async with server:
-            async with opened() as http:
-                told = await asyncio.gather(*[free(http, base_url) for _ in range(calls)])
-            await asyncio.gather(*[writer.wait_closed() for writer in connections])
-        return told
-
-    assert asyncio.run(story()) == [{}] * calls
-    assert len(connections) == MAX_FREE_CALLS
 
 
 def test_a_call_that_finds_no_free_connection_says_so_at_its_deadline(hosted: Hosted) -> None:

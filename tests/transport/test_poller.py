@@ -10,7 +10,6 @@ import logging
 import random
 from contextlib import suppress
 from itertools import pairwise
-from statistics import median
 from typing import Any
 
 import pytest
@@ -283,31 +282,6 @@ def test_a_run_that_is_refused_is_asked_about_for_as_long_as_it_is_worth(
         return clock()
 
     assert least <= moved(story()) < most
-
-
-def test_runs_that_ended_long_ago_teach_nothing() -> None:
-    """Twenty of them are attached first; the 64 new ones are followed as well as if they had been alone."""
-    random.seed(0)
-    service = Pretended()
-
-    async def story() -> list[float]:
-        poller, late = Poller(service, wall_clock=lambda: clock() + 5000.0), []
-
-        async def old(name: str) -> None:
-            service.take(name, 0.0)
-            await poller.follow(MODEL, name, nothing, submitted_at=100.0)
-
-        async def new(name: str) -> None:
-            service.take(name, 2.0)
-            await poller.follow(MODEL, name, nothing)
-            late.append(clock() - service.jobs[name].ends)
-
-        await asyncio.gather(*(old(f"old {number}") for number in range(20)))
-        await asyncio.gather(*(new(f"new {number}") for number in range(64)))
-        return late
-
-    assert median(moved(story())) <= 0.2
-    assert service.calls <= 20 + 3 * 64
 
 
 # Coming and going.

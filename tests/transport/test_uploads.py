@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
 
-from reelbook.errors import ServiceBroken
 from reelbook.transport import picture_sources
 from reelbook.transport.picture_sources import Source, Uploads
 from reelbook.transport.response_parsing import ServiceInfo
@@ -31,7 +30,6 @@ class Service:
     uploaded: list[str] = field(default_factory=list)
     going: int = 0
     most: int = 0
-    fail: bool = False
     go: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def service_info(self) -> ServiceInfo:
@@ -42,8 +40,6 @@ class Service:
         self.most = max(self.most, self.going)
         await self.go.wait()
         self.going -= 1
-        if self.fail:
-            raise ServiceBroken("down", status=503)
         self.uploaded.append(name)
         return f"file_{len(self.uploaded):04x}"
 
@@ -74,26 +70,6 @@ def test_many_runs_with_one_picture_upload_it_once() -> None:
     assert service.uploaded == [f"{'0' * 16}.png"]
 
 
-def test_another_service_gets_its_own() -> None:
-    """By its id, or by its address where it has none."""
-
-    async def names() -> list[str | None]:
-        uploads = Uploads()
-        services = [
-            Service(),
-            Service(replace(INFO, id="another")),
-            Service(replace(INFO, id=None)),
-            Service(replace(INFO, id=None), "https://b.example.org"),
-        ]
-        for service in services:
-            service.go.set()
-        found = [await uploads.get_or_upload(service, picture()) for service in (*services, *services)]
-        assert [len(service.uploaded) for service in services] == [1, 1, 1, 1]
-        return found
-
-    assert asyncio.run(names()) == ["file_0001"] * 8
-
-
 def test_only_a_few_go_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred pictures of megabytes would fill the memory and the line."""
 
@@ -107,21 +83,6 @@ def test_only_a_few_go_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return service.most, len(service.uploaded)
 
     assert asyncio.run(most()) == (3, 20)
-
-
-def test_a_failed_upload_is_told_to_all_who_wait_and_tried_again_by_the_next() -> None:
-    """One attempt serves them all, whichever way it ends."""
-
-    async def runs() -> tuple[list[bool], str | None, int]:
-        uploads, service = Uploads(), Service(fail=True)
-        waiting = [asyncio.ensure_future(uploads.get_or_upload(service, picture())) for _ in range(5)]
-        await until_going(service, 1)
-        service.go.set()
-        ends = await asyncio.gather(*waiting, return_exceptions=True)
-        most, service.fail = service.most, False
-        return [isinstance(end, ServiceBroken) for end in ends], await uploads.get_or_upload(service, picture()), most
-
-    assert asyncio.run(runs()) == ([True] * 5, "file_0001", 1)
 
 
 def test_what_a_service_no_longer_knows_goes_up_again() -> None:
