@@ -31,8 +31,6 @@ class DeviceGroup:
     """How many folders of weights each device holds at once."""
     keep_warm_seconds: float | None = None
     """How long a worker without runs keeps its weights; None for ever."""
-    engine_module: str | None = None
-    """Another module than that of the real weights, for tests."""
 
     @property
     def lane(self) -> str:
@@ -50,8 +48,6 @@ class DeviceGroup:
         seen = "cpu" if device == "cpu" or device.endswith("/cpu") else "cuda:0"
         message: dict[str, Any] = {"weights": [row.model_dump(mode="json") for row in self.rows], "device": seen}
         message |= {"max_loaded": self.max_loaded}
-        if self.engine_module is not None:
-            message["module"] = self.engine_module
         return WorkerRules(
             cancel_seconds=CANCEL_SECONDS,
             idle_seconds=self.keep_warm_seconds,

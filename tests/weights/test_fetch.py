@@ -176,14 +176,6 @@ def test_a_full_disk_is_said_before_the_first_byte(
     assert names(tmp_path / "ltx") == set()
 
 
-def test_a_gated_repository_says_what_to_do(hub: LoopbackHub, tmp_path: Path) -> None:
-    """The hub's own message first, then ours."""
-    hub.gated = True
-
-    with pytest.raises(BadWeights, match=r"Access is restricted.* give it on the page of the repository"):
-        fetched(hub, row(tmp_path / "ltx"))
-
-
 def test_a_lora_goes_into_its_folder(hub: LoopbackHub, tmp_path: Path) -> None:
     """Only its weights and texts, below the first folder of LoRAs, under the same licence gate."""
     hub.files = {

@@ -97,22 +97,15 @@ def test_the_same_set_stays_loaded_and_a_changed_file_is_another(loaded: TinyTra
 
 REFUSALS = {
     "pair": "Say which LoRA of 'pair' is meant by `weight_name`: one, two.",
-    "bomb.bin": "Only .safetensors files in this service's LoRA folders are read",
     "bomb": "bomb.safetensors is not a whole safetensors file.",
     "cut-off": "cut-off.safetensors is not a whole safetensors file.",
     "other-model": "other-model.safetensors does not fit these weights",
     "deeper-model": "and there is a place for 12 of them",
     "dora": "and there is a place for",
     "alphas": "does not fit these weights: Invalid LoRA checkpoint",
-    "no-lora": "does not fit these weights: Invalid LoRA checkpoint",
     "half": "it has 23 tensors, and there is a place for 24 of them",
     "linked-out": "There is no LoRA 'linked-out' here.",
-    "../ltx-tiny-distilled/vae/diffusion_pytorch_model": "never an address or another path.",
-    "pair/../paper": "There is no LoRA 'pair/../paper' here.",
-    "/etc/passwd": "There is no LoRA '/etc/passwd' here.",
     "https://example.org/x.safetensors": "never an address or another path.",
-    "someone/a-lora": "another path. Those here are: ",
-    "x" * 300: "There is no LoRA 'xxx",
 }
 
 

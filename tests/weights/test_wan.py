@@ -113,18 +113,6 @@ def test_five_seconds_are_120_frames_of_the_pictures_size(runs: Runs) -> None:
     assert any("seed is 7" in line for line in logs)
 
 
-def test_edges_are_repeated_to_a_multiple_of_32(runs: Runs) -> None:
-    """The model gets the picture in its corner, and the rest is its last row and column."""
-    runs.model.starts.clear()
-    runs.run()
-    start = runs.model.starts[0]
-
-    assert start.shape == (32, 64, 3)
-    assert np.array_equal(start[:24, :40], np.asarray(Image.open(io.BytesIO(picture()))))
-    assert np.array_equal(start[24:, :40], np.repeat(start[23:24, :40], 8, axis=0))
-    assert np.array_equal(start[:, 40:], np.repeat(start[:, 39:40], 24, axis=1))
-
-
 def test_the_same_seed_gives_the_same_bytes_and_each_field_acts(runs: Runs, clip: bytes) -> None:
     """The prompt, the negative one, `cfg_scale` and the seed; also after other runs."""
     others: list[dict[str, Any]] = [
@@ -196,16 +184,3 @@ def test_a_cancelled_run_ends_and_the_next_is_unharmed(runs: Runs, clip: bytes, 
         runs.run(report=Watching(stage))
 
     assert runs.run() == clip
-
-
-def test_weights_in_eight_bits_run_in_bfloat16(runs: Runs, tmp_path: Path) -> None:
-    """The transformer takes a quarter of the memory."""
-    small = Runs(runs.model.row.changed(storage="float8_e4m3fn", dtype="bfloat16"), tmp_path)
-    types = {
-        value.dtype
-        for name, value in small.model.transformer.named_parameters()
-        if "blocks" in name and "attn1.to_q.weight" in name
-    }
-
-    assert types == {torch.float8_e4m3fn}
-    assert len(frames_of(small.run())) == 120

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,16 +74,6 @@ def pids(client: Client) -> list[int]:
     return list(lane.pids.values())
 
 
-def pressed(form: Any) -> rb.Run:
-    """Press Run, as a page does, and wait for the end of the run."""
-    ended = threading.Event()
-    form.observe(lambda _: ended.set() if form.runs and form.runs[0].status == "completed" else None, "records")
-    form._handle_custom_msg({"do": "run"}, [])
-    assert ended.wait(WAIT)
-    run: rb.Run = form.runs[0]
-    return run
-
-
 def service_folder(folder: Path) -> Path:
     """The folder of the embedded service that runs these weights; another engine has another one."""
     (found,) = (folder / "library").glob("service-*")
@@ -130,22 +119,6 @@ def test_a_file_names_the_weights_that_made_it(swept: pd.DataFrame) -> None:
     assert str(found.engine_version).startswith(f"{LTX}@")
     assert found.input == BASE.revised(seed=1, loras=[rb.LoRA(path="paper", scale=1.0)])
     assert f"{found.engine} {found.engine_version}" in provenance_table(found)
-
-
-def test_a_form_runs_with_a_lora(client: Client, folder: Path) -> None:
-    """Typed into the field as a page sends it; the sentence about a bad one is that of the field."""
-    form = rb.form(BASE.revised(loras=[]))
-
-    form.edit("loras", [{"path": "paper", "scale": 9}])
-    with pytest.raises(rb.InvalidInput, match="scale"):
-        _ = form.value
-    form.edit("loras", [{"path": "pair", "scale": 0.5, "weight_name": "two"}])
-    run = pressed(form)
-
-    assert isinstance(run.input, rb.TextToVideo)
-    assert run.input.loras == (rb.LoRA(path="pair", scale=0.5, weight_name="two"),)
-    assert charges(folder, run.request_id) == [("reserve", PRICE), ("settle", PRICE)]
-    form.close()
 
 
 def test_a_clip_of_another_engine_is_not_taken_for_one_of_these_weights(

@@ -171,7 +171,7 @@ def _directions(*maps: Map) -> Iterator[tuple[Map, ...]]:
 
 def _subjects(importance: Map) -> tuple[Box, ...]:
     """The boxes around the connected cells that stand out."""
-    labels = _labels(importance > STANDS_OUT)
+    labels = labels_of(importance > STANDS_OUT)
     masses = np.bincount(labels.ravel(), weights=importance.ravel())
     masses[0] = 0
     heaviest = [int(label) for label in np.argsort(-masses, kind="stable")[:MAX_PARTS] if masses[label] > 0]
@@ -181,7 +181,7 @@ def _subjects(importance: Map) -> tuple[Box, ...]:
     return tuple(replace(box, weight=box.weight / total) for box in main_boxes)
 
 
-def _labels(mask: Mask) -> npt.NDArray[np.int64]:
+def labels_of(mask: Mask) -> npt.NDArray[np.int64]:
     """A label for each cell: the same for connected cells, 0 outside the mask."""
     labels = np.where(mask, np.arange(1, mask.size + 1).reshape(mask.shape), 0)
     while True:

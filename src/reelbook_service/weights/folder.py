@@ -29,6 +29,8 @@ WEIGHT_STEMS = ("diffusion_pytorch_model", "model")
 MAX_HEADER_BYTES = 100_000_000
 """The limit of the safetensors library itself."""
 SAMPLES, SAMPLE_BYTES = 16, 4096
+IDENTITY_NAMES = {"config.json", "scheduler_config.json", "spiece.model", "tokenizer.json", "tokenizer_config.json"}
+"""The files, in addition to the weights, that the results of a part depend on."""
 MAX_NAMED = 10
 """LoRAs that a sentence lists at most."""
 
@@ -132,7 +134,8 @@ def weights_identity(row: LtxWeights | WanWeights) -> str:
         is_upsampler = root != row.folder
         recorded = read_record(root).get("files", {})
         for folder in [upsampler_folder(root)] if is_upsampler else [root / name for name in PARTS[row.family]]:
-            for path in _identity_files(folder):
+            names = {path.name for path in weight_files(folder)} if any(folder.glob("*.safetensors")) else set()
+            for path in sorted(path for path in folder.iterdir() if path.name in names | IDENTITY_NAMES):
                 # Without the name of the root, and without that of the inner folder: both layouts are the same weights.
                 digest.update(f"{'upsampler' if is_upsampler else folder.name}/{path.name}\n".encode())
                 digest.update(str(recorded.get(path.relative_to(root).as_posix(), "")).encode())
@@ -285,13 +288,6 @@ def _read_json(path: Path, missing: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadWeights(f"{path.name} in {_label(path.parent)} is damaged. Remove it, and fetch it again.")
     return value
-
-
-def _identity_files(folder: Path) -> list[Path]:
-    """The files of a part that its results depend on."""
-    names = {path.name for path in weight_files(folder)} if any(folder.glob("*.safetensors")) else set()
-    wanted = ("config.json", "scheduler_config.json", "spiece.model", "tokenizer.json", "tokenizer_config.json")
-    return [path for path in sorted(folder.iterdir()) if path.name in names or path.name in wanted]
 
 
 def _label(folder: Path) -> str:

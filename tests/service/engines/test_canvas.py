@@ -25,12 +25,6 @@ def test_a_canvas_is_even_and_can_be_played(width: int, height: int) -> None:
     assert abs(canvas[1] - height * scale) <= 2 + canvas[1] * 2 / min(canvas)
 
 
-@pytest.mark.parametrize("size", [(1920, 1080), (3840, 2160), (4096, 2304), (1080, 1920), (640, 480)])
-def test_usual_sizes_are_kept(size: tuple[int, int]) -> None:
-    """No size of video that people use is scaled."""
-    assert canvas_for(size) == size
-
-
 @pytest.mark.parametrize("missing", [(1, 0), (0, 1), (1, 1)])
 def test_a_missing_column_or_row_repeats_the_last(missing: tuple[int, int]) -> None:
     """Every pixel stays where it is; the new edge is the old one once more, corner included."""

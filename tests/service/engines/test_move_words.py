@@ -177,15 +177,6 @@ def test_unknown_prompts_differ_and_stay_gentle() -> None:
     assert all("The prompt names no camera move. Chosen by the engine: " in described(plan) for plan in plans)
 
 
-def test_an_own_idea_respects_the_negative_prompt() -> None:
-    """What is forbidden is not taken as an idea either."""
-    for number in range(40):
-        kinds = {act.kind for act in planned(f"thing {number}", negative_prompt="zoom, rotation").acts}
-
-        assert not kinds & {"zoom", "dolly", "roll"}
-    assert not {act.kind for act in planned("thing", negative_prompt="movement").acts} & CAMERA.keys()
-
-
 @pytest.mark.parametrize(
     "text",
     ["(" * 2500, "then " * 500, "zoom in, " * 277, "\x00\u202e\U0001f600" * 800, "left " * 500, "mov" + "a" * 2490],

@@ -17,6 +17,7 @@ import pytest
 from reelbook_service.devices import DeviceGroup, group_rows, make_device_lane
 from reelbook_service.lanes import LaneTable
 from reelbook_service.weights.config import LtxWeights
+from reelbook_service.worker_process import WorkerRules
 from reelbook_service.workers import WorkerLane
 from tests.support import Serve, Served, as_data_uri, examples, png
 
@@ -29,9 +30,17 @@ BALANCED = [("reserve", 53), ("refund", 53)]
 Open = Callable[..., Served]
 
 
-def lane_table(groups: list[DeviceGroup]) -> LaneTable:
-    groups = [replace(group, engine_module=MODULE) for group in groups]
+class StandIn(DeviceGroup):
+    """A group whose workers load the stand-in."""
 
+    def rules(self, device: str) -> WorkerRules:
+        """The rules of the worker of a device."""
+        rules = DeviceGroup.rules(self, device)
+        return replace(rules, first_message={**(rules.first_message or {}), "module": MODULE})
+
+
+def lane_table(found: list[DeviceGroup]) -> LaneTable:
+    groups = [StandIn(group.devices, group.rows) for group in found]
     return LaneTable(
         by_model={row.endpoint_id: group.lane for group in groups for row in group.rows},
         makers={group.lane: partial(make_device_lane, group) for group in groups},
@@ -199,25 +208,6 @@ def test_the_charge_log_is_balanced_after_kills(device: Open, tmp_path: Path) ->
     assert (account["credits_reserved"], account["credits_spent"]) == (0, rounds * 53)
 
 
-def test_loading_is_a_stage_of_the_run_after_a_kill(device: Open, tmp_path: Path) -> None:
-    """A new worker has to load the weights again: it says so, and none of it counts as progress."""
-    served, hold, hold_run = device(), tmp_path / "ltx" / "hold", tmp_path / "ltx" / "hold-run"
-    hold_run.touch()
-    request_id = served.submitted(TEXT, text("held"))
-    until(served, request_id, '"stage": "drawing"')
-
-    hold.touch()
-    kill_worker(served, request_id)
-    loading = until(served, request_id, '"stage": "loading the transformer"')
-    hold.unlink()
-    hold_run.unlink()
-    final = served.finished(TEXT, request_id)
-
-    assert (loading["status"], loading["metrics"]["progress"]) == ("IN_PROGRESS", 0.0)
-    assert "Loaded ltx" in json.dumps(final["logs"])
-    assert kinds(served, request_id) == [("reserve", 53), ("settle", 53)]
-
-
 def test_a_lane_that_cannot_load_answers_503_and_the_others_go_on(device: Open, tmp_path: Path) -> None:
     """The reason stands in the answer and at `/`; what waited is refunded, and the process gone with its memory."""
     (tmp_path / "broken").mkdir()
@@ -240,22 +230,6 @@ def test_a_lane_that_cannot_load_answers_503_and_the_others_go_on(device: Open, 
     assert "vae lacks a tensor" in refused.json()["detail"]
     assert "error" not in other
     assert facts_of(other)["environment"]["CUDA_VISIBLE_DEVICES"] == "0"
-
-
-def test_a_restart_takes_runs_up_here_and_gives_back_what_is_cancelled(device: Open) -> None:
-    """They were sent nowhere, so that a cancellation is final at once."""
-    first = device()
-    running, waiting = first.submitted(TEXT, text("slow")), first.submitted(TEXT, text())
-    until(first, running, '"stage": "drawing"')
-    first.server.stop()
-
-    second = device()
-    until(second, running, '"stage": "drawing"')
-    answer = second.http.put(f"/{TEXT}/requests/{waiting}/cancel", headers={"x-api-key": second.key}).json()
-    cancelled(second, running)
-
-    assert answer["status"] == "CANCELLED"
-    assert kinds(second, running) == kinds(second, waiting) == BALANCED
 
 
 def test_a_run_moves_along_with_the_engine_of_its_model(device: Open, serve: Serve, tmp_path: Path) -> None:
