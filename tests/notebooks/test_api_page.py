@@ -159,7 +159,7 @@ def test_the_saved_notebook_has_the_panel_without_any_widget(notebook: NotebookN
     html, _, script = panel["text/html"].partition("<script")
     assert "4 of 4" in html
     assert html.count("<img ") >= 4
-    assert script.partition("</script>")[2].replace("</div>", "") == ""
+    assert script.partition("</script>")[2].replace("</div>", "").strip() == ""
     job = [one for one in bundles(notebook, "job = plan.start") if one.get("text/plain")]
     assert job
     assert [one["text/plain"] for one in job if "4 of 4" not in one["text/plain"] or not one["text/html"]] == []
