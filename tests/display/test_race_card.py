@@ -9,32 +9,24 @@ import pytest
 from reelbook.decide.race.sentences import (
     Contender,
     End,
-    RaceFacts,
     RaceProgress,
     RaceState,
-    make_assumptions,
-    make_findings,
 )
 from reelbook.display.race_card import format_race, render_race
 
-FACTS = RaceFacts(End.BUDGET, "", "", 0, 1.0, False, True, "prompt", False)
 LEADER = Contender(1, {"num_frames": 97, "resolution": "480p"}, 5.0, 4.0, 6.0, 0.7, 3, 0, 159)
 SECOND = Contender(0, {"num_frames": 49, "resolution": "720p"}, 3.0, 2.0, 4.5, 0.3, 2, 1, 159)
 FAILED = Contender(2, {"num_frames": 9, "resolution": "720p"}, None, None, None, 0.0, 0, 2, 0)
 RACE = RaceProgress(
     state=RaceState.DONE, axes=("num_frames", "resolution"), contenders=(LEADER, SECOND, FAILED), score="sharpness", is_judged=False,
     rounds=2, runs=8, repeats=24, free=0, spent=318, earlier=0, spent_now=318, budget=509, enough=400, whole=1272, keep=1, sure=0.95, chance=0.7, is_decided=False,
-    elapsed=12.0,
+    elapsed=12.0, end=End.BUDGET, noise=1.0, block="prompt",
 )  # fmt: skip
-
-
-def with_texts(progress: RaceProgress, facts: RaceFacts = FACTS) -> RaceProgress:
-    return progress.with_texts(make_findings(progress, facts), make_assumptions(progress, facts))
 
 
 def test_an_undecided_race_says_so_first() -> None:
     """With the chance, what was asked for, the reason of the end, and what it has cost and saved."""
-    html = render_race(with_texts(RACE))
+    html = render_race(RACE.with_texts())
 
     assert "<b>Undecided</b>" in html
     assert "Undecided: num_frames 97, resolution 480p leads, with a 70% chance of being the best; 95% was required. 1 other setting may be as good." in html  # fmt: skip
@@ -48,7 +40,7 @@ def test_an_undecided_race_says_so_first() -> None:
     assert "Intervals hold 90%." in html
     assert "5.00, between 4.00 and 6.00" in html
     assert "2 failed" in html
-    assert format_race(with_texts(RACE)).startswith("Undecided · 8 of 24 runs · 318 of 509 credits spent")
+    assert format_race(RACE.with_texts()).startswith("Undecided · 8 of 24 runs · 318 of 509 credits spent")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +63,7 @@ def test_an_undecided_race_says_so_first() -> None:
 )  # fmt: skip
 def test_the_end_of_a_race_is_a_sentence(changes: dict[str, object], facts: dict[str, object], what: str) -> None:
     """One for each way to end, or to be under way."""
-    found = with_texts(replace(RACE, **changes), replace(FACTS, **facts))  # type: ignore[arg-type]
+    found = replace(RACE, **changes, **facts).with_texts()  # type: ignore[arg-type]
 
     assert what in " ".join(found.findings)
 
@@ -87,14 +79,14 @@ def test_the_end_of_a_race_is_a_sentence(changes: dict[str, object], facts: dict
 )
 def test_what_a_race_assumes_is_said(changes: dict[str, object], facts: dict[str, object], what: str) -> None:
     """In small print, as far as it applies."""
-    found = with_texts(replace(RACE, **changes), replace(FACTS, **facts))  # type: ignore[arg-type]
+    found = replace(RACE, **changes, **facts).with_texts()  # type: ignore[arg-type]
 
     assert what in " ".join(found.assumptions)
 
 
 def test_a_decided_race_says_what_it_saved_and_one_with_free_evidence_what_that_was() -> None:
     """And what of its budget is spent, without what was paid before it began."""
-    html = render_race(with_texts(replace(RACE, is_decided=True, free=5, spent=530, earlier=212)))
+    html = render_race(replace(RACE, is_decided=True, free=5, spent=530, earlier=212).with_texts())
 
     assert "742 saved against all runs" in html
     assert "8 of 24 runs · 5 from the library · 318 of 509 credits spent" in format_race(replace(RACE, free=5, spent=530, earlier=212))  # fmt: skip
@@ -102,7 +94,7 @@ def test_a_decided_race_says_what_it_saved_and_one_with_free_evidence_what_that_
 
 def test_an_unfinished_race_says_how_to_go_on_and_a_repeated_one_that_all_was_paid() -> None:
     """For readers of a saved notebook."""
-    running = render_race(with_texts(replace(RACE, state=RaceState.RUNNING, round_runs=8, round_done=3)))
+    running = render_race(replace(RACE, state=RaceState.RUNNING, round_runs=8, round_done=3).with_texts())
 
     assert "Round 2: 3 of 8 runs" in running
     assert "If the kernel has ended since" in running

@@ -25,11 +25,11 @@ from .plan_file import FORMAT, PlanFile, RowEntry, format_plan_file
 from .plan_rows import (
     Known,
     Row,
+    RowMaker,
     call_on_row,
     check_price,
     get_row,
     is_field,
-    make_row_maker,
     select_rows,
     value_key,
 )
@@ -354,7 +354,7 @@ class Plan:
         is_label = not is_field(self.base, name)
         columns = tuple(dict.fromkeys((*self.columns, name)))
         labels = self.labels | {name} if is_label else self.labels
-        make = {base: make_row_maker(base, columns, labels) for base in {row.base or self.base for row in self.rows}}
+        make = {base: RowMaker(base, columns, labels) for base in {row.base or self.base for row in self.rows}}
         rows = []
         for row in self.rows:
             value = coerce_value(call_on_row(name, function, row, otherwise=None))

@@ -15,7 +15,7 @@ from ..errors import InvalidInput, Problem
 from ..models.base import Input
 from ..models.pricing import Estimate, estimate
 from ..models.problems import format_literal, unknown_field
-from .field_paths import FieldPath, MissingPath, get_fields, get_value, parse_field_path, set_value
+from .field_paths import MissingPath, get_fields, get_value, parse_field_path, set_value
 from .values import NoSuchRow, coerce_value, usage_error
 
 if TYPE_CHECKING:
@@ -124,22 +124,21 @@ class Row:
         return self.number, self.key, self.values, self.problem, self.credits
 
 
-@dataclass(frozen=True, slots=True)
 class RowMaker:
-    """Factory for the rows of one base: each with a validated, priced input, or the reason why it is impossible."""
+    """Factory for the rows of one base that vary in some columns: each with a validated, priced input, or why it has none."""
 
-    base: Input
-    columns: tuple[str, ...]
-    start: Mapping[str, Any]
-    inner: tuple[FieldPath, ...]
-    """The paths inside a field, in the order in which their values are set."""
-    inner_names: frozenset[str]
+    def __init__(self, base: Input, columns: tuple[str, ...], labels: frozenset[str]) -> None:
+        self.base, self.columns = base, columns
+        # Only changed values: defaults of the base need not be repeated, which makes validation faster.
+        self._start = base.changed()
+        places = [parse_field_path(type(base), name) for name in columns if name not in labels]
+        self._inner = {place.name: place for place in places if place.steps}
 
     def row(self, number: int, given: Mapping[str, Any], labels: Mapping[str, Any], take: int = 0) -> Row:
         """Create one row; all its values are validated together."""
         model = type(self.base)
         try:
-            request = model(**(self._with_inner(given) if self.inner else {**self.start, **given}))
+            request = model(**(self._with_inner(given) if self._inner else {**self._start, **given}))
         except InvalidInput as error:
             problem = " ".join(found.message for found in error.problems)
         except MissingPath as error:
@@ -150,10 +149,10 @@ class RowMaker:
 
     def _with_inner(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The values by field, with those of paths inside a field set in a copy of the field's value."""
-        changed = {name: value for name, value in given.items() if name not in self.inner_names}
-        values_by_field = {**self.start, **changed}
+        changed = {name: value for name, value in given.items() if name not in self._inner}
+        values_by_field = {**self._start, **changed}
         opened: set[str] = set()
-        for place in self.inner:
+        for place in self._inner.values():
             if place.name not in given:
                 continue
             if place.field not in opened:
@@ -163,14 +162,6 @@ class RowMaker:
                 opened.add(place.field)
             set_value(values_by_field, place, given[place.name])
         return values_by_field
-
-
-def make_row_maker(base: Input, columns: tuple[str, ...], labels: frozenset[str]) -> RowMaker:
-    """Create the factory for rows of a base that vary in these columns."""
-    places = [parse_field_path(type(base), name) for name in columns if name not in labels]
-    inner = tuple(place for place in places if place.steps)
-    # Only changed values: defaults of the base need not be repeated, which makes validation faster.
-    return RowMaker(base, columns, base.changed(), inner, frozenset(place.name for place in inner))
 
 
 def _field_of(request: Input, name: str) -> Any:

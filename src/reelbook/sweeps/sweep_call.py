@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, product
 from math import prod
 from pathlib import Path
@@ -17,12 +17,14 @@ from .field_paths import get_fields, parse_field_path
 from .parts import Rows, SweepPart, make_axes, merge, rows
 from .plan import Plan
 from .plan_file import PlanFile, read_plan_file
-from .plan_rows import Row, make_row_maker
+from .plan_rows import Row, RowMaker
 from .plan_summary import find_axis_notes
 from .values import MAX_RUNS, is_table, too_many, usage_error
 
 FindModel = Callable[[str], type[Input]]
 """Maps a model id to its input class."""
+NO_LABELS: Mapping[str, Any] = {}
+"""One for all rows without labels, of which there may be many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +103,11 @@ def make_plan(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
         raise too_many(runs)
     tables = [part.table(type(base)) for part in parts]
     columns = tuple(chain.from_iterable(table.columns for table in tables))
-    make = make_row_maker(base, columns, labels)
-    no_labels: dict[str, Any] = {}  # One for all rows, of which there may be many.
+    make = RowMaker(base, columns, labels)
     made = []
     for number, settings in enumerate(product(*(table.settings for table in tables))):
         given = merge(settings)
-        kept = {name: given.pop(name) for name in labels & given.keys()} if labels else no_labels
+        kept = {name: given.pop(name) for name in columns if name in labels and name in given} if labels else NO_LABELS
         made.append(make.row(number, given, kept))
     return Plan(base, columns, tuple(made), labels, parts, find_axis_notes(parts))
 
@@ -130,7 +131,8 @@ def _plan_from_rows(base: Input, file: PlanFile) -> Plan:
     entries, labels = file.rows or (), frozenset(file.labels)
     # In a sum of plans with different bases, a row may also change fields that are not columns.
     names = tuple(dict.fromkeys((*file.columns, *(name for entry in entries for name in entry.input))))
-    make = replace(make_row_maker(base, names, labels), columns=file.columns)
+    make = RowMaker(base, names, labels)
+    make.columns = file.columns
     made = (make.row(number, entry.input, entry.labels, entry.take) for number, entry in enumerate(entries))
     return Plan(base, file.columns, tuple(made), labels)
 

@@ -25,12 +25,9 @@ from .rounds import RaceRuns, Rounds
 from .score import Judging, Score, make_score
 from .sentences import (
     End,
-    RaceFacts,
     RaceProgress,
     RaceState,
-    make_assumptions,
     make_contenders,
-    make_findings,
     make_ranking_frame,
 )
 from .settings import (
@@ -343,7 +340,7 @@ class Race(BackgroundJob["Race"]):
         contenders = make_contenders(rounds, belief, self._chances, self._costs)
         best = contenders[: options.keep] if belief is not None else ()
         now = 0 if job is None else job.spent_now + job.reserved_now
-        progress = RaceProgress(
+        return RaceProgress(
             state=RaceState.STOPPING if self._cancelled.is_set() and self._state != RaceState.DONE else self._state,
             axes=rounds.race.axes, contenders=tuple(contenders), score=options.question if score is None else score.text,
             is_judged=score is None, rounds=rounds.number, runs=len(rounds.used),
@@ -355,14 +352,11 @@ class Race(BackgroundJob["Race"]):
             round_runs=0 if job is None else job.total, round_done=0 if job is None else job.finished,
             judged=self._judge.judged if isinstance(self._judge, Judging) else 0,
             awaited=self._judge.awaited if isinstance(self._judge, Judging) else 0,
-        )  # fmt: skip
-        facts = RaceFacts(
             end=self._end, reason=self._reason, first_error=self._first_error, without=0 if score is None else score.without,
             noise=None if belief is None else belief.noise, is_constant=score is not None and score.is_constant,
             has_repeats=any(len(setting.rows) > 1 for setting in rounds.race.settings), block=rounds.race.block,
             is_mix=score is not None and score.is_mix,
-        )  # fmt: skip
-        return progress.with_texts(make_findings(progress, facts), make_assumptions(progress, facts))
+        ).with_texts()  # fmt: skip
 
     def _set_state(self, state: RaceState) -> None:
         with self._guard:

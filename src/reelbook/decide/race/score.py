@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...media.measuring.metrics import METRICS
 from ...models.problems import format_literal
 from ...sweeps.tables import RUN_COLUMNS
@@ -197,17 +195,11 @@ class Judging:
         if not self._used:
             return None, set()
         rows = [row.number for row in rounds.used]
-        left, right = [rows[one] for one, _, _ in self._used], [rows[one] for _, one, _ in self._used]
-        settings = rounds.setting_of
-        belief = learn_pairs(
-            rounds.race.levels,
-            np.array([settings[one] for one in left]),
-            np.array([settings[one] for one in right]),
-            np.array([share for _, _, share in self._used]),
-            np.array(left),
-            np.array(right),
-        )
-        return belief, {*left, *right}
+        left = [rows[first] for first, _, _ in self._used]
+        right = [rows[second] for _, second, _ in self._used]
+        settings = [[rounds.setting_of[number] for number in side] for side in (left, right)]
+        shares = [share for _, _, share in self._used]
+        return learn_pairs(rounds.race.levels, settings[0], settings[1], shares, left, right), {*left, *right}
 
     def _read(self) -> list[tuple[int, int, float]]:
         """The judgements of pairs, oldest first: rows of the table, and the share of the left one."""

@@ -40,6 +40,18 @@ class RaceState(StrEnum):
     DONE = "done"
 
 
+class End(StrEnum):
+    """Why a race has ended."""
+
+    NONE = "none"
+    SURE = "sure"
+    BUDGET = "budget"
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
+    NO_SCORES = "no scores"
+    STOPPED = "stopped"
+
+
 @dataclass(frozen=True, slots=True)
 class Contender:
     """One setting in the ranking of a race."""
@@ -105,6 +117,19 @@ class RaceProgress:
     """The judgements that count so far."""
     awaited: int = 0
     """The judgements that the race waits for."""
+    end: End = End.NONE
+    reason: str = ""
+    """What stopped the race, if it has stopped."""
+    first_error: str = ""
+    without: int = 0
+    """Completed runs for which `by` gave no number."""
+    noise: float | None = None
+    is_constant: bool = False
+    """Whether all scores are equal, of at least two runs."""
+    has_repeats: bool = True
+    block: str = ""
+    """What may shift all settings alike: the prompt or the seed; empty for nothing."""
+    is_mix: bool = False
     findings: tuple[str, ...] = ()
     """Sentences: the outcome, why the race has ended, what is missing, and what to do."""
     assumptions: tuple[str, ...] = ()
@@ -115,39 +140,9 @@ class RaceProgress:
         """Credits that the whole plan would cost beyond what was spent; 0 while nothing is decided, None without a price."""
         return None if self.whole is None else max(self.whole - self.spent, 0) if self.is_decided else 0
 
-    def with_texts(self, findings: tuple[str, ...], assumptions: tuple[str, ...]) -> RaceProgress:
+    def with_texts(self) -> RaceProgress:
         """The same with its sentences."""
-        return replace(self, findings=findings, assumptions=assumptions)
-
-
-class End(StrEnum):
-    """Why a race has ended."""
-
-    NONE = "none"
-    SURE = "sure"
-    BUDGET = "budget"
-    COMPLETE = "complete"
-    CANCELLED = "cancelled"
-    NO_SCORES = "no scores"
-    STOPPED = "stopped"
-
-
-@dataclass(frozen=True, slots=True)
-class RaceFacts:
-    """What the sentences depend on besides the progress."""
-
-    end: End
-    reason: str
-    first_error: str
-    without: int
-    """Completed runs for which `by` gave no number."""
-    noise: float | None
-    is_constant: bool
-    """Whether all scores are equal, of at least two runs."""
-    has_repeats: bool
-    block: str
-    """What may shift all settings alike: the prompt or the seed; empty for nothing."""
-    is_mix: bool
+        return replace(self, findings=_make_findings(self), assumptions=_make_assumptions(self))
 
 
 def format_setting(values: Mapping[str, Any]) -> str:
@@ -219,12 +214,12 @@ def make_ranking_frame(progress: RaceProgress) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.Index([contender.number for contender in contenders], name="setting"))
 
 
-def make_findings(progress: RaceProgress, facts: RaceFacts) -> tuple[str, ...]:
+def _make_findings(progress: RaceProgress) -> tuple[str, ...]:
     """The outcome first, then the reason of the end, then what limits it."""
     is_done = progress.state == RaceState.DONE
-    sentences = [_format_outcome(progress, facts, is_done=is_done)]
+    sentences = [_format_outcome(progress, is_done=is_done)]
     if is_done:
-        sentences += [_format_end(progress, facts), _format_variation(progress, facts)]
+        sentences += [_format_end(progress), _format_variation(progress)]
     if progress.state == RaceState.JUDGING:
         sentences.insert(0, f"Judge {format_count(progress.awaited, 'more pair')}, and the race continues by itself.")
     if _is_short(progress) and not progress.is_decided:
@@ -237,7 +232,7 @@ def make_findings(progress: RaceProgress, facts: RaceFacts) -> tuple[str, ...]:
     return tuple(filter(None, sentences))
 
 
-def make_assumptions(progress: RaceProgress, facts: RaceFacts) -> tuple[str, ...]:
+def _make_assumptions(progress: RaceProgress) -> tuple[str, ...]:
     """What the figures assume, and what the budget is."""
     preference = (
         "Scores are on the scale of a judge's preference: one that is 1.1 higher is preferred three times out of four."
@@ -250,12 +245,12 @@ def make_assumptions(progress: RaceProgress, facts: RaceFacts) -> tuple[str, ...
     rules = (
         (progress.budget is not None, "The budget is the most that the race spends from its first start on; what the library held then costs nothing, and is used first."),
         (progress.is_judged, preference),
-        (facts.is_mix and not progress.is_judged, mix),
-        (not facts.is_mix and not progress.is_judged, "Higher is better."),
+        (progress.is_mix and not progress.is_judged, mix),
+        (not progress.is_mix and not progress.is_judged, "Higher is better."),
         (len(progress.axes) > 1, sums),
         (len(progress.axes) <= 1, "There is only one axis, so each setting is judged mostly by its own runs."),
-        (bool(facts.block), f"A {facts.block} may shift all settings alike, so each setting is judged over several."),
-        (not facts.has_repeats, "Each setting can be run only once in this plan, so luck cannot be told from merit. Add seed=range(4) to the sweep."),
+        (bool(progress.block), f"A {progress.block} may shift all settings alike, so each setting is judged over several."),
+        (not progress.has_repeats, "Each setting can be run only once in this plan, so luck cannot be told from merit. Add seed=range(4) to the sweep."),
         (True, "Intervals hold 90%."),
     )  # fmt: skip
     return tuple(sentence for applies, sentence in rules if applies)
@@ -271,14 +266,14 @@ def _is_short(progress: RaceProgress) -> bool:
     return progress.budget is not None and progress.budget < progress.enough
 
 
-def _format_outcome(progress: RaceProgress, facts: RaceFacts, *, is_done: bool) -> str:
+def _format_outcome(progress: RaceProgress, *, is_done: bool) -> str:
     leaders = find_leaders(progress)
     if progress.chance is None or not any(contender.runs for contender in progress.contenders):
         return ""
     names = "; ".join(format_setting(contender.values) for contender in leaders)
     what = "the best" if progress.keep == 1 else f"among the best {progress.keep}"
     chance = format_chance(progress.chance)
-    if facts.is_constant:
+    if progress.is_constant:
         return "Undecided: all runs have the same score." if is_done else "All runs have the same score so far."
     if progress.is_decided:
         return f"Decided: {names}. The chance to be {what} is {chance}{'' if progress.keep == 1 else ' or more'}."
@@ -301,10 +296,10 @@ def _format_outcome(progress: RaceProgress, facts: RaceFacts, *, is_done: bool) 
     return f"So far {names} {'leads' if progress.keep == 1 else 'lead'}, {least}with a {chance} chance of being {what}; {progress.sure:.0%} ends the race."
 
 
-def _format_end(progress: RaceProgress, facts: RaceFacts) -> str:
-    match facts.end:
+def _format_end(progress: RaceProgress) -> str:
+    match progress.end:
         case End.NO_SCORES:
-            return _format_no_scores(progress, facts)
+            return _format_no_scores(progress)
         case End.BUDGET:
             if progress.budget == 0:
                 return "The budget is 0 credits, so it used only results from the library."
@@ -317,19 +312,19 @@ def _format_end(progress: RaceProgress, facts: RaceFacts) -> str:
         case End.CANCELLED:
             return "It was stopped. The same call continues from here, and pays for nothing twice."
         case End.STOPPED:
-            return f"It has stopped: {facts.reason}"
+            return f"It has stopped: {progress.reason}"
     return ""
 
 
-def _format_no_scores(progress: RaceProgress, facts: RaceFacts) -> str:
+def _format_no_scores(progress: RaceProgress) -> str:
     if progress.is_judged:
         return "No clip was judged, so there is nothing to compare."
-    if facts.without:
+    if progress.without:
         return (
-            f"None of the {facts.without:,} completed runs has a number by {progress.score}, so there is nothing to compare: "
+            f"None of the {progress.without:,} completed runs has a number by {progress.score}, so there is nothing to compare: "
             "judge by another measure."
         )
-    error = facts.first_error[:MAX_ERROR_LENGTH]
+    error = progress.first_error[:MAX_ERROR_LENGTH]
     first = f" The first error: {error.rstrip('.')}." if error else ""
     return (
         f"All {format_count(progress.runs, 'run')} failed, so there is nothing to compare.{first} "
@@ -337,11 +332,16 @@ def _format_no_scores(progress: RaceProgress, facts: RaceFacts) -> str:
     )
 
 
-def _format_variation(progress: RaceProgress, facts: RaceFacts) -> str:
-    if facts.is_constant:
+def _format_variation(progress: RaceProgress) -> str:
+    if progress.is_constant:
         return "It cannot tell the settings apart: choose another measure, or vary more."
     means = [contender.mean for contender in progress.contenders if contender.mean is not None and contender.runs]
-    if progress.is_decided or len(means) < 2 or facts.noise is None or not _is_faint(progress.contenders, facts.noise):
+    if (
+        progress.is_decided
+        or len(means) < 2
+        or progress.noise is None
+        or not _is_faint(progress.contenders, progress.noise)
+    ):
         return ""
     if progress.is_judged:
         return (
