@@ -201,19 +201,27 @@ def pictures_of(request: BaseModel) -> list[tuple[Place, str]]:
     >>> pictures_of(ImagesToVideo(images=["a.png"]))
     [(('images', 0, 'url'), 'a.png')]
     """
-    return list(_find_pictures(type(request), request, ()))
+    model = type(request)
+    return list(_find_pictures(model if _has_picture_rules(model) else None, request, ()))
 
 
-def _find_pictures(model: type[BaseModel], value: Any, place: Place) -> Iterator[tuple[Place, str]]:
+def _find_pictures(model: type[BaseModel] | None, value: Any, place: Place) -> Iterator[tuple[Place, str]]:
+    """The pictures in a value; without a model only those that are an `Image`."""
     if isinstance(value, Image):
         yield place, value
     elif isinstance(value, str):
         # Only the first entries of a list can have rules of their own.
-        if value and _takes_picture(model, tuple(min(step, 9) if isinstance(step, int) else step for step in place)):
+        if (
+            model
+            and value
+            and _takes_picture(model, tuple(min(step, 9) if isinstance(step, int) else step for step in place))
+        ):
             yield place, value
     elif isinstance(value, BaseModel):
         for attribute, field in type(value).model_fields.items():
-            yield from _find_pictures(model, getattr(value, attribute), (*place, field.alias or attribute))
+            item = getattr(value, attribute)
+            if isinstance(item, (str, BaseModel, tuple, dict)):
+                yield from _find_pictures(model, item, (*place, field.alias or attribute))
         yield from _find_pictures(model, value.model_extra, place)
     elif isinstance(value, (tuple, dict)):
         for step, item in value.items() if isinstance(value, dict) else enumerate(value):
@@ -224,6 +232,12 @@ def _find_pictures(model: type[BaseModel], value: Any, place: Place) -> Iterator
 def _takes_picture(model: type[BaseModel], place: Place) -> bool:
     """Whether a text in this place is the address of a picture."""
     return any(is_picture_rule(rule) for rule in rules_at(_schema(model), place))
+
+
+@lru_cache(maxsize=256)
+def _has_picture_rules(model: type[BaseModel]) -> bool:
+    """Whether a picture may stand somewhere as an address."""
+    return "'x-media': 'image'" in str(_schema(model))
 
 
 @lru_cache(maxsize=256)
