@@ -317,11 +317,10 @@ class Client:
     def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
         """Submit in the background and return the run; an interrupt ends the wait, after which nothing is sent."""
         future: Future[Run] | None = None
-        work = _run_shielded(submission, self.submit_run(submission, watched=watched))
         try:
             with registry.find("waiting_line")() as show:
                 # No timeout: each request has its own deadline, and a paid request is not abandoned.
-                future = background.submit(work)
+                future = background.submit(_run_shielded(submission, self.submit_run(submission, watched=watched)))
                 return _wait_until(future, lambda: show(str(submission.pause_note)))
         except KeyboardInterrupt:
             submission.stopped = True
