@@ -127,18 +127,6 @@ def test_a_long_text_from_outside_is_cut(kind: type[ReelbookError]) -> None:
         assert "…" in str(error)
 
 
-def test_the_pieces_of_a_refusal_stay_apart() -> None:
-    """Status, type, request and further facts are attributes; the message is as the service wrote it."""
-    error, _, _ = EXAMPLES[errors.InsufficientCredits]
-    assert isinstance(error, ServiceError)
-
-    assert (error.message, error.status, error.error_type, error.request_id) == ("Not enough", 418, "teapot", "r-1")
-    assert error.facts == {"needed": 53}
-    assert str(error) == (
-        "Not enough. (Request r-1.) Add credits to the account, or make the run cheaper: `rb.estimate` shows what it costs."
-    )
-
-
 def test_several_problems_are_a_list() -> None:
     """One line for each, as many as fit, and then how many more there are."""
     few = InvalidInput("A", [Problem(("a",), "First.", "b"), Problem(("c",), "Second.", "d")])

@@ -66,20 +66,6 @@ def test_a_still_by_time_is_the_frame_on_the_screen(clip_path: Path) -> None:
         assert number_of(clip.still(seconds=(number + 0.9) / 24)) == number
 
 
-@pytest.mark.parametrize(("fraction", "number"), [(0.0, 0), (0.5, 12), (1.0, 24)])
-def test_a_still_by_fraction_runs_from_first_to_last(clip_path: Path, fraction: float, number: int) -> None:
-    """0 is the first frame, 1 the last."""
-    assert number_of(at(clip_path).still(fraction)) == number
-
-
-@pytest.mark.parametrize(
-    ("place", "number"), [({"frame": -3}, 0), ({"frame": 99}, 24), ({"seconds": 99.0}, 24), ({"at": 1.5}, 24)]
-)
-def test_a_place_beyond_the_film_is_its_nearest_end(clip_path: Path, place: dict[str, float], number: int) -> None:
-    """Before the start is the first frame, after the end the last."""
-    assert number_of(at(clip_path).still(**place)) == number  # type: ignore[arg-type]  # Names vary, types fit.
-
-
 def test_frames_spread_evenly_include_both_ends(clip_path: Path) -> None:
     """Six frames of twenty-five, from first to last; more frames than there are repeat some."""
     clip = at(clip_path)
@@ -174,11 +160,6 @@ class TestSaving:
         """The library may have been cleaned since."""
         with pytest.raises(rb.ReelbookError, match="cannot be opened"):
             at(tmp_path / "gone.mp4").save(tmp_path / "boat.mp4")
-
-    def test_the_original_is_not_saved_over(self, clip_path: Path) -> None:
-        """Its name is its content's, or the library would not find it again."""
-        with pytest.raises(rb.ReelbookError, match="is the original itself"):
-            replace(at(clip_path), facts=FACTS).save(clip_path)
 
 
 class TestAsSource:

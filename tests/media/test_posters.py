@@ -137,14 +137,6 @@ class TestNone:
         assert [get_poster(tmp_path / name) for name in names] == [None] * 5
         assert make_thumbnail(tmp_path / "cut.mp4", 32, 32) is None
 
-    def test_a_playlist_leads_nowhere(self, tmp_path: Path) -> None:
-        """A text that FFmpeg would take for a list of other files is only a broken clip, whatever it is called."""
-        film(tmp_path / "secret.mp4")
-        for name in ("list.mp4", "list.webm", "list.png"):
-            (tmp_path / name).write_text("ffconcat version 1.0\nfile secret.mp4\n")
-
-        assert [get_poster(tmp_path / name) for name in ("list.mp4", "list.webm", "list.png")] == [None] * 3
-
 
 class TestSeveral:
     def test_they_come_in_order(self, tmp_path: Path) -> None:

@@ -16,11 +16,6 @@ from tests.media.making import FACTS
 from tests.models.inputs import JSON_VALUES
 
 
-def test_facts_are_written_in_one_order() -> None:
-    """The same facts give the same bytes, in whatever order they come."""
-    assert format_record(FACTS) == format_record(dict(reversed(FACTS.items())))
-
-
 def test_only_facts_of_a_run_are_written() -> None:
     """A library keeps more of a run than others need to know, such as where it keeps it."""
     assert format_record({"request_id": "r", "path": "/home/jane", "credits": None}) == '{"requestId":"r"}'
@@ -42,14 +37,6 @@ def test_a_prompt_of_any_usual_length_is_kept_whole() -> None:
 
     assert len(record.encode()) < LONGEST_RECORD
     assert json.loads(record)["input"]["prompt"] == "船" * 100_000
-
-
-@pytest.mark.parametrize("body", [";base64,!!!", ";base64,AAA", ",%zz", ";BASE64,QUJD", "", ","])
-def test_a_data_address_that_is_none_is_a_hash_all_the_same(body: str) -> None:
-    """Nothing is too broken to be recorded."""
-    record = json.loads(format_record({"input": {"image_url": f"data:image/png{body}" + " " * 5000}}))
-
-    assert record["input"]["image_url"].startswith("sha256:")
 
 
 @given(facts=st.dictionaries(st.sampled_from(sorted(FACTS)), JSON_VALUES))

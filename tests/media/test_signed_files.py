@@ -11,7 +11,7 @@ import pytest
 from reelbook.media.metadata.file_marks import is_marked
 from reelbook.media.metadata.provenance import write
 from tests.media.makers import FOUR, signed, signed_file, state_of
-from tests.media.making import FACTS, KINDS, grain, plain
+from tests.media.making import FACTS, KINDS, plain
 from tests.media.making import signed as engine_made
 
 
@@ -43,20 +43,6 @@ def test_a_file_whose_manifest_is_elsewhere_is_copied_byte_for_byte(kind: str, t
     assert (tmp_path / f"copy.{kind}").read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["gif", "tiff", "avif"])
-def test_signed_files_of_other_kinds_are_known(kind: str, tmp_path: Path) -> None:
-    """And copied as they are, as unsigned ones of these kinds are."""
-    path = signed_file(tmp_path / f"boat.{kind}")
-    unsigned = io.BytesIO()
-    grain().save(unsigned, kind)
-
-    write(path, tmp_path / f"copy.{kind}", FACTS)
-
-    assert is_signed(path.read_bytes())
-    assert not is_signed(unsigned.getvalue())
-    assert state_of((tmp_path / f"copy.{kind}").read_bytes(), kind) == "Trusted"
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_unsigned_files_are_not_taken_for_signed_ones(kind: str, tmp_path: Path) -> None:
     """Neither a plain one, nor one of our engines, nor a copy with our record in it."""
@@ -67,18 +53,6 @@ def test_unsigned_files_are_not_taken_for_signed_ones(kind: str, tmp_path: Path)
 
     assert [is_signed(path.read_bytes()) for path in files] == [False] * 4
     assert files[2].read_bytes() != files[0].read_bytes()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_letters_of_a_manifest_in_a_prompt_are_no_manifest(kind: str, tmp_path: Path) -> None:
-    """It has an identifier of sixteen bytes, some of which no text has."""
-    write(
-        plain(tmp_path / f"a.{kind}"),
-        tmp_path / f"b.{kind}",
-        {**FACTS, "input": {"prompt": "jumb jumdc2pa caBX C2PA :provenance="}},
-    )
-
-    assert not is_signed((tmp_path / f"b.{kind}").read_bytes())
 
 
 def test_a_manifest_anywhere_in_the_file_is_found(tmp_path: Path) -> None:

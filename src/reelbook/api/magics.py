@@ -15,6 +15,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
 from ..errors import ReelbookError
 from ..storage.run_status import RunStatus
+from ..util.printable import format_count
 from .library import library
 from .runs import connect
 from .sweeps import sweep
@@ -80,7 +81,7 @@ def format_spending(client: Client) -> str:
     facts = {
         "service": repr(client).strip("<>").removeprefix("Client of "),
         "account": f"{account['name']}: {account['credits_available']:,} credits left, {account['credits_spent']:,} spent",
-        "in progress": f"{format_runs(len(in_progress))}, {account['credits_reserved']:,} credits reserved",
+        "in progress": f"{format_count(len(in_progress), 'run')}, {account['credits_reserved']:,} credits reserved",
         "today": format_today(frame),
     }
     return "\n".join(f"{name:14}{words}" for name, words in facts.items())
@@ -89,19 +90,10 @@ def format_spending(client: Client) -> str:
 def format_today(frame: pd.DataFrame) -> str:
     """The number of runs in this library that began since midnight, and their credits."""
     if not len(frame):
-        return format_runs(0)
+        return format_count(0, "run")
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     today = frame[frame["created"] >= midnight]
-    return f"{format_runs(len(today))}, {int(today['credits'].fillna(0).sum()):,} credits"
-
-
-def format_runs(count: int) -> str:
-    """A number of runs.
-
-    >>> format_runs(1), format_runs(1200)
-    ('1 run', '1,200 runs')
-    """
-    return f"{count:,} {'run' if count == 1 else 'runs'}"
+    return f"{format_count(len(today), 'run')}, {int(today['credits'].fillna(0).sum()):,} credits"
 
 
 def register(ipython: InteractiveShell) -> None:
