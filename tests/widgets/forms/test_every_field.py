@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jupyter_client.session import json_packer
 from openapi_spec_validator import validate
 
 from reelbook.errors import InvalidInput
@@ -243,22 +242,6 @@ def test_text_that_is_no_json_value_is_refused_at_its_field(pages: Pages, text: 
     assert page.form.draft["context"] == {"__text__": text}
     with pytest.raises(InvalidInput, match="context"):
         _ = page.form.value
-
-
-@pytest.mark.parametrize(
-    "value", ["\ud83d", {"__text__": "\udc00"}, ["a", {"\ud800": "\ud800"}], nested(600)], ids=range(4)
-)
-@pytest.mark.parametrize("field", ["language", "context", "hints"])
-def test_what_cannot_be_sent_back_does_not_silence_a_form(pages: Pages, field: str, value: Any) -> None:
-    """Half of a sign, or lists without end: the field is refused, and the page can still be told so."""
-    page = pages("transcriber")
-    page.show(smallest("transcriber"))
-
-    page.send(field, value)
-
-    assert problems_at(page, field)
-    assert page.form.state["ready"] is False
-    assert json.loads(json_packer(page.form.state))["problems"][0]["at"][0] == field
 
 
 @pytest.mark.parametrize(

@@ -50,18 +50,6 @@ def test_what_is_no_model_is_refused_in_words() -> None:
         rb.form(int)  # type: ignore[arg-type]
 
 
-def test_those_who_follow_the_value_hear_of_it_when_it_is_right(page: Page) -> None:
-    """Once for each new value, and not for what is not right yet."""
-    heard: list[Any] = []
-    page.form.observe(lambda change: heard.append(change["new"]), "value")
-
-    page.edit("prompt", "a boat")
-    page.edit("num_frames", 5)
-    page.edit("num_frames", 9)
-
-    assert heard == [rb.TextToVideo(prompt="a boat"), rb.TextToVideo(prompt="a boat", num_frames=9)]
-
-
 def test_a_form_drives_an_interactive_output() -> None:
     """As any other widget does."""
     form = rb.form(BOAT)

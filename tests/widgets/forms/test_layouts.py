@@ -169,17 +169,6 @@ def test_forms_are_linked_in_python() -> None:
         form.close()
 
 
-def test_an_interactive_output_follows_a_form() -> None:
-    """As it follows any widget with a value."""
-    form, seen = rb.form(BOAT), list[Any]()
-
-    ipywidgets.interactive_output(lambda boat: seen.append(boat.seed), {"boat": form})
-    form.edit("seed", 8)
-
-    assert seen == [7, 8]
-    form.close()
-
-
 def noise(path: Path) -> bytes:
     """A picture of which no small copy can be made that has its bytes."""
     pixels = random.Random(7).randbytes(320 * 240 * 3)
