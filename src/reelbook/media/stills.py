@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 GROUND = (255, 255, 255)
 """The background behind transparent pixels."""
 STRIP_PIXELS = 2_000_000
+SMALL = 400
+"""Up to this side a still is decoded without deblocking."""
 HEAD_BYTES = 1024
 _SRGB = ImageCms.createProfile("sRGB")
 _DEEP = ("I;16", "I;16B", "I;16L", "I")
@@ -123,7 +125,7 @@ def read_frames(
     wanted = {times[number] for number in numbers}
     stills: dict[int | None, Image.Image] = {}
     size: PixelSize | None = None
-    for frame, context in decode_marked(path, marks, wanted):
+    for frame, context in decode_marked(path, marks, wanted, is_small=box is not None and max(box) <= SMALL):
         stills[frame.pts] = shrink_frame(frame, context, box)
         size = get_display_size((frame.width, frame.height), context.sample_aspect_ratio, get_rotation(frame))
     if len(stills) < len(wanted):
@@ -208,7 +210,7 @@ def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[
 
 
 def decode_marked(
-    path: str | Path, marks: Sequence[PacketMark], wanted: Collection[int]
+    path: str | Path, marks: Sequence[PacketMark], wanted: Collection[int], *, is_small: bool = False
 ) -> Iterator[tuple[VideoFrame, VideoCodecContext]]:
     """Decode the frames at these times. Only stretches that contain one are, without frames they do not refer to."""
     stretches, missing = _stretches(marks, wanted), {*wanted}
@@ -218,6 +220,9 @@ def decode_marked(
         return
     with open_video(path) as (container, stream):
         context: Any = stream.codec_context
+        if is_small:
+            # In a small picture the lack of deblocking is not visible.
+            context.options = {**context.options, "skip_loop_filter": "all"}
         for number, packet in enumerate(_packets(container, stream)):
             is_needed = is_needed or number in begins
             if not is_needed:
