@@ -87,3 +87,14 @@ def test_every_make_target_and_command_it_names_exists() -> None:
     assert named
     assert all(command in help_text for command in named[1].split(" | "))
     assert all((ROOT / link).exists() for link in re.findall(r"\]\(([^)h][^)]*)\)", README))
+
+
+def test_every_file_that_contributing_names_exists() -> None:
+    """With its folder, or as any file of the name where the folder stands in the same line."""
+    named = set(
+        re.findall(r"`([\w./-]+\.(?:py|ts|css|toml|json|md))`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    )
+    files = [f"/{path}" for folder in ("src", "tests", "notebooks") for path in (ROOT / folder).rglob("*.*")]
+    files += [f"/{path}" for path in ROOT.glob("*.*")]
+
+    assert {name for name in named if not any(file.endswith(f"/{name}") for file in files)} == set()
