@@ -23,16 +23,7 @@ DEFAULT_TOLERANCE = 4
 
 
 class ContentRefused(Exception):
-    """The check refused the prompt; ends the run with `content_policy_violation`."""
-
-    def __init__(self, word: str) -> None:
-        super().__init__(word)
-        self.word = word
-
-    def __str__(self) -> str:
-        return (
-            f"The safety check refused the word {self.word!r} in the prompt. Nothing was charged; choose other words."
-        )
+    """The check refused the prompt or the pictures; ends the run with `content_policy_violation`."""
 
 
 def check_prompt(request: Input, *, may_be_unchecked: bool) -> None:
@@ -43,4 +34,6 @@ def check_prompt(request: Input, *, may_be_unchecked: bool) -> None:
     for word in re.findall(r"[a-z]+", getattr(request, "prompt", "").lower()):
         level = LEVELS.get(word, 0)
         if level >= tolerance:
-            raise ContentRefused(word)
+            raise ContentRefused(
+                f"The safety check refused the word {word!r} in the prompt. Nothing was charged; choose other words."
+            )

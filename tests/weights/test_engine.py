@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ from safetensors.torch import load_file, save_file
 from transformers import T5EncoderModel
 
 from reelbook_service.engines.protocol import Cancelled, Report
-from reelbook_service.weights.config import BadWeights
+from reelbook_service.prompt_check import ContentRefused
+from reelbook_service.weights.config import BadWeights, SafetyCheck
 from reelbook_service.weights.pipelines import ltx, parts
 from reelbook_service.weights.pipelines.engine import WeightsEngine
 from reelbook_service.worker import LOST_DEVICE
 from tests.heard import Heard
 from tests.weights.ltx_runs import IMAGE, TEXT, Finished, cancel_at, ltx_row, model_of, run, small, task
-from tests.weights.tiny import LTX
+from tests.weights.tiny import CHECK, LTX
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +103,46 @@ def test_out_of_memory_while_loading_says_what_would_fit(weights: Path, monkeypa
     monkeypatch.setattr(ltx, "LtxModel", full)
     with pytest.raises(BadWeights, match=r"were loaded\. `storage`, .* the guide to your own GPU has a table of cards"):
         WeightsEngine({TEXT: row}, "cpu").load(TEXT, Report())
+
+
+def test_one_bad_picture_of_eight_refuses_a_clip(
+    usual: Finished, weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the threshold on; without a classifier, the log says that pictures are not read."""
+    scores: list[float] = []
+
+    def noted(check: parts.PictureCheck, picture: Any) -> float:
+        scores.append(score(check, picture))
+        return scores[-1]
+
+    def engine_at(threshold: float) -> WeightsEngine:
+        safety = SafetyCheck(folder=weights / CHECK, threshold=threshold)
+        return WeightsEngine({TEXT: ltx_row(weights, safety=safety)}, "cpu")
+
+    with monkeypatch.context() as patch:
+        score = parts.PictureCheck.score
+        patch.setattr(parts.PictureCheck, "score", noted)
+        passed = run(engine_at(1.0), small())
+    with pytest.raises(ContentRefused, match="refused the pictures"):
+        run(engine_at(max(scores)), small())
+
+    assert passed.data == usual.data == run(engine_at(max(scores) + 1e-6), small()).data
+    assert len(set(scores)) == 8
+    assert "read the prompt only" in usual.log
+    assert "safety" not in passed.log
+
+
+def test_only_with_permission_the_pictures_are_unchecked(weights: Path, tmp_path: Path) -> None:
+    """Where the input turns the check off as well; the log says so."""
+    engine = WeightsEngine({TEXT: ltx_row(weights, safety=SafetyCheck(folder=weights / CHECK, threshold=0.0))}, "cpu")
+    off, heard = small(num_frames=9, enable_safety_checker=False), Heard()
+
+    for job in (task(off, tmp_path), replace(task(small(num_frames=9), tmp_path), may_be_unchecked=True)):
+        with pytest.raises(ContentRefused, match="refused the pictures"):
+            engine(job, Report())
+    engine(replace(task(off, tmp_path), may_be_unchecked=True), heard)
+
+    assert "The safety check is turned off for this run." in heard.lines
 
 
 def test_models_on_one_folder_share_what_is_loaded(usual: Finished, engine: WeightsEngine, weights: Path) -> None:

@@ -18,7 +18,7 @@ from reelbook.client import Client
 from reelbook.display.cards import provenance_table
 from reelbook_service.workers import WorkerLane
 from tests.support import read_charges
-from tests.weights.tiny import LORAS, LTX, UPSAMPLER
+from tests.weights.tiny import CHECK, LORAS, LTX, UPSAMPLER
 
 PRICE = 53
 WAIT = 120.0
@@ -119,6 +119,24 @@ def test_a_file_names_the_weights_that_made_it(swept: pd.DataFrame) -> None:
     assert str(found.engine_version).startswith(f"{LTX}@")
     assert found.input == BASE.revised(seed=1, loras=[rb.LoRA(path="paper", scale=1.0)])
     assert f"{found.engine} {found.engine_version}" in provenance_table(found)
+
+
+def test_refused_pictures_cost_nothing_and_are_not_kept(
+    client: Client, folder: Path, weights: Path, tmp_path: Path
+) -> None:
+    """Also where the input turns the check off, without the permission to do so."""
+    models = tmp_path / "models.toml"
+    safety = f'[safety]\nfolder = "{weights / CHECK}"\nthreshold = 0\n'
+    models.write_text((folder / "models.toml").read_text() + safety)
+
+    with rb.connect(models=models, library=tmp_path / "library") as other:
+        with pytest.raises(rb.RunFailed, match="refused the pictures") as refused:
+            other.run(BASE.revised(loras=[], enable_safety_checker=False))
+        reserved = other.account()["credits_reserved"]
+
+    assert refused.value.error_type == "content_policy_violation"
+    assert (reserved, charges(tmp_path, refused.value.request_id)) == (0, [("reserve", PRICE), ("refund", PRICE)])
+    assert list(tmp_path.rglob("*.mp4")) == []
 
 
 def test_a_clip_of_another_engine_is_not_taken_for_one_of_these_weights(

@@ -18,7 +18,7 @@ from diffusers import (
 from diffusers.pipelines.ltx.modeling_latent_upsampler import LTXLatentUpsamplerModel
 from safetensors.torch import save_file
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
-from transformers import T5Config, T5EncoderModel, UMT5Config, UMT5EncoderModel
+from transformers import T5Config, T5EncoderModel, UMT5Config, UMT5EncoderModel, ViTConfig, ViTForImageClassification
 
 CHANNELS = 16
 SENTENCES = [
@@ -32,18 +32,23 @@ ENCODER = {
     "d_model": 32, "d_ff": 64, "d_kv": 8, "num_heads": 4, "num_layers": 2, "feed_forward_proj": "gated-gelu", "pad_token_id": 0,
     "eos_token_id": 1, "decoder_start_token_id": 0,
 }  # fmt: skip
-LTX, UPSAMPLER, BARE_UPSAMPLER, WAN, LORAS = (
-    "ltx-tiny-distilled", "ltx-upsampler-tiny", "ltx-upsampler-bare", "wan-ti2v-tiny", "loras",
+LTX, UPSAMPLER, BARE_UPSAMPLER, WAN, CHECK, LORAS = (
+    "ltx-tiny-distilled", "ltx-upsampler-tiny", "ltx-upsampler-bare", "wan-ti2v-tiny", "picture-check-tiny", "loras",
 )  # fmt: skip
 
 
 def make_weights(root: Path) -> None:
-    """Write all folders: both families, both layouts of the upsampler, and LoRAs good and bad."""
+    """Write all folders: both families, both layouts of the upsampler, an image classifier, and LoRAs good and bad."""
     torch.manual_seed(0)
     root.mkdir(parents=True, exist_ok=True)
     _make_ltx(root)
     _make_loras(root)
     _make_wan(root / WAN)
+    classifier = ViTConfig(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, image_size=32, patch_size=8,
+        id2label={0: "normal", 1: "nsfw"}, label2id={"normal": 0, "nsfw": 1},
+    )  # fmt: skip
+    ViTForImageClassification(classifier).save_pretrained(root / CHECK)
 
 
 def _make_ltx(root: Path) -> None:

@@ -26,6 +26,7 @@ from ..weights.config import (
     DeviceUse,
     LoRAFolders,
     LtxWeights,
+    SafetyCheck,
     WanWeights,
 )
 from .key_reference import FORMS, read_key
@@ -129,6 +130,7 @@ class _Content(ConfigTable):
     services: Tables = {}
     models: Tables = {}
     loras: LoRAFolders = LoRAFolders()
+    safety: SafetyCheck | None = None
     devices: DeviceUse = DeviceUse()
 
 
@@ -239,7 +241,7 @@ def _read_weights(
     kind = FAMILIES.get(str(table.get("family")))
     if kind is None:
         raise BadModelsFile(f"{path}{where}: `family` is required: {' or '.join(map(repr, FAMILIES))}.")
-    shared: dict[str, Any] = {"loras": content.loras} if kind is LtxWeights else {}
+    shared: dict[str, Any] = {name: getattr(content, name) for name in ("loras", "safety") if name in kind.model_fields}
     return _validate(kind, {**shared, **table, "endpoint_id": model}, path, where)
 
 

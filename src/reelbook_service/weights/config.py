@@ -81,6 +81,15 @@ class LoRAFolders(ConfigTable):
     folders: tuple[LocalPath, ...] = ()
 
 
+class SafetyCheck(ConfigTable):
+    """`[safety]`: an image classifier that checks the pictures of each clip."""
+
+    folder: LocalPath
+    label: str = "nsfw"
+    threshold: float = Field(0.8, ge=0, le=1)
+    """The probability of the label from which on a picture is refused."""
+
+
 class DeviceUse(ConfigTable):
     """`[devices]`: how many folders of weights each device holds at once, and how long without runs."""
 
@@ -112,6 +121,7 @@ class _Weights(ConfigTable):
     """The guidance at `cfg_scale` 0 and 1."""
     steps: StrictInt = Field(8, ge=1, le=200)
     """Steps of models whose input has no field for them."""
+    safety: SafetyCheck | None = None
 
     @property
     def accepted_licenses(self) -> frozenset[str]:

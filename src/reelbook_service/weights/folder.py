@@ -95,6 +95,11 @@ def check_weights(row: LtxWeights | WanWeights) -> None:
                 f"{row.endpoint_id}: the family ltx needs `upsampler`, the folder of its latent upsampler."
             )
         _check_model(upsampler_folder(row.upsampler), "LTXLatentUpsamplerModel")
+    if row.safety is not None:
+        labels = [str(label) for label in _check_model(row.safety.folder).get("id2label", {}).values()]
+        if row.safety.label not in labels:
+            some = ", ".join(labels) or "none"
+            raise BadWeights(f"{_label(row.safety.folder)} has no label {row.safety.label!r}. Its labels: {some}.")
 
 
 def upsampler_folder(path: Path) -> Path:
@@ -240,12 +245,12 @@ def _check_pipeline(row: LtxWeights | WanWeights) -> None:
             raise BadWeights(f"{_label(folder / name)} has neither spiece.model nor tokenizer.json. {_FETCH}.")
 
 
-def _check_model(folder: Path, wanted: str) -> None:
-    """Check that a part is a model of this class, that its files are whole, and that no pickle lies among them."""
+def _check_model(folder: Path, wanted: str = "") -> dict[str, Any]:
+    """The configuration of a model of this class, whose files are whole and have no pickle among them."""
     config = _read_json(folder / "config.json", f"{_label(folder)} has no config.json. {_FETCH}.")
     # The libraries take any class's configuration for their own, and go on with default values.
     named = config.get("_class_name") or next(iter(config.get("architectures") or ()), wanted)
-    if named != wanted:
+    if wanted and named != wanted:
         raise BadWeights(f"config.json in {_label(folder)} is that of {named}; this model needs {wanted}.")
     for path in weight_files(folder):
         read_header(path)
@@ -254,6 +259,7 @@ def _check_model(folder: Path, wanted: str) -> None:
             f"{_label(folder)} has {pickles[0].name} among its .safetensors files. It is a pickle, which can run any "
             "program; nothing here opens it. Remove it."
         )
+    return config
 
 
 def _pickles(folder: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from reelbook_service.hosted.lane_table import make_lane_table
 from reelbook_service.hosted.models_file import BadModelsFile, read_models_file
 from reelbook_service.lanes import LaneTable
 from reelbook_service.weights import folder as weights_folder
-from reelbook_service.weights.config import LoRAFolders, LtxWeights
+from reelbook_service.weights.config import LoRAFolders, LtxWeights, SafetyCheck
 from reelbook_service.weights.folder import PARTS
 
 TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
@@ -36,7 +36,7 @@ def test_a_row_has_every_key_and_the_usual_values(tmp_path: Path) -> None:
         'upsampler = "weights/up"\nrepository = "org/name"\nrevision = "abc"\nupsampler_repository = "org/up"\nupsampler_revision = "def"\n'
         'accept_license = "word"\ndevice = ["cuda:0", "cuda:1"]\ndtype = "float16"\nstorage = "float8_e4m3fn"\ntext_encoder = "park"\n'
         "guidance = [1, 9]\nsteps = 40\ndownscale = 0.5\nwindow_frames = 121\n"
-        '[loras]\nfolders = ["loras", "/more"]\n[devices]\nmax_loaded = 2\nkeep_warm_s = 60\n'
+        '[loras]\nfolders = ["loras", "/more"]\n[safety]\nfolder = "check"\nlabel = "bad"\nthreshold = 0.5\n[devices]\nmax_loaded = 2\nkeep_warm_s = 60\n'
     )
 
     usual = read_models_file(written(tmp_path, ROW)).weights[TEXT]
@@ -49,6 +49,7 @@ def test_a_row_has_every_key_and_the_usual_values(tmp_path: Path) -> None:
         upsampler_repository="org/up", upsampler_revision="def", accept_license="word", devices=("cuda:0", "cuda:1"), dtype="float16",
         storage="float8_e4m3fn", text_encoder="park", guidance=(1.0, 9.0), steps=40, downscale=0.5, window_frames=121,
         loras=LoRAFolders(folders=(tmp_path / "loras", Path("/more"))),
+        safety=SafetyCheck(folder=tmp_path / "check", label="bad", threshold=0.5),
     )  # fmt: skip
 
 
@@ -76,6 +77,8 @@ def test_a_row_has_every_key_and_the_usual_values(tmp_path: Path) -> None:
         (f'[models."{MOVE}"]\n{LTX}upsampler = "up"\n'.replace('"ltx"\nf', '"wan"\nf'), "no field `upsampler`"),
         (ROW + "[loras]\nfolder = 'x'\n", "Did you mean `folders`?"),
         (ROW + "[loras]\nfolders = [1]\n", "`loras.folders[0]` = 1"),
+        (ROW + "[safety]\nlabel = 'bad'\n", "`safety.folder` is required"),
+        (ROW + "[safety]\nfolder = 'check'\nthreshold = 3\n", "is outside 0 to 1"),
         (ROW + "[devices]\nmax_loaded = 0\n", "at least 1"),
         (ROW + "[devices]\nkeep_warm_s = nan\n", "more than 0"),
         (ROW + f'device = ["cpu", "cuda:0"]\n[models."{MOVE}"]\n{LTX}device = "cpu"\n', "name the same devices"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reelbook_service.weights.config import BadWeights, LtxWeights, WanWeights
+from reelbook_service.weights.config import BadWeights, LtxWeights, SafetyCheck, WanWeights
 from reelbook_service.weights.folder import (
     CONFIGS,
     PARTS,
@@ -200,6 +200,19 @@ def test_the_other_folders_of_a_row_are_checked_too(row: LtxWeights, tmp_path: P
     assert "needs `upsampler`" in sentence_of(row.changed(upsampler=None))
     assert "has no config.json" in sentence_of(row.changed(upsampler=tmp_path / "nowhere"))
     assert "is that of AutoencoderKLLTXVideo" in sentence_of(row.changed(upsampler=row.folder / "vae"))
+
+
+def test_a_check_of_pictures_must_know_its_label(row: LtxWeights, tmp_path: Path) -> None:
+    """With another label it would let every clip pass."""
+    folder = tmp_path / "check"
+    assert "has no config.json" in sentence_of(row.changed(safety=SafetyCheck(folder=folder)))
+    write_json(folder / "config.json", {"architectures": ["Anything"], "id2label": {"0": "normal", "1": "nsfw"}})
+    write_tensors(folder / "model.safetensors", "a")
+
+    check_weights(row.changed(safety=SafetyCheck(folder=folder)))
+    sentence = sentence_of(row.changed(safety=SafetyCheck(folder=folder, label="gore")))
+
+    assert "check has no label 'gore'. Its labels: normal, nsfw." in sentence
 
 
 def test_other_bytes_are_other_weights(row: LtxWeights) -> None:

@@ -22,7 +22,7 @@ from ...engines.write_provenance import WrittenProvenance
 from ..clip_plan import PixelSize
 from ..config import LtxWeights, WanWeights
 from ..folder import weights_identity
-from .parts import EncodedPrompt, PromptEncoder
+from .parts import EncodedPrompt, PictureCheck, PromptEncoder
 
 CHECKS_PER_STEP = 6
 """Places within a step at which a cancelled run ends: a step of a large clip takes seconds."""
@@ -42,6 +42,7 @@ class Model(Generic[WeightsRow]):
         self.row: WeightsRow = row
         self.version = f"{row.folder.name}@{weights_identity(row)}"
         self._device = row.devices[0]
+        self._pictures = PictureCheck(row.safety, self._device) if row.safety else None
         self._report: Report | None = None
 
     def close(self) -> None:
@@ -87,13 +88,17 @@ class Model(Generic[WeightsRow]):
     def _write(
         self, job: EngineTask[Any], size: PixelSize, count: int, rate: int, pieces: Iterable[Any], report: Report
     ) -> OutputFile:
-        """Write the frames of the pieces in their order; a cancelled run ends between two of them."""
+        """Write and check the frames of the pieces in their order; a cancelled run ends between two of them."""
+        check = self._picture_check(job, report)
+        checked = check.numbers(count) if check else ()
         path = job.folder / "clip.mp4"
         provenance = WrittenProvenance(job.input.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
         with Movie(path, size, Fraction(rate), provenance) as movie:
             for pixels in pieces:
                 for picture in as_bytes(pixels):
                     report.check()
+                    if check and movie.frames in checked:
+                        check.check(picture)
                     frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
                     movie.add(frame.reformat(format="yuv420p", dst_colorspace=Colorspace.ITU709))
             frames = movie.frames
@@ -101,6 +106,17 @@ class Model(Generic[WeightsRow]):
             raise AssertionError(f"{frames} frames were decoded, and {count} were planned.")
         facts = {"width": size[0], "height": size[1], "frames": frames, "frame_rate": rate}
         return OutputFile(path, "video/mp4", facts)
+
+    def _picture_check(self, job: EngineTask[Any], report: Report) -> PictureCheck | None:
+        """The check of this clip's pictures; None without a classifier, and where the account may turn it off and did."""
+        if job.may_be_unchecked and not getattr(job.input, "enable_safety_checker", True):
+            report.log("The safety check is turned off for this run.")
+            return None
+        if self._pictures is None:
+            report.log(
+                "The safety check read the prompt only: models.toml names no classifier of pictures in [safety]."
+            )
+        return self._pictures
 
 
 def with_edges(picture: Image.Image, size: PixelSize, left: int = 0, top: int = 0) -> Image.Image:

@@ -85,8 +85,6 @@ class WeightsEngine:
             output: dict[str, Any] = (model.text_to_video if is_text else model.image_to_video)(job, report)
         finally:
             model.end_run()
-        if getattr(job.input, "enable_safety_checker", True) or not job.may_be_unchecked:
-            report.log("The safety check read the prompt only, not the pictures.")
         return output
 
     def _model(self, endpoint_id: str, report: Report) -> Any:
@@ -138,7 +136,8 @@ def describe_device(device: str) -> tuple[bool, str]:
 
 def _key(row: LtxWeights | WanWeights) -> tuple[Any, ...]:
     """Rows with the same key share what is loaded."""
-    return row.folder.resolve(), row.family, getattr(row, "upsampler", None), row.dtype, row.storage, row.text_encoder
+    folders = row.folder.resolve(), getattr(row, "upsampler", None), row.safety
+    return *folders, row.family, row.dtype, row.storage, row.text_encoder
 
 
 def _is_out_of_memory(error: Exception) -> bool:

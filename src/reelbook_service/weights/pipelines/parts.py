@@ -1,4 +1,4 @@
-"""The parts that are loaded from folders, safetensors only: models, and the text encoder with the prompts it has read."""
+"""The parts that are loaded from folders, safetensors only: models, the text encoder, and the check of pictures."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from diffusers.utils import logging as diffusers_logging
-from transformers import T5EncoderModel, T5TokenizerFast
+from numpy.typing import NDArray
+from transformers import AutoModelForImageClassification, T5EncoderModel, T5TokenizerFast
 from transformers.utils import logging as transformers_logging
 
-from ..config import BadWeights, LtxWeights, WanWeights
+from ...prompt_check import ContentRefused
+from ..config import BadWeights, LtxWeights, SafetyCheck, WanWeights
 
 MAX_TOKENS = 256
 """Of a prompt, as LTX reads it."""
@@ -114,3 +117,36 @@ class PromptEncoder:
             self._encoder.to(self._rests_on)
         self.encoded += 1
         return EncodedPrompt(embeds, mask, bool(mask.all()))
+
+
+class PictureCheck:
+    """An image classifier, which reads some pictures of each clip."""
+
+    FRAMES = 8
+    """Pictures of a clip that are read, the first and the last among them."""
+
+    def __init__(self, settings: SafetyCheck, device: str) -> None:
+        self._settings, self._device = settings, device
+        self._model = load_transformers_model(AutoModelForImageClassification, settings.folder, torch.float32)
+        self._model.to(device)
+        self._labels, self._size = self._model.config.id2label, self._model.config.image_size
+
+    def numbers(self, count: int) -> set[int]:
+        """The numbers of the pictures that are read of a clip with so many of them."""
+        return {round(number * (count - 1) / (self.FRAMES - 1)) for number in range(self.FRAMES)}
+
+    def score(self, picture: NDArray[np.uint8]) -> float:
+        """The probability of the label for a picture of red, green and blue."""
+        pixels = torch.from_numpy(picture).to(self._device).permute(2, 0, 1)[None].float() / 127.5 - 1
+        pixels = torch.nn.functional.interpolate(pixels, self._size, mode="bilinear", antialias=True)
+        with torch.inference_mode():
+            scores = self._model(pixel_values=pixels).logits[0].softmax(-1)
+        return next(float(scores[number]) for number, label in self._labels.items() if label == self._settings.label)
+
+    def check(self, picture: NDArray[np.uint8]) -> None:
+        """Raise `ContentRefused` for a picture that reaches the threshold."""
+        if not self.score(picture) < self._settings.threshold:  # A score that is no number is refused, too.
+            raise ContentRefused(
+                "The safety check refused the pictures of this clip. Nothing was charged; choose other words or another "
+                "seed."
+            )
