@@ -61,23 +61,24 @@ class Server:
         # A malformed upload is reported to its sender, not logged in the notebook that runs the service.
         logging.getLogger("python_multipart").setLevel(logging.ERROR)
         logging.getLogger("uvicorn.error").addFilter(_is_a_fault)
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                http="h11",  # Stricter than httptools about where a request ends; the app refuses one with two lengths.
-                h11_max_incomplete_event_size=MAX_HEAD_BYTES,
-                ws="none",
-                loop="asyncio",
-                lifespan="on",
-                log_config=None,
-                log_level="error",
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                timeout_keep_alive=30,
-                timeout_graceful_shutdown=2,
-            )
+        config = uvicorn.Config(
+            app,
+            http="h11",  # Stricter than httptools about where a request ends; the app refuses one with two lengths.
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+            ws="none",
+            loop="asyncio",
+            lifespan="on",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=2,
         )
+        # Not in the server's thread: a child forked while a thread imports would wait for that import for ever.
+        config.load()
+        self._server = uvicorn.Server(config)
         self._thread: threading.Thread | None = None
         # From here on, early connections wait instead of being refused.
         listening.listen(1024)
