@@ -68,7 +68,7 @@ def choose(page: Page, label: str) -> None:
 
 
 def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) -> None:
-    """Two fields by keys alone; a bad value stops it in words; the price follows; one press runs it to its results."""
+    """Two fields by keys alone; a bad value stops it in words; the price follows; one press runs it to its contact sheet."""
     page = sweeping.page
     sweep, line = page.locator(ROOT), page.locator(".rbf-sweep-line")
     run = page.locator(".rbf-sweep-plan > .rbf-row .rbf-primary")
@@ -131,6 +131,11 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     expect(page.locator(".rbf-sweep-state")).to_contain_text("completed", timeout=60_000)
     expect(page.locator(".rbf-sweep-panel")).to_contain_text("2 of 2")
     expect(page.locator(".rbf-sweep-film .rbf-run-cell")).to_have_count(2, timeout=30_000)
+    page.locator(".rbf-sweep-picture + .rbf-caption").scroll_into_view_if_needed()
+    sheet = page.locator(".rbf-sweep-picture img:visible")
+    expect(sheet).to_have_attribute("alt", re.compile("contact sheet: a paper boat"), timeout=30_000)
+    expect(page.locator(".rbf-sweep-picture + .rbf-caption")).to_have_text("Time runs across, one row for each run.")
+    expect(page.get_by_role("link", name="Save the sheet")).to_have_attribute("href", sheet.get_attribute("src") or "")
     expect(line).to_contain_text("all paid earlier; nothing now")
     expect(run).to_have_text("Show 2 from the library")
     page.locator(".rbf-sweep-job").get_by_role("button", name="Copy code").click()

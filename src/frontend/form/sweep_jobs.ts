@@ -4,6 +4,7 @@ import { type ClipFile, ClipShelf, clipPoster, makeClip } from "./clip.ts";
 import { quietButton } from "./quiet.ts";
 import { runsState } from "./run.ts";
 import { runsReveal, runsWaited } from "./runs.ts";
+import { whenSeen } from "./seen.ts";
 import { sweepCodeBox } from "./sweep_code.ts";
 
 export type SweepJob = {
@@ -19,6 +20,8 @@ export type SweepJob = {
   line: string;
   spoken: string;
   kind: "sweep" | "race";
+  /** The runs that its contact sheet could have; 0 while it goes on. */
+  sheet: number;
   /** The best setting of a race, in words. */
   best?: string;
 };
@@ -117,6 +120,33 @@ function sweepFilm(link: any, job: string, isFirstOpen: boolean) {
   };
 }
 
+/** The contact sheet of a sweep, requested when it scrolls into view. */
+function sweepSheet(link: any, job: SweepJob) {
+  const picture = made("div", { class: "rbf-sweep-picture" });
+  const caption = made("p", { class: "rbf-caption", text: "Drawing the contact sheet …" });
+  const save = made("a", { class: "rbf-sweep-save", download: "contact-sheet.jpg", text: "Save the sheet" });
+  const el = made("div", {}, picture, caption);
+  const off = link.on("sweep_sheet", (content: any) => {
+    if (content.sweep_sheet !== job.key || !content.html) return;
+    // The kernel has made it from escaped words (display/sheets), like the panel.
+    picture.innerHTML = content.html;
+    save.href = picture.querySelector("img")?.src ?? "";
+    const first = `The first ${content.runs} of ${job.sheet.toLocaleString("en")}; ${job.table}.reel.sheet() has more.`;
+    caption.textContent = [content.words, content.runs < job.sheet ? first : ""].join(" ").trim();
+    el.append(save);
+  });
+  const forget = whenSeen(el, async () => {
+    caption.hidden = !(await link.ask({ do: "sweep_sheet", job: job.key }));
+  });
+  return {
+    el,
+    dispose: () => {
+      forget();
+      off();
+    },
+  };
+}
+
 /** One sweep, large; what changes is changed in place, so that the focus stays. */
 function sweepLarge(link: any, first: SweepJob) {
   const state = made("p", { class: "rbf-sweep-state" });
@@ -136,6 +166,7 @@ function sweepLarge(link: any, first: SweepJob) {
     },
   });
   const place = made("div", {});
+  const sheetPlace = made("div", {});
   const code = sweepCodeBox();
   const where = made("p", { class: "rbf-caption", hidden: true });
   const el = made(
@@ -148,10 +179,12 @@ function sweepLarge(link: any, first: SweepJob) {
     judge,
     problem,
     actions,
+    sheetPlace,
     where,
     code.el,
   );
   let film: ReturnType<typeof sweepFilm> | null = null;
+  let sheet: ReturnType<typeof sweepSheet> | null = null;
   let job = first,
     buttons = "";
   const offs = [
@@ -221,6 +254,10 @@ function sweepLarge(link: any, first: SweepJob) {
       film = sweepFilm(link, next.key, !!next.best);
       place.append(film.el);
     }
+    if (next.sheet && !sheet) {
+      sheet = sweepSheet(link, next);
+      sheetPlace.append(sheet.el);
+    }
   };
   update(first);
   return {
@@ -230,6 +267,7 @@ function sweepLarge(link: any, first: SweepJob) {
     dispose: () => {
       offs.forEach((off) => off());
       film?.dispose();
+      sheet?.dispose();
       el.remove();
     },
   };

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import gc
+import io
 import json
 import threading
 import time
@@ -14,6 +16,7 @@ from typing import Any
 
 import ipywidgets
 import pytest
+from PIL import Image
 
 import reelbook as rb
 from reelbook.client import Client
@@ -387,7 +390,7 @@ def test_messages_without_sense_change_nothing(bench: Callable[..., Bench]) -> N
 
     for number, axes in enumerate(odd):
         form.tell(do="sweep", view="v", n=100 + number, axes=axes)
-    for what in ("sweep_do", "sweep_show", "sweep_film"):
+    for what in ("sweep_do", "sweep_show", "sweep_film", "sweep_sheet"):
         form.tell(do=what, job="9", what="cancel")
     form.tell(do="sweep_run", plan="1", spend=5)
 
@@ -401,7 +404,7 @@ def test_messages_without_sense_change_nothing(bench: Callable[..., Bench]) -> N
 def test_a_sweep_is_run_under_its_budget_and_paid_once(
     bench: Callable[..., Bench], client: Client, folder: Path
 ) -> None:
-    """Twenty presses start it once; the account has paid its price; table and panel are there."""
+    """Twenty presses start it once; the account has paid its price; table, panel and contact sheet are there."""
     form = bench(DOT)
     form.vary(fps="1-4")
     number, charged, before = form.plan["number"], len(paid(folder)), client.account()["credits_available"]
@@ -411,14 +414,19 @@ def test_a_sweep_is_run_under_its_budget_and_paid_once(
     told = form.done()
     form.until(lambda: form.plan.get("number", number) != number)
     again = form.plan
+    form.tell(do="sweep_sheet", job=told["key"])
+    sheet, _ = form.answer("sweep_sheet")
 
     assert [content for content, _ in form.sent if "sweep_said" in content] == [{"sweep_said": TWICE}] * 19
     assert len(form.form.jobs) == 1
     assert list(form.form.jobs[-1].frame["status"]) == ["completed"] * 4
     assert len(paid(folder)) == charged + 4
     assert client.account()["credits_available"] == before - 4 * PRICE
-    assert (told["state"], told["mark"], told["table"]) == ("completed", "●", "form.jobs[-1].frame")
+    assert (told["state"], told["mark"], told["table"], told["sheet"]) == ("completed", "●", "form.jobs[-1].frame", 4)
     assert "4 of 4" in next(content["html"] for content, _ in reversed(form.sent) if "sweep_panel" in content)
+    assert (sheet["runs"], sheet["words"]) == (4, "Time runs across, one row for each run.")
+    picture = base64.b64decode(sheet["html"].split('src="data:image/jpeg;base64,')[1].split('"')[0])
+    assert Image.open(io.BytesIO(picture)).width == 1280
     assert (again["runs"], again["due"], again["line"].split(" · ")[1]) == (
         0,
         0,

@@ -14,6 +14,7 @@ from ...display.race_card import format_race, render_race
 from ...display.report.layout import format_named_value
 from ...display.sweep_panel import format_panel, render_panel
 from ...errors import ReelbookError
+from ...media.bounded_open import is_video
 from ...media.local_file import LocalFile
 from ...media.measuring.metrics import METRICS
 from ...models.base import File, Input
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .planning import PlanPreview
 
 MAX_RUNS, MAX_LABEL_LENGTH, MAX_ERROR_LENGTH = 120, 80, 900
+MAX_SHEET_RUNS, SHEET_WIDTH = 24, 1280
 ACTIONS = {"preparing": ["cancel"], "running": ["pause", "cancel", "stop"], "paused": ["resume", "cancel", "stop"], "stopping": ["stop"]}  # fmt: skip
 """The possible actions in each state of a sweep."""
 FINAL = ("cancel", "stop")
@@ -202,6 +204,7 @@ class Started:
             "code": self.code,
             "can": self.can,
             "line": "",
+            "sheet": 0,
             "spoken": "",
         }
         if self.running is None:
@@ -215,7 +218,8 @@ class Started:
         spoken = f"Sweep {card['state']}, {progress.finished:,} of {progress.total:,} runs"
         if state == "stopped":
             spoken = f"{spoken}. {shorten(progress.reason or '', 300)}"
-        return {**card, "line": format_panel(progress), "spoken": spoken}
+        completed = progress.counts[RunStatus.COMPLETED] if progress.state == "done" else 0
+        return {**card, "line": format_panel(progress), "sheet": completed, "spoken": spoken}
 
     def render_panel(self) -> str:
         """The panel as HTML; empty without a job. Results are displayed by the page itself, once it is over."""
@@ -225,6 +229,18 @@ class Started:
         if isinstance(progress, RaceProgress):
             return render_race(progress)
         return render_panel(progress, has_film=not self.is_over)
+
+    def draw_sheet(self) -> dict[str, Any]:
+        """The contact sheet of the first completed runs as HTML, with their number and its caption."""
+        from ...display.sheets import draw_sheet
+
+        table = self.table
+        if table is None:
+            raise ReelbookError("This sweep was not started, so there is no contact sheet.")
+        runs = table[(table["status"] == RunStatus.COMPLETED).to_numpy()].head(MAX_SHEET_RUNS)
+        is_film = any(is_video(Path(paths[0])) for paths in find_paths(runs) if paths)
+        words = "Time runs across, one row for each run." if is_film else ""
+        return {"html": draw_sheet(runs, width=SHEET_WIDTH)._repr_html_(), "runs": len(runs), "words": words}
 
     def find_best(self) -> Input | None:
         """The input of the best run of a race that is over; None if there is none."""

@@ -62,6 +62,7 @@ class FormSweeps:
             "sweep_show": self._show,
             "sweep_code": self._code,
             "sweep_film": self._film,
+            "sweep_sheet": self._sheet,
             "sweep_use": self._use,
         }
 
@@ -241,6 +242,12 @@ class FormSweeps:
             form.send({"sweep_film": entry.key, "shots": [result.as_json for result in results], "of": count})
 
         form.in_background("sweep-film", read)
+
+    def _sheet(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """Send the contact sheet of a sweep: `{do: "sweep_sheet", job}`."""
+        form, entry = self._form, self._find_entry(content)
+        if form is not None and entry is not None and entry.is_over:
+            form.in_background("sweep-sheet", lambda: form.send({"sweep_sheet": entry.key, **entry.draw_sheet()}))
 
     def files(self, key: str) -> tuple[LocalFile, ...]:
         """The files of a run of a sweep that was sent to the page."""
