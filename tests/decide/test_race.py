@@ -151,6 +151,18 @@ def test_a_budget_that_can_hardly_decide_says_so(client: Client) -> None:
     assert "The budget of 212 credits allows no more runs" in repr(found)
 
 
+def test_what_finals_cost_counts_also_where_their_answers_were_lost(served: Served, client: Client) -> None:
+    """`spent` is what all runs of the plan have cost, drafts and finals, in a table of the race or not."""
+    boat = rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1", enable_detail_pass=True)
+    plan = rb.sweep(boat, seed=[1, 2], num_frames=[9, 13])
+    plan[[0]].run(budget=2 * PRICE, client=client)
+
+    found: Any = plan.race(by="frame_count", budget=6 * PRICE, draft=True, concurrency=2, sure=0.9).wait(60)
+
+    assert found.spent == 2 * PRICE + found.progress.spent_now
+    assert found.spent == rb.library().frame["credits"].sum()
+
+
 def test_every_run_is_made_when_nothing_can_be_told(client: Client) -> None:
     """With money for all, on a plan of equal merits: all runs, and it says that there is nothing to choose."""
     found = race(make_plan(2, 1, 3), by=lambda run: 1.0, budget=1.0)
@@ -198,6 +210,9 @@ def test_what_a_race_cannot_be_judged_by_is_said_before_anything_is_sent(by: Any
         ({"sure": 1}, "below 1"),
         ({"over": "speed"}, "`over` names 'speed'"),
         ({"over": ["fps", FIRST, SECOND]}, "has 1 setting, so there is nothing to decide"),
+        ({"draft": True}, "No draft of these runs is cheaper"),
+        ({"draft": {"fps": 2.0}}, "which this plan varies"),
+        ({"draft": 5}, "`draft` is 5"),
         ({"question": " "}, "`question`"),
         ({"seed": -1}, "`seed` is -1"),
     ],
@@ -347,6 +362,23 @@ def test_the_listeners_of_a_race_hear_of_its_end(client: Client) -> None:
 
     assert ended.wait(20)
     assert heard[-1] == "done"
+
+
+def test_drafts_decide_and_the_best_is_made_with_its_real_values(served: Served, client: Client) -> None:
+    """Detail pass off costs half: the drafts and the final stay under the budget, which sets the final's price aside."""
+    boat = rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1", enable_detail_pass=True)
+    plan = rb.sweep(boat, seed=[1, 2], num_frames=[9, 13])
+
+    found: Any = plan.race(by="frame_count", budget=5 * PRICE, draft=True, concurrency=2, sure=0.9).wait(60)
+
+    table = found.table
+    assert table["draft"].tolist() == [True] * (len(table) - 1) + [False]
+    assert table["enable_detail_pass"].tolist() == [False] * (len(table) - 1) + [True]
+    assert found.best == plan.rows[[row.input for row in plan].index(found.best)].input
+    assert (found.best.num_frames, found.best.enable_detail_pass) == (13, True)
+    assert len(reserved(served)) == len(table)
+    assert found.spent == PRICE * (len(table) + 1) <= 5 * PRICE
+    assert "Drafts are assumed to rank the settings as the real runs would." in found.progress.assumptions
 
 
 def test_the_page_of_a_race_has_its_standings(client: Client, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_the_end_of_a_race_is_a_sentence(changes: dict[str, object], facts: dict
         ({}, {"has_repeats": False}, "Each setting can be run only once in this plan"),
         ({}, {"is_mix": True}, "divided by its standard deviation"),
         ({"is_judged": True}, {}, "preferred three times out of four"),
+        ({}, {"is_draft": True}, "Drafts are assumed to rank"),
     ],
 )
 def test_what_a_race_assumes_is_said(changes: dict[str, object], facts: dict[str, object], what: str) -> None:

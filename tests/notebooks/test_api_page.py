@@ -54,8 +54,9 @@ len(fewer), len(plan.repeated(3)), len(plan[:5]), len(plan + other), len(plan.sh
     'table.groupby("num_frames").credits.sum()',
     "rb.compare(run, later)",
     "table.reel.compare(0, 1).differences.columns.tolist()",
-    """few = plan[:2].run(take=1, concurrency=1, rate="10/s", on_error="stop", progress=False)
-print(list(few.status), few["take"].tolist())""",
+    """notified = []
+few = plan[:2].run(take=1, concurrency=1, rate="10/s", on_error="stop", progress=False, notify=notified.append)
+print([job.is_done for job in notified], list(few.status), few["take"].tolist())""",
     'table.to_parquet("table.parquet")\nprint(list(rb.read("table.parquet").columns) == list(table.columns))',
 ]
 FORMS = [
@@ -144,7 +145,7 @@ def test_what_the_page_says_of_a_sweep_is_so(notebook: NotebookNode) -> None:
     assert texts(notebook, "other = two") == "(2, 12, 4, 8, 4)"
     assert texts(notebook, "print(len(again)") == "4 ['completed'] True"
     assert [line.split()[-1] for line in table.splitlines()[1:3]] == ["106", "106"]
-    assert texts(notebook, "few = plan") == "['completed', 'completed'] [1, 1]"
+    assert texts(notebook, "notified = []") == "[True] ['completed', 'completed'] [1, 1]"
     assert texts(notebook, 'table.to_parquet("table.parquet")') == "True"
 
 

@@ -493,14 +493,15 @@ def test_a_limit_is_spent_in_the_order_of_the_runs(
 
 
 def test_a_sweep_can_be_awaited_and_tells_at_the_end(served: Served, client: Client) -> None:
-    """In a running loop; listeners get the job, few times, and at the end with its whole table."""
+    """In a running loop; listeners get the job, few times, and at the end with its whole table; `notify` only then, once."""
     seen: list[tuple[str, str, int]] = []
+    notified: list[tuple[str, int]] = []
 
     def listen(job: SweepJob) -> None:
         seen.append((job.progress.state, repr(job), len(job.frame)))
 
     async def cell() -> pd.DataFrame:
-        job = dots(4).start(budget=4 * PRICE)
+        job = dots(4).start(budget=4 * PRICE, notify=lambda job: notified.append((repr(job), len(job.wait(5)))))
         job.on_change(listen)
         return await job
 
@@ -511,6 +512,7 @@ def test_a_sweep_can_be_awaited_and_tells_at_the_end(served: Served, client: Cli
     assert counts(table) == {"completed": 4}
     state, text, rows = seen[-1]
     assert (state, rows) == ("done", 4)
+    assert notified == [(text, 4)]
     assert "4 completed" in text
     assert len(seen) <= took * 4 + 3
 

@@ -132,7 +132,7 @@ def test_patience_grows_and_ends() -> None:
     "said",
     [{"budget": -1}, {"budget": True}, {"budget": 1.5}, {"budget": "much"}, {"concurrency": 0}, {"concurrency": 1000},
      {"rate": "fast"}, {"rate": 0}, {"rate": "0/s"}, {"take": -1}, {"on_error": "panic"}, {"order": "random"},
-     {"price": -3}, {"budget": float("inf")}, {"spend": -1}, {"spend": True},
+     {"notify": "me"}, {"price": -3}, {"budget": float("inf")}, {"spend": -1}, {"spend": True},
      {"spend": "12"}, {"spend": 1.5}, {"spend": float("nan")}, {"spend": 10**16}, {"spend": Decimal(53)}, {"spend": [53]}],
     ids=repr,
 )  # fmt: skip

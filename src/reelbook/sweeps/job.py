@@ -124,21 +124,23 @@ class BackgroundJob(ABC, Generic[Outcome]):
             raise self._failure.with_traceback(None)
         return self._get_result()
 
-    def _finish(self) -> None:
-        """Record the end, and have all listeners called a last time."""
+    def _finish(self, notify: Callable[[Self], Any] | None = None) -> None:
+        """Record the end, and have all listeners called a last time, and `notify` once."""
         with self._guard:
             self._done.set()
             self._changed.set()
-            if self._ticker is None:
+            if notify is not None:
+                due = [notify]  # Listeners are called once more whenever another one comes after the end.
+                self.on_change(lambda job: due.pop()(job) if due else None)
+            elif self._ticker is None:
                 self._over.set()
 
     def _call_listeners(self) -> None:
         while True:
             self._changed.wait()
             self._changed.clear()
-            last = self._done.is_set()
             with self._guard:
-                listeners = list(self._listeners)
+                last, listeners = self._done.is_set(), list(self._listeners)
                 if last:
                     self._ticker = None
             for listener in listeners:
@@ -302,7 +304,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
             if not isinstance(error, Exception):
                 raise
         finally:
-            self._finish()
+            self._finish(self._options.notify)
 
     async def _cancel(self, queued: bool, running: bool) -> CancelResult | None:
         await self._stop("The sweep was cancelled")

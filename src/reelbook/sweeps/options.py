@@ -83,6 +83,9 @@ class RunOptions(BaseModel):
     order: Literal["coverage", "as given"] = Field("coverage", description="it can be 'coverage' or 'as given'")
     scope: str | None = None
     """The budget's name in the ledger, of which these runs are a part; None for one of this plan's runs alone."""
+    notify: Callable[[Any], Any] | None = Field(
+        None, description="it is called with the job at the end, so it has to be a function"
+    )
 
 
 Options = TypeVar("Options", bound=BaseModel)

@@ -268,6 +268,7 @@ class Plan:
         take: int = 0,
         on_error: str = "continue",
         progress: bool = True,
+        notify: Callable[[SweepJob], Any] | None = None,
         price: int | None = None,
         order: str = "coverage",
         client: Client | None = None,
@@ -279,12 +280,12 @@ class Plan:
         Neither is ever exceeded, and both may be given. A service that charges real credits requires one of them.
         Call it again to resume after a crash, an interrupt or a stop: only missing runs are sent, also failed ones.
         `rate` is a limit such as `"10/s"`; `take=1` repeats everything once more; `on_error="stop"` sends nothing after
-        a failure; `price` is the maximum price of a run whose price is
+        a failure; `notify` is called with the job at the end; `price` is the maximum price of a run whose price is
         unknown; `order` is "coverage" (spread over all axes) or "as given".
         """
         job = self._make_job(
             client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
-            price=price, order=order,
+            notify=notify, price=price, order=order,
         )  # fmt: skip
         job.has_panel = progress and get_kernel_shell() is not None
         try:

@@ -37,6 +37,7 @@ from .settings import (
     check_settings,
     find_budget,
     group_settings,
+    make_drafts,
     race_error,
 )
 
@@ -74,6 +75,7 @@ class Race(BackgroundJob["Race"]):
         self._rounds, self._runs, self._options, self._judge = rounds, runs, options, judge
         self._score = judge if isinstance(judge, Score) else None
         self._budget, self._whole, self._earlier = budget, whole, earlier
+        self._finals: list[Row] = []
         self._belief: Belief | None = None
         self._chances: FloatArray | None = None
         self._is_sure = False
@@ -96,7 +98,7 @@ class Race(BackgroundJob["Race"]):
     def best(self) -> Input | tuple[Input, ...] | None:
         """The input of the best setting's best run, so that `rb.run(race.best)` is free; with `keep` a tuple of them.
 
-        None while no run has a score.
+        None while no run has a score. After drafts they are the inputs of the finals.
         """
         inputs = tuple(row.input for row in self._find_best_rows() if row.input is not None)
         return inputs if self._options.keep > 1 else inputs[0] if inputs else None
@@ -114,19 +116,21 @@ class Race(BackgroundJob["Race"]):
         Round 0 is what was in the library when the race started.
         """
         with self._guard:
-            rows, round_of = list(self._rounds.used), dict(self._rounds.round_of)
-        numbers = [row.number for row in rows]
-        table = self._runs.make_table(rows)
+            rows, finals, round_of = list(self._rounds.used), self._finals, dict(self._rounds.round_of)
+        numbers, nothing = [row.number for row in rows], [None] * len(finals)
+        table = self._runs.make_table([*rows, *finals])
         columns: dict[str, list[Any]] = {
-            "round": [round_of[number] for number in numbers],
-            "setting": [self._rounds.setting_of[number] for number in numbers],
+            "round": [*(round_of[number] for number in numbers), *nothing],
+            "setting": [self._rounds.setting_of[row.number] for row in (*rows, *finals)],
         }
         if self._score is not None:
             totals = self._score.totals()
-            columns["score"] = [totals.get(number) for number in numbers]
+            columns["score"] = [*(totals.get(number) for number in numbers), *nothing]
             if metrics := self._score.get_metrics(numbers):
-                measured = {name: build_column(list(values)).array for name, values in metrics.items()}
+                measured = {name: build_column([*values, *nothing]).array for name, values in metrics.items()}
                 table = add_metric_columns(table, measured)
+        if self._options.draft:
+            columns["draft"] = [True] * len(rows) + [False] * len(finals)
         arrays = {name: build_column(values).array for name, values in columns.items()}
         result = table.assign(
             **{COLUMN_PREFIX + name if name in table.columns else name: arrays[name] for name in arrays}
@@ -191,12 +195,17 @@ class Race(BackgroundJob["Race"]):
     # The rounds.
 
     def _run(self) -> None:
-        """Use what the library holds before each round that is paid for, until the race ends."""
+        """Use what the library holds before each round that is paid for, until the race ends; then the finals after drafts."""
         try:
             while self._end == End.NONE:
                 self._use_free_runs()
                 if self._end == End.NONE:
                     self._run_next_round()
+            if self._options.draft and not self._cancelled.is_set():
+                finals = [self.plan.rows[row.number] for row in self._find_best_rows()]
+                with self._guard:
+                    self._finals = finals
+                self._execute(finals)
         except BaseException as error:
             self._failure = error
             log.warning("The race has stopped. %s", error)
@@ -248,7 +257,7 @@ class Race(BackgroundJob["Race"]):
 
     def _execute(self, rows: Sequence[Row], *, is_free: bool = False) -> list[Row]:
         """Run these rows; a run whose files could not be fetched gets a second attempt, a failed one none. Returns what has ended."""
-        self._set_state(RaceState.RUNNING)
+        self._set_state(RaceState.FINALS if self._finals else RaceState.RUNNING)
         failed = {row.key for row in ([] if self._options.retry_failed else self._runs.find_failed(rows))}
         due = [row for row in rows if row.key not in failed]
         status_of: dict[Hashable, str] = {}
@@ -257,8 +266,9 @@ class Race(BackgroundJob["Race"]):
                 status_of |= self._run_job(due, is_free=is_free)
             due = [row for row in due if status_of[row.key] == RunStatus.UNFINISHED]
         self._note_costs(rows)
-        with self._guard:
-            self._rounds.uncertain |= {row.number for row in rows if status_of.get(row.key) == RunStatus.UNCERTAIN}
+        if not self._finals:
+            with self._guard:
+                self._rounds.uncertain |= {row.number for row in rows if status_of.get(row.key) == RunStatus.UNCERTAIN}
         return [row for row in rows if status_of.get(row.key) not in UNFINISHED]
 
     def _run_job(self, rows: Sequence[Row], *, is_free: bool) -> dict[Hashable, str]:
@@ -318,21 +328,31 @@ class Race(BackgroundJob["Race"]):
             return [setting for setting in self._rounds.rank(self._belief, self._chances) if counts[setting]]
 
     def _find_best_rows(self) -> list[Row]:
-        """Of each of the best settings the run with the highest score."""
+        """Of each of the best settings the run with the highest score; after drafts the final one."""
         totals = {} if self._score is None else self._score.totals()
         scored = self._rounds.scored
         best = self._rank()[: self._options.keep]
         of_best = [
             [row for row in self._rounds.race.settings[setting].rows if row.number in scored] for setting in best
         ]
-        return [max(rows, key=lambda row: (totals.get(row.number, 0.0), -row.number)) for rows in of_best]
+        rows = [max(rows, key=lambda row: (totals.get(row.number, 0.0), -row.number)) for rows in of_best]
+        finals = {row.number: row for row in self._finals}
+        return [finals.get(row.number, row) for row in rows]
 
     def _make_fits(self) -> Callable[[list[Row], Row], bool]:
         """A function that says whether a row fits in the budget after others of the round."""
         if self._budget is None:
             return lambda chosen, row: True
-        left = self._earlier + self._budget - self._spent
+        left = self._earlier + self._budget - self._spent - self._find_reserve()
         return lambda chosen, row: sum(self._runs.get_price(other) or 0 for other in [*chosen, row]) <= left
+
+    def _find_reserve(self) -> int:
+        """Credits set aside for the finals after drafts, as far as these are not paid for."""
+        if not self._options.draft:
+            return 0
+        free = {row.key for row in self._runs.find_free(self.plan.distinct)}
+        due = [0 if row.key in free else self._runs.get_price(row) or 0 for row in self.plan.distinct]
+        return sum(sorted(due, reverse=True)[: self._options.keep])
 
     def _make_progress(self) -> RaceProgress:
         belief, score, options, rounds = self._belief, self._score, self._options, self._rounds
@@ -343,7 +363,7 @@ class Race(BackgroundJob["Race"]):
         return RaceProgress(
             state=RaceState.STOPPING if self._cancelled.is_set() and self._state != RaceState.DONE else self._state,
             axes=rounds.race.axes, contenders=tuple(contenders), score=options.question if score is None else score.text,
-            is_judged=score is None, rounds=rounds.number, runs=len(rounds.used),
+            is_judged=score is None, rounds=rounds.number, runs=len(rounds.used) + len(self._finals),
             repeats=len(self.plan.distinct), free=sum(not number for number in rounds.round_of.values()),
             spent=self._spent + now, earlier=self._earlier, spent_now=self._spent - self._spent_before + now,
             budget=self._budget, enough=self._enough, whole=self._whole, keep=options.keep, sure=options.sure,
@@ -355,7 +375,7 @@ class Race(BackgroundJob["Race"]):
             end=self._end, reason=self._reason, first_error=self._first_error, without=0 if score is None else score.without,
             noise=None if belief is None else belief.noise, is_constant=score is not None and score.is_constant,
             has_repeats=any(len(setting.rows) > 1 for setting in rounds.race.settings), block=rounds.race.block,
-            is_mix=score is not None and score.is_mix,
+            is_draft=bool(options.draft), is_mix=score is not None and score.is_mix,
         ).with_texts()  # fmt: skip
 
     def _set_state(self, state: RaceState) -> None:
@@ -383,15 +403,16 @@ def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
     if not hasattr(client, "context"):
         raise race_error(f"`client` is {format_literal(client)}; give the result of rb.connect().", "client")
     judge = Judging(options) if options.judge is not None else make_score(options.by, plan)
-    race = group_settings(plan, options.over, options.seed, is_paired=options.judge is not None)
+    drafts = make_drafts(plan, options.draft) if options.draft else plan
+    race = group_settings(drafts, options.over, options.seed, is_paired=options.judge is not None)
     check_settings(race, options.keep)
-    runs = RaceRuns(plan, client, options.execution)
+    runs = RaceRuns(plan, drafts, client, options.execution)
     runs.prepare()
     whole = sum_or_none(runs.get_price(row) for row in plan.distinct)
     budget = find_budget(options.budget, whole, runs.find_enough(race), is_embedded=client.is_embedded)
     if budget is not None:
-        free = {row.key for row in runs.find_free(plan.distinct)}
+        free = {row.key for row in runs.find_free(drafts.distinct)}
         check_budget(budget, race, lambda row: 0 if row.key in free else runs.get_price(row) or 0)
     earlier = runs.limit(budget, judge.name, is_new=options.is_new)
-    rounds = Rounds(plan, race, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
+    rounds = Rounds(drafts, race, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
     return Race(replace(plan, notes=()), rounds, runs, judge, options, budget=budget, whole=whole, earlier=earlier)

@@ -50,7 +50,7 @@ class Rounds:
     """What a race has tried, and the choice of what it tries next. Equal results lead to equal choices."""
 
     plan: Plan
-    """The plan whose rows are raced."""
+    """The plan whose rows are raced: drafts, if there are any."""
     race: RaceSettings
     seed: int
     size: int
@@ -182,11 +182,11 @@ class Rounds:
 
 
 class RaceRuns:
-    """The possible runs of a race, whose budget is that of all of them, as `plan.run(budget=…)` counts it."""
+    """The possible runs of a race, drafts and finals, whose budget is that of all of them, as `plan.run(budget=…)` counts it."""
 
-    def __init__(self, plan: Plan, client: Client, options: RunOptions) -> None:
+    def __init__(self, plan: Plan, drafts: Plan, client: Client, options: RunOptions) -> None:
         self.plan = plan
-        self._rows = {row.key: row for row in plan.distinct}
+        self._rows = {row.key: row for row in (*drafts.distinct, *plan.distinct)}
         self._client, self._context, self._options = client, client.context, options
         self._names: dict[Hashable, RunName | InvalidInput] = {}
         self._prices: dict[Hashable, int | None] = {}

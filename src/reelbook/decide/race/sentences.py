@@ -36,6 +36,7 @@ class RaceState(StrEnum):
     RUNNING = "running"
     SCORING = "scoring"
     JUDGING = "waiting for judgements"
+    FINALS = "making finals"
     STOPPING = "stopping"
     DONE = "done"
 
@@ -92,7 +93,7 @@ class RaceProgress:
     free: int
     """The number of those that were in the library when the race was started, so that they cost nothing."""
     spent: int
-    """What all runs of the plan have cost or may have cost, in this session and before."""
+    """What all runs of the plan, drafts and finals, have cost or may have cost, in this session and before."""
     earlier: int
     """The part of it from before the race was first started, which does not count against the budget."""
     spent_now: int
@@ -129,6 +130,7 @@ class RaceProgress:
     has_repeats: bool = True
     block: str = ""
     """What may shift all settings alike: the prompt or the seed; empty for nothing."""
+    is_draft: bool = False
     is_mix: bool = False
     findings: tuple[str, ...] = ()
     """Sentences: the outcome, why the race has ended, what is missing, and what to do."""
@@ -251,6 +253,7 @@ def _make_assumptions(progress: RaceProgress) -> tuple[str, ...]:
         (len(progress.axes) <= 1, "There is only one axis, so each setting is judged mostly by its own runs."),
         (bool(progress.block), f"A {progress.block} may shift all settings alike, so each setting is judged over several."),
         (not progress.has_repeats, "Each setting can be run only once in this plan, so luck cannot be told from merit. Add seed=range(4) to the sweep."),
+        (progress.is_draft, "Drafts are assumed to rank the settings as the real runs would."),
         (True, "Intervals hold 90%."),
     )  # fmt: skip
     return tuple(sentence for applies, sentence in rules if applies)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from ...errors import InvalidInput, Problem, ReelbookError
+from ...models.catalog import find_endpoint
+from ...models.pricing import estimate
+from ...sweeps.money_text import sum_or_none
 from ...sweeps.options import RunOptions, Whole, check_options, make_options, parse_whole
 from ...sweeps.plan import Plan
 from ...sweeps.plan_rows import Row, number_values, value_key
@@ -104,6 +107,10 @@ class RaceOptions(BaseModel):
     )
     concurrency: Any = None
     price: Any = None
+    draft: StrictBool | Mapping[str, Any] | None = Field(
+        None,
+        description="it takes the values that make a run cheaper, such as {'enable_detail_pass': False}, or True for those of the model",
+    )
     retry_failed: bool = False
     question: Annotated[str, AfterValidator(_text)] = Field(
         "Which is better?", description="it is the text that a judge answers"
@@ -276,6 +283,49 @@ def _make_levels(values: Sequence[tuple[Row, Any]], name: str) -> list[int]:
         edges = np.quantile(points, np.linspace(0, 1, BINS + 1)[1:-1])
         levels = dict(zip(present, np.searchsorted(edges, points, side="right").tolist(), strict=True))
     return [levels.get(place, -1) for place in range(len(values))]
+
+
+def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
+    """The plan with cheaper values in each row, under the same numbers; `draft=True` turns off what costs extra.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> from reelbook.sweeps.sweep_call import sweep
+    >>> boat = TextToVideo(prompt="a paper boat", enable_detail_pass=True)
+    >>> plan = sweep(boat, num_frames=[49, 97])
+    >>> plan.credits, make_drafts(plan, True).credits
+    (212, 106)
+    """
+    values = dict(draft) if isinstance(draft, Mapping) else _find_extras(plan)
+    if varied := [name for name in values if name in plan.columns]:
+        raise race_error(
+            f"`draft` sets {', '.join(varied)}, which this plan varies; a draft can only change what is the same in all runs.",
+            "draft",
+        )
+    try:
+        rows = tuple(_make_draft(row, values) for row in plan.rows)
+    except InvalidInput as error:
+        raise race_error(f"`draft` does not fit this plan: {error}", "draft") from error
+    drafts = replace(plan, rows=rows, parts=None)
+    full, cheap = (sum_or_none(row.credits for row in version.distinct) for version in (plan, drafts))
+    if not values or (full is not None and cheap is not None and cheap >= full):
+        why = f"with `draft` they cost {cheap:,} credits" if values else "nothing that costs extra is switched on"
+        raise race_error(f"No draft of these runs is cheaper: {why}. Leave `draft` out.", "draft")
+    return drafts
+
+
+def _find_extras(plan: Plan) -> dict[str, Any]:
+    """The switches of a model that multiply its price and are on, turned off."""
+    endpoint = find_endpoint(plan.base.endpoint_id)
+    dear = [] if endpoint is None else [name for name, factor in endpoint.multipliers if factor > 1]
+    used = [name for name in dear if any(getattr(row.input, name, False) for row in plan.rows)]
+    return {name: False for name in used if name not in plan.columns}
+
+
+def _make_draft(row: Row, values: Mapping[str, Any]) -> Row:
+    if row.input is None:
+        return row
+    request = row.input.revised(**values)
+    return replace(row, input=request, estimate=estimate(request))
 
 
 def check_settings(race: RaceSettings, keep: int) -> None:
