@@ -33,8 +33,8 @@ class Finger:
     def tap(self, what: Locator | Point) -> None:
         """Touch the middle of an element, or a point of the window, and let go."""
         at = what if isinstance(what, tuple) else middle(what)
-        self._send("touchStart", [at])
-        self._send("touchEnd", [])
+        # Both at once: where a busy page answers the first one late, the browser takes it for a long press.
+        self.page.touchscreen.tap(*at)
 
     def drag(self, start: Point, end: Point) -> None:
         """Move one finger from here to there."""
@@ -64,6 +64,8 @@ class Finger:
 def middle(element: Locator, x: float = 0.5, y: float = 0.5) -> Point:
     """A point of an element in the window, in shares of its width and height; by default its middle."""
     element.scroll_into_view_if_needed()
+    # What follows a scroll is drawn in the next frame; a finger comes later.
+    element.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     box = element.bounding_box()
     assert box is not None
     return box["x"] + x * box["width"], box["y"] + y * box["height"]
