@@ -225,7 +225,7 @@ def test_no_press_spends_more_than_was_typed_or_the_account_has(
         run, why = first.locator(".rbf-sweep-plan > .rbf-row .rbf-primary"), first.locator(".rbf-sweep-why")
         spend = first.locator(".rbf-sweep-plan > .rbf-row").get_by_label("Spend at most")
         values.fill("0-999")
-        expect(run).to_have_text("Run 2 of 1,000 · 106 credits")
+        expect(run).to_have_text("Run 2 of 1,000 · 106 credits", timeout=30_000)  # The first plan of so many rows.
         expect(spend).to_have_value("113")
         expect(why).to_have_text("Your account has 113 credits: enough for 2 of 1,000 runs.")
         run.click()
