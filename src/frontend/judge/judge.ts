@@ -153,6 +153,12 @@ export class Judge {
     return this.#shownAt > 0 && !this.isSaving;
   }
 
+  /** For somebody who wants no motion, until they have played a clip or answered. */
+  get #hint() {
+    const isStill = this.#shownAt > 0 && this.clock.clips.length > 0 && this.held.isPlaying === undefined;
+    return isStill ? "Press Play to see them move" : "";
+  }
+
   get held() {
     return readHeld(this.group);
   }
@@ -254,7 +260,7 @@ export class Judge {
     if (document.activeElement !== this.rater) this.rater.value = reply.rater ?? "";
     (this.rater.parentElement as HTMLElement).hidden = false;
     this.#say(
-      reply.error || [reply.progress, reply.isEnded ? ALL_DONE : ""].filter(Boolean).join(" · "),
+      reply.error || [reply.progress, reply.isEnded ? ALL_DONE : "", this.#hint].filter(Boolean).join(" · "),
       Boolean(reply.error),
     );
     const before = [this.now, this.next];
@@ -310,8 +316,7 @@ export class Judge {
     this.#shownAt = performance.now();
     this.root.dispatchEvent(new Event("reelbook:asked"));
     if (isPlaying && clips.length) this.clock.play();
-    else if (clips.length && this.held.isPlaying === undefined)
-      this.#say([this.words.textContent, "Press Play to see them move"].filter(Boolean).join(" · "));
+    else if (this.#hint) this.#say([this.words.textContent, this.#hint].filter(Boolean).join(" · "));
   }
 
   #see(isInView: boolean) {
