@@ -58,7 +58,7 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [film(folder / f"{name}.mp4", size=(640, 360), noise=number, options={"g": "12"}).path for number, name in enumerate("ab")]  # fmt: skip
 
 
-class Shown:
+class PhonePage:
     """Viewers on a page of a telephone."""
 
     def __init__(self, page: Page, table: pd.DataFrame, clips: list[Path], folder: Path) -> None:
@@ -124,14 +124,14 @@ class Shown:
 @pytest.fixture(scope="module")
 def shown(
     chromium: Browser, table: pd.DataFrame, clips: list[Path], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Shown]:
+) -> Iterator[PhonePage]:
     with new_page(chromium, offline=True, has_touch=True, viewport={"width": 390, "height": 760}) as page:
         page.set_default_timeout(8_000)
-        yield Shown(page, table, clips, tmp_path_factory.mktemp("touch"))
+        yield PhonePage(page, table, clips, tmp_path_factory.mktemp("touch"))
 
 
 @pytest.mark.parametrize("viewer", ["grid", "explore", "compare", "explorer", "plot", "table", "gallery"])
-def test_targets_are_large_enough(shown: Shown, viewer: str) -> None:
+def test_targets_are_large_enough(shown: PhonePage, viewer: str) -> None:
     """24 pixels at least either way, and nothing is wider than the page."""
     page = shown.open(viewer)
     shot(page, f"touch-{viewer}", whole=True)
@@ -141,7 +141,7 @@ def test_targets_are_large_enough(shown: Shown, viewer: str) -> None:
 
 
 @pytest.mark.parametrize("viewer", SURFACES)
-def test_the_page_scrolls_under_the_finger(shown: Shown, viewer: str) -> None:
+def test_the_page_scrolls_under_the_finger(shown: PhonePage, viewer: str) -> None:
     """A finger that begins on a picture, a time line or a plot, and goes up."""
     page = shown.open(viewer)
     x, y = middle(page.locator(SURFACES[viewer]).first)
@@ -153,7 +153,7 @@ def test_the_page_scrolls_under_the_finger(shown: Shown, viewer: str) -> None:
 
 
 @pytest.mark.parametrize("viewer", CLOCKS)
-def test_a_finger_scrubs_steps_and_plays(shown: Shown, viewer: str) -> None:
+def test_a_finger_scrubs_steps_and_plays(shown: PhonePage, viewer: str) -> None:
     """Along the time line, and on the buttons; the clips show the frame of the clock."""
     page, clock, finger = shown.open(viewer), CLOCKS[viewer], shown.finger
     line = page.locator(".rb-line")
@@ -175,7 +175,7 @@ def test_a_finger_scrubs_steps_and_plays(shown: Shown, viewer: str) -> None:
 
 
 @pytest.mark.parametrize("viewer", ["compare", "explorer"])
-def test_two_fingers_zoom_and_one_moves(shown: Shown, viewer: str) -> None:
+def test_two_fingers_zoom_and_one_moves(shown: PhonePage, viewer: str) -> None:
     """The point between the fingers stays where it is; together again, all is in view; buttons do the same."""
     page, finger = shown.open(viewer), shown.finger
     scale, where = {
@@ -206,7 +206,7 @@ def test_two_fingers_zoom_and_one_moves(shown: Shown, viewer: str) -> None:
     assert page.evaluate(scale) > fitted
 
 
-def test_the_wipe_follows_a_finger(shown: Shown) -> None:
+def test_the_wipe_follows_a_finger(shown: PhonePage) -> None:
     """Across, and down; and modes are tapped."""
     page, finger = shown.open("compare"), shown.finger
     view, handle = page.locator(".rb-compare-view").first, page.get_by_role("slider", name="Wipe between A and B")
@@ -227,7 +227,7 @@ def test_the_wipe_follows_a_finger(shown: Shown) -> None:
     page.wait_for_function(f"{COMPARE}.clock.frame === 12")
 
 
-def test_a_tap_on_a_point_shows_its_run_and_a_second_one_plays_it(shown: Shown) -> None:
+def test_a_tap_on_a_point_shows_its_run_and_a_second_one_plays_it(shown: PhonePage) -> None:
     """There is no hovering; beside the points a tap puts the card away, and the next one ends the selection."""
     page, finger = shown.open("plot"), shown.finger
     card, drawing = page.locator(".rb-card"), page.locator(".rb-drawing:visible")
@@ -253,7 +253,7 @@ def test_a_tap_on_a_point_shows_its_run_and_a_second_one_plays_it(shown: Shown) 
     expect(page.locator(".rb-bar [role=status]")).to_have_text("A tap shows a run, a second one plays it.")
 
 
-def test_a_table_is_sorted_ticked_and_played_by_taps(shown: Shown) -> None:
+def test_a_table_is_sorted_ticked_and_played_by_taps(shown: PhonePage) -> None:
     """Its rows scroll under the finger in their own box."""
     page, finger = shown.open("table"), shown.finger
     rows = page.locator("tbody tr:not(.rb-gap)")

@@ -31,7 +31,7 @@ GAP = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FigureMedia:
     """What of a file is on the page."""
 
     kind: str = ""
@@ -84,7 +84,7 @@ def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = F
     width = min(width, MAX_SMALL_SIDE) if many and is_alone else width
     if is_alone:
         facts = [known.seed, *facts, known.credits, known.made_by]
-    shown, embedded, advice = Shown(), EmbeddedPart(), ""
+    shown, embedded, advice = FigureMedia(), EmbeddedPart(), ""
     try:
         box = _fit_box(file, width, MAX_HEIGHT if is_alone else MAX_ROW_HEIGHT)
         width = width if is_alone else max(box[0], MIN_CAPTION_WIDTH)
@@ -131,34 +131,34 @@ def _list_data(file: LocalFile, embedded: EmbeddedPart) -> dict[str, Any]:
     return {**data, "data-rb-original": key, "data-rb-name": name} if key else data
 
 
-def _show(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tuple[Shown, EmbeddedPart]:
+def _show(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tuple[FigureMedia, EmbeddedPart]:
     """The player or picture of a file, and what of the file is embedded."""
     width, height = size
     if not file.is_video:
         part = embedding.embed_picture(file, width, many=many)
         address = data_uri(part.mime_type, part.content)
-        return Shown("picture" if part.content else "", address, width=width, height=height, text=text), part
+        return FigureMedia("picture" if part.content else "", address, width=width, height=height, text=text), part
     part = embedding.embed_clip(file, many=many)
     longest = MAX_SMALL_SIDE if many and width <= MAX_SMALL_SIDE else MAX_POSTER_SIDE
     poster = data_uri("image/jpeg", file.poster(longest=longest))
     if many and not part.content:
-        return Shown("still", poster, "", "", width, height, text, render_open_attributes(file.path)), part
+        return FigureMedia("still", poster, "", "", width, height, text, render_open_attributes(file.path)), part
     strip = data_uri("image/jpeg", strip_jpeg(file))
     if not part.content:
-        return Shown("still", poster, "", strip, width, height, text), part
+        return FigureMedia("still", poster, "", strip, width, height, text), part
     address = data_uri(part.mime_type, part.content)
-    return Shown("video", address, poster, "" if many else strip, width, height, text), part
+    return FigureMedia("video", address, poster, "" if many else strip, width, height, text), part
 
 
-def _find_stored_poster(file: LocalFile, max_width: int) -> Shown:
+def _find_stored_poster(file: LocalFile, max_width: int) -> FigureMedia:
     """The stored poster of a file that is lost or broken; nothing if there is none."""
     from ..media.posters import FOLDER
 
     for place in derived_cache.find_cached(str(file.path), FOLDER):
         content = derived_cache.read_cached(place, lambda found: found.startswith(b"\xff\xd8\xff"))
         if content:
-            return Shown("lost", data_uri("image/jpeg", content), width=max_width)
-    return Shown()
+            return FigureMedia("lost", data_uri("image/jpeg", content), width=max_width)
+    return FigureMedia()
 
 
 def _format_trouble(error: Exception, attach_code: str) -> str:

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("quick_updates")
 SHORT_SECONDS = 0.1
 """How often pages are told where that is measured."""
 WAIT = 30.0
-Shown = dict[str, Any]
+RunCard = dict[str, Any]
 
 
 class Paper:
@@ -45,7 +45,7 @@ class Paper:
         self.session, self.start_run = Session(), start
         self.asked = value
         self.lock = threading.RLock()
-        self.tellings: list[tuple[float, list[Shown]]] = []
+        self.tellings: list[tuple[float, list[RunCard]]] = []
         self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
         self.filled: list[Input] = []
         self._news = threading.Condition()
@@ -59,11 +59,11 @@ class Paper:
         return self.asked
 
     @property
-    def records(self) -> list[Shown]:
+    def records(self) -> list[RunCard]:
         return self.tellings[-1][1] if self.tellings else []
 
     @records.setter
-    def records(self, told: list[Shown]) -> None:
+    def records(self, told: list[RunCard]) -> None:
         json.dumps(told, allow_nan=False)  # The page understands nothing else.
         with self._news:
             self.tellings.append((time.monotonic(), told))
@@ -91,7 +91,7 @@ class Paper:
         with self._news:
             assert self._news.wait_for(lambda: claim(self), WAIT), (self.records, self.sent)
 
-    def run(self) -> Shown:
+    def run(self) -> RunCard:
         """Press Run and wait for the end of it."""
         self.press("run")
         self.until(lambda paper: bool(paper.records) and is_over(paper.records[0]))
@@ -109,7 +109,7 @@ class Paper:
             assert not thread.is_alive()
 
 
-def is_over(run: Shown) -> bool:
+def is_over(run: RunCard) -> bool:
     return run["status"] not in ("waiting", "running")
 
 
