@@ -52,12 +52,6 @@ class Board:
         """Send the form of the board."""
         return self.http.post("/class/change", data={**self.fields(), **fields})
 
-    def change_as_script(self, **fields: Any) -> dict[str, str]:
-        """The answer to the form as the page's own script sends it."""
-        sent = {**self.fields(), **fields}
-        response = self.http.post("/class/change", data=sent, headers={"accept": "application/json"})
-        return dict(response.json())
-
 
 def student_key(number: int) -> str:
     """The key of the student of this number."""

@@ -23,7 +23,7 @@ from PIL import Image, ImageDraw
 
 from reelbook_service import class_admin
 from reelbook_service.accounts import NewAccount
-from reelbook_service.class_admin import Chosen, Student
+from reelbook_service.class_admin import Student
 from reelbook_service.class_report import read_class
 from reelbook_service.server import Server
 from reelbook_service.spec_decisions import DEFAULT_GRANT
@@ -125,22 +125,28 @@ def read_charges(data: Path) -> list[dict[str, Any]]:
 
 def administer(data: Path, action: str, now: float | None = None, **options: Any) -> Any:
     """One action on the accounts of a service's folder, as `reelbook class` does it: from outside, while it runs."""
-    now, chosen = (
-        time.time() if now is None else now,
-        Chosen(options.pop("names", ()), options.pop("group", None), options.pop("all", False)),
-    )
+    now = time.time() if now is None else now
+    whom = {
+        "names": options.pop("names", ()),
+        "group": options.pop("group", None),
+        "everybody": options.pop("all", False),
+    }
     with open_transaction(data) as db:
         match action:
             case "add":
                 students = [Student(**student) for student in options.pop("students")]
                 return class_admin.add(db, now, students, **options)
+            case "report":
+                return read_class(db, now, with_results=False)
+        names = class_admin.choose(db, **whom)
+        match action:
             case "topup":
-                return class_admin.top_up(db, now, chosen, **options)
-            case "pause" | "resume":
-                return class_admin.pause(db, chosen, paused=action == "pause")
+                class_admin.top_up(db, now, names, **options)
             case "replace":
-                return class_admin.replace_keys(db, now, chosen)
-        return read_class(db, now, with_results=False)
+                return class_admin.replace_keys(db, now, names)
+            case _:
+                class_admin.pause(db, names, paused=action == "pause")
+        return names
 
 
 Serve = Callable[..., Served]

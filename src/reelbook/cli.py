@@ -243,7 +243,7 @@ def _announce(options: argparse.Namespace, server: Server, keys: Mapping[str, st
 
     if not options.quiet:
         # No other computer can call 0.0.0.0.
-        address = reachable_address(server.base_url, server.service.settings.hosts)
+        address = reachable_address(server.base_url)
         print(f"Reelbook service at {address}\n  docs   {address}/docs\n  data   {server.service.settings.data}")
         for model, lane in server.service.settings.lanes.by_model.items():
             where = "on this machine" if is_on_this_machine(lane) and DASK not in lane else "on another machine"

@@ -17,7 +17,7 @@ from reelbook.errors import ReelbookError
 from . import spec_decisions
 from .limits import WHO_HELPS, Limits, Weekly, format_moment
 from .refusals import Refusal
-from .store import Store
+from .store import Store, read_fact
 
 T = TypeVar("T")
 
@@ -226,16 +226,11 @@ def read_shared_budget(db: sqlite3.Connection) -> tuple[int | None, int]:
 
     What they have spent and reserved counts, that of removed ones too.
     """
-    query = "SELECT (SELECT value FROM service WHERE name = 'shared budget') AS most, sum(spent + reserved) AS taken FROM accounts"
-    most, taken = db.execute(query).fetchone()
-    return (None, sys.maxsize) if most is None else (int(most), max(0, int(most) - (taken or 0)))
-
-
-def write_shared_budget(db: sqlite3.Connection, limit: int | None) -> None:
-    """Set the budget that all accounts share, or take it away."""
-    db.execute("DELETE FROM service WHERE name = 'shared budget'")
-    if limit is not None:
-        db.execute("INSERT INTO service VALUES ('shared budget', ?)", (str(limit),))
+    most = read_fact(db, "shared budget")
+    if most is None:
+        return None, sys.maxsize
+    (taken,) = db.execute("SELECT sum(spent + reserved) FROM accounts").fetchone()
+    return int(most), max(0, int(most) - (taken or 0))
 
 
 def week_start(account: sqlite3.Row, weekly: Weekly, now: float) -> float:

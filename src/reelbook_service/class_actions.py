@@ -18,13 +18,12 @@ from reelbook.errors import ReelbookError
 from reelbook.util.printable import format_count, printable
 
 from . import class_admin
-from .class_admin import Chosen, NewKey, format_names, read_board_token, read_facts, sort_key
+from .class_admin import NewKey, format_names, read_board_token, read_state, sort_key
 from .class_report import describe_class, format_report, read_class, report_table
 from .key_sheet import board_link, connect_line, format_unreachable, reachable_address, render_key_sheet
+from .limits import READERS
 from .service_settings import default_data
 from .store import open_transaction
-
-LIMITS = ("from", "until", "days", "hours", "at_once", "models")
 
 
 class BadSheet(ReelbookError):
@@ -33,58 +32,64 @@ class BadSheet(ReelbookError):
 
 def perform(action: str, options: argparse.Namespace) -> None:
     """Carry out an action and print what was done."""
-    chosen = Chosen(options.names, options.group, options.all) if "all" in options else Chosen()
-    path = options.sheet if "sheet" in options else None
+    path, now = getattr(options, "sheet", None), time.time()
     with _opened_sheet(path) as sheet, open_transaction(options.data or default_data()) as db:
+        names = list[str]()
+        if "all" in options and not (action == "limit" and _is_for_all_together(options)):
+            names = class_admin.choose(db, options.names, options.group, everybody=options.all)
+        whom = format_names(names)
         match action:
             case "add":
-                text = _add(db, options, sheet)
+                text = _add(db, now, options, sheet)
             case "limit":
-                text = _limit(db, options, chosen)
+                text = _limit(db, now, options, names)
             case "topup":
-                names = class_admin.top_up(db, time.time(), chosen, options.credits)
-                text = f"{format_count(options.credits, 'credit')} more for {format_names(names)}."
+                class_admin.top_up(db, now, names, options.credits)
+                text = f"{format_count(options.credits, 'credit')} more for {whom}."
             case "pause":
-                names = class_admin.pause(db, chosen)
-                text = f"Paused: {format_names(names)}. Runs in progress continue. `reelbook class resume --all` lets everybody start new ones."
+                class_admin.pause(db, names)
+                text = f"Paused: {whom}. Runs in progress continue. `reelbook class resume --all` lets everybody start new ones."
             case "resume":
-                text = f"Resumed: {format_names(class_admin.pause(db, chosen, paused=False))}."
+                class_admin.pause(db, names, paused=False)
+                text = f"Resumed: {whom}."
             case "replace":
-                keys = class_admin.replace_keys(db, time.time(), chosen)
+                keys = class_admin.replace_keys(db, now, names)
                 text = f"{_show(db, options, sheet, keys)}\nOld keys no longer work; runs, files and budget stay."
             case "remove":
-                names = class_admin.remove(db, chosen)
-                text = f"Removed: {format_names(names)}. Their keys no longer work. Runs in progress continue, and what was spent still counts."
+                class_admin.remove(db, names)
+                text = f"Removed: {whom}. Their keys no longer work. Runs in progress continue, and what was spent still counts."
             case "report":
-                text = _report(db, options)
+                text = _report(db, now, options)
             case _:
-                facts = read_facts(db)
-                link = board_link(reachable_address(facts.address, facts.names), read_board_token(db, new=options.new))
-                text = f"  board  {link}" + (
-                    "\n  Everyone who had the board open is logged out." if options.new else ""
-                )
+                token = read_board_token(db, new=options.new)
+                text = f"  board  {board_link(reachable_address(read_state(db)['address']), token)}"
+                text += "\n  Everyone who had the board open is logged out." if options.new else ""
     print(printable(text))
 
 
-def _add(db: sqlite3.Connection, options: argparse.Namespace, sheet: IO[str] | None) -> str:
+def _add(db: sqlite3.Connection, now: float, options: argparse.Namespace, sheet: IO[str] | None) -> str:
     students = class_admin.read_students(options.students, group=options.group, budget=options.budget)
     keys, sentence = class_admin.add(
-        db, time.time(), students, weekly=options.weekly, limits=_limits(options), reset=options.reset
+        db, now, students, weekly=options.weekly, limits=_limits(options), reset=options.reset
     )
     return "\n".join(filter(None, [_show(db, options, sheet, keys), sentence]))
 
 
 def _limits(options: argparse.Namespace) -> dict[str, str]:
-    given = {name: getattr(options, name) for name in LIMITS}
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: text for name in READERS if (text := getattr(options, name)) is not None}
 
 
-def _limit(db: sqlite3.Connection, options: argparse.Namespace, chosen: Chosen) -> str:
+def _is_for_all_together(options: argparse.Namespace) -> bool:
+    """Whether nothing is to change but what all accounts may spend in total."""
+    return options.together is not None and options.budget is None and options.weekly is None and not _limits(options)
+
+
+def _limit(db: sqlite3.Connection, now: float, options: argparse.Namespace, names: Sequence[str]) -> str:
     budget, weekly, limits, together = options.budget, options.weekly, _limits(options), options.together
     done = []
     if limits or budget is not None or weekly is not None:
-        changed = class_admin.change_limits(db, time.time(), chosen, budget, weekly, limits)
-        done.append(f"Changed: {format_names(changed)}. Their runs and spending stay.")
+        class_admin.change_limits(db, now, names, budget, weekly, limits)
+        done.append(f"Changed: {format_names(names)}. Their runs and spending stay.")
     if together is not None:
         class_admin.share_budget(db, together)
         done.append(
@@ -99,8 +104,8 @@ def _limit(db: sqlite3.Connection, options: argparse.Namespace, chosen: Chosen) 
     return "\n".join(done)
 
 
-def _report(db: sqlite3.Connection, options: argparse.Namespace) -> str:
-    rows = read_class(db, time.time(), with_results=False)
+def _report(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> str:
+    rows = read_class(db, now, with_results=False)
     if options.csv:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(report_table(rows))
@@ -111,8 +116,7 @@ def _report(db: sqlite3.Connection, options: argparse.Namespace) -> str:
 
 def _show(db: sqlite3.Connection, options: argparse.Namespace, sheet: IO[str] | None, keys: Sequence[NewKey]) -> str:
     """Write new keys to the sheet, or list them; says what a teacher does with them."""
-    facts = read_facts(db)
-    address = (options.address or reachable_address(facts.address, facts.names)).strip().rstrip("/")
+    address = (options.address or reachable_address(read_state(db)["address"])).strip().rstrip("/")
     # A longer one has no place in a QR code.
     if not re.fullmatch(r"https?://[^\s\"'\\]{1,200}", address):
         words = f"{address[:100]!r} is not an address" if address else "The service of this folder has never run"

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import csv
 import difflib
-import io
 import json
 import re
 import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .accounts import (
     DEFAULT_PERMISSIONS,
@@ -25,9 +25,9 @@ from .accounts import (
     read_credits,
     record_charge,
     refuse_taken_key,
-    write_shared_budget,
 )
 from .limits import NONE, Limits, parse_week
+from .store import read_fact, write_fact
 
 MAX_NAME_CHARS = 100
 MAX_CREDITS = 10**12
@@ -38,44 +38,28 @@ SUFFIXES = (".csv", ".txt")
 COLUMNS = ("name", "group", "budget", "key", "permissions")
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceFacts:
-    """What a running service writes down for the commands."""
+def read_state(db: sqlite3.Connection) -> dict[str, Any]:
+    """What the service that ran last has written down for the commands.
 
-    address: str = ""
-    names: tuple[str, ...] = ()
-    """The host names that it was given."""
-    pays: bool = False
-    """Whether some of its runs are paid for at another service."""
-    paid: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """What is known of each lane that pays: `silent_since`, a moment, and `left`, the credits on its key."""
-
-
-def write_facts(db: sqlite3.Connection, facts: ServiceFacts) -> None:
-    """Store the facts of a running service."""
-    db.execute("INSERT OR REPLACE INTO service VALUES ('facts', ?)", (json.dumps(astuple(facts)),))
-
-
-def read_facts(db: sqlite3.Connection) -> ServiceFacts:
-    """The facts of the service that ran last."""
-    row = db.execute("SELECT value FROM service WHERE name = 'facts'").fetchone()
-    address, names, *others = json.loads(row["value"]) if row else ("", ())
-    return ServiceFacts(address, tuple(names), *others)
+    Its `address`; whether it `pays` another service for some of its runs; and what is known of each lane that pays, as `paid`:
+    `silent_since`, a moment, and `left`, the credits on its key.
+    """
+    state: dict[str, Any] = json.loads(read_fact(db, "state") or "{}")
+    return {"address": "", "pays": False, "paid": {}, **state}
 
 
 def read_board_token(db: sqlite3.Connection, *, new: bool = False) -> str:
     """The token that opens the board, which is made if there is none; a `new` one ends all sessions."""
-    row = db.execute("SELECT value FROM service WHERE name = 'board token'").fetchone()
-    if row is not None and not new:
-        return str(row["value"])
-    token = secrets.token_urlsafe(24)
-    db.execute("INSERT OR REPLACE INTO service VALUES ('board token', ?)", (token,))
+    token = None if new else read_fact(db, "board token")
+    if token is None:
+        token = secrets.token_urlsafe(24)
+        write_fact(db, "board token", token)
     return token
 
 
 def class_names(db: sqlite3.Connection) -> dict[str, str]:
     """The names of all accounts of the class with their groups, by group and name."""
-    hidden = () if read_facts(db).pays else STAFF
+    hidden = () if read_state(db)["pays"] else STAFF
     rows = db.execute("SELECT name, class_group FROM accounts WHERE NOT removed").fetchall()
     rows.sort(key=lambda row: (sort_key(row["class_group"]), row["class_group"], sort_key(row["name"])))
     return {row["name"]: row["class_group"] for row in rows if row["name"] not in hidden}
@@ -90,26 +74,20 @@ def sort_key(text: str) -> list[str | int]:
     return [int(part) if number % 2 else part.casefold() for number, part in enumerate(re.split(r"(\d{1,9})", text))]
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """Which accounts an action is about: some by name, those of a group, or all of the class."""
-
-    names: Sequence[str] = ()
-    group: str | None = None
-    all: bool = False
-
-    def resolve(self, db: sqlite3.Connection) -> list[str]:
-        """The names of the accounts; raises `BadAccounts` for an unknown name and for an empty group."""
-        groups = class_names(db)
-        if self.names:
-            return list(dict.fromkeys(_find_name(name, list(groups)) for name in self.names))
-        if self.group is None and not self.all:
-            raise BadAccounts("Which accounts? Give names, a group, or all. Nothing was changed.")
-        chosen = [name for name, group in groups.items() if self.group is None or group == self.group]
-        if not chosen:
-            where = "in this class" if self.group is None else f"in the group {self.group[:MAX_NAME_CHARS]!r}"
-            raise BadAccounts(f"There are no accounts {where} yet; nothing was changed.")
-        return chosen
+def choose(
+    db: sqlite3.Connection, names: Sequence[str] = (), group: str | None = None, *, everybody: bool = False
+) -> list[str]:
+    """The accounts of these names, of this group, or all of the class; raises `BadAccounts` for an unknown name or an empty group."""
+    groups = class_names(db)
+    if names:
+        return list(dict.fromkeys(_find_name(name, list(groups)) for name in names))
+    if group is None and not everybody:
+        raise BadAccounts("Which accounts? Give names, a group, or all. Nothing was changed.")
+    chosen = [name for name, of_group in groups.items() if group in (None, of_group)]
+    if not chosen:
+        where = "in this class" if group is None else f"in the group {group[:MAX_NAME_CHARS]!r}"
+        raise BadAccounts(f"There are no accounts {where} yet; nothing was changed.")
+    return chosen
 
 
 def _find_name(text: str, names: Sequence[str]) -> str:
@@ -194,63 +172,53 @@ def add(
     return keys, " ".join(f"{format_names(names)}: {words}" for names, words in sentences if names)
 
 
-def top_up(db: sqlite3.Connection, now: float, chosen: Chosen, credits: int) -> list[str]:
-    """Add credits to what the accounts may spend, of the present week where there are weeks; returns their names."""
+def top_up(db: sqlite3.Connection, now: float, names: Sequence[str], credits: int) -> None:
+    """Add credits to what the accounts may spend, of the present week where there are weeks."""
     if not 0 < credits <= MAX_CREDITS:
         raise BadAccounts(f"{credits} is not a number of credits to add; nothing was changed.")
-    names = chosen.resolve(db)
     for name in names:
         record_charge(db, now, name, "", credits, "topup")
         db.execute("UPDATE accounts SET granted = granted + ? WHERE name = ?", (credits, name))
-    return names
 
 
-def pause(db: sqlite3.Connection, chosen: Chosen, *, paused: bool = True) -> list[str]:
-    """Let the accounts start no more runs, or let them again; returns their names. Runs that were accepted go on."""
-    names = chosen.resolve(db)
-    for name in names:
-        db.execute("UPDATE accounts SET paused = ? WHERE name = ?", (int(paused), name))
-    return names
+def pause(db: sqlite3.Connection, names: Sequence[str], *, paused: bool = True) -> None:
+    """Let the accounts start no more runs, or let them again. Runs that were accepted go on."""
+    db.executemany("UPDATE accounts SET paused = ? WHERE name = ?", [(int(paused), name) for name in names])
 
 
 def change_limits(
     db: sqlite3.Connection,
     now: float,
-    chosen: Chosen,
+    names: Sequence[str],
     budget: int | None,
     weekly: str | None,
     limits: Mapping[str, str],
-) -> list[str]:
-    """Change the budget and limits of the accounts, as far as they are given; returns their names."""
-    names = chosen.resolve(db)
+) -> None:
+    """Change the budget and limits of the accounts, as far as they are given."""
     for name in names:
         student = Student(name, budget=budget)
         _check_budget(student)
         _change(db, now, student, weekly, limits)
-    return names
 
 
 def share_budget(db: sqlite3.Connection, text: str) -> None:
     """Set what all accounts may spend together, in all, or take that limit away."""
-    is_number = re.fullmatch("[0-9]{1,13}", text)
-    if not is_number and text != NONE:
+    if text != NONE and not re.fullmatch("[0-9]{1,13}", text):
         raise BadAccounts(f"{text[:60]!r} is not a whole number of credits; `none` takes the limit away.")
-    write_shared_budget(db, int(text) if is_number else None)
+    write_fact(db, "shared budget", None if text == NONE else text)
 
 
-def remove(db: sqlite3.Connection, chosen: Chosen) -> list[str]:
-    """Remove the accounts; returns their names. Runs that were accepted go on, and what was spent still counts."""
-    names = chosen.resolve(db)
+def remove(db: sqlite3.Connection, names: Sequence[str]) -> None:
+    """Remove the accounts. Runs that were accepted go on, and what was spent still counts."""
     for name in names:
         _set_key(db, name, new_readable_key())
         db.execute("UPDATE accounts SET removed = 1 WHERE name = ?", (name,))
-    return names
 
 
-def replace_keys(db: sqlite3.Connection, now: float, chosen: Chosen) -> list[NewKey]:
+def replace_keys(db: sqlite3.Connection, now: float, names: Sequence[str]) -> list[NewKey]:
     """Replace the keys of the accounts; the old ones are refused at once, and runs, files and budgets stay."""
     groups = class_names(db)
-    keys = [NewKey(name, groups[name], new_readable_key(), _terms(db, name, now)) for name in chosen.resolve(db)]
+    keys = [NewKey(name, groups[name], new_readable_key(), _terms(db, name, now)) for name in names]
     for key in keys:
         _set_key(db, key.name, key.key)
     return keys
@@ -345,15 +313,14 @@ def read_students(given: Sequence[str], *, group: str | None = None, budget: int
 
 def read_list(path: Path, *, group: str | None = None, budget: int | None = None) -> list[Student]:
     """The students of a file, as spreadsheets write it."""
-    text = _read_text(path)
-    first = next((line for line in text.splitlines() if line.strip()), "")
+    lines = _read_text(path).splitlines()
+    first = next(filter(str.strip, lines), "")
     if not first:
         raise BadAccounts(f"{path} is empty. It needs one name on each line, or a table with the heading `name`.")
     # Spreadsheets write semicolons where a comma is the decimal point, and tabs as "Unicode text".
-    delimiter = max(",;\t", key=first.count)
+    table = csv.reader(lines, delimiter=max(",;\t", key=first.count))
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
+        rows = [(number, [cell.strip() for cell in row]) for number, row in enumerate(table, 1) if any(row)]
     except csv.Error as error:
         raise BadAccounts(f"{path} cannot be read as a table ({error}).") from None
     heading = [cell.lower() for cell in rows[0][1]]
@@ -361,13 +328,12 @@ def read_list(path: Path, *, group: str | None = None, budget: int | None = None
         if any(any(row[1:]) for _, row in rows):
             raise BadAccounts(f"{path} is a table without the heading `name`. Its columns can be {', '.join(COLUMNS)}.")
         return [Student(row[0], group, budget) for _, row in rows]
-    students = [
-        _read_student(dict(zip(heading, row, strict=False)), f"{path}, line {line}", group, budget)
-        for line, row in rows[1:]
-    ]
-    if not students:
+    if not rows[1:]:
         raise BadAccounts(f"{path} has no rows under its heading.")
-    return students
+    return [
+        _read_student(dict(zip(heading, row, strict=False)), f"{path}, line {number}", group, budget)
+        for number, row in rows[1:]
+    ]
 
 
 def _read_text(path: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from reelbook.util.printable import format_count, format_line
 
 from .accounts import read_credits, read_shared_budget
-from .class_admin import class_names, read_facts
+from .class_admin import class_names, read_state
 from .limits import Limits
 
 MAX_PROMPT_CHARS = 160
@@ -152,7 +152,7 @@ def _first_token(value: Any) -> str | None:
 def describe_class(db: sqlite3.Connection) -> tuple[list[str], list[str]]:
     """What is true of the class as a whole, and what is wrong at present, in sentences."""
     facts, problems = [], []
-    for lane, state in read_facts(db).paid.items():
+    for lane, state in read_state(db)["paid"].items():
         name = lane.partition(":")[2]
         if "left" in state:
             facts.append(f"{format_count(int(state['left']), 'credit')} left at the paid service {name!r}.")

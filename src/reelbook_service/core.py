@@ -10,7 +10,7 @@ import json
 import sqlite3
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
+from concurrent.futures import Future
 from typing import Any
 
 from pydantic import ValidationError
@@ -27,7 +27,6 @@ from reelbook.util.data_address import is_data_address
 from . import spec_decisions
 from .accounts import Account, Accounts
 from .board.view import Board
-from .class_admin import ServiceFacts, write_facts
 from .devices import make_cpu_lane
 from .fetch_pictures import SourceError, decode_data_uri
 from .lanes import LOCAL, Lane
@@ -35,7 +34,7 @@ from .queue import Queue, Request
 from .refusals import Refusal, check_list_lengths, invalid, invalid_at
 from .service_files import Files, ResultWriter
 from .service_settings import Settings
-from .store import FolderLock, Store
+from .store import FolderLock, Store, read_fact, write_fact
 
 CLEANUP_INTERVAL_SECONDS = 3600.0
 NOTICE_SECONDS = 0.5
@@ -47,8 +46,8 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.base_url = settings, ""
-        self.facts = ServiceFacts()
-        """What is written down for `reelbook class` and the board."""
+        self.paid: dict[str, dict[str, float]] = {}
+        """What is known of the service that a lane pays, by the names of the lane and of the fact."""
         data = settings.data
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = FolderLock(data)
@@ -99,19 +98,22 @@ class Service:
         self._lock.release()
 
     def publish_address(self, base_url: str) -> None:
-        """Write down the address of this service, and whether it pays another service, for the command `reelbook class`."""
+        """Write down the address of this service, for the command `reelbook class`."""
         self.base_url = base_url
-        self.facts = facts = ServiceFacts(base_url, self.settings.hosts, self.settings.lanes.has_elsewhere)
-        self.store.submit(lambda db: write_facts(db, facts)).result()
+        self._write_state().result()
 
     def note_paid(self, lane: str, name: str, value: float | None) -> None:
         """Write down what is known of the service that a lane pays; None for no longer."""
-        before = self.facts.paid.get(lane, {})
-        if before.get(name) == value:
-            return
-        now = {key: fact for key, fact in {**before, name: value}.items() if fact is not None}
-        self.facts = facts = replace(self.facts, paid={**self.facts.paid, lane: now})
-        self.store.submit(lambda db: write_facts(db, facts))
+        facts = self.paid.get(lane, {})
+        if facts.get(name) != value:
+            changed = {**facts, name: value}
+            self.paid[lane] = {key: fact for key, fact in changed.items() if fact is not None}
+            self._write_state()
+
+    def _write_state(self) -> Future[None]:
+        state = {"address": self.base_url, "pays": self.settings.lanes.has_elsewhere, "paid": self.paid}
+        text = json.dumps(state)
+        return self.store.submit(lambda db: write_fact(db, "state", text))
 
     def read_input(self, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
         """The validated input of a model; raises a 422 that lists each problem."""
@@ -256,7 +258,9 @@ def service_info(service: Service) -> dict[str, Any]:
     }
 
 
-def _service_id(db: Any) -> str:
+def _service_id(db: sqlite3.Connection) -> str:
     """The id stored in the data folder, which is independent of the port."""
-    db.execute("INSERT OR IGNORE INTO service VALUES ('id', ?)", (str(uuid.uuid4()),))
-    return str(db.execute("SELECT value FROM service WHERE name = 'id'").fetchone()["value"])
+    service_id = read_fact(db, "id")
+    if service_id is None:
+        write_fact(db, "id", service_id := str(uuid.uuid4()))
+    return service_id

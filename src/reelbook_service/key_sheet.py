@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -40,12 +40,12 @@ def format_unreachable(address: str) -> str:
     return f"Only this machine can reach {address}: students at other computers cannot." if is_loopback(address) else ""
 
 
-def reachable_address(address: str, names: Sequence[str] = ()) -> str:
+def reachable_address(address: str) -> str:
     """The address of a service as other machines in the network reach it: none of them can call 0.0.0.0."""
     parts = urlsplit(address)
     if parts.hostname not in ("0.0.0.0", "::"):
         return address
-    host = names[0] if names else _own_host(socket.AF_INET6 if ":" in parts.hostname else socket.AF_INET)
+    host = _own_host(socket.AF_INET6 if ":" in parts.hostname else socket.AF_INET)
     return urlunsplit((parts.scheme, f"[{host}]:{parts.port}" if ":" in host else f"{host}:{parts.port}", "", "", ""))
 
 

@@ -90,7 +90,7 @@ class Limits(BaseModel):
         none, update = Limits(), dict[str, Any]()
         for option, text in options.items():
             name = "begin" if option == "from" else option
-            update[name] = getattr(none, name) if text.strip().lower() == NONE else _READERS[name](text)
+            update[name] = getattr(none, name) if text.strip().lower() == NONE else READERS[option](text)
         limits = self.model_copy(update=update)
         if limits.begin and limits.until and limits.begin >= limits.until:
             raise BadLimit("The time window ends before it begins.")
@@ -276,7 +276,7 @@ def _models(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chosen))
 
 
-_READERS: Mapping[str, Callable[[str], object]] = {
-    "begin": _begin, "until": _until, "days": _days, "hours": _hours, "at_once": _count, "models": _models,
+READERS: Mapping[str, Callable[[str], object]] = {
+    "from": _begin, "until": _until, "days": _days, "hours": _hours, "at_once": _count, "models": _models,
 }  # fmt: skip
-"""How the text of each limit is read."""
+"""How the text of each limit is read, by the name of its option."""

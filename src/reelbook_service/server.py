@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import threading
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -33,9 +34,10 @@ def bind_socket(host: str, port: int) -> socket.socket:
     return bound
 
 
-def format_address(bound: socket.socket) -> str:
-    """The URL of a bound socket."""
+def format_address(bound: socket.socket, names: Sequence[str] = ()) -> str:
+    """The URL of a bound socket; where it listens to all addresses, with the first of the names."""
     host, port = bound.getsockname()[:2]
+    host = names[0] if names and host in ("0.0.0.0", "::") else host
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -48,7 +50,7 @@ class Server:
     """A service on a socket. `serve()` blocks; `with Server(…)` runs it in a thread."""
 
     def __init__(self, settings: Settings, listening: socket.socket) -> None:
-        self.base_url = format_address(listening)
+        self.base_url = format_address(listening, settings.hosts)
         self._listening = listening
         try:
             app = create_app(settings)

@@ -94,6 +94,19 @@ def open_database(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def read_fact(db: sqlite3.Connection, name: str) -> str | None:
+    """A fact about the service as a whole."""
+    row = db.execute("SELECT value FROM service WHERE name = ?", (name,)).fetchone()
+    return None if row is None else str(row["value"])
+
+
+def write_fact(db: sqlite3.Connection, name: str, value: str | None) -> None:
+    """Store a fact about the service, or remove it."""
+    db.execute("DELETE FROM service WHERE name = ?", (name,))
+    if value is not None:
+        db.execute("INSERT INTO service VALUES (?, ?)", (name, value))
+
+
 @contextlib.contextmanager
 def open_transaction(data: Path) -> Iterator[sqlite3.Connection]:
     """A transaction on the database of a service in a folder, for a command; the service may run meanwhile, and notices."""

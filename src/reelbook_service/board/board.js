@@ -20,16 +20,18 @@ const replaceRow = (old, row) => {
   if (focus) row.querySelector(focus)?.focus();
 };
 
-const refresh = async () => {
-  const response = await fetch("class/now", {cache: "no-cache", headers: {accept: "application/json"}});
-  if (response.status === 401) return say("warn", "Not live: open the link of the board again");
-  if (!response.ok) throw new Error(response.statusText);
-  const now = document.createElement("template");
-  now.innerHTML = await response.text();  // The service has escaped every text in it.
-  const rows = rowsOf(now.content);
-  if (rows.map(row => row.querySelector("input").value).join("\n") !== names) return location.reload();  // There are other students.
+let tag = "";
+// Shows what a page of the board has, of which the service has escaped every text.
+const show = async response => {
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  if (!page.getElementById("class")) {
+    say("warn", "Not live: open the link of the board again");
+    return page.querySelector("[role=alert]");
+  }
+  const rows = rowsOf(page);
+  if (rows.map(row => row.querySelector("input").value).join("\n") !== names) location.reload();  // There are other students.
   for (const id of ["summary", "problems", "queue", "errors"]) {
-    const part = document.getElementById(id), html = now.content.getElementById(id).innerHTML;
+    const part = document.getElementById(id), html = page.getElementById(id).innerHTML;
     if (part.innerHTML !== html) part.innerHTML = html;
   }
   for (const row of rows) {
@@ -37,9 +39,17 @@ const refresh = async () => {
     if (shown.get(row.id) === html) continue;
     shown.set(row.id, html);
     const old = document.getElementById(row.id);
-    if (old) replaceRow(old, row);
+    if (old) replaceRow(old, document.adoptNode(row));
   }
+  tag = response.headers.get("etag");
   say("good", "● Live");
+  return page.getElementById("notice");
+};
+const refresh = async () => {
+  const response = await fetch("class", {headers: {"if-none-match": tag}});
+  if (response.status === 304) return say("good", "● Live");
+  if (!response.ok) throw new Error(response.statusText);
+  await show(response);
 };
 const keepUp = async () => {
   if (!document.hidden) await refresh().catch(() => say("warn", "◔ The connection was lost; trying again"));
@@ -61,16 +71,14 @@ form.addEventListener("submit", async event => {
   const body = new URLSearchParams(new FormData(form, button));
   body.set("once", crypto.getRandomValues(new Uint32Array(4)).join("-"));
   try {
-    const response = await fetch(form.action, {method: "POST", body, headers: {accept: "application/json"}});
-    const {detail, done} = await response.json();
-    notice.className = done ? "" : "bad";
-    notice.textContent = done ?? detail;
-    if (done && button.value === "topup") {  // So that a second click does not add them again.
+    const said = await show(await fetch(form.action, {method: "POST", body}));
+    notice.className = said.className;
+    notice.textContent = said.textContent;
+    if (notice.className !== "bad" && button.value === "topup") {  // So that a second click does not add them again.
       form.querySelectorAll("input[name=name]:checked").forEach(mark => { mark.checked = false; });
       form.elements.credits.value = "";
       count();
     }
-    await refresh();
   } catch {
     notice.className = "bad";
     notice.textContent = "The answer was lost. It may have been done: look at the class before you try again.";

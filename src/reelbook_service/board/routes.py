@@ -8,17 +8,18 @@ import io
 import re
 import secrets
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 from starlette.requests import Request as HTTPRequest
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from reelbook.util.printable import format_count
 
 from ..accounts import BadAccounts
-from ..class_admin import Chosen, pause, replace_keys, top_up
+from ..class_admin import choose, pause, replace_keys, top_up
 from ..class_report import report_table
 from ..core import Service
 from ..key_sheet import reachable_address, render_key_sheet
@@ -31,7 +32,6 @@ MAX_FORM_BYTES = 1_000_000
 MAX_LISTED = 200
 """How many names are listed before their keys are replaced."""
 SESSION_SECONDS = 12 * 3600
-ENDED = "You are not logged in. Nothing was changed."
 WORDS = {
     "pause": "{} paused: no new runs; those in progress continue.",
     "resume": "{} may start runs again.",
@@ -39,41 +39,38 @@ WORDS = {
 }
 
 FormFields = dict[str, list[str]]
+Choice = Callable[[sqlite3.Connection], list[str]]
+"""Finds the names of the accounts that an action is about."""
 Handler = Callable[[Service, HTTPRequest, Board], Awaitable[Response]]
 
 
 def board_routes() -> list[ServiceRoute]:
     """The routes of the board, which only `reelbook serve` has."""
-    open_to_all = [("GET", "/class", read_board), ("GET", "/class/login", log_in)]
-    behind_login = [
+    rows: list[tuple[str, str, Handler]] = [
+        ("GET", "/class", read_board),
+        ("GET", "/class/login", log_in),
         ("POST", "/class/logout", log_out),
         ("POST", "/class/change", change),
-        ("GET", "/class/now", read_now),
         ("GET", "/class/report.csv", export),
         ("GET", "/class/results/{request_id}", read_result),
         ("GET", "/class/media/{request_id}", read_media),
     ]
-    return [
-        ServiceRoute(
-            method, path, _with_board(handler, behind_login=handler not in (read_board, log_in)), in_spec=False
-        )
-        for method, path, handler in [*open_to_all, *behind_login]
-    ]
+    return [ServiceRoute(method, path, _with_board(handler), in_spec=False) for method, path, handler in rows]
 
 
 async def read_board(service: Service, http: HTTPRequest, board: Board) -> Response:
-    """Answer with the board, or say where its link is."""
+    """Answer with the board, or that nothing on it has changed, or say where its link is."""
     if not _is_logged_in(service, http, board):
-        return respond("login.html", problem="")
-    return respond("board.html", notice=_notice(http), is_problem=False, **await board.read())
+        return respond(http, "login.html", problem="")
+    return await _respond_board(http, board, notice=_notice(http))
 
 
 async def log_in(service: Service, http: HTTPRequest, board: Board) -> Response:
     """Start a session for whoever has the link with the token."""
     if not board.is_token(http.query_params.get("token", "")):
-        return respond("login.html", status=401, above="../", problem="That is not the link of this board.")
+        return respond(http, "login.html", status=401, problem="That is not the link of this board.")
     # A page that leads on, not a redirect: browsers send a strict cookie only where one of our own pages leads.
-    response = respond("opened.html", above="../")
+    response = respond(http, "opened.html")
     _set_cookie(service, http, response, board.cookie, SESSION_SECONDS)
     return response
 
@@ -91,30 +88,16 @@ async def change(service: Service, http: HTTPRequest, board: Board) -> Response:
     try:
         kind, chosen, amount = _read_action(fields)
         if kind == "replace" and not _first(fields, "sure"):
-            names = await service.store.run(chosen.resolve)
-            return respond("replace.html", above="../", names=names, most=MAX_LISTED)
+            names = await service.store.run(chosen)
+            return respond(http, "replace.html", names=names, most=MAX_LISTED)
         outcome = await _perform_once(service, board, _first(fields, "once"), kind, chosen, amount)
     except BadAccounts as error:
-        if _wants_json(http):
-            raise Refusal("validation_error", str(error)) from None
-        facts = await board.read()
-        return respond("board.html", status=422, above="../", notice=str(error), is_problem=True, **facts)
+        return await _respond_board(http, board, status=422, notice=str(error), is_problem=True)
     if kind == "replace":
-        address = reachable_address(service.base_url or base_url(http), service.settings.hosts)
+        address = reachable_address(service.base_url or base_url(http))
         nonce = secrets.token_urlsafe(16)
         return respond_page(render_key_sheet(outcome, address, nonce=nonce, back="../class"), nonce)
-    if _wants_json(http):
-        return JSONResponse({"done": _words(kind, len(outcome), amount)})
     return RedirectResponse(f"../class?{urlencode({'did': kind, 'count': len(outcome), 'credits': amount})}", 303)
-
-
-async def read_now(service: Service, http: HTTPRequest, board: Board) -> Response:
-    """Answer with what changes on the board, or that nothing did."""
-    html, etag = await board.read_table()
-    headers = {"etag": etag, "cache-control": "private, no-cache"}
-    if http.headers.get("if-none-match") == etag:
-        return Response(status_code=304, headers=headers)
-    return Response(html, media_type="text/html; charset=utf-8", headers=headers)
 
 
 async def export(service: Service, http: HTTPRequest, board: Board) -> Response:
@@ -130,7 +113,7 @@ async def export(service: Service, http: HTTPRequest, board: Board) -> Response:
 async def read_result(service: Service, http: HTTPRequest, board: Board) -> Response:
     """Answer with the page of a result that is on the board."""
     row, result = await board.find_result(http.path_params["request_id"])
-    return respond("result.html", above="../../", row=row, result=result)
+    return respond(http, "result.html", row=row, result=result)
 
 
 async def read_media(service: Service, http: HTTPRequest, board: Board) -> Response:
@@ -140,21 +123,35 @@ async def read_media(service: Service, http: HTTPRequest, board: Board) -> Respo
     return await file(service, http)
 
 
+async def _respond_board(
+    http: HTTPRequest, board: Board, *, status: int = 200, notice: str = "", is_problem: bool = False
+) -> Response:
+    facts = await board.read()
+    if http.headers.get("if-none-match") == board.etag:
+        return Response(status_code=304, headers={"etag": board.etag})
+    response = respond(http, "board.html", status=status, notice=notice, is_problem=is_problem, **facts)
+    response.headers["etag"] = board.etag
+    return response
+
+
 async def _perform_once(
-    service: Service, board: Board, once: str, kind: str, chosen: Chosen, credits: int
-) -> list[Any]:
+    service: Service, board: Board, once: str, kind: str, chosen: Choice, credits: int
+) -> Sequence[Any]:
     """The keys or the names that came of an action; raises `BadAccounts` for a form that was sent already."""
     if not once or once in board.sent:
         raise BadAccounts("This form was already sent and carried out. Reload the page before you send another one.")
     board.sent.append(once)
     now = service.settings.clock()
 
-    def perform(db: sqlite3.Connection) -> list[Any]:
+    def perform(db: sqlite3.Connection) -> Sequence[Any]:
+        names = chosen(db)
         if kind == "replace":
-            return replace_keys(db, now, chosen)
+            return replace_keys(db, now, names)
         if kind == "topup":
-            return top_up(db, now, chosen, credits)
-        return pause(db, chosen, paused=kind == "pause")
+            top_up(db, now, names, credits)
+        else:
+            pause(db, names, paused=kind == "pause")
+        return names
 
     try:
         return await asyncio.shield(service.accounts.change(perform))
@@ -165,7 +162,7 @@ async def _perform_once(
         board.expire()
 
 
-def _read_action(fields: FormFields) -> tuple[str, Chosen, int]:
+def _read_action(fields: FormFields) -> tuple[str, Choice, int]:
     """The action that a form asks for, whom it is about, and how many credits it adds."""
     kind, _, name = _first(fields, "one").partition(":")
     whom = "marked" if kind else _first(fields, "whom")
@@ -179,7 +176,7 @@ def _read_action(fields: FormFields) -> tuple[str, Chosen, int]:
     text = _first(fields, "credits").strip() if kind == "topup" else "0"
     if not _is_count(text):
         raise BadAccounts("Say how many credits to add, as a whole number. Nothing was changed.")
-    return kind, Chosen(names, group, whom == "all"), int(text)
+    return kind, partial(choose, names=names, group=group, everybody=whom == "all"), int(text)
 
 
 def _is_count(text: str) -> bool:
@@ -197,17 +194,15 @@ def _notice(http: HTTPRequest) -> str:
     return _words(kind, *map(int, counts)) if kind in WORDS and all(map(_is_count, counts)) else ""
 
 
-def _with_board(handler: Handler, *, behind_login: bool) -> Callable[[Service, HTTPRequest], Awaitable[Response]]:
-    """A handler of a service that has a board; behind the login it answers only whoever is logged in."""
+def _with_board(handler: Handler) -> Callable[[Service, HTTPRequest], Awaitable[Response]]:
+    """A handler of a service that has a board; all but the first two answer only whoever is logged in."""
 
     async def call(service: Service, http: HTTPRequest) -> Response:
         board = service.board
         assert board is not None  # Its routes exist only with it.
-        if not behind_login or _is_logged_in(service, http, board):
+        if handler in (read_board, log_in) or _is_logged_in(service, http, board):
             return await handler(service, http, board)
-        if http.method == "POST" and not _wants_json(http):
-            return respond("login.html", status=401, above="../", problem=ENDED)
-        raise Refusal("unauthorized", ENDED)
+        return respond(http, "login.html", status=401, problem="You are not logged in. Nothing was changed.")
 
     return call
 
@@ -229,10 +224,6 @@ def _set_cookie(service: Service, http: HTTPRequest, response: Response, cookie:
     response.set_cookie(
         _cookie_name(service), cookie, max_age, path=None, secure=is_secure, httponly=True, samesite="strict"
     )
-
-
-def _wants_json(http: HTTPRequest) -> bool:
-    return http.headers.get("accept", "") == "application/json"
 
 
 async def _read_form(http: HTTPRequest) -> FormFields:

@@ -1,4 +1,4 @@
-"""What the board displays: the class as its templates take it, read once a second at most however many boards are open."""
+"""What the board displays: the class as its template takes it, read once a second at most however many boards are open."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 from markupsafe import Markup
+from starlette.requests import Request as HTTPRequest
 from starlette.responses import HTMLResponse
 
 from reelbook.models.queue_status import IN_PROGRESS
@@ -58,13 +59,12 @@ _templates.globals |= {
 }
 
 
-def respond(template: str, *, status: int = 200, above: str = "", **facts: Any) -> HTMLResponse:
-    """A page with our own style and script: nothing else runs or loads.
-
-    `above`: the folder of `/class`, to which its addresses are relative, from where it is.
-    """
+def respond(http: HTTPRequest, template: str, *, status: int = 200, **facts: Any) -> HTMLResponse:
+    """A page with our own style and script: nothing else runs or loads."""
+    # Its addresses are relative to the folder of `/class`, so that they hold behind a prefix too.
+    facts["above"] = "../" * (http.scope["path"].count("/") - 1)
     nonce, once = secrets.token_urlsafe(16), secrets.token_hex(8)
-    page = _templates.get_template(template).render(nonce=nonce, once=once, above=above, **facts)
+    page = _templates.get_template(template).render(nonce=nonce, once=once, **facts)
     return respond_page(page, nonce, status)
 
 
@@ -86,13 +86,15 @@ def respond_page(page: str, nonce: str, status: int = 200) -> HTMLResponse:
 
 
 class Board:
-    """The class as the templates take it, and who may see it: whoever has the link with its token."""
+    """The class as the template takes it, and who may see it: whoever has the link with its token."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._read_at: float | None = None
         self._facts: dict[str, Any] = {}
         self.rows: list[ClassRow] = []
+        self.etag = ""
+        """Another one whenever the board shows something else."""
         self.reads = 0
         """How often the class was read."""
         self.sent: deque[str] = deque(maxlen=MAX_REMEMBERED)
@@ -118,7 +120,7 @@ class Board:
         self._read_at = None
 
     async def read(self) -> dict[str, Any]:
-        """The facts for the templates, of the last second."""
+        """The facts for the template, of the last second."""
         if self._read_at is None or time.monotonic() - self._read_at >= INTERVAL_SECONDS:
             self._read_at = time.monotonic()
             self.reads += 1
@@ -129,12 +131,8 @@ class Board:
 
             self.rows, (sentences, problems) = await service.store.run(read)
             self._facts = _facts(self.rows, service.queue.unfinished(), sentences, problems)
+            self.etag = f'"{hashlib.sha256(repr(self._facts).encode()).hexdigest()[:32]}"'
         return self._facts
-
-    async def read_table(self) -> tuple[str, str]:
-        """What changes on the board, as HTML, and its ETag."""
-        html = _templates.get_template("now.html").render(await self.read())
-        return html, f'"{hashlib.sha256(html.encode()).hexdigest()[:32]}"'
 
     async def find_result(self, request_id: str) -> tuple[ClassRow, LastResult]:
         """A result that is on the board, with its student; raises a refusal for any other."""

@@ -268,7 +268,7 @@ class HostedLane:
         """Tell whoever runs the service that the paid one does not answer, once for each time."""
         if not is_silent:
             self._service.note_paid(self.name, "silent_since", None)
-        elif "silent_since" not in self._service.facts.paid.get(self.name, {}):
+        elif "silent_since" not in self._service.paid.get(self.name, {}):
             self._service.note_paid(self.name, "silent_since", self._service.settings.clock())
             log.warning("The paid service %r does not answer; its runs wait.", self._hosted.name)
 
