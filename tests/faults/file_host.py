@@ -118,10 +118,9 @@ def make_answer(fault: str, document: Document, asked: Asked) -> Answer:
         "reset": replace(broken_off, end="reset"), "silent": Answer(end="silent"), "garbage": Answer(end="garbage"),
         "stalled": replace(broken_off, end="stall"), "dripping": replace(broken_off, end="drip"),
         "part_ignored": Answer(whole, (tag,)),
-        # Honest, and not what was asked for; then the right place, and bytes of another.
-        "part_elsewhere": part(whole[start + 1000 :], first=start + 1000), "part_lying": part((whole[1:] + whole[:1])[start:]),
-        # The file has changed in between, and the host does not care for `If-Range`; the same under the old name.
-        "part_of_another": part(other[start:], tag='etag: "another"'), "part_of_another_lying": part(other[start:]),
+        "part_elsewhere": part(whole[start + 1000 :], first=start + 1000),
+        # The file has changed in between, and the host does not care for `If-Range`.
+        "part_of_another": part(other[start:], tag='etag: "another"'),
         "part_unnamed": replace(rest, headers=(tag,)), "part_of_more": part(whole[start:], of=len(whole) + 500),
         "part_refused": Answer(b"", (f"content-range: bytes */{len(whole)}",), "416 Range Not Satisfiable"),
     }  # fmt: skip

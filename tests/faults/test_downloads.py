@@ -53,8 +53,7 @@ PASSING = (
 """What a next attempt gets over."""
 
 CONTINUED = (
-    *("part_ignored", "part_elsewhere", "part_lying", "part_of_another", "part_of_another_lying", "part_unnamed"),
-    *("part_of_more", "part_refused", "short"),
+    *("part_ignored", "part_elsewhere", "part_of_another", "part_unnamed", "part_of_more", "part_refused", "short"),
 )
 """Wrong answers to a request that goes on after a body that broke off."""
 

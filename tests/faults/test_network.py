@@ -31,8 +31,7 @@ from reelbook.runs import follow
 from reelbook.runs.submit import Submission
 from reelbook.transport import downloader, http, retries
 from reelbook.transport.answers import ServiceAnswer
-from reelbook.transport.exchange import Call, ConnectionPool, NoAnswer, SendState
-from reelbook.transport.http import Http, RetryPolicy
+from reelbook.transport.http import Call, ConnectionPool, Http, NoAnswer, RetryPolicy, SendState
 from reelbook.util.background_loop import background
 from reelbook_service.accounts import NewAccount
 from tests.faults.proxy import EVERY, ONCE, SHARE, SOUND, Deck, Only, Passed, Proxy

@@ -17,8 +17,8 @@ import fsspec  # type: ignore[import-untyped]  # It ships no types.
 import pytest
 
 from reelbook.errors import ReelbookError
+from reelbook.models.file_kinds import BINARY, KINDS, TEXT
 from reelbook.storage.shelf import STALE_SECONDS, SUFFIXES, Shelf
-from reelbook.transport.file_validation import BINARY, FORMATS, TEXT
 
 
 def sha(content: bytes) -> str:
@@ -82,7 +82,7 @@ def test_what_is_no_hash_is_never_a_path(shelf: Shelf, name: str) -> None:
 
 def test_the_shelf_finds_every_suffix_that_a_download_gives() -> None:
     """The two lists live in rooms that do not know each other."""
-    kinds = [BINARY, TEXT, *(kind for _, kind in FORMATS)]
+    kinds = [BINARY, TEXT, *(kind for _, kind in KINDS)]
 
     assert {kind.suffix for kind in kinds} <= set(SUFFIXES)
 

@@ -21,7 +21,7 @@ from reelbook.errors import DownloadFailed
 from reelbook.models.base import File
 from reelbook.storage.shelf import Shelf
 from reelbook.transport import downloader
-from reelbook.transport.downloader import OVERLAP_BYTES, DownloadedFile, Downloader
+from reelbook.transport.downloader import DownloadedFile, Downloader
 from tests.faults.bodies import film, picture
 from tests.faults.file_host import PAGE, Document, FileHost
 
@@ -93,39 +93,25 @@ def test_a_hostile_name_and_type_change_nothing(shelf: Shelf, name: str, tmp_pat
 
 
 def test_a_body_that_breaks_off_is_continued(shelf: Shelf) -> None:
-    """Only what is missing is asked for, with a little overlap, and only if it is still the same file."""
-    document = Document(NOISE, "application/octet-stream", ("short",))
+    """Only what is missing is asked for, if it is still the same file; without its name at the host, all of it."""
+    named = Document(NOISE, "application/octet-stream", ("short",))
+    unnamed = Document(NOISE, "application/octet-stream", ("short_untagged",))
 
-    async def story(host: FileHost) -> tuple[DownloadedFile, list[dict[str, str]]]:
-        told = await fetched(shelf, File(url=host.add("/x", document)))
-        return told, [asked.headers for asked in host.requests]
+    async def story(host: FileHost) -> list[str | None]:
+        files = [
+            await fetched(shelf, File(url=host.add(f"/{id(document)}", document))) for document in (named, unnamed)
+        ]
+        assert {file.sha256 for file in files} == {sha(NOISE)}
+        assert [request.headers.get("if-range") for request in host.requests] == [None, named.etag, None, None]
+        return [request.headers.get("range") for request in host.requests]
 
-    told, (first, second) = on_host(story)
-
-    assert told.sha256 == sha(NOISE)
-    assert "range" not in first
-    assert second["range"] == f"bytes={len(NOISE) * 2 // 3 - OVERLAP_BYTES}-"
-    assert second["if-range"] == document.etag
+    assert on_host(story) == [None, f"bytes={len(NOISE) * 2 // 3}-", None, None]
     assert leftovers(shelf) == []
-
-
-def test_without_a_strong_validator_it_starts_over(shelf: Shelf) -> None:
-    """A weak ETag, or none, does not promise the same bytes."""
-    document = Document(NOISE, "application/octet-stream", ("short_untagged",))
-
-    async def story(host: FileHost) -> tuple[DownloadedFile, list[dict[str, str]]]:
-        told = await fetched(shelf, File(url=host.add("/x", document)))
-        return told, [asked.headers for asked in host.requests]
-
-    told, asked = on_host(story)
-
-    assert told.sha256 == sha(NOISE)
-    assert ["range" in headers for headers in asked] == [False, False]
 
 
 @pytest.mark.parametrize("fault", ["part_of_another", "part_elsewhere", "part_of_more", "part_unnamed"])
 def test_a_rest_of_something_else_is_not_taken_though_it_seems_to_fit(shelf: Shelf, fault: str) -> None:
-    """Where the bytes asked for again are the same in both, what HTTP says of the rest gives it away."""
+    """What HTTP says of the rest gives it away."""
     content, other = bytes(40_000) + NOISE[:8000], bytes(40_000) + NOISE[8000:16000]
     document = Document(content, "application/octet-stream", ("short", fault), other=other)
 

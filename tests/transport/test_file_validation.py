@@ -7,7 +7,7 @@ import io
 import pytest
 
 from reelbook.models.base import File
-from reelbook.transport.file_validation import HEAD_BYTES, Damaged, Declared, sniff_kind, validate
+from reelbook.transport.file_validation import Damaged, Declared, validate
 from tests.faults.bodies import every_kind
 
 KINDS = every_kind()
@@ -38,23 +38,3 @@ def test_a_file_that_lost_its_end_is_refused(name: str, share: float) -> None:
     for length in (None, len(content)):
         with pytest.raises(Damaged):
             kind_of(cut, length)
-
-
-@pytest.mark.parametrize(
-    ("content", "content_type"),
-    [
-        (b"<!DOCTYPE html><title>Expired</title>", "text/html"),
-        (b"\xef\xbb\xbf \n<HTML lang=de>Gel\xf6scht", "text/html"),
-        (b'{"error": "expired"}', "text/plain"),
-        (("ä" * HEAD_BYTES).encode(), "text/plain"),
-        (b"a" + ("ä" * HEAD_BYTES).encode(), "text/plain"),
-        (b"plain\0not", "application/octet-stream"),
-        (b"\xf6\xf6", "application/octet-stream"),
-        (b"\x1a\x45\xdf\xa3\x01", "video/webm"),
-        (b"\0\0\0\x14ftypqt  ", "video/mp4"),
-        (b"\0\0\0\x14ftypheic", "image/heic"),
-    ],
-)
-def test_first_bytes_tell_the_kind(content: bytes, content_type: str) -> None:
-    """Pages in old alphabets are pages, and a letter cut at the end of what is looked at does no harm."""
-    assert sniff_kind(content[:HEAD_BYTES]).content_type == content_type

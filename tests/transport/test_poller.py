@@ -174,7 +174,7 @@ def test_an_unknown_status_counts_as_going_and_is_said_once(caplog: pytest.LogCa
 
 @pytest.mark.parametrize("error", [GONE, broken(), broken(TooManyRequests)])
 def test_an_outage_of_five_minutes_ends_no_run_and_is_no_storm(error: Exception) -> None:
-    """64 runs live through it, with fewer calls than a second has tenths."""
+    """64 runs live through it, with one call in two seconds for all of them together."""
     service = Pretended()
     service.trouble = lambda request_id: error if 1 < clock() < 301 else None
 
@@ -190,7 +190,7 @@ def test_an_outage_of_five_minutes_ends_no_run_and_is_no_storm(error: Exception)
 
     during, ended = moved(story())
 
-    assert during <= 100
+    assert during <= 150
     assert ended <= 320
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..errors import ReelbookError
 from ..media.bounded_open import MAX_PIXELS
 from ..media.stream_facts import read_display_size
-from ..models.picture_headers import parse_header
+from ..models.file_kinds import parse_header
 from ..settings import options
 from .formatting import format_size
 from .original_links import MAX_ORIGINAL_BYTES

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 from PIL import Image
 
 from ..errors import ReelbookError
-from ..models.picture_headers import parse_header
+from ..models.file_kinds import parse_header
 
 if TYPE_CHECKING:
     from av import VideoStream

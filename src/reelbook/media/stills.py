@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from PIL import Image, ImageCms
 
 from ..errors import ReelbookError
+from ..models.file_kinds import BINARY, HEAD_BYTES, MP4, parse_header, sniff_kind
 from ..models.picture_encoding import MAX_PIXELS, NotAPicture, require_picture
-from ..models.picture_headers import OtherKind, guess_kind, parse_header
 from . import bounded_open, video_colours
 from .bounded_open import CONTAINERS, ON_ITS_SIDE, ORIENTATION, is_video, open_video
 from .stream_facts import get_display_size, get_rate, get_rotation, read_display_size, turn_size
@@ -28,7 +28,6 @@ GROUND = (255, 255, 255)
 STRIP_PIXELS = 2_000_000
 SMALL = 400
 """Up to this side a still is decoded without deblocking."""
-HEAD_BYTES = 1024
 _SRGB = ImageCms.createProfile("sRGB")
 _DEEP = ("I;16", "I;16B", "I;16L", "I")
 """Pillow's grey modes with more than 8 bits."""
@@ -150,12 +149,12 @@ def read_last_frame(path: Path) -> bytes:
         )
     try:
         with path.open("rb") as file:
-            kind = guess_kind(file.read(HEAD_BYTES))
+            kind = sniff_kind(file.read(HEAD_BYTES)).name
         facts = path.stat()
     except OSError:
         raise NotAPicture("is a video that cannot be read: it is damaged, or not there any more.") from None
-    if kind is not OtherKind.VIDEO:
-        content = "no video" if kind is OtherKind.UNKNOWN else kind
+    if kind != MP4.name:
+        content = "no video" if kind == BINARY.name else kind
         raise NotAPicture(f"has the name of a video and is {content}. Give a video, or a picture.")
     return _encode_last_frame(str(path), facts.st_size, facts.st_mtime_ns)
 

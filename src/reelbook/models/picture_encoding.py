@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ..util.data_address import DataAddressError, parse_data_address
-from .picture_headers import OtherKind, guess_kind, parse_header
+from .file_kinds import EMPTY, parse_header, sniff_kind
 
 MAX_BYTES = 50_000_000
 """The largest picture that is accepted; services of this family refuse larger ones."""
@@ -100,11 +100,11 @@ def require_picture(content: bytes) -> bytes:
         raise NotAPicture(f"has {len(content) / 1e6:,.1f} MB; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller.")
     header = parse_header(content)
     if header is None:
-        kind = guess_kind(content)
+        kind = sniff_kind(content)
         advice = " A picture of another kind can be opened with PIL.Image.open and given as that."
-        raise NotAPicture(f"is {kind}; PNG, JPEG, WebP and GIF can be sent.{'' if kind is OtherKind.EMPTY else advice}")
+        raise NotAPicture(f"is {kind.name}; PNG, JPEG, WebP and GIF can be sent.{'' if kind == EMPTY else advice}")
     if header.pixels == 0:
-        raise NotAPicture(f"is a {header.kind} that is damaged or cut short: it does not say how large it is.")
+        raise NotAPicture(f"is {header.kind.name} that is damaged or cut short: it does not say how large it is.")
     _check_pixels(header.width, header.height)
     return content
 

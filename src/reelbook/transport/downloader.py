@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import hashlib
 import io
 import os
@@ -24,8 +23,8 @@ from ..errors import DownloadFailed, ReelbookError
 from ..models.base import File
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
 from .answers import parse_retry_after
-from .exchange import trusted_certificates
 from .file_validation import Damaged, Declared, validate
+from .http import trusted_certificates
 from .retries import get_pause
 
 MAX_CONNECTIONS = 4
@@ -43,14 +42,13 @@ TOTAL_SECONDS, MIN_BYTES_PER_SECOND = 600.0, 50_000
 PROGRESS_BYTES = 1 << 20
 """An attempt that received so much resets the count of failures, even if it broke off."""
 MAX_REDIRECTS = 5
-OVERLAP_BYTES = 4_096
-"""How much is asked for again when a download resumes, to see that the host goes on with the same file."""
 PIECE_BYTES = 1 << 19
 MAX_BYTES = 64 << 30
 MAX_UNDECLARED_BYTES = 4 << 30
 """The largest body without a declared length: some never end."""
 RETRY_STATUSES = frozenset({408, 409, 412, 416, 425, 429})
 REFUSALS = {401: "not for us", 403: "the address has expired, or is not for us", 404: "not there", 410: "gone"}
+DAMAGED_GZIP = "what came is said to be gzip, and is damaged"
 CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)")
 
 
@@ -88,30 +86,26 @@ class DownloadedFile:
 
 
 class _Part:
-    """The bytes of a file that have arrived, in a file of their own; its methods are called in threads."""
+    """The bytes of a file that have arrived, in a file of their own."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.progress_at = time.monotonic()
         """When `MIN_BYTES` last arrived."""
-        self._open()
-
-    def _open(self) -> None:
-        self._file = open(self.path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115
+        self._file = open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115
         self.start_over()
 
     def start_over(self, validator: str | None = None, total: int | None = None) -> None:
         """Drop what has arrived, because the whole file comes now."""
         self._file.seek(0)
         self._file.truncate()
-        self._hash, self.size, self.tail = hashlib.sha256(), 0, b""
+        self._hash, self.size = hashlib.sha256(), 0
         self.validator, self.total = validator, total
 
     def write(self, content: bytes) -> None:
         self._file.write(content)
         self._hash.update(content)
         self.size += len(content)
-        self.tail = (self.tail + content[-OVERLAP_BYTES:])[-OVERLAP_BYTES:]
         if self.total is None and self.size > MAX_UNDECLARED_BYTES:
             raise PermanentFailure(f"it does not end: {self.size:,} bytes arrived")
 
@@ -132,32 +126,8 @@ class _Part:
     def flush(self) -> None:
         self._file.flush()
 
-    def unpack(self) -> None:
-        """Replace gzip by what is in it, which its checksum verifies; some hosts only say that they wrap a file."""
-        self.flush()
-        packed = self.path.with_name(f"{self.path.stem}-gz.part")
-        with self.path.open("rb") as content:
-            if content.read(2) != b"\x1f\x8b":
-                return
-        self.path.replace(packed)
-        self._file.close()
-        self._open()
-        try:
-            with gzip.open(packed) as content:
-                while piece := content.read(PIECE_BYTES):
-                    self.write(piece)
-        except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise TemporaryFailure("what came is said to be gzip, and is damaged") from None
-        finally:
-            packed.unlink()
-        self.flush()
-
     def close(self) -> None:
         self._file.close()
-
-    def remove(self) -> None:
-        self._file.close()
-        self.path.unlink(missing_ok=True)
 
     @property
     def text(self) -> str:
@@ -191,7 +161,8 @@ class Downloader:
             finally:
                 wanted = max((part.total or wanted or part.size) - part.size, 0)
                 self._active.pop((request_id, file.url), None)
-                part.remove()
+                part.close()
+                part.path.unlink(missing_ok=True)
         except OSError as error:
             reason = self._shelf.format_disk_error(error, wanted)
             raise DownloadFailed(request_id, _format_url(file.url), reason) from None
@@ -243,7 +214,7 @@ class Downloader:
         clock = asyncio.get_running_loop().time
         client, deadline, headers = self._open_client(), clock() + part.allowed_seconds - used, {}
         if part.is_resumable:
-            headers = {"range": f"bytes={part.size - len(part.tail)}-", "if-range": part.validator or ""}
+            headers = {"range": f"bytes={part.size}-", "if-range": part.validator or ""}
         async with asyncio.timeout_at(min(clock() + STALL_SECONDS, deadline)) as timeout:
 
             def on_progress() -> None:
@@ -269,31 +240,29 @@ class Downloader:
             raise PermanentFailure(f"it is said to have {length:,} bytes, more than any result has")
         if length is not None:
             self._shelf.check_space(length - part.size)
-        buffer, unmarked, overlap = bytearray(), 0, part.tail
+        buffer, unmarked, unpacked = bytearray(), 0, None
         try:
             async for piece in response.aiter_raw():
-                buffer += piece
+                is_first = not (unpacked or buffer or part.size)
+                if is_first and piece.startswith(b"\x1f\x8b") and _get_encoding(response):
+                    unpacked = zlib.decompressobj(wbits=31)
+                buffer += unpacked.decompress(piece) if unpacked else piece
                 unmarked += len(piece)
                 if unmarked >= MIN_BYTES:
                     unmarked = 0
                     on_progress()
-                if overlap and len(buffer) >= len(overlap):
-                    if not buffer.startswith(overlap):
-                        buffer.clear()
-                        part.start_over()
-                        raise TemporaryFailure("the file has changed since the first part of it arrived")
-                    del buffer[: len(overlap)]
-                    overlap = b""
-                if not overlap and len(buffer) >= PIECE_BYTES:
+                if len(buffer) >= PIECE_BYTES:
                     full, buffer = buffer, bytearray()
                     await asyncio.to_thread(part.write, bytes(full))
+        except zlib.error:
+            raise TemporaryFailure(DAMAGED_GZIP) from None
         finally:
             # Also of a response that broke off: the next attempt resumes there.
-            part.write(b"" if overlap else bytes(buffer))
+            part.write(bytes(buffer))
         if length is not None and part.size != length:
             raise TemporaryFailure(f"{part.size:,} of {length:,} bytes arrived")
-        if _get_encoding(response):
-            await asyncio.to_thread(part.unpack)
+        if unpacked and not unpacked.eof:
+            raise TemporaryFailure(DAMAGED_GZIP)
         return Declared(length, response.headers.get("content-type", ""))
 
     def _store(self, file: File, part: _Part, declared: Declared) -> DownloadedFile:
@@ -354,7 +323,7 @@ def _start_part(response: httpx.Response, part: _Part) -> int | None:
     validator = response.headers.get("etag")
     if response.status_code == 206:
         parts = CONTENT_RANGE.fullmatch(response.headers.get("content-range", "").strip())
-        if parts is None or int(parts[1]) != part.size - len(part.tail) or (part.size and validator != part.validator):
+        if parts is None or int(parts[1]) != part.size or (part.size and validator != part.validator):
             part.start_over()
             raise TemporaryFailure("another part of the file came than was asked for")
         part.total = part.total if parts[3] == "*" else int(parts[3])

@@ -12,69 +12,27 @@ Names and content types never decide what a file is; they only lead to rejection
 
 from __future__ import annotations
 
-import codecs
-import re
 from dataclasses import dataclass
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from ..media.bounded_open import MAX_PIXELS, PICTURES
 from ..models.base import File
-from ..models.picture_headers import parse_header
+from ..models.file_kinds import BINARY, EMPTY, HEAD_BYTES, MP4, PAGE, FileKind, parse_header, sniff_kind
 from ..util.data_address import is_data_address
 
-HEAD_BYTES = 1024
 MAX_FRAMES = 500
 """How many frames of a moving picture are decoded."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileFormat:
-    """A file format: the suffix under which it is stored, and its content type."""
-
-    suffix: str
-    content_type: str
-
-
-BINARY = FileFormat(".bin", "application/octet-stream")
-TEXT = FileFormat(".txt", "text/plain")
-# A foreign page is stored as text, so that no double click on the file runs its scripts.
-PAGE = FileFormat(".txt", "text/html")
-MP4 = FileFormat(".mp4", "video/mp4")
-FORMATS = (
-    (rb"\x89PNG\r\n\x1a\n", FileFormat(".png", "image/png")),
-    (rb"\xff\xd8\xff", FileFormat(".jpg", "image/jpeg")),
-    (rb"GIF8[79]a", FileFormat(".gif", "image/gif")),
-    (rb"RIFF....WEBP", FileFormat(".webp", "image/webp")),
-    (rb"RIFF....WAVE", FileFormat(".wav", "audio/wav")),
-    (rb"II\*\0|MM\0\*", FileFormat(".tif", "image/tiff")),
-    (rb"\x1a\x45\xdf\xa3", FileFormat(".webm", "video/webm")),
-    (rb"....ftypavi[fs]", FileFormat(".avif", "image/avif")),
-    (rb"....ftyp(hei[cx]|mif1)", FileFormat(".heic", "image/heic")),
-    (rb"....ftyp", MP4),
-    (rb"(\xef\xbb\xbf)?\s*(?i:<!doctype html|<html|<head|<body|<title|<script|<meta|<!--)[^\0]*\Z", PAGE),
-)
-"""The beginning of each kind of file."""
 TO_DECODE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/tiff"})
 ENDS = {".png": b"IEND\xaeB`\x82", ".jpg": b"\xff\xd9", ".gif": b";"}
 TAIL_BYTES = 1 << 20
 """Where the end of a picture is searched; some programs write further things behind it."""
 MEDIA_NAMES = {
-    ".mp4": "video/mp4",
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-    ".avif": "image/avif",
-    ".heic": "image/heic",
-}
-MEDIA_TYPES = frozenset(MEDIA_NAMES.values())
+    ".mp4": "video/mp4", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+    ".webp": "image/webp", ".avif": "image/avif", ".heic": "image/heic",
+}  # fmt: skip
 TEXT_NAMES = (".txt", ".json", ".csv", ".srt", ".vtt", ".md", ".xml", ".svg", ".html", ".htm", ".yaml", ".toml", ".log")
 TEXT_TYPES = ("text/", "application/json", "application/xml", "application/yaml", "application/x-ndjson")
-
-# Control characters that do not occur in text.
-_UNPRINTABLE = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 class Damaged(Exception):
@@ -89,12 +47,12 @@ class Declared:
     content_type: str
 
 
-def validate(content: BinaryIO, file: File, declared: Declared) -> FileFormat:
+def validate(content: BinaryIO, file: File, declared: Declared) -> FileKind:
     """The kind of a complete file; raises `Damaged` for one that is incomplete or not what was declared."""
     size = content.seek(0, 2)
     content.seek(0)
     kind = sniff_kind(content.read(HEAD_BYTES))
-    if size == 0:
+    if kind == EMPTY:
         raise Damaged("it is empty")
     if declared.length is not None and declared.length != size:
         raise Damaged(f"{size:,} of {declared.length:,} bytes arrived")
@@ -104,27 +62,7 @@ def validate(content: BinaryIO, file: File, declared: Declared) -> FileFormat:
     return kind
 
 
-def sniff_kind(head: bytes) -> FileFormat:
-    """The kind of a file by its first bytes, whatever its name.
-
-    >>> sniff_kind(b"\\x89PNG\\r\\n\\x1a\\n").suffix, sniff_kind(b"<HTML><h1>Expired").content_type
-    ('.png', 'text/html')
-    """
-    kind = next((kind for start, kind in FORMATS if re.match(start, head, re.DOTALL)), None)
-    if kind is not None:
-        return kind
-    text = head.removeprefix(b"\xef\xbb\xbf")
-    if not text or _UNPRINTABLE.search(text):
-        return BINARY
-    try:
-        # Where the file is longer than the head, its last character may be cut.
-        codecs.getincrementaldecoder("utf-8")().decode(text, final=len(head) < HEAD_BYTES)
-    except UnicodeDecodeError:
-        return BINARY
-    return TEXT
-
-
-def _opens(content: BinaryIO, kind: FileFormat) -> bool:
+def _opens(content: BinaryIO, kind: FileKind) -> bool:
     """Whether a file opens as a whole; raises `Damaged` for one that does not, false where nothing here can tell."""
     content.seek(0)
     try:
@@ -138,7 +76,7 @@ def _opens(content: BinaryIO, kind: FileFormat) -> bool:
         raise Damaged(f"it breaks off, or is damaged: it does not open as {kind.content_type}") from None
 
 
-def _decodes(content: BinaryIO, kind: FileFormat) -> bool:
+def _decodes(content: BinaryIO, kind: FileKind) -> bool:
     from PIL import Image
 
     header = parse_header(content.read(300_000))
@@ -146,9 +84,8 @@ def _decodes(content: BinaryIO, kind: FileFormat) -> bool:
         return False
     content.seek(0)
     with Image.open(content, formats=PICTURES) as picture:
-        frames = min(getattr(picture, "n_frames", 1), MAX_FRAMES)
-        for place in range(frames):
-            picture.seek(place)
+        for number in range(min(getattr(picture, "n_frames", 1), MAX_FRAMES)):
+            picture.seek(number)
             picture.load()
     # Pillow takes the pictures that are there for all, and needs no end.
     content.seek(max(content.seek(0, 2) - TAIL_BYTES, 0))
@@ -175,12 +112,12 @@ def _has_all_packets(content: BinaryIO) -> bool:
     return listed > 0 or content.read()[4:8] == b"mfro"
 
 
-def _check_kind(kind: FileFormat, expected: str, http_type: str) -> None:
+def _check_kind(kind: FileKind, expected: str, http_type: str) -> None:
     """Raise `Damaged` for what does not show its kind where a kind was declared: failing hosts may answer 200 with a page."""
     if kind.content_type.startswith("text/") and not _is_text(expected):
         raise Damaged(f"{'a web page' if kind == PAGE else 'a text'} came instead of {expected or 'a file'}")
-    if kind == BINARY:
-        media = sorted({expected, http_type} & MEDIA_TYPES)
+    if kind.content_type == BINARY.content_type:
+        media = sorted({expected, http_type} & {*MEDIA_NAMES.values()})
         if media:
             raise Damaged(f"its bytes are not those of {media[0]}")
         if "text/html" in (expected, http_type) and not _is_text(expected):

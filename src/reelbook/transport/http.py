@@ -1,24 +1,29 @@
-"""Requests to one service within deadlines: free ones retried, paid ones sent once; failures raise `ReelbookError`."""
+"""Requests to one service within deadlines: free ones retried, paid ones sent once; failures raise `ReelbookError`.
+
+The only module that calls a service through httpx. It uses httpx's transports and not its client: each has one
+connection, because the cost of a request in httpx grows with the number of connections in its pool. Neither a response
+nor an error contains the key.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import logging
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+import httpx
+
+from .._version import __version__
 from ..errors import ReelbookError, ServiceError, UncertainRun, Unreachable
-from .answers import (
-    ServiceAnswer,
-    format_uncertain_reason,
-    is_definite_refusal,
-    parse_json,
-    parse_refusal,
-    summarise,
-)
+from .answers import ServiceAnswer, is_definite_refusal, parse_json, parse_refusal, summarise
 from .api_key import Key
-from .exchange import BeforeSend, Call, ConnectionPool, NoAnswer, SendState
 from .retries import PauseNote, RetryPolicy, get_pause, is_temporary, pause_note
 from .service_address import Address
 
@@ -33,6 +38,21 @@ MAX_PAID, MAX_PAID_REPEATABLE = 4, 32
 DRAIN_SECONDS = 10.0
 GATEWAY_REFUSALS = frozenset({401, 402, 403, 429})
 """Refusals that can come from a gateway, before the service checks whether it already knows the request."""
+MAX_BYTES = 256 * 1024 * 1024
+"""The largest response that is accepted; results can contain their media inline."""
+MAX_REFUSAL_BYTES = 1024 * 1024
+READ_HEADERS = ("content-type", "date", "retry-after", "x-request-id")
+KEEP_ALIVE_SECONDS = 30.0
+HEADERS = {
+    "accept": "application/json, */*;q=0.5",
+    "accept-encoding": "gzip, deflate",
+    "user-agent": f"reelbook/{__version__}",
+}
+
+BeforeSend = Callable[[], Awaitable[None]]
+
+# At debug level httpcore logs all headers of a response, in which a service can repeat the key.
+logging.getLogger("httpcore.http11").addFilter(lambda record: "headers" not in record.getMessage())
 
 
 class Http:
@@ -106,7 +126,9 @@ class Http:
                 with (pause_note.get() or PauseNote()).during(error, pause):
                     await policy.sleep(pause)
 
-    async def _attempt(self, address: Address, send: Callable[[], Any], seconds: float) -> ServiceAnswer:
+    async def _attempt(
+        self, address: Address, send: Callable[[], Awaitable[ServiceAnswer | NoAnswer]], seconds: float
+    ) -> ServiceAnswer:
         """Send a free call once, or twice where the service has moved."""
         try:
             async with asyncio.timeout(seconds):
@@ -125,8 +147,7 @@ class Http:
             raise Unreachable(address.origin, got.reason)
         if not got.is_good:
             raise parse_refusal(got, self.key)
-        answer: ServiceAnswer = got
-        return answer
+        return got
 
     async def paid(
         self,
@@ -140,7 +161,7 @@ class Http:
         resubmits: bool = False,
         before_send: BeforeSend | None = None,
     ) -> T:
-        """Send a paid request and return its response, parsed by `parse`.
+        """Send a paid request and return its response, parsed by `parse`: None for one that does not identify the run.
 
         It is sent once; only with an idempotency key is it repeated after a lost response. `before_send` is awaited
         just before the first byte of each attempt leaves. After that the request is completed even if the caller is
@@ -150,9 +171,8 @@ class Http:
         headers = {"connection": "close", **({"idempotency-key": idempotency_key} if idempotency_key else {})}
         if resubmits:
             headers["x-resubmit"] = "1"
-        request = _PaidRequest(
-            self, address, path, _encoded(body), headers, bool(idempotency_key), parse, credits, before_send
-        )
+        call = Call("POST", path, _encoded(body), headers=headers)
+        request = _PaidRequest(self, address, call, bool(idempotency_key), parse, credits, before_send)
         slots = self._repeatable_slots if idempotency_key else self._paid_slots
         await slots.acquire()
         task = asyncio.create_task(request.send())
@@ -183,12 +203,10 @@ class _PaidRequest(Generic[T]):
 
     http: Http
     address: Address
-    path: str
-    content: bytes | None
-    headers: dict[str, str]
+    call: Call
+    """Its URL is the path at the service, wherever that is."""
     is_repeatable: bool
     parse: Callable[[Any], T | None]
-    """Parses a response; returns None for one that does not identify the run."""
     credits: int | None
     before_send: BeforeSend | None
     begun: bool = False
@@ -213,17 +231,22 @@ class _PaidRequest(Generic[T]):
             await policy.sleep(get_pause(failures - 1, self.refusal, first=policy.backoff_seconds))
 
     async def _attempt(self) -> T:
+        """Send once, and again where the service has moved and it is safe to repeat the request."""
         sent_before, self.refusal = self.may_be_sent, None
+        failed = self.address.base_url
         try:
-            answer = await self._send()
+            answer = await self._send_to(failed)
+            is_safe = isinstance(answer, NoAnswer) and (self.is_repeatable or not self.may_be_sent)
+            if is_safe and await self.address.relocate(failed):
+                answer = await self._send_to(self.address.base_url)
         except Exception as error:
             if not self.may_be_sent:
                 raise
             raise self._uncertain(f"its answer was lost, and it was not repeated: {error}") from error
         if isinstance(answer, NoAnswer):
-            if self.may_be_sent:
-                raise self._uncertain(answer.reason)
-            raise Unreachable(self.address.origin, answer.reason)
+            raise (
+                self._uncertain(answer.reason) if self.may_be_sent else Unreachable(self.address.origin, answer.reason)
+            )
         try:
             return self._parsed(answer, sent_before)
         except ReelbookError:
@@ -232,18 +255,10 @@ class _PaidRequest(Generic[T]):
             # Whatever the error, the request was sent.
             raise self._uncertain(f"its answer could not be read: {type(error).__name__}") from None
 
-    async def _send(self) -> ServiceAnswer | NoAnswer:
-        """Send once, and again where the service has moved and it is safe to repeat the request."""
-        failed = self.address.base_url
-        answer = await self._send_to(failed)
-        if isinstance(answer, ServiceAnswer) or (self.may_be_sent and not self.is_repeatable):
-            return answer
-        return await self._send_to(self.address.base_url) if await self.address.relocate(failed) else answer
-
     async def _send_to(self, base_url: str) -> ServiceAnswer | NoAnswer:
         state, policy = SendState(self._before_send), self.http.policy
         seconds = policy.repeatable_attempt_seconds if self.is_repeatable else policy.paid_seconds
-        call = Call("POST", base_url + self.path, self.content, headers=self.headers)
+        call = Call("POST", base_url + self.call.url, self.call.content, headers=self.call.headers)
         try:
             return await self.http._pool.paid(call, seconds, state)
         finally:
@@ -264,7 +279,8 @@ class _PaidRequest(Generic[T]):
             if is_definite and not (sent_before and answer.status in GATEWAY_REFUSALS):
                 raise error
             what = f"“{error.message[:200]}”" if is_definite or not error.foreign else summarise(answer, key)
-            raise self._uncertain(format_uncertain_reason(answer.status, what), answer.status)
+            reason = f"{answer.status} with {what} came in place of an answer, as from a gateway or a proxy"
+            raise self._uncertain(reason, answer.status)
         result = self.parse(value)
         if result is None:
             raise self._uncertain(f"it answered {answer.status} without a request id, with {summarise(answer, key)}")
@@ -276,3 +292,210 @@ class _PaidRequest(Generic[T]):
 
 def _encoded(body: Any) -> bytes | None:
     return None if body is None else json.dumps(body, allow_nan=False).encode()
+
+
+# One request and its response, or the reason why there is none.
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request without the key."""
+
+    method: str
+    url: str
+    content: bytes | None = None
+    upload: tuple[str, bytes, str] | None = None
+    """Name, content and content type of a file to send."""
+    headers: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """A request without a response. Not an exception: httpx's frames contain the headers, and with them the key."""
+
+    reason: str
+
+
+class SendState:
+    """The progress of one attempt to send a paid request."""
+
+    def __init__(self, before_send: BeforeSend) -> None:
+        self._before_send = before_send
+        self.may_be_sent = False
+        """Whether bytes may have left, so that the request may have been received."""
+        self.failure: tuple[BaseException, TracebackType | None] | None = None
+        """The exception of `before_send`, which kept the request from being sent."""
+
+    async def mark_sending(self) -> None:
+        """Call `before_send`, just before the first byte leaves; if that fails, nothing is sent."""
+        try:
+            await self._before_send()
+        except BaseException as error:
+            # With the frames from here inwards only: the outer frames are httpx's.
+            self.failure = error, error.__traceback__
+            raise
+        self.may_be_sent = True
+
+
+class ConnectionPool:
+    """The connections to one service: reused for free calls, a new one for each paid request."""
+
+    def __init__(self, key: Key, connect_seconds: float) -> None:
+        self._key, self._connect_seconds = key, connect_seconds
+        self._idle: list[httpx.AsyncHTTPTransport] = []
+        self._closed = False
+        self.calls_made = 0
+
+    async def close(self) -> None:
+        """Close the idle connections; those in use are closed when their request ends."""
+        self._closed = True
+        while self._idle:
+            await self._idle.pop().aclose()
+
+    async def free(self, call: Call, seconds: float) -> ServiceAnswer | NoAnswer:
+        """Send a free request, on a connection that is reused."""
+        # The most recently used one, so that the others can expire.
+        transport = self._idle.pop() if self._idle else _transport(max_idle=1)
+        got: ServiceAnswer | NoAnswer | None = None
+        try:
+            got = await self._send(transport, call, asyncio.timeout(seconds), seconds)
+            return got
+        finally:
+            # A cancelled request can leave its connection in any state.
+            if isinstance(got, ServiceAnswer) and not self._closed:
+                self._idle.append(transport)
+            else:
+                await transport.aclose()
+
+    async def paid(self, call: Call, seconds: float, state: SendState) -> ServiceAnswer | NoAnswer:
+        """Send a paid request, on a new connection: a reused one may be stale, and stale ones lose responses."""
+        limit = asyncio.timeout(seconds)
+
+        async def trace(event: str, info: Mapping[str, Any]) -> None:
+            if event.endswith("send_request_headers.started"):
+                # The ledger write must not be cut off by the deadline, which begins when the bytes leave.
+                limit.reschedule(None)
+                await state.mark_sending()
+                limit.reschedule(asyncio.get_running_loop().time() + seconds)
+
+        transport = _transport(max_idle=0)
+        try:
+            return await self._send(transport, call, limit, seconds, {"trace": trace}, state)
+        finally:
+            await transport.aclose()
+
+    async def _send(
+        self,
+        transport: httpx.AsyncHTTPTransport,
+        call: Call,
+        limit: asyncio.Timeout,
+        seconds: float,
+        extensions: Mapping[str, Any] = {},
+        state: SendState | None = None,
+    ) -> ServiceAnswer | NoAnswer:
+        """Send one request and read its response within one deadline; httpx's own timeouts are per read, and add up."""
+        self.calls_made += 1
+
+        async def work() -> ServiceAnswer:
+            async with limit:
+                return await _read(await transport.handle_async_request(self._request(call, extensions)))
+
+        return await _without_httpx_frames(work(), seconds, state)
+
+    def _request(self, call: Call, extensions: Mapping[str, Any]) -> httpx.Request:
+        kind = {} if call.upload else {"content-type": "application/json"}
+        request = httpx.Request(
+            call.method,
+            call.url,
+            content=call.content,
+            files={"file": call.upload} if call.upload else None,
+            headers={**HEADERS, **kind, **(call.headers or {})},
+            extensions={"timeout": {"connect": self._connect_seconds}, **extensions},
+        )
+        self._key.sign(request.headers)
+        return request
+
+
+class _TooLarge(Exception):
+    """A response that exceeds the size limit."""
+
+
+async def _without_httpx_frames(
+    work: Coroutine[Any, Any, ServiceAnswer], seconds: float, state: SendState | None
+) -> ServiceAnswer | NoAnswer:
+    """The result of a coroutine that uses httpx, or the reason why it failed.
+
+    No exception is raised with httpx's frames in its traceback or its context: their variables contain the headers.
+    """
+    try:
+        return await work
+    except BaseException as error:
+        caught = error.with_traceback(None)
+    if state is not None and state.failure is not None:
+        failure, trace = state.failure
+        raise failure.with_traceback(trace)
+    if isinstance(caught, Exception):
+        return NoAnswer(_reason(caught, seconds))
+    caught.__cause__ = caught.__context__ = None
+    raise caught
+
+
+async def _read(response: httpx.Response) -> ServiceAnswer:
+    """Read a complete response; of a refusal as much as arrives, because its status alone is sufficient."""
+    remaining = MAX_BYTES if response.is_success else MAX_REFUSAL_BYTES
+    chunks: list[bytes] = []
+    try:
+        async for chunk in response.aiter_bytes():
+            chunks.append(chunk)
+            remaining -= len(chunk)
+            if remaining < 0:
+                raise _TooLarge
+    except (httpx.HTTPError, _TooLarge):
+        if response.is_success:
+            raise
+    finally:
+        await response.aclose()
+    headers = {name: response.headers[name] for name in READ_HEADERS if name in response.headers}
+    return ServiceAnswer(response.status_code, headers, b"".join(chunks))
+
+
+def _reason(error: Exception, seconds: float) -> str:
+    """Why there is no response, in Reelbook's words: httpx's messages can repeat what was sent."""
+    match error:
+        case httpx.ConnectTimeout():
+            return "no connection in time"
+        case TimeoutError() | httpx.TimeoutException():
+            return f"no answer within {seconds:.3g} s"
+        case _TooLarge():
+            return "its answer is larger than is read"
+        case httpx.ConnectError() if any(isinstance(cause, socket.gaierror) for cause in _causes(error)):
+            return "there is no host of that name"
+        case httpx.ConnectError() if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
+            return "no encrypted connection could be made: its certificate or its protocol is not as it should be"
+        case httpx.ConnectError():
+            return "the connection was refused"
+        case httpx.RemoteProtocolError():
+            return "it hung up before its answer was whole"
+        case httpx.NetworkError() | OSError():
+            return "the connection broke"
+    return type(error).__name__
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            yield from error.exceptions
+        error = error.__cause__ or error.__context__
+
+
+def _transport(*, max_idle: int) -> httpx.AsyncHTTPTransport:
+    # No connection limit in httpx, so nothing ever waits inside it: each transport sends one request at a time.
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=max_idle, keepalive_expiry=KEEP_ALIVE_SECONDS)
+    return httpx.AsyncHTTPTransport(verify=trusted_certificates(), limits=limits, trust_env=False)
+
+
+@cache
+def trusted_certificates() -> ssl.SSLContext:
+    """The certificate authorities that calls and downloads trust, loaded once: that takes longer than a complete call."""
+    return httpx.create_ssl_context(trust_env=False)

@@ -22,9 +22,9 @@ from urllib.request import url2pathname
 
 from ..errors import InvalidInput, Problem, ServiceError
 from ..models.base import Input
+from ..models.file_kinds import sniff_kind
 from ..models.images import Image, pictures_of, replace_pictures
 from ..models.picture_encoding import MAX_BYTES, NotAPicture, parse_picture_address, require_picture
-from ..models.picture_headers import parse_header
 from ..models.problems import compact_value, format_literal, format_subject
 from ..util.data_address import is_data_address
 from .response_parsing import ServiceInfo
@@ -135,11 +135,10 @@ def _source(picture: str, loc: Loc, library: Callable[[str], Path | None]) -> So
 
 
 def _make_source(loc: Loc, content: bytes, label: str, path: Path | None = None) -> Source:
-    header = parse_header(content)
-    assert header is not None, "only pictures come here"
+    kind = sniff_kind(content)
     cached = content if path is None or len(content) <= MAX_CACHED_BYTES else None
     sha256 = hashlib.sha256(content).hexdigest()
-    return Source(loc, sha256, header.content_type, header.suffix, len(content), label, path, cached)
+    return Source(loc, sha256, kind.content_type, kind.suffix, len(content), label, path, cached)
 
 
 def _find_in_library(library: Callable[[str], Path | None], sha256: str) -> Path:

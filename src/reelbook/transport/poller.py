@@ -7,7 +7,6 @@ longer pauses. The place in the queue and the progress that a service reports ar
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import math
 import random
@@ -36,8 +35,8 @@ from .response_parsing import has_files
 from .retries import get_pause
 from .service_calls import ServiceCalls
 
-MAX_CALLS, MAX_DOUBTFUL_CALLS = 4, 2
-"""How many calls are made at once, and how many of them where the last one failed: a call can hang."""
+MAX_CALLS = 4
+"""How many calls are made at once."""
 FIRST_SECONDS, PAUSE_SHARE, MAX_PAUSE_SECONDS = 0.1, 0.1, 15.0
 """Where no duration helps, a run is polled again after this many seconds, or this share of its age if that is more."""
 EARLY_CHANCE = 1 / 12
@@ -47,8 +46,8 @@ CLOSE_PAUSE_SECONDS, CLOSE_SHARE = 0.8, 0.1
 MAX_DURATIONS, MARGIN, QUICKER_SHARE = 20, 1.02, 0.8
 """How many durations count; how much later than them polls come; and which share of the shortest shows a quicker model."""
 FIRST_FAILURE_SECONDS = 0.25
-WIDESPREAD_FAILURES, QUICK_SECONDS = 3, 5.0
-"""After so many failures in a row, each sooner than that, the service as a whole counts as failing, and all wait."""
+WIDESPREAD_FAILURES = 3
+"""After so many failures in a row the service as a whole counts as failing, and all wait."""
 GIVE_UP_SECONDS = 600.0
 """How long a run is polled though no poll succeeds."""
 
@@ -77,7 +76,6 @@ class _Run:
     due_at: float = -math.inf
     """The earliest time of the next poll after a failure."""
     is_early: bool = field(default_factory=lambda: random.random() < EARLY_CHANCE)
-    has_failed_listener: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +124,7 @@ class Poller:
     ) -> None:
         self._calls, self._past, self._wall_clock = calls, past, wall_clock
         self._models: dict[str, _Model] = {}
-        self._slots, self._doubtful_slots = asyncio.Semaphore(MAX_CALLS), asyncio.Semaphore(MAX_DOUBTFUL_CALLS)
+        self._slots = asyncio.Semaphore(MAX_CALLS)
         self._failures, self._failing_since, self._paused_until = 0, math.inf, -math.inf
         """The failures in a row of all polls, since when, and until when nobody polls because of them."""
         self._unknown_statuses: set[str] = set()
@@ -174,7 +172,7 @@ class Poller:
                         self._schedule(run)
                         continue
                     self._failures, self._failing_since, self._paused_until = 0, math.inf, -math.inf
-                    self._notify(run, on_status, status)
+                    self._notify(on_status, status)
                     if status.finished:
                         self._record_end(run, status)
                         return status
@@ -224,8 +222,7 @@ class Poller:
 
     async def _ask(self, endpoint_id: str, run: _Run) -> QueueStatus | None:
         """The status of a run; None if the service was found to be failing while this poll waited for its turn."""
-        is_doubtful = run.failures or self._failures >= WIDESPREAD_FAILURES
-        async with self._doubtful_slots if is_doubtful else contextlib.nullcontext(), self._slots:
+        async with self._slots:
             if asyncio.get_running_loop().time() < self._paused_until or self._closed:
                 return None
             status = await self._calls.status(endpoint_id, run.request_id, is_repeated=False)
@@ -234,13 +231,11 @@ class Poller:
             log.warning("The service told the unknown status %.100r; such a run counts as still going.", status.status)
         return status
 
-    def _notify(self, run: _Run, on_status: Callable[[QueueStatus], None], status: QueueStatus) -> None:
+    def _notify(self, on_status: Callable[[QueueStatus], None], status: QueueStatus) -> None:
         try:
             on_status(status)
         except Exception:
-            if not run.has_failed_listener:
-                run.has_failed_listener = True
-                log.warning("What was to be told of run %s failed.", status.request_id, exc_info=True)
+            log.warning("The status of run %s could not be passed on.", status.request_id, exc_info=True)
 
     def _record_failure(self, run: _Run, error: Exception, polled_at: float, refused_seconds: float) -> None:
         """Choose when to poll again after a failure, or raise it."""
@@ -250,8 +245,7 @@ class Poller:
         is_outage = isinstance(error, (Unreachable, ServiceBroken, TooManyRequests))
         if is_outage:
             self._failing_since = min(self._failing_since, polled_at)
-            # Polls that hang cause no storm, and may hang because of their runs.
-            self._failures += now - polled_at < QUICK_SECONDS
+            self._failures += 1
             seconds = max(seconds, now - max(self._failing_since, run.tracked_since))
         is_refused = isinstance(error, (NotFound, Refused, Unauthorized, Forbidden, InsufficientCredits))
         if is_about_the_account(error) or seconds >= (refused_seconds if is_refused else GIVE_UP_SECONDS):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 from xml.sax.saxutils import escape
 
-from ...models.picture_headers import parse_header
+from ...models.file_kinds import parse_header
 
 MAX_BYTES = 1 << 21
 """Maximum size of a record or a packet that is read or written; actual ones are far shorter."""

@@ -18,8 +18,8 @@ from PIL import Image as Pillow
 from ...display.formatting import format_size, join_with_dots, shorten
 from ...media.bounded_open import PICTURES
 from ...media.stills import read_last_frame
+from ...models.file_kinds import AVIF, BMP, MP4, TIFF, WEBM, PictureHeader, parse_header, sniff_kind
 from ...models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, encode_picture, require_picture
-from ...models.picture_headers import Header, OtherKind, guess_kind, parse_header
 
 BOX = (320, 320)
 """The maximum size of a thumbnail in pixels."""
@@ -28,8 +28,8 @@ HEAD_BYTES = 4096
 """Bytes of a file that identify its type."""
 MEGAPIXELS = f"{MAX_PIXELS / 1e6:g} megapixels"
 KINDS = "PNG, JPEG, WebP and GIF can be sent"
-CONVERTED = (OtherKind.BMP, OtherKind.TIFF, OtherKind.AVIF)
-"""Kinds that no service takes, converted to PNG without loss; Pillow has the same names for them."""
+CONVERTED = {BMP: "BMP", TIFF: "TIFF", AVIF: "AVIF"}
+"""Kinds that no service takes, converted to PNG without loss, with Pillow's names for them."""
 
 
 class VideoGiven(NotAPicture):
@@ -68,7 +68,7 @@ def preview_content(content: bytes, name: str) -> PicturePreview:
         short, "" if short.endswith(f" {seen[0]} × {seen[1]}") else pixels, format_size(len(content))
     )
     return PicturePreview(
-        short, words, f"Sent as a {header.kind} of {format_size(len(content))}, uploaded once.", thumb, seen
+        short, words, f"Sent as {header.kind.name} of {format_size(len(content))}, uploaded once.", thumb, seen
     )
 
 
@@ -162,7 +162,7 @@ def convert_picture(content: bytes) -> bytes:
     _check_kind(content[:HEAD_BYTES])
     if parse_header(content) is not None:
         return require_picture(content)
-    with _decoder_errors(), Pillow.open(io.BytesIO(content), formats=[kind.name for kind in CONVERTED]) as picture:
+    with _decoder_errors(), Pillow.open(io.BytesIO(content), formats=[*CONVERTED.values()]) as picture:
         _check_pixels(picture.size)
         return encode_picture(picture)[0]
 
@@ -186,12 +186,11 @@ def _check_kind(head: bytes) -> None:
     """Refuse content whose first bytes are not those of a picture."""
     if parse_header(head) is not None:
         return
-    kind = guess_kind(head)
-    if kind is OtherKind.VIDEO:
-        playable = head[4:8] == b"ftyp" or head.startswith(b"\x1aE\xdf\xa3")
-        raise (VideoGiven if playable else NotAPicture)("is a video, and a picture is needed here.")
+    kind = sniff_kind(head)
+    if kind.name == MP4.name:
+        raise (VideoGiven if kind in (MP4, WEBM) else NotAPicture)("is a video, and a picture is needed here.")
     if kind not in CONVERTED:
-        raise NotAPicture(f"is {kind}. {KINDS}.")
+        raise NotAPicture(f"is {kind.name}. {KINDS}.")
 
 
 def _check_pixels(seen: tuple[int, int]) -> None:
@@ -199,7 +198,7 @@ def _check_pixels(seen: tuple[int, int]) -> None:
         raise NotAPicture(f"has {seen[0]:,} × {seen[1]:,} pixels; the limit is {MEGAPIXELS}. Make it smaller.")
 
 
-def _make_thumb(content: bytes, header: Header) -> tuple[bytes, tuple[int, int]]:
+def _make_thumb(content: bytes, header: PictureHeader) -> tuple[bytes, tuple[int, int]]:
     from ...media.stills import read_picture
 
     with _decoder_errors():

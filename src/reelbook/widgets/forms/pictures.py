@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...display.formatting import shorten
 from ...errors import ReelbookError
 from ...media.stills import read_last_frame
+from ...models.file_kinds import parse_header
 from ...models.images import Image
 from ...models.picture_encoding import MAX_BYTES, NotAPicture, parse_picture_address
-from ...models.picture_headers import parse_header
 from ...util.data_address import is_data_address
 from ...util.printable import replace_surrogates
 from .earlier import IN_LIBRARY, OF_CLIP, PAGE, SHA256, EarlierPictures
@@ -359,4 +359,4 @@ def _format_name(given: Any) -> str:
 
 def _suffix(content: bytes) -> str:
     header = parse_header(content)
-    return header.suffix if header else ".bin"
+    return header.kind.suffix if header else ".bin"
