@@ -274,7 +274,7 @@ def test_the_names_of_an_export_say_what_varies(made: Made, tmp_path: Path) -> N
     """Beside the seed, the inputs in which the runs differ; a copy keeps its name when others are exported beside it."""
     for frames, size in ((49, "480p"), (97, "480p"), (97, "720p")):
         made.stored(BOAT.revised(num_frames=frames, resolution=size), [(f"{frames} {size}".encode(), ".mp4")])
-    alone = made.library.export(tmp_path / "alone", [2])
+    alone = made.library.export(tmp_path / "alone", "request-2")
 
     target = made.library.export(tmp_path / "out")
     made.library.export(alone)
@@ -370,7 +370,7 @@ def test_facts_that_have_changed_are_written_anew(made: Made, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "where", [[2], "index", lambda row: row["seed"] == 8, "found"], ids=["numbers", "index", "question", "table"]
+    "where", [["request-2"], "index", lambda row: row["seed"] == 8, "found"], ids=["ids", "index", "question", "table"]
 )
 def test_an_export_can_be_of_some_runs(four: Made, tmp_path: Path, where: Any) -> None:
     """The same ways to say which as everywhere."""

@@ -151,19 +151,6 @@ def test_numbers_of_another_table_are_refused_and_it_is_said_what_to_pass(
     assert files_of(rb.library()) == before
 
 
-def test_in_a_library_without_a_sweep_numbers_are_its_own_but_for_deleting(shared: Served, tmp_path: Path) -> None:
-    """There is no other table that they could be of."""
-    with rb.connect(shared.base_url, api_key=shared.key, library=tmp_path / "library") as client:
-        runs = [client.run(DOT.revised(fps=float(rate))) for rate in (5, 6)]
-        library = rb.library()
-
-        one = library.export(tmp_path / "one", [2])
-        with pytest.raises(InvalidInput, match="would be deleted"):
-            library.prune(0, keep=[2], yes=True)
-
-    assert clips_in(one) == {runs[1].request_id}
-
-
 def test_what_is_to_be_kept_is_kept_and_all_else_goes(table: pd.DataFrame, client: Client, tmp_path: Path) -> None:
     """In a copy of the library: the rows of the table are kept, whatever their numbers are there."""
     library = copy_of(client.library, tmp_path)

@@ -19,7 +19,6 @@ import pandas as pd
 
 from ..errors import InvalidInput, Problem
 from ..util.missing_values import is_missing
-from .ledger.known_services import has_sweeps
 from .ledger.transitions import to_storable
 from .run_identity import INPUT_JSON, make_identity
 from .run_status import RunStatus
@@ -34,7 +33,6 @@ KEYED = ("request_id", INPUT_JSON, "created")
 _READ = (*KEYED, "service", "model", "take", "status", "output_video", "output_images")
 _MAX_NAMED = 4
 _ROWS = "the rows themselves: table.loc[[7, 11]] of your table, or library.frame.loc[[7, 11]] of the library"
-_UNTOUCHED = "Nothing was copied or removed."
 
 ReadLedger = Callable[[Callable[[sqlite3.Connection], Any]], Any]
 """Runs a query on the ledger."""
@@ -50,11 +48,8 @@ class WantedRun(NamedTuple):
     identity: str | None = None
     take: int | None = None
     number: int | None = None
-    """Its number in the library."""
+    """Its number in the library, where the table is the library's, or its creation time confirms the number."""
     created: float | None = None
-    """Its creation time, which confirms its number."""
-    is_number_alone: bool = False
-    """Whether only the number is given, and known to be the library's."""
     is_unsent: bool = False
     """Whether its row states that it was never sent, so that the library need not have it."""
 
@@ -75,25 +70,24 @@ def select_runs(
 ) -> Selection:
     """Find the selected runs; an error for those that are ambiguous or not in this library.
 
-    `removes`: files will be removed, so numbers alone are never accepted.
+    `removes`: files will be removed, so not even the numbers of a library's table are accepted without its columns.
     """
     if callable(which) and not _is_keyed(which):
-        return _select_by_predicate(which, frame())
-    wanted = list(_iterate_wanted(which, read_ledger, removes=removes))
+        answers = [(int(str(run)), which(row)) for run, row in frame().iterrows()]
+        # A comparison with a missing value is neither true nor false.
+        runs = [run for run, answer in answers if answer is not pd.NA and bool(answer)]
+        return Selection(runs, [], list(runs))
+    wanted = list(_iterate_wanted(which, removes=removes))
     found = read_ledger(partial(_find_runs, wanted=wanted)) if wanted else []
-    _check_found(wanted, found)
-    _check_unambiguous(wanted, found)
-    each = [next(iter(runs), (None, ""))[0] for runs in found]
-    return Selection(
-        list(dict.fromkeys(run for runs in found for run, _ in runs)),
-        [one.label for one, runs in zip(wanted, found, strict=True) if not runs],
-        each,
-    )
+    _check(wanted, found)
+    each = [runs[0][0] if runs else None for runs in found]
+    unsent = [run.label for run, number in zip(wanted, each, strict=True) if number is None]
+    return Selection([run for run in dict.fromkeys(each) if run is not None], unsent, each)
 
 
 def usage_error(sentence: str) -> InvalidInput:
     """The error for an invalid selection of runs."""
-    return InvalidInput("library", [Problem(("runs",), f"{sentence} {_UNTOUCHED}", "unknown")])
+    return InvalidInput("library", [Problem(("runs",), f"{sentence} Nothing was copied or removed.", "unknown")])
 
 
 def find_table(which: Which) -> pd.DataFrame | None:
@@ -102,7 +96,11 @@ def find_table(which: Which) -> pd.DataFrame | None:
         return which
     if isinstance(which, pd.Series):
         # A row has column names as labels; a column of request ids is treated as a list.
-        return _as_table(which) if set(_READ) & set(which.index) else None
+        if not set(_READ) & set(which.index):
+            return None
+        table = pd.DataFrame([which.to_dict()], index=[which.name])
+        table.attrs = dict(which.attrs)
+        return table
     if isinstance(which, Mapping):
         return pd.DataFrame([dict(which)])
     if isinstance(which, tuple) and hasattr(which, "_asdict"):
@@ -114,64 +112,41 @@ def find_table(which: Which) -> pd.DataFrame | None:
     return None
 
 
-def _as_table(row: pd.Series[Any]) -> pd.DataFrame:
-    table = pd.DataFrame([row.to_dict()], index=[row.name])
-    table.attrs = dict(row.attrs)
-    return table
-
-
-def _select_by_predicate(predicate: Callable[[Any], Any], frame: pd.DataFrame) -> Selection:
-    results = [(run, predicate(row)) for run, row in frame.iterrows()]
-    # A comparison with a missing value is neither true nor false.
-    runs: list[int] = [int(str(run)) for run, result in results if result is not pd.NA and bool(result)]
-    return Selection(runs, [], list(runs))
-
-
 def _is_keyed(value: Any) -> bool:
     return hasattr(type(value), "__reel_key__")
 
 
-def _iterate_wanted(which: Which, read_ledger: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
+def _iterate_wanted(which: Which, *, removes: bool) -> Iterator[WantedRun]:
     if _is_keyed(which):
         service, request_id, name, take = which.__reel_key__()
         yield WantedRun(f"run {request_id or name}", request_id or None, service, name, take)
     elif (table := find_table(which)) is not None:
-        yield from _from_table(table, read_ledger, removes=removes)
+        yield from _from_table(table, removes=removes)
     elif isinstance(which, str):
         yield WantedRun(f"request {which[:80]!r}", which)
-    elif isinstance(which, pd.Index):
-        yield from _from_index(which, read_ledger, removes=removes)
-    elif _is_mask(which):
+    elif isinstance(which, pd.Index) and which.name == INDEX_NAME and not removes:
+        yield from (WantedRun(f"run {run}", number=int(run)) for run in which)
+    elif pd.api.types.is_bool_dtype(getattr(which, "dtype", object)):
         raise usage_error("A column of yes and no does not say of which table it is. Pass the rows: table[mask].")
-    elif _is_number(which):
-        yield from _from_numbers([which], read_ledger, removes=removes)
-    elif isinstance(which, Iterable) and not isinstance(which, (bytes, pd.DataFrame)):
+    elif isinstance(which, Iterable) and not isinstance(which, bytes):
         listed = list(which)
-        # Checked together, so that one message names them all.
-        yield from _from_numbers(filter(_is_number, listed), read_ledger, removes=removes)
+        if numbers := [item for item in listed if isinstance(item, Integral)]:
+            raise usage_error(f"Numbers alone ({_list_few(numbers)}) do not say of which table they are. Pass {_ROWS}.")
         for item in listed:
-            if not _is_number(item):
-                yield from _iterate_wanted(item, read_ledger, removes=removes)
+            yield from _iterate_wanted(item, removes=removes)
+    elif isinstance(which, Integral):
+        yield from _iterate_wanted([which], removes=removes)
     else:
         raise usage_error(
             f"{which!r:.100} names no run. Pass {_ROWS}; or a run, a job, request ids, or a function of a row."
         )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _is_mask(value: Any) -> bool:
-    kind = getattr(value, "dtype", None)
-    return kind is not None and pd.api.types.is_bool_dtype(kind)
-
-
-def _from_table(table: pd.DataFrame, read_ledger: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
+def _from_table(table: pd.DataFrame, *, removes: bool) -> Iterator[WantedRun]:
     table = table.loc[:, ~table.columns.duplicated()]
     if not set(KEYED) & set(table.columns):
         if table.index.name == INDEX_NAME:
-            yield from _from_index(table.index, read_ledger, removes=removes)
+            yield from _iterate_wanted(table.index, removes=removes)
             return
         if len(table):
             raise usage_error(
@@ -189,62 +164,31 @@ def _from_table(table: pd.DataFrame, read_ledger: ReadLedger, *, removes: bool) 
 def _from_row(label: Any, row: Mapping[str, Any], service: str | None) -> WantedRun:
     request_id, model, text = (_parse_text(row[name]) for name in ("request_id", "model", INPUT_JSON))
     name = make_identity(model, text) if request_id is None and model and text else None
-    status = _parse_text(row["status"])
+    status, created = _parse_text(row["status"]), pd.to_datetime(row["created"], errors="coerce")
     has_files = any(_parse_text(row[column]) is not None for column in ("output_video", "output_images"))
     return WantedRun(
         f"row {label!r}" if request_id is None else f"row {label!r} (request {request_id[:80]})",
         request_id, _parse_text(row["service"]) or service, name, _parse_number(row["take"]) if name else None,
-        _parse_number(label), _parse_seconds(row["created"]),
+        None if pd.isna(created) else _parse_number(label), None if pd.isna(created) else created.timestamp(),
         is_unsent=request_id is None and status not in (None, RunStatus.COMPLETED) and not has_files,
     )  # fmt: skip
 
 
-def _from_index(index: pd.Index[Any], read_ledger: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
-    if not len(index):
-        return
-    if pd.api.types.is_string_dtype(index.dtype) and not isinstance(index, pd.MultiIndex):
-        yield from (WantedRun(f"request {text[:80]!r}", text) for text in index.astype(str))
-    elif index.name == INDEX_NAME and not removes:
-        yield from (WantedRun(f"run {run}", number=int(run), is_number_alone=True) for run in index)
-    else:
-        numbers = [label for label in index.tolist() if isinstance(label, Integral)]
-        yield from _from_numbers(numbers, read_ledger, removes=removes, is_foreign=True)
-
-
-def _from_numbers(
-    numbers: Iterable[Any], read_ledger: ReadLedger, *, removes: bool, is_foreign: bool = False
-) -> Iterator[WantedRun]:  # fmt: skip
-    """Runs named by numbers alone: accepted only if the library has no sweeps, and never for removals."""
-    listed = list(numbers)
-    if not listed:
-        return
-    if removes or is_foreign or read_ledger(has_sweeps):
-        why = (
-            "and what is not meant would be deleted"
-            if removes
-            else "and the rows of a sweep's table are counted from 0, the runs of a library from 1"
-        )
-        named = ", ".join(map(str, listed[:_MAX_NAMED])) + (", …" if len(listed) > _MAX_NAMED else "")
-        raise usage_error(f"Numbers alone ({named}) do not say of which table they are, {why}. Pass {_ROWS}.")
-    yield from (WantedRun(f"run {run}", number=int(run), is_number_alone=True) for run in listed)
-
-
 def _find_runs(db: sqlite3.Connection, *, wanted: Sequence[WantedRun]) -> list[list[tuple[int, str]]]:
     """The number and service of the runs that match each wanted one."""
-    by_request = _get_rows_by(db, "request_id", [one.request_id for one in wanted if one.request_id is not None])
-    by_name = _get_rows_by(db, "identity", [one.identity for one in wanted if one.identity is not None])
-    by_number = _get_rows_by(
-        db, "id", [one.number for one in wanted if one.request_id is None and one.identity is None]
-    )
+    by_request = _get_rows_by(db, "request_id", [run.request_id for run in wanted])
+    by_name = _get_rows_by(db, "identity", [run.identity for run in wanted])
+    by_number = _get_rows_by(db, "id", [run.number for run in wanted])
     found = []
-    for one in wanted:
-        if one.request_id is not None:
-            rows = by_request.get(to_storable(one.request_id), [])
-        elif one.identity is not None:
-            rows = [row for row in by_name.get(one.identity, []) if one.take in (None, row[2])]
+    for run in wanted:
+        if run.request_id is not None:
+            rows = by_request.get(to_storable(run.request_id), [])
+        elif run.identity is not None:
+            rows = [row for row in by_name.get(run.identity, []) if run.take in (None, row[2])]
         else:
-            rows = [row for row in by_number.get(one.number, []) if _agrees(one, row[3])]
-        service = to_storable(one.service)
+            rows = by_number.get(run.number, [])
+            rows = [row for row in rows if run.created is None or abs(run.created - row[3]) < 1e-4]
+        service = to_storable(run.service)
         found.append([(row[0], row[1]) for row in rows if service is None or row[1] == service])
     return found
 
@@ -260,45 +204,33 @@ def _get_rows_by(
     return found
 
 
-def _agrees(one: WantedRun, created: float) -> bool:
-    """Whether a number is this library's: known to be, or confirmed by the creation time."""
-    return one.is_number_alone or (one.created is not None and abs(one.created - created) < 1e-4)
-
-
-def _check_found(wanted: Sequence[WantedRun], found: Sequence[Sequence[Any]]) -> None:
-    lost = [one for one, runs in zip(wanted, found, strict=True) if not runs and not one.is_unsent]
-    if not lost:
-        return
-    named = _join_limited([one.label for one in lost])
-    if all(one.request_id is None and one.identity is None and one.number is None for one in lost):
-        raise usage_error(f"Nothing in these rows names a run: {named}. Keep request_id and service among the columns.")
-    without = [one for one in lost if one.request_id is None and not one.is_number_alone]
-    if without:
+def _check(wanted: Sequence[WantedRun], found: Sequence[Sequence[tuple[int, str]]]) -> None:
+    """Raise for runs that are not in this library, or of which it is unknown which is meant."""
+    missing = [run for run, runs in zip(wanted, found, strict=True) if not runs and not run.is_unsent]
+    nameless = [run.label for run in missing if run.request_id is None and (run.number is None or run.created)]
+    if nameless:
         raise usage_error(
-            f"{_join_limited([one.label for one in without])} has no request id, and is not found in this library by its input "
-            "either. Leave it out, or keep input_json, model and take among the columns."
+            f"{_list_few(nameless)} has no request id, and is not found in this library by its input either. Keep request_id and "
+            "service among the columns, or input_json, model and take."
         )
-    raise usage_error(
-        f"This library has no run for {named}. The runs of another folder are in rb.library(folder); "
-        "library.frame and library.find(prompt=…) list those that are here."
-    )
-
-
-def _check_unambiguous(wanted: Sequence[WantedRun], found: Sequence[Sequence[tuple[int, str]]]) -> None:
-    for one, runs in zip(wanted, found, strict=True):
+    if missing:
+        raise usage_error(
+            f"This library has no run for {_list_few([run.label for run in missing])}. The runs of another folder are in "
+            "rb.library(folder); library.frame and library.find(prompt=…) list those that are here."
+        )
+    for run, runs in zip(wanted, found, strict=True):
         services = list(dict.fromkeys(service for _, service in runs))
-        is_one_of_several = one.identity is not None and one.request_id is None and len(runs) > 1
-        if len(services) > 1 or is_one_of_several:
-            what = f"at several services: {_join_limited(services)}" if len(services) > 1 else "in several takes"
+        if len(services) > 1 or (run.request_id is None and len(runs) > 1):
+            what = f"at several services: {_list_few(services)}" if len(services) > 1 else "in several takes"
             raise usage_error(
-                f"{one.label[:1].upper()}{one.label[1:]} is in this library {what}. Say which by a row of library.frame, "
+                f"{run.label[:1].upper()}{run.label[1:]} is in this library {what}. Say which by a row of library.frame, "
                 "which has the columns service, take and request_id."
             )
 
 
-def _join_limited(words: Sequence[str]) -> str:
+def _list_few(words: Sequence[Any]) -> str:
     more = f" and {len(words) - _MAX_NAMED:,} more" if len(words) > _MAX_NAMED else ""
-    return ", ".join(words[:_MAX_NAMED]) + more
+    return ", ".join(map(str, words[:_MAX_NAMED])) + more
 
 
 def _parse_text(value: Any) -> str | None:
@@ -314,13 +246,6 @@ def _parse_text(value: Any) -> str | None:
 
 
 def _parse_number(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, (Integral, float)) or value is pd.NA or value != value:
-        return None
-    return int(value) if int(value) == value and 0 <= int(value) < 2**63 else None
-
-
-def _parse_seconds(value: Any) -> float | None:
-    try:
-        return None if pd.isna(moment := pd.Timestamp(value)) else float(moment.timestamp())
-    except (ValueError, TypeError, OverflowError):
-        return None
+    """A take or a number of a run; None for anything that is none."""
+    is_whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
+    return int(value) if is_whole and 0 <= value < 2**63 else None

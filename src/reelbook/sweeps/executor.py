@@ -29,7 +29,7 @@ from ..models.queue_status import IN_PROGRESS
 from ..runs.cancel import CancelResult, cancel_runs
 from ..runs.submit import Submission
 from ..settings import options as session_options
-from ..storage.ledger import known_services, transitions
+from ..storage.ledger import transitions
 from ..storage.ledger.budget import Budget, Spend, join_scope, lower_floors
 from ..storage.run_status import RunStatus, get_end_status
 from ..storage.tidy import get_paths
@@ -238,8 +238,6 @@ class Executor:
         ledger, options = self.context.ledger, self.options
         self.service, names = await name_rows(self.plan.rows, self.context, take=options.take)
         keys = [name.key for name in names.values() if isinstance(name, RunName)]
-        if not await asyncio.to_thread(ledger.read, known_services.has_sweeps):
-            await ledger.transact(known_services.record_sweep)
         if options.budget is not None:
             scope = options.scope or make_budget_scope(self.service, keys)
             self._budget = Budget(scope, options.budget)

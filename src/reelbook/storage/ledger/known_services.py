@@ -1,4 +1,4 @@
-"""Names of services in the ledger, and what it keeps about requests, sweeps and durations of runs."""
+"""Names of services in the ledger, and what it keeps about requests and durations of runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from . import connection
 from .transitions import State, to_storable
 
-_SWEPT, _MAKER = "has sweeps", "maker "
+_MAKER = "maker "
 
 
 def record_maker(db: sqlite3.Connection, name: str, words: str) -> None:
@@ -31,17 +31,6 @@ def describe_maker(service: str, folder: Path | None) -> str:
                 if row is not None:
                     return str(row[0])
     return service if "://" in service else "service on this machine"
-
-
-def record_sweep(db: sqlite3.Connection) -> None:
-    """Record that a sweep was run with this library, whose tables number runs differently."""
-    db.execute("INSERT OR IGNORE INTO meta VALUES (?, '')", (_SWEPT,))
-
-
-def has_sweeps(db: sqlite3.Connection) -> bool:
-    """Whether a sweep was ever run with this library."""
-    query = "SELECT EXISTS (SELECT 1 FROM meta WHERE name = ?) OR EXISTS (SELECT 1 FROM scopes)"
-    return bool(db.execute(query, (_SWEPT,)).fetchone()[0])
 
 
 def save_request_addresses(db: sqlite3.Connection, request_id: str, addresses: str) -> None:
