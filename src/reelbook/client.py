@@ -133,11 +133,6 @@ class Client:
         return tuple(self._current_context.in_flight.values()) if self._pid == os.getpid() else ()
 
     @property
-    def unwritten(self) -> Mapping[int, str]:
-        """What to do about accepted runs that the library cannot write down, by their numbers in it."""
-        return self._current_context.unwritten
-
-    @property
     def shelf(self) -> Shelf:
         """The store of its runs' media."""
         return self._context().shelf

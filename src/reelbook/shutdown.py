@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait as wait_for
 
 from .client import DRAIN_SECONDS, Client
@@ -61,9 +61,8 @@ class ProcessEnd:
         while wait_for(endings, TICK_SECONDS).not_done and time.monotonic() < until and not self._signals.given_up:
             pass
         if left := self._in_flight():
-            why = "You gave up" if self._signals.given_up else f"No answer has come within {DRAIN_SECONDS:.0f} s"
-            unwritten = {run: words for client in clients for run, words in client.unwritten.items()}
-            write_to_stderr(_format_given_up(left, why, unwritten))
+            late = f"No answer has come, or could be written down, within {DRAIN_SECONDS:.0f} s"
+            write_to_stderr(_format_given_up(left, "You gave up" if self._signals.given_up else late))
         for client in clients:
             with contextlib.suppress(Exception):
                 client.finish_close()
@@ -84,15 +83,11 @@ class ProcessEnd:
         return f"{requests}; writing {'it' if count == 1 else 'them'} down takes at most {left} s more."
 
 
-def _format_given_up(entries: list[Entry], why: str, unwritten: Mapping[int, str]) -> str:
-    """A message on the runs whose answers are no longer awaited, or came and could not be written down."""
-    words = [unwritten[entry.id] for entry in entries if entry.id in unwritten]
-    entries = [entry for entry in entries if entry.id not in unwritten]
-    if not entries:
-        return " ".join(words)
+def _format_given_up(entries: list[Entry], why: str) -> str:
+    """A message on the runs whose answers are no longer awaited."""
     uncertain = [entry for entry in entries if entry.attempt_key is None]
     again = len(entries) - len(uncertain)
-    words.append(f"{why}.")
+    words = [f"{why}."]
     if uncertain:
         runs = ", ".join(str(entry.id) for entry in uncertain)
         cost = sum(entry.price or 0 for entry in uncertain)

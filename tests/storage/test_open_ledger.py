@@ -196,20 +196,6 @@ def test_the_copy_is_of_today(folder: Path) -> None:
     assert backup.stat().st_mtime > 1.0
 
 
-def test_a_line_saved_in_another_folder_is_found_by_the_next_opening(folder: Path) -> None:
-    """The library's disk was full when the answer came."""
-    ledger = Ledger(folder)
-    run = ledger.transact_now(lambda db: claims.find_or_claim(db, asked("boat"), ledger, key=None)).entry
-    ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
-    path = ledger.save_elsewhere(claims.make_acceptance(run, "request of boat"))
-    ledger.close()
-
-    assert path is not None
-    assert path.parent == folder.parent
-    assert requests(folder)["boat"] == "request of boat"
-    assert not path.exists()
-
-
 def test_the_ledger_of_a_newer_version_is_left_alone(folder: Path) -> None:
     """To write into tables that one does not understand is worse than not to write; the sentence says what to do."""
     with sqlite3.connect(folder / connection.NAME) as db:

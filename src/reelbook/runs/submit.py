@@ -64,8 +64,6 @@ class ClientContext:
     """Whether sending has stopped, while requests in flight are completed."""
     in_flight: dict[int, Entry] = field(default_factory=dict)
     """Runs whose paid request is sent and whose answer is not recorded yet, by id."""
-    unwritten: dict[int, str] = field(default_factory=dict)
-    """What to do about accepted runs that cannot be written down, by id, as a sentence for each."""
     closed: bool = False
     sweep_runs: set[int] = field(default_factory=set)
     """Ids of the runs of active sweeps, which `cancel_queued` skips."""
@@ -116,7 +114,7 @@ class ClientContext:
         """Stop sending, wait until the answers to sent requests are recorded, stop following runs, and close all connections."""
         self.stopping = True
         deadline = time.monotonic() + seconds
-        while self.in_flight.keys() - self.unwritten.keys() and (left := deadline - time.monotonic()) > 0:
+        while self.in_flight and (left := deadline - time.monotonic()) > 0:
             if self._sending:
                 await asyncio.wait(set(self._sending), timeout=left, return_when=asyncio.FIRST_COMPLETED)
             else:
@@ -142,45 +140,28 @@ class ClientContext:
             work(db)
             return transitions.get_entry(db, run)
 
-        entry = await self.record(both, line=line, run=run)
+        entry = await self.record(both, line=line)
         return await self.ledger.transact(lambda db: transitions.get_entry(db, run)) if entry is None else entry
 
-    async def record(
-        self, work: Callable[[Any], T], *, line: Mapping[str, Any] | None = None, run: int = 0
-    ) -> T | None:  # fmt: skip
-        """Record an event at the service in the ledger, with retries while that cannot be written, as on a full disk.
-
-        An accepted request is meanwhile written down in another folder, where the next opening of the library finds it.
-        """
-        began, reminded, where = time.monotonic(), float("-inf"), ""
+    async def record(self, work: Callable[[Any], T], *, line: Mapping[str, Any] | None = None) -> T | None:
+        """Record an event at the service in the ledger, with retries while that cannot be written, as on a full disk."""
+        began, reminded, note = time.monotonic(), float("-inf"), ""
+        if line is not None:
+            note = f"Note this request, which is accepted: rb.attach({line['request_id']!r}, model={line['model']!r})."
         while True:
             try:
-                result = await self.ledger.transact(work, line=line)
-                self.unwritten.pop(run, None)
-                return result
+                return await self.ledger.transact(work, line=line)
             except transitions.Moved:
                 return None  # Another process has recorded a later state.
             except LibraryError as error:
-                if line is not None and not where:
-                    where = await asyncio.to_thread(self._save_elsewhere, line)
-                    self.unwritten[run] = f"The library cannot be written ({error.reason}). {where}"
                 if self.closed:
                     return None
                 if time.monotonic() - began > MAX_RECORD_SECONDS:
-                    raise LibraryError(error.folder, error.reason, f"{where} {error.advice}".strip()) from None
+                    raise LibraryError(error.folder, error.reason, f"{note} {error.advice}".strip()) from None
                 if time.monotonic() - reminded > REMINDER_SECONDS:
                     reminded = time.monotonic()
-                    log.warning("The library cannot be written (%s); trying on. %s", error.reason, where)
+                    log.warning("The library cannot be written (%s); trying on. %s", error.reason, note)
                 await asyncio.sleep(RECORD_RETRY_SECONDS)
-
-    def _save_elsewhere(self, line: Mapping[str, Any]) -> str:
-        """Write down an accepted request outside the library, and return a sentence on where it is."""
-        request_id, path = line["request_id"], self.ledger.save_elsewhere(line)
-        if path is None:
-            return f"Request {request_id} is accepted and written down nowhere: note it for rb.attach({request_id!r}, model={line['model']!r})."
-        return (
-            f"Request {request_id} is accepted and written down in {path}, from where the next rb.connect() takes it."
-        )
 
 
 @dataclass

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import json
 import os
 import sqlite3
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,32 +65,6 @@ def mark_as_read(db: sqlite3.Connection, folder: Path) -> None:
     size = str(_get_size(folder))
     if db.execute("SELECT 1 FROM meta WHERE name = ? AND value = ?", (_READ, size)).fetchone() is None:
         db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_READ, size))
-
-
-def save_elsewhere(folder: Path, line: bytes) -> Path | None:
-    """Append a line in another folder, because the library's disk is full; `collect` finds it there. None if all fail."""
-    for path in _list_other_places(folder):
-        with contextlib.suppress(OSError):
-            append(path, [line])
-            return path
-    return None
-
-
-def collect(folder: Path) -> None:
-    """Move the lines that were saved elsewhere to the list."""
-    for path in _list_other_places(folder):
-        with contextlib.suppress(FileNotFoundError):
-            # Anybody may write into a folder for temporary files.
-            if hasattr(os, "getuid") and path.lstat().st_uid != os.getuid():
-                continue
-            append(folder / NAME, [line for line in path.read_bytes().splitlines() if line])
-            path.unlink()
-
-
-def _list_other_places(folder: Path) -> list[Path]:
-    here = str(folder.absolute())
-    name = f"{folder.name.lstrip('.')}-{hashlib.sha256(here.encode(errors='replace')).hexdigest()[:12]}-{NAME}"
-    return [folder.parent / name, Path(tempfile.gettempdir()) / name]
 
 
 def _iterate(folder: Path, start: int) -> Iterator[bytes]:

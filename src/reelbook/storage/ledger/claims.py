@@ -21,12 +21,15 @@ from .transitions import (
     clear_owner,
     coerce_credits,
     get_entry,
+    get_next_take,
     insert_extra_take,
+    insert_run,
     move,
     rank,
     record_event,
     set_owner,
     to_storable,
+    update_run,
 )
 
 KEY_SECONDS = 23 * 3600.0
@@ -112,7 +115,9 @@ def find_or_claim(
     else:
         found = None if fresh else _find_candidate(db, request, process, take, join)
     if found is None:
-        found = _insert_planned(db, request, _get_next_take(db, request) if take is None or fresh or name else take)
+        found = _insert_planned(
+            db, request, get_next_take(db, request.service, request.identity) if take is None or fresh or name else take
+        )
         if name is not None:
             db.execute("INSERT OR REPLACE INTO names VALUES (?, ?)", (name, found.id))
     if budget is not None:
@@ -135,16 +140,12 @@ def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, pr
         (service, to_storable(request_id), len(ATTACHED), ATTACHED),
     ).fetchone()
     if row is None:
-        cursor = db.execute(
-            "INSERT INTO runs (service, identity, take, model, input, state, owner, request_id, created, sent)"
-            " VALUES (?, ?, 0, ?, '{}', ?, ?, ?, ?, ?)",
-            (
-                service, to_storable(ATTACHED + request_id), model, State.ACCEPTED, process.owner, to_storable(request_id),
-                time.time(), time.time(),
-            ),
+        now = time.time()
+        run = insert_run(
+            db, service=service, identity=ATTACHED + request_id, take=0, model=model, input="{}", state=State.ACCEPTED,
+            owner=process.owner, request_id=request_id, created=now, sent=now,
         )  # fmt: skip
-        record_event(db, cursor.lastrowid, State.ACCEPTED, request_id)
-        return Verdict(Action.FOLLOW, get_entry(db, cursor.lastrowid or 0))
+        return Verdict(Action.FOLLOW, get_entry(db, run))
     entry = clear_dead_owner(db, Entry(*row), process)
     if entry.state == State.STORED:
         return Verdict(Action.SERVE, entry)
@@ -172,7 +173,7 @@ def _find_candidate(
     found = [clear_dead_owner(db, Entry(*row), process) for row in rows]
     if take is None and not request.reusable:
         # Unfinished takes of other processes cannot be joined; expired ones are superseded by later takes.
-        latest = _get_next_take(db, request) - 1
+        latest = get_next_take(db, request.service, request.identity) - 1
         found = [entry for entry in found if entry.owner is None or (join and entry.owner == process.owner)]
         found = [entry for entry in found if entry.stage != EXPIRED or entry.take == latest]
     return min(found, key=rank, default=None)
@@ -192,29 +193,12 @@ def _follow_or_wait(db: sqlite3.Connection, entry: Entry, owner: str) -> Verdict
     return Verdict(Action.JOIN if entry.owner == owner else Action.AWAIT, entry)
 
 
-def _get_next_take(db: sqlite3.Connection, request: RunRequest) -> int:
-    row = db.execute(
-        "SELECT coalesce(max(take) + 1, 0) FROM runs WHERE service = ? AND identity = ?",
-        (request.service, request.identity),
-    ).fetchone()
-    return int(row[0])
-
-
 def _insert_planned(db: sqlite3.Connection, request: RunRequest, take: int) -> Entry:
-    cursor = db.execute(
-        "INSERT INTO runs (service, identity, take, model, input, state, price, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            request.service,
-            request.identity,
-            take,
-            request.model,
-            request.input,
-            State.PLANNED,
-            coerce_credits(request.price),
-            time.time(),
-        ),
-    )
-    return get_entry(db, cursor.lastrowid or 0)
+    run = insert_run(
+        db, service=request.service, identity=request.identity, take=take, model=request.model, input=request.input,
+        state=State.PLANNED, price=coerce_credits(request.price), created=time.time(),
+    )  # fmt: skip
+    return get_entry(db, run)
 
 
 def _claim(
@@ -324,7 +308,9 @@ def _apply_line(db: sqlite3.Connection, line: Mapping[str, Any], is_dead: Callab
     query = f"SELECT {COLUMNS} FROM entries WHERE service = ? AND identity = ? AND take = ?"
     row = db.execute(query, (service, to_storable(line["identity"]), line["take"])).fetchone()
     if row is None:
-        _insert_restored(db, line)
+        names = ("service", "identity", "take", "model", "input", "attempt", "request_id", "price")
+        known_of_it = {name: line[name] for name in names}
+        insert_run(db, **known_of_it, state=State.ACCEPTED, created=line["at"], sent=line["at"])
         return True
     entry = Entry(*row)
     if (entry.owner is not None and not is_dead(entry.owner)) or line["attempt"] < entry.attempt:
@@ -344,27 +330,9 @@ def _apply_line(db: sqlite3.Connection, line: Mapping[str, Any], is_dead: Callab
 def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any]) -> None:
     """Update a row of an older copy of the ledger with a later attempt known only from the line."""
     is_paid = entry.request_id is not None or entry.state == State.UNCERTAIN
-    changes = {
-        "spent": entry.counted if is_paid else entry.spent, "unpriced": entry.unknown if is_paid else entry.unpriced, "state": State.ACCEPTED, "attempt": line["attempt"], "request_id": line["request_id"], "price": line["price"],
-        "sent": line["at"],
+    update_run(
+        db, entry.id, spent=entry.counted if is_paid else entry.spent, unpriced=entry.unknown if is_paid else entry.unpriced,
+        state=State.ACCEPTED, attempt=line["attempt"], request_id=line["request_id"], price=line["price"], sent=line["at"],
         **dict.fromkeys(("owner", "attempt_key", "body", "charged", "output", "media", "error", "error_type", "finished")),
-    }  # fmt: skip
-    columns = ", ".join(f"{name} = ?" for name in changes)
-    db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*map(to_storable, changes.values()), entry.id))
+    )  # fmt: skip
     record_event(db, entry.id, State.ACCEPTED, line["request_id"])
-
-
-def _insert_restored(db: sqlite3.Connection, line: Mapping[str, Any]) -> None:
-    """Insert the row of a run that is known only from the line."""
-    names = ("service", "identity", "take", "model", "input", "attempt", "request_id", "price")
-    values = {
-        **{name: line[name] for name in names},
-        "state": State.ACCEPTED,
-        "created": line["at"],
-        "sent": line["at"],
-    }
-    cursor = db.execute(
-        f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
-        tuple(map(to_storable, values.values())),
-    )
-    record_event(db, cursor.lastrowid, State.ACCEPTED, line["request_id"])

@@ -15,11 +15,13 @@ from pathlib import Path
 
 from ...errors import LibraryError
 from ...util.file_locks import LockTimeout
-from ...util.replace_file import sync_folder
+from ...util.replace_file import PRIVATE, replace_file, sync_folder
 from . import accepted
 from .schema import VERSION, create_tables
 
 NAME, BACKUP_NAME = "ledger.sqlite", "ledger.backup.sqlite"
+SPARE_NAME, SPARE_BYTES = "ledger.spare", 1 << 16
+"""A file that only takes room, which is freed when a request was accepted and the disk is full by then."""
 BUSY_SECONDS = 60.0
 BACKUP_SECONDS = 24 * 3600.0
 
@@ -95,6 +97,23 @@ def back_up(db: sqlite3.Connection, folder: Path) -> None:
             part.replace(backup)
         finally:
             part.unlink(missing_ok=True)
+
+
+def take_spare(folder: Path) -> None:
+    """Take the spare room, unless it is taken already, or the disk is full."""
+    with contextlib.suppress(OSError):
+        if not (folder / SPARE_NAME).exists():
+            # Random, because some file systems store zeros in no room.
+            replace_file(folder / SPARE_NAME, os.urandom(SPARE_BYTES), mode=PRIVATE)
+
+
+def free_spare(folder: Path) -> bool:
+    """Free the spare room for the ledger; False if it is used up. The next opening takes it again."""
+    try:
+        (folder / SPARE_NAME).unlink()
+    except OSError:
+        return False
+    return True
 
 
 def get_file_id(folder: Path) -> tuple[int, int] | None:

@@ -19,16 +19,6 @@ class Owner:
         self.name = ""
         self._register()
 
-    def is_registered(self) -> bool:
-        """Whether this process's file exists and is still the one it holds."""
-        return self._held is not None and self._is_ours(self._held)
-
-    def renew(self) -> None:
-        """Create the file again, if it was deleted."""
-        if self._held is not None and not self._is_ours(self._held):
-            self.drop()
-            self._register()
-
     def is_dead(self, name: str) -> bool:
         """Whether the process of this name has ended, independently of clocks and process ids."""
         if name == self.name:

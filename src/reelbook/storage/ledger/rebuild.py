@@ -6,7 +6,6 @@ import contextlib
 import shutil
 import sqlite3
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from ...errors import LibraryError, ReelbookError
 from ...util.file_locks import write_lock
 from . import accepted, connection
 from .owners import Owner
-from .transitions import State
+from .transitions import State, insert_run, update_run
 from .writer import Ledger
 
 _KEPT = ("service", "identity", "take", "model", "input", "attempt", "price", "created", "sent")
@@ -46,9 +45,7 @@ def rebuild_ledger(folder: Path) -> str:
                 backup.unlink(missing_ok=True)
     finally:
         owner.release()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ledger = Ledger(folder)
+    ledger = Ledger(folder)
     try:
         doubtful = ledger.transact_now(lambda db: sum(_keep_doubt(db, row) for row in _read_doubtful(kept)))
         runs, paid = ledger.read(lambda db: db.execute("SELECT count(*), count(request_id) FROM runs").fetchone())
@@ -94,9 +91,9 @@ def _keep_doubt(db: sqlite3.Connection, row: dict[str, Any]) -> bool:
         "SELECT id, state FROM runs WHERE service = :service AND identity = :identity AND take = :take", row
     ).fetchone()
     if known is None:
-        db.execute(f"INSERT INTO runs ({', '.join(values)}) VALUES (:{', :'.join(values)})", values)
+        insert_run(db, **values)
     elif known[1] in (State.PLANNED, State.REJECTED, State.FAILED, State.CANCELLED):
-        db.execute(f"UPDATE runs SET {', '.join(f'{name} = :{name}' for name in values)} WHERE id = {known[0]}", values)
+        update_run(db, known[0], **values)
     else:
         return False
     return True

@@ -3,8 +3,7 @@
     planned → sending → accepted → stored
 
 or rejected, cancelled, failed or uncertain. Each function runs inside a transaction of `writer.py`, which commits it
-before the caller continues. `claims.py` finds or claims the row of a run, `claims.py` recovers the runs of
-ended processes.
+before the caller continues. `claims.py` finds or claims the row of a run, and recovers the runs of ended processes.
 """
 
 from __future__ import annotations
@@ -253,7 +252,7 @@ def release(db: sqlite3.Connection, run: int, owner: str | None, why: tuple[str,
     if entry.owner is not None and entry.owner == owner:
         clear_owner(db, entry)
         if why is not None and entry.stage == State.ACCEPTED:
-            db.execute("UPDATE runs SET error_type = ?, error = ? WHERE id = ?", (*map(to_storable, why), run))
+            update_run(db, run, error_type=why[0], error=why[1])
 
 
 def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> Entry:
@@ -303,8 +302,7 @@ def get_entry(db: sqlite3.Connection, run: int) -> Entry:
 
 def set_owner(db: sqlite3.Connection, entry: Entry, owner: str) -> Entry:
     """Set the owner of a run, and clear the error with which it was released."""
-    errors = "" if entry.stage == EXPIRED else ", error_type = NULL, error = NULL"
-    db.execute(f"UPDATE runs SET owner = ?{errors} WHERE id = ?", (owner, entry.id))
+    update_run(db, entry.id, owner=owner, **({} if entry.stage == EXPIRED else {"error_type": None, "error": None}))
     return get_entry(db, entry.id)
 
 
@@ -321,15 +319,14 @@ def clear_owner(db: sqlite3.Connection, entry: Entry) -> None:
         error = "its process ended while it was sent"
         move(db, entry, State.UNCERTAIN, owner=None, error_type="uncertain", error=error)
     else:
-        db.execute("UPDATE runs SET owner = NULL WHERE id = ?", (entry.id,))
+        update_run(db, entry.id, owner=None)
 
 
 def move(db: sqlite3.Connection, entry: Entry, state: str, *, note: str | None = None, **changes: Any) -> None:
     """Move a run to its next state and record its stage as an event; raises `Moved` if `MOVES` does not allow it."""
     if state not in MOVES[entry.state]:
         raise Moved(f"Run {entry.id} of the library is {entry.state} and cannot become {state}.")
-    columns = ", ".join(f"{name} = ?" for name in ("state", *changes))
-    db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (state, *map(to_storable, changes.values()), entry.id))
+    update_run(db, entry.id, state=state, **changes)
     (stage,) = db.execute("SELECT stage FROM entries WHERE id = ?", (entry.id,)).fetchone()
     record_event(db, entry.id, stage, note if note is not None else changes.get("error"))
 
@@ -360,14 +357,32 @@ def _require_stage(entry: Entry, *stages: str) -> Entry:
 
 def insert_extra_take(db: sqlite3.Connection, entry: Entry, request_id: str, price: int | None) -> None:
     """Insert a paid request as a separate take, because the run's row has another request by now."""
-    known = db.execute(
-        "SELECT 1 FROM runs WHERE service = ? AND request_id = ?", (entry.service, to_storable(request_id))
-    ).fetchone()
-    if known is None:
-        cursor = db.execute(
-            "INSERT INTO runs (service, identity, take, model, input, state, attempt, request_id, price, created, sent)"
-            " SELECT service, identity, (SELECT max(take) + 1 FROM runs AS own WHERE own.service = runs.service"
-            " AND own.identity = runs.identity), model, input, ?, attempt, ?, ?, ?, sent FROM runs WHERE id = ?",
-            (State.ACCEPTED, to_storable(request_id), price, time.time(), entry.id),
-        )
-        record_event(db, cursor.lastrowid, State.ACCEPTED, request_id)
+    query = "SELECT 1 FROM runs WHERE service = ? AND request_id = ?"
+    if db.execute(query, (entry.service, to_storable(request_id))).fetchone() is None:
+        insert_run(
+            db, service=entry.service, identity=entry.identity, take=get_next_take(db, entry.service, entry.identity),
+            model=entry.model, input=entry.input, state=State.ACCEPTED, attempt=entry.attempt, request_id=request_id,
+            price=price, created=time.time(), sent=entry.sent,
+        )  # fmt: skip
+
+
+def insert_run(db: sqlite3.Connection, **values: Any) -> int:
+    """Insert a run with these columns, and an event if it is one with a request; returns its number."""
+    columns, marks = ", ".join(values), ", ".join("?" * len(values))
+    stored = [*map(to_storable, values.values())]
+    run = db.execute(f"INSERT INTO runs ({columns}) VALUES ({marks})", stored).lastrowid or 0
+    if values.get("request_id") is not None:
+        record_event(db, run, values["state"], values["request_id"])
+    return run
+
+
+def update_run(db: sqlite3.Connection, run: int, **changes: Any) -> None:
+    """Change columns of a run."""
+    columns = ", ".join(f"{name} = ?" for name in changes)
+    db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*map(to_storable, changes.values()), run))
+
+
+def get_next_take(db: sqlite3.Connection, service: str, identity: str) -> int:
+    """The number of the next take of a run."""
+    query = "SELECT coalesce(max(take) + 1, 0) FROM runs WHERE service = ? AND identity = ?"
+    return int(db.execute(query, (service, identity)).fetchone()[0])

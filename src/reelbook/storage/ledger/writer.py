@@ -11,7 +11,6 @@ import queue
 import sqlite3
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
@@ -68,13 +67,12 @@ class Ledger:
         self.claimed: set[int] = set()
         """The runs claimed in this process and not yet in `live`."""
         self._lock = threading.Lock()
-        self._disk = threading.Lock()
         self._closed = False
         self._pid = os.getpid()
         self._owner: Owner | None = None
         self._db: sqlite3.Connection | None = None
-        self._file_id: tuple[int, int] | None = None
         self._next_backup = 0.0
+        self._file_id: tuple[int, int] | None = None
         if self._can_only_read():
             self._db = connection.copy_to_memory(folder)
         else:
@@ -120,10 +118,6 @@ class Ledger:
         """Read the list of accepted requests, of these runs or of all."""
         return accepted.read_lines(self.folder, identities)
 
-    def save_elsewhere(self, line: Mapping[str, Any]) -> Path | None:
-        """Write a line of the list of accepted requests where there is room; the next opening finds it there."""
-        return accepted.save_elsewhere(self.folder, accepted.format_line(line))
-
     def submit(self, work: Work[T], *, line: Mapping[str, Any] | None = None) -> Future[T]:
         """Run `work` in the next commit, whose end resolves the future.
 
@@ -158,7 +152,7 @@ class Ledger:
             return self.transact_now(work)
         self._check_there()
         path = self.folder / connection.NAME
-        with connection.translate_errors(self.folder), self._disk, contextlib.closing(connection.connect(path)) as db:
+        with connection.translate_errors(self.folder), _disk, contextlib.closing(connection.connect(path)) as db:
             db.execute("PRAGMA query_only = 1")
             return work(db)
 
@@ -190,8 +184,10 @@ class Ledger:
 
     def close(self) -> None:
         """Commit all submitted work, then release the library."""
+        if self._pid != os.getpid():
+            return
         with self._lock:
-            if self._pid != os.getpid() or self._closed:
+            if self._closed:
                 return
             self._closed = True
             self._steps.put(None)
@@ -199,10 +195,7 @@ class Ledger:
         self._stopped.wait()
 
     def leave_to_parent(self) -> None:
-        """Give up the parent's locks and its connection in a forked child, without closing the connection."""
-        _inherited.append(self._db)
-        self._db = None
-        self._lock, self._disk = threading.Lock(), threading.Lock()
+        """Give up the parent's lock in a forked child, whose copy of the connection is neither used nor closed."""
         if self._owner is not None:
             self._owner.drop()
 
@@ -217,29 +210,31 @@ class Ledger:
             ended = self._owner.find_dead()
             try:
                 with write_lock(self.folder):
-                    accepted.collect(self.folder)
-                    db = self._open()
-                    db.execute("BEGIN IMMEDIATE")
-                    claims.recover(db, self)
-                    restored = self._catch_up(db)
-                    db.execute("COMMIT")
+                    self._db = connection.open_ledger(self.folder)
+                    self._db.execute("BEGIN IMMEDIATE")
+                    claims.recover(self._db, self)
+                    self._catch_up(self._db)
+                    self._db.execute("COMMIT")
+                    connection.take_spare(self.folder)
             except BaseException:
                 self._drop()
                 self._owner.release()
                 raise
+        self._file_id = connection.get_file_id(self.folder)
         for name in ended:
             self._owner.forget(name)
-        if restored:
-            warnings.warn(_format_restored(self.folder, restored), stacklevel=3)
 
-    def _catch_up(self, db: sqlite3.Connection) -> int:
-        """Put back what only the list of accepted requests has; returns the number of runs."""
-        restored = 0
+    def _catch_up(self, db: sqlite3.Connection) -> None:
+        """Put back what only the list has: the ledger is an older copy, or a process died between the two writes."""
         if lines := accepted.read_new_lines(db, self.folder):
             claims.recover(db, self)
-            restored = claims.apply_acceptances(db, lines, self.is_dead)
+            if restored := claims.apply_acceptances(db, lines, self.is_dead):
+                runs = "1 paid run was" if restored == 1 else f"{restored:,} paid runs were"
+                log.warning(
+                    "The library's ledger in %s knew less than the list of accepted requests next to it, as after a restore from a "
+                    "copy: %s put back. The next run of each fetches its result, at no cost.", self.folder, runs,
+                )  # fmt: skip
         accepted.mark_as_read(db, self.folder)
-        return restored
 
     def _serve(self) -> None:
         try:
@@ -258,14 +253,13 @@ class Ledger:
             if self.is_copy and not self._can_only_read():
                 self._drop()
                 self._start()
-            if self.is_copy:
-                outcomes = self._execute_on_copy(batch)
-            else:
-                self._check_there()
-                with write_lock(self.folder), self._disk:
-                    outcomes = self._write(batch)
+            outcomes = self._execute_on_copy(batch) if self.is_copy else self._write(batch)
         except Exception as error:
             self._drop()
+            if any(step.line is not None for step in batch) and connection.free_spare(self.folder):
+                # The disk is full: what is accepted has the room that was kept for it.
+                self._commit(batch)
+                return
             failure = connection.make_library_error(self.folder, error)
             outcomes = [(None, failure) for _ in batch]
         for step, (result, failed) in zip(batch, outcomes, strict=True):
@@ -279,29 +273,27 @@ class Ledger:
         self._next_backup = 0.0
 
     def _write(self, batch: list[_Step]) -> list[tuple[Any, BaseException | None]]:
-        db = self._current()
-        if time.monotonic() > self._next_backup:
-            self._next_backup = time.monotonic() + connection.BACKUP_SECONDS
-            connection.back_up(db, self.folder)
-        db.execute("BEGIN IMMEDIATE")
-        # The ledger was restored from a copy while open, or another process died between the two writes.
-        restored = self._catch_up(db)
-        if lines := [step.line for step in batch if step.line is not None]:
-            accepted.append(self.folder / accepted.NAME, lines)
-            accepted.mark_as_read(db, self.folder)
-        outcomes = [_attempt(db, step.work) for step in batch]
-        db.execute("COMMIT")
-        if restored:
-            log.warning("%s", _format_restored(self.folder, restored))
+        self._check_there()
+        with write_lock(self.folder), _disk:
+            db = self._db = self._db or connection.open_ledger(self.folder)
+            if time.monotonic() > self._next_backup:
+                self._next_backup = time.monotonic() + connection.BACKUP_SECONDS
+                connection.back_up(db, self.folder)
+            db.execute("BEGIN IMMEDIATE")
+            self._catch_up(db)
+            if lines := [step.line for step in batch if step.line is not None]:
+                accepted.append(self.folder / accepted.NAME, lines)
+                accepted.mark_as_read(db, self.folder)
+            outcomes = [_attempt(db, step.work) for step in batch]
+            db.execute("COMMIT")
         return outcomes
 
     def _execute_on_copy(self, batch: list[_Step]) -> list[tuple[Any, BaseException | None]]:
         """Execute a batch on a copy in memory, where the folder cannot be written; a claim of a run is refused there."""
-        if self._db is None:
-            self._db = connection.copy_to_memory(self.folder)
-        self._db.execute("BEGIN")
-        outcomes = [_attempt(self._db, partial(self._do_without_owning, step.work)) for step in batch]
-        self._db.execute("COMMIT")
+        db = self._db = self._db or connection.copy_to_memory(self.folder)
+        db.execute("BEGIN")
+        outcomes = [_attempt(db, partial(self._do_without_owning, step.work)) for step in batch]
+        db.execute("COMMIT")
         return outcomes
 
     def _do_without_owning(self, work: Work[T], db: sqlite3.Connection) -> T:
@@ -310,34 +302,13 @@ class Ledger:
             raise LibraryError(str(self.folder), "it cannot be written")
         return result
 
-    def _current(self) -> sqlite3.Connection:
-        """The connection to the current file, reopened if that was replaced."""
-        if self._db is not None and self._file_id == connection.get_file_id(self.folder):
-            return self._db
-        self._drop()
-        db = self._open()
-        if self._owner is not None:
-            self._owner.renew()
-        return db
-
-    def _open(self) -> sqlite3.Connection:
-        self._check_there()
-        self._db = connection.open_ledger(self.folder)
-        self._file_id = connection.get_file_id(self.folder)
-        return self._db
-
     def _check_there(self) -> None:
-        """Raise if the library is not the one that was opened: another one would not have the paid runs."""
-        here = connection.get_file_id(self.folder)
-        if self._file_id is None or here == self._file_id:
-            return
-        if here is None:
-            why = "it was moved or deleted while it was open"
-        elif self._owner is None or self._owner.is_registered():
-            return  # The ledger's file alone was replaced.
-        else:
-            why = "another library was put in its place"
-        raise LibraryError(str(self.folder), why, "Put the folder back, or connect again to begin a new one.")
+        """Raise if the file is not the one that was opened: another one would not have the paid runs."""
+        if connection.get_file_id(self.folder) != self._file_id:
+            raise LibraryError(
+                str(self.folder), "it was moved, deleted or replaced while it was open",
+                "Put the folder back, or connect again to use what is there now.",
+            )  # fmt: skip
 
     def _drop(self) -> None:
         db, self._db = self._db, None
@@ -347,13 +318,6 @@ class Ledger:
                     db.execute("ROLLBACK")
             with contextlib.suppress(sqlite3.Error):
                 db.close()
-
-
-def _format_restored(folder: Path, restored: int) -> str:
-    return (
-        f"The library's ledger in {folder} knew less than the list of accepted requests next to it, as after a restore from a copy: "
-        f"{restored:,} paid {'run was' if restored == 1 else 'runs were'} put back. The next run of each fetches its result, at no cost."
-    )
 
 
 def _fetch_all(db: sqlite3.Connection, *, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
@@ -381,29 +345,28 @@ _guard = threading.Lock()
 _shared: dict[Path, tuple[Ledger, int]] = {}
 """The ledgers of this process's clients, and the number of clients of each."""
 _open: weakref.WeakSet[Ledger] = weakref.WeakSet()
-_idle: list[Ledger] = []
-_inherited: list[sqlite3.Connection | None] = []
-"""Connections of a parent process, referenced so that nothing closes them in the child."""
+_disk = threading.Lock()
+"""Held while this process reads or writes a ledger: a child forked meanwhile would roll back its parent's commit."""
+_is_idle = False
+"""Whether a fork has waited for the end of a commit, and not in vain."""
 
 
 def _before_fork() -> None:
-    # A child that ends would roll back a commit of its parent that was in progress.
-    _idle[:] = [ledger for ledger in list(_open) if ledger._disk.acquire(timeout=FORK_SECONDS)]
+    global _is_idle
+    _is_idle = _disk.acquire(timeout=FORK_SECONDS)
 
 
-def _after_fork_here() -> None:
-    for ledger in _idle:
-        ledger._disk.release()
-    _idle.clear()
+def _after_fork() -> None:
+    if _is_idle:
+        _disk.release()
 
 
-def _after_fork_there() -> None:
-    _idle.clear()
+def _after_fork_in_child() -> None:
+    global _disk
+    _disk = threading.Lock()
     for ledger in list(_open):
         ledger.leave_to_parent()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork_here, after_in_child=_after_fork_there
-    )  # fmt: skip
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
