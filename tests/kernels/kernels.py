@@ -114,7 +114,10 @@ class Notebook(Kernel):
         deadline = time.monotonic() + WAIT
         while (answer := found()) is None:
             left = deadline - time.monotonic()
-            assert left > 0, f"{self.version}: {what} did not come within {WAIT:.0f} s"
+            assert left > 0, (
+                f"{self.version}: {what} did not come within {WAIT:.0f} s. {self.complaints}\n"
+                f"What the pages know: {self.models}\nWhat they were told: {dict(self.said_to)}"
+            )
             self._hear(min(SILENCE, left))
         return answer
 

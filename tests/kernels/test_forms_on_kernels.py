@@ -46,19 +46,19 @@ class Place:
 
 
 PLACES = [
-    Place("7.3", blocks=True),
-    Place("6.31", awaits=False),
-    Place("7.4", threads=False),
-    Place("7.3", threads=False, awaits=False),
     Place("7.4"),
+    Place("7.4", threads=False),
+    Place("7.3", blocks=True),
+    Place("7.3", threads=False, awaits=False),
+    Place("6.31", awaits=False),
 ]
-FULL = PLACES[0]
-"""The kernel that can do most; the others are for `make deep`."""
+NEWEST = PLACES[0]
+"""The kernel of the lock as JupyterLab uses it; the others are for `make deep`."""
 
 
 def places(*places: Place) -> pytest.MarkDecorator:
-    """A test on these kernels; all but one of them belong to `make deep`."""
-    cases = [place if place is FULL else pytest.param(place, marks=pytest.mark.deep) for place in places]
+    """A test on these kernels; all but the newest belong to `make deep`."""
+    cases = [place if place is NEWEST else pytest.param(place, marks=pytest.mark.deep) for place in places]
     return pytest.mark.parametrize("place", cases, ids=str, indirect=True)
 
 
