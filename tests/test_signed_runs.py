@@ -23,7 +23,6 @@ from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import read
 from reelbook.models.base import File, Input
 from reelbook.runs import follow
-from reelbook.storage.run_identity import dumps
 from reelbook.storage.table import find_marks
 from reelbook.transport import poller
 from tests.media.makers import TYPES, signed_file, state_of
@@ -327,6 +326,5 @@ def test_files_that_differ_in_their_marks_are_all_told() -> None:
     """Each mark once, in the order of the files; a name with quotes in it too."""
     files = [{"marks": mark, "sha256": "ab"} for mark in ("unsigned", 'signed by "X" \\ Y', "unsigned")]
 
-    assert find_marks(dumps(files)) == 'unsigned; signed by "X" \\ Y'
-    assert find_marks(dumps([{"file_name": '"marks":"signed by me"', "sha256": "ab"}])) is None
-    assert find_marks('no JSON with "marks" in it') is None
+    assert find_marks(files) == 'unsigned; signed by "X" \\ Y'
+    assert find_marks([{"file_name": '"marks":"signed by me"', "sha256": "ab"}]) is None

@@ -214,7 +214,7 @@ class Run:
             "status": self.status,
             "credits": self.credits,
             "credits_source": self.credits_source,
-            "marks": find_marks(self.entry.media),
+            "marks": find_marks(self.entry.files),
             "queued_s": timings.get("queued"),
             "running_s": timings.get("running"),
             "error_type": None if self._follower.failure is None else error_kind_of(self._follower.failure),

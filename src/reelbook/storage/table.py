@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -21,15 +20,13 @@ from ..util.printable import map_texts, printable, replace_surrogates
 from .ledger.transitions import Entry, get_credits_source
 from .run_status import LIBRARY_STATUSES, get_library_status
 
+Files: TypeAlias = Sequence[Mapping[str, Any]]
+"""The files of one row of the ledger."""
 VIDEOS = frozenset({".mp4", ".webm", ".m4v", ".mov", ".mkv"})
 DTYPES = {"integer": "Int64", "number": "float64", "boolean": "boolean", "string": "string"}
 """The type of an empty column of each JSON type."""
 MAX_SIGNED, MAX_EXACT = 2**63, 2**53
 _MIXED = "odd"
-_FILE = re.compile(r'"sha256":"([0-9a-f]{64})","suffix":"(\.[0-9a-z]{1,8})"')
-"""A file as our writer formats it, with sorted fields. In foreign text inside a value the quotes are escaped."""
-_MARKS = re.compile(r'"marks":"([^"\\]+)"')
-
 
 LAST_COLUMNS = (
     "status", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
@@ -86,7 +83,8 @@ def build_table(rows: Sequence[Sequence[Any]], paths: Mapping[str, str]) -> pd.D
 
 def _build_table(rows: Sequence[Sequence[Any]], paths: Mapping[str, str]) -> pd.DataFrame:
     columns = dict(zip(READ_COLUMNS, zip(*rows, strict=True) if rows else [()] * len(READ_COLUMNS), strict=True))
-    inputs, outputs = read_objects(columns["input"]), read_outputs(columns["output"], columns["media"], paths)
+    files = parse_files(columns["media"])
+    inputs, outputs = read_objects(columns["input"]), read_outputs(columns["output"], files, paths)
     models = set(columns["model"])
     kinds = {
         name: kind
@@ -103,19 +101,19 @@ def _build_table(rows: Sequence[Sequence[Any]], paths: Mapping[str, str]) -> pd.
         series[column] = build_column(inputs.get(name) or [None] * len(rows), kinds.get(name, ""))
     series |= {name: build_column(values) for name, values in outputs.items()}
     index = pd.Index(columns["id"], dtype="int64", name=INDEX_NAME)
-    frame = assemble_table(series | _build_last(columns), FIRST_COLUMNS, index)
+    frame = assemble_table(series | _build_last(columns, files), FIRST_COLUMNS, index)
     # A library that adopted another has older runs with larger numbers.
     return frame if frame["created"].is_monotonic_increasing else frame.sort_values("created", kind="stable")
 
 
-def _build_last(columns: Mapping[str, Sequence[Any]]) -> dict[str, pd.Series[Any]]:
+def _build_last(columns: Mapping[str, Sequence[Any]], files: Iterable[Files]) -> dict[str, pd.Series[Any]]:
     """The columns that every table of runs has."""
     charges = zip(columns["credits"], columns["charged"], strict=True)
     values: dict[str, Sequence[Any]] = {
         **columns,
         "status": list(map(get_library_status, columns["stage"])),
         "credits_source": [None if cost is None else get_credits_source(charged) for cost, charged in charges],
-        "marks": list(map(find_marks, columns["media"])),
+        "marks": list(map(find_marks, files)),
     }
     kinds = {"credits": "integer", "take": "integer", "queued_s": "number", "running_s": "number"}
     words = {"status": LIBRARY_STATUSES, "model": (), "service": ()}
@@ -152,25 +150,23 @@ def _get_field_types(model: type[Input]) -> dict[str, str]:
 
 
 def parse_texts(texts: Sequence[Any]) -> list[Any]:
-    """Parse JSON texts to values for table cells, each distinct text once; None for anything but valid JSON.
+    """Parse JSON texts to values for table cells; None for anything but valid JSON.
 
     >>> parse_texts(['{"seed": 7}', None, "half of it {", '{"image_url": {"sha256": "ab"}}'])
     [{'seed': 7}, None, None, {'image_url': 'sha256:ab'}]
     """
-    distinct = [text for text in dict.fromkeys(texts) if isinstance(text, str)]
-    try:
-        # All at once, which is much faster than one by one.
-        values = _parse_json(f"[{','.join(distinct)}]")
-        is_complete = len(values) == len(distinct)
-    except (ValueError, RecursionError):
-        is_complete = False
-    if not is_complete:
-        values = [_parse_one(text) for text in distinct]
-    known = {
-        text: _plain(value) if '"sha256"' in text or "\\u" in text else value
-        for text, value in zip(distinct, values, strict=True)
-    }
-    return [known[text] if isinstance(text, str) else None for text in texts]
+    return [
+        _plain(value) if isinstance(text, str) and ('"sha256"' in text or "\\u" in text) else value
+        for text, value in zip(texts, _parse_all(texts), strict=True)
+    ]
+
+
+def parse_files(media: Sequence[Any]) -> list[Files]:
+    """The files of each row, from the ledger's column `media`."""
+    return [
+        [file for file in value if isinstance(file, dict)] if isinstance(value, list) else []
+        for value in _parse_all(media)
+    ]
 
 
 def read_objects(texts: Sequence[Any]) -> dict[str, list[Any]]:
@@ -180,11 +176,19 @@ def read_objects(texts: Sequence[Any]) -> dict[str, list[Any]]:
     {'seed': [7, None, None], 'fps': [None, None, 24]}
     """
     objects = [value if isinstance(value, dict) else {} for value in parse_texts(texts)]
-    names = dict.fromkeys(name for shape in dict.fromkeys(map(tuple, objects)) for name in shape)
-    return {name: [value.get(name) for value in objects] for name in names}
+    rows_by_shape: dict[tuple[str, ...], list[int]] = {}
+    for row, names in enumerate(map(tuple, objects)):
+        rows_by_shape.setdefault(names, []).append(row)
+    columns: dict[str, list[Any]] = {}
+    for names, rows in rows_by_shape.items():
+        for name in names:
+            column = columns.setdefault(name, [None] * len(objects))
+            for row in rows:
+                column[row] = objects[row][name]
+    return columns
 
 
-def read_outputs(outputs: Sequence[Any], media: Sequence[Any], paths: Mapping[str, str]) -> dict[str, list[Any]]:
+def read_outputs(outputs: Sequence[Any], files: Sequence[Files], paths: Mapping[str, str]) -> dict[str, list[Any]]:
     """The columns of what runs have returned: `output_…`, of files their URLs at the service, and their paths here.
 
     `paths` maps the hash of a file to its path on this machine; a picture that is not here is None.
@@ -201,32 +205,26 @@ def read_outputs(outputs: Sequence[Any], media: Sequence[Any], paths: Mapping[st
         else:
             # pandas prints control characters as they are.
             found[f"output_{name}"] = [
-                value if type(value) in _PLAIN else map_texts(value, _escape_controls) for value in values
+                value
+                if type(value) in _PLAIN or (type(value) is str and value.isprintable())
+                else map_texts(value, _escape_controls)
+                for value in values
             ]
-    files = [_find_files(text) if text else [] for text in media]
-    videos = [next((sha256 for sha256, suffix in run if suffix in VIDEOS), None) for run in files]
-    pictures = [[paths.get(sha256) for sha256, suffix in run if suffix not in VIDEOS] for run in files]
+    hashes = [[(str(file.get("sha256")), get_suffix(file)) for file in row] for row in files]
+    videos = [next((sha256 for sha256, suffix in row if suffix in VIDEOS), None) for row in hashes]
+    pictures = [[paths.get(sha256) for sha256, suffix in row if suffix not in VIDEOS] for row in hashes]
     found["output_video"] = [video and paths.get(video) for video in videos]
-    found["output_images"] = [run if any(run) else None for run in pictures]
+    found["output_images"] = [row if any(row) else None for row in pictures]
     return found
 
 
-def find_marks(media: Any) -> str | None:
+def find_marks(files: Files) -> str | None:
     """The marks of a row's files, as recorded when they were downloaded; None if not recorded.
 
-    >>> find_marks('[{"marks":"signed by Acme, ai-marked","sha256":"ab"}]'), find_marks('[{"sha256":"ab"}]'), find_marks(None)
-    ('signed by Acme, ai-marked', None, None)
+    >>> find_marks([{"marks": "signed by Acme, ai-marked"}, {"marks": "ai-marked"}]), find_marks([{"sha256": "ab"}])
+    ('signed by Acme, ai-marked; ai-marked', None)
     """
-    if not media or '"marks"' not in media:
-        return None
-    found = _MARKS.findall(media)
-    if len(found) != media.count('"marks"'):
-        try:
-            files = json.loads(media)
-        except ValueError:
-            return None
-        found = [str(file["marks"]) for file in files if isinstance(file, dict) and file.get("marks")]
-    return "; ".join(dict.fromkeys(found)) or None
+    return "; ".join(dict.fromkeys(str(file["marks"]) for file in files if file.get("marks"))) or None
 
 
 def get_suffix(file: Mapping[str, Any]) -> str:
@@ -253,14 +251,17 @@ def _get_address(value: Any) -> str | None:
     return value["url"] if _is_file(value) and value["url"].startswith(("https://", "http://")) else None
 
 
-def _find_files(text: str) -> list[tuple[str, str]]:
-    """Hash and suffix of all files in a row."""
-    found: list[tuple[str, str]] = _FILE.findall(text)
-    if len(found) == text.count('"sha256"'):
-        return found
-    (files,) = parse_texts([text])
-    files = files if isinstance(files, list) else []
-    return [(str(file.get("sha256")), get_suffix(file)) for file in files if isinstance(file, dict)]
+def _parse_all(texts: Sequence[Any]) -> list[Any]:
+    """Parse JSON texts; None for anything but valid JSON."""
+    documents = [text if isinstance(text, str) else "null" for text in texts]
+    try:
+        # All at once, which is much faster than one by one.
+        values: list[Any] = _parse_json(f"[{','.join(documents)}]")
+        if len(values) == len(documents):
+            return values
+    except (ValueError, RecursionError):
+        pass
+    return list(map(_parse_one, documents))
 
 
 def _parse_json(text: str) -> Any:

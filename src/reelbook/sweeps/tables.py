@@ -18,7 +18,7 @@ from ..models.catalog import find_endpoint
 from ..storage.ledger.transitions import State, get_credits_source
 from ..storage.run_identity import INPUT_JSON
 from ..storage.run_status import SWEEP_STATUSES, RunStatus
-from ..storage.table import assemble_table, build_column, find_marks, read_outputs
+from ..storage.table import Files, assemble_table, build_column, find_marks, parse_files, read_outputs
 from ..storage.tidy import get_paths
 from ..util.background_loop import background
 from .field_paths import Schema, get_fields, get_schema, parse_field_path
@@ -187,7 +187,8 @@ def build_frame(
     service: str | None = None,
 ) -> pd.DataFrame:
     """Build the table from the state and ledger row of each row; `paths` maps hashes to files."""
-    outputs = _output_columns(plan.base.endpoint_id, rows, paths)
+    files = parse_files([row and row.media for row in rows])
+    outputs = _output_columns(plan.base.endpoint_id, rows, files, paths)
     inputs = {
         f"input_{name}" if name in outputs else name: _storable(values)
         for name, values in make_input_columns(plan).items()
@@ -197,7 +198,7 @@ def build_frame(
         "status": pd.Categorical([str(standing.status) for standing in standings], categories=list(SWEEP_STATUSES)),
         "credits": build_column([cost for cost, _ in costs], "integer").array,
         "credits_source": pd.Categorical([source for _, source in costs], categories=list(SOURCES)),
-        "marks": build_column([row and find_marks(row.media) for row in rows], "string").array,
+        "marks": build_column(list(map(find_marks, files)), "string").array,
         "credits_estimated": build_column(
             [row.price if _was_requested(row) else None for row in rows], "integer"
         ).array,
@@ -249,9 +250,11 @@ def _error(standing: Standing, row: LedgerRow | None) -> str | None:
     return error and cut_data_uris(error)
 
 
-def _output_columns(endpoint_id: str, rows: Sequence[LedgerRow | None], paths: Mapping[str, str]) -> dict[str, Any]:
+def _output_columns(
+    endpoint_id: str, rows: Sequence[LedgerRow | None], files: Sequence[Files], paths: Mapping[str, str]
+) -> dict[str, Any]:
     """The output columns; those that the model always returns are included even while empty."""
-    found = read_outputs([row and row.output for row in rows], [row and row.media for row in rows], paths)
+    found = read_outputs([row and row.output for row in rows], files, paths)
     expected = _expected_columns(endpoint_id)
     names = [
         *expected,
