@@ -96,7 +96,7 @@ def told_by(form: Form, texts: Sequence[str]) -> dict[str, Any]:
     }  # fmt: skip
     runs = [
         {"key": str(number), "status": "failed", "mark": "✕", "lead": text, "line": text, "error": text, "facts": [text], "advice": text,
-         "blamed": [[text, text]], "said": text, "whole": text, "expanded": text, "lines": 1, "can": ["log", "use", "code", "facts"]}
+         "blamed": [[text, text]], "said": text, "whole": text, "expanded": text, "lines": 1, "can": ["use", "code", "facts"]}
         for number, text in enumerate(texts[:20])
     ]  # fmt: skip
     return {
@@ -224,7 +224,7 @@ def test_nothing_runs_in_a_studio(chromium: Browser, texts: list[str], part: str
         page.evaluate(USE)
         for number, text in list(enumerate(texts))[::6]:
             entry = {**card(number, text), "line": text, "facts": [text], "whole": text, "advice": text, "blamed": [[text, text]],
-                     "log": text, "lines": 1, "said": text, "expanded": text, "can": ["use", "code", "facts", "log"]}  # fmt: skip
+                     "log": text, "lines": 1, "said": text, "expanded": text, "can": ["use", "code", "facts"]}  # fmt: skip
             page.evaluate("key => document.querySelector(`[data-run='${key}']`)?.click()", str(number))
             page.evaluate("content => say(content)", {**messages(text), "shown": str(number), "entry": entry, "used": str(number), "words": text})  # fmt: skip
             page.evaluate("content => say(content)", {"refused": text})
@@ -259,10 +259,7 @@ def messages(text: str) -> dict[str, Any]:
         "facts": "0",
         "asked": [[text, text]],
         "answered": [[text, text]],
-        "log": "0",
-        "from": 0,
-        "of": 1,
-        "lines": [text],
+        "log": text,
         "clock": 0,
         "prompts": "prompt",
         "texts": [text],

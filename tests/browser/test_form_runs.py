@@ -147,7 +147,7 @@ def entry(key: int, status: str = "completed", mark: str = "●", **more: Any) -
 
 
 def going(key: int, **more: Any) -> dict[str, Any]:
-    return entry(key, "running", "◑", **{"line": "painting · 40%", "fraction": 0.4, "since": time.time() - 5, "lines": 1, "log": "a line", "can": ["cancel", "log", "use"], "shapes": [[16000, 9000]], **more})  # fmt: skip
+    return entry(key, "running", "◑", **{"line": "painting · 40%", "fraction": 0.4, "since": time.time() - 5, "lines": 1, "log": "a line", "can": ["cancel", "use", "facts"], "shapes": [[16000, 9000]], **more})  # fmt: skip
 
 
 def clip(width: int = 640, height: int = 360, **more: Any) -> dict[str, Any]:
@@ -253,10 +253,11 @@ def test_what_cannot_be_brought_or_played_is_told(open_page: Open) -> None:
 
 
 def test_news_of_one_run_leave_the_other_alone(open_page: Open) -> None:
-    """Twenty messages: the player is the same element, the focus stays, and an opened log stays open and grows."""
+    """Twenty messages: the player is the same element, the focus stays, and opened details stay open and get the new log."""
     page = open_page(runs=[going(1)])
-    page.get_by_role("button", name="Show log").click()
-    page.evaluate("tell({log: '1', from: 0, of: 1, lines: ['first <i>']})")
+    page.locator(".rbf-run-details summary").click()
+    facts = {"facts": "1", "asked": [], "answered": [], "code": ""}
+    page.evaluate("said => tell(said)", {**facts, "log": "first <i>"})
     page.evaluate("window.before = [...document.querySelectorAll('.rbf-run button, .rbf-run-log, .rbf-clip-frame')]")
 
     for number in range(20):
@@ -264,15 +265,14 @@ def test_news_of_one_run_leave_the_other_alone(open_page: Open) -> None:
             "runs => setRuns(runs)",
             [going(1, fraction=number / 20, line=f"painting · {5 * number}%", lines=2, log=f"line {number}")],
         )
-    page.evaluate("tell({log: '1', from: 1, of: 2, lines: ['second']})")
-    page.evaluate("tell({log: '1', from: 0, of: 2, lines: ['first <i>', 'second']})")
+    page.evaluate("said => tell(said)", {**facts, "log": "first <i>\nsecond"})
 
     now = "[...document.querySelectorAll('.rbf-run button, .rbf-run-log, .rbf-clip-frame')]"
     assert page.evaluate(f"{now}.length === before.length && {now}.every((one, at) => one === before[at])")
-    expect(page.get_by_role("button", name="Hide log")).to_be_focused()
+    expect(page.locator(".rbf-run-details summary")).to_be_focused()
     expect(page.locator(".rbf-run-log")).to_have_text("first <i>\nsecond")
     expect(page.locator(".rbf-run-state")).to_contain_text("painting · 95%")
-    assert [one["from"] for one in sent(page, "log")] == [0, 1]
+    assert len(sent(page, "facts")) == 2
 
 
 def test_time_passes_by_itself_on_the_clock_of_the_kernel(open_page: Open) -> None:
@@ -354,11 +354,11 @@ def test_each_state_has_its_actions(open_page: Open) -> None:
     """Buttons send what they say, and are there only where they are of use."""
     page = open_page(runs=[going(1)])
     names = page.locator(".rbf-run-actions button")
-    expect(names).to_have_text(["Cancel", "Show log", "Use these inputs"])
+    expect(names).to_have_text(["Cancel", "Use these inputs"])
 
     page.get_by_role("button", name="Cancel").click()
-    page.evaluate("runs => setRuns(runs)", [going(1, line="being cancelled", can=["log", "use"])])
-    expect(names).to_have_text(["Show log", "Use these inputs"])
+    page.evaluate("runs => setRuns(runs)", [going(1, line="being cancelled", can=["use"])])
+    expect(names).to_have_text(["Use these inputs"])
     focused = page.evaluate("document.activeElement.textContent")
     page.evaluate("runs => setRuns(runs)", [entry(1, "cancelled", "⊘", facts=["not charged"])])
     expect(names).to_have_text(["Use these inputs", "Copy code"])
@@ -384,7 +384,7 @@ def test_each_state_has_its_actions(open_page: Open) -> None:
     page.wait_for_function("kernel.swept === 1")
 
     assert sent(page, "cancel") == [{"do": "cancel", "run": "1"}]
-    assert focused == "Show log"
+    assert focused == "Use these inputs"
     assert sent(page, "use") == 2 * [{"do": "use", "run": "2"}]
     page.evaluate("tell({said: 'TextToVideo: `prompt` is missing.'})")
     expect(page.locator(".rbf-run-said")).to_have_text("TextToVideo: `prompt` is missing.")
@@ -399,7 +399,7 @@ CUT = """() => [...document.querySelectorAll('.rbf-clip-play')].filter(one => on
 def test_it_is_in_reach_of_everybody(open_page: Open, theme: str, widths: list[int]) -> None:
     """Contrast, names, keyboard and layout: under way, with several files, failed, finished; in a narrow window and a wide one."""
     several = entry(3, files=[clip(480, 480), clip(300, 600), clip(1200, 628)], facts=["seed 7", "3 files", "106 credits"])  # fmt: skip
-    failed = entry(2, "failed", "✕", error="The safety check refused the word 'x' in the prompt.", blamed=[["prompt", "x" * 300]], advice="Change prompt and run it again.", can=["log", "use", "code", "facts"])  # fmt: skip
+    failed = entry(2, "failed", "✕", error="The safety check refused the word 'x' in the prompt.", blamed=[["prompt", "x" * 300]], advice="Change prompt and run it again.", can=["use", "code", "facts"])  # fmt: skip
     page = open_page(theme=theme, runs=[going(4, lead="ما هذا " * 8), several, failed, entry(1, files=[clip()])])
     pale, wide, grave = [], [], []
     for width in widths:
@@ -407,8 +407,9 @@ def test_it_is_in_reach_of_everybody(open_page: Open, theme: str, widths: list[i
         for key in ("4", "3", "2", "1"):
             page.locator(f".rbf-run-cell[data-run='{key}']").click()
             if key in "42":
-                page.get_by_role("button", name="Show log").click()
-                page.evaluate("said => tell(said)", {"log": key, "from": 0, "of": 1, "lines": ["y" * 900]})
+                page.locator(".rbf-run-details summary").click()
+                facts = {"facts": key, "asked": [["prompt", "x" * 300]], "answered": [], "code": "", "log": "y" * 900}
+                page.evaluate("said => tell(said)", facts)
             pale += faint(page, ROOT)
             wide += [*beyond(page, ROOT), *([] if overflow(page) == 0 else [f"run {key} at {width}"])]
             wide += page.evaluate(CUT)

@@ -138,8 +138,10 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     expect(page.get_by_role("link", name="Save the sheet")).to_have_attribute("href", sheet.get_attribute("src") or "")
     expect(line).to_contain_text("all paid earlier; nothing now")
     expect(run).to_have_text("Show 2 from the library")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.locator(".rbf-sweep-job").get_by_role("button", name="Copy code").click()
-    code = page.locator(".rbf-sweep-job .rbf-code").input_value()
+    page.get_by_role("button", name="Copied").wait_for()
+    code = page.evaluate("navigator.clipboard.readText()")
     sweeping.run_cell(1)
 
     expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output").last).to_contain_text(

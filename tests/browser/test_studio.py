@@ -247,7 +247,7 @@ def test_a_run_that_nobody_tells_of_is_uncertain(chromium: Browser) -> None:
     """The same of a gallery on a page of its own, to which the host says that the kernel is another one."""
     card = {"key": "1", "status": "running", "mark": "◑", "model": TEXT, "name": TEXT, "lead": "a long way", "paid": "≈ 53 credits", "percent": "40%", "text": "a long way"}  # fmt: skip
     told = {"part": "gallery", "cards": [card], "script_key": ""}
-    entry = {**card, "line": "painting · 40%", "can": ["cancel", "log", "use"], "lines": 1, "since": 0, "shapes": [[16000, 9000]]}  # fmt: skip
+    entry = {**card, "line": "painting · 40%", "can": ["cancel", "use"], "lines": 1, "since": 0, "shapes": [[16000, 9000]]}  # fmt: skip
 
     with page_of(chromium, page_with(pack_script("studio")[1], told)) as watched:
         page = watched.page

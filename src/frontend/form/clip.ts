@@ -63,19 +63,6 @@ export function clipReserve(el: HTMLElement, { width, height }: { width: number;
   el.style.aspectRatio = `${width} / ${height}`;
 }
 
-/**
- * Puts the smallest picture of a run into its box when that is seen.
- * @param sign What stands there if there is none.
- * @returns Forget it.
- */
-export function clipPoster(shelf: ClipShelf, run: string, box: HTMLElement, sign: string = ""): () => void {
-  return whenSeen(box, async () => {
-    const found = await shelf.poster(run, 0, 0);
-    if (!found.url) box.textContent = sign;
-    else if (box.isConnected) box.replaceChildren(made("img", { src: found.url, alt: "" }));
-  });
-}
-
 /** A file's size as one reads it. */
 export function clipSize(count: number) {
   return count < 1000

@@ -23,8 +23,6 @@ export type Problem = { at: (string | number)[]; words: string; kind: string; ne
 /** How a value is edited, by the name of what is special about it, else by its kind. */
 export const CONTROLS: Record<string, (place: Place) => Control> = {};
 
-// These show what is wrong with an entry beside the entry.
-const FIELD_MARKS_ENTRIES = ["sizes"];
 const FIELD_WIDE = ["text-long", "image", "list", "object", "json", "either"];
 
 export function makeField(place: Place) {
@@ -62,7 +60,9 @@ export function makeField(place: Place) {
     made("span", { class: "rbf-label-name" }, label, hasReset ? mark : null, hasReset ? reset : null),
     made("span", { class: "rbf-label-tools" }, control.lead),
   );
-  const problem = made("p", { class: "rbf-problem", id: `${place.id}-problem`, hidden: true });
+  const said = made("span", { id: `${place.id}-problem` });
+  const fix = made("button", { type: "button", class: "rbf-quiet rbf-fix" });
+  const problem = made("p", { class: "rbf-problem", hidden: true }, said, fix);
   const help = node.help ? made("p", { class: "rbf-help rbf-caption", id: `${place.id}-help`, text: node.help }) : null;
   const isWide =
     node.long ||
@@ -77,12 +77,19 @@ export function makeField(place: Place) {
     help,
   );
   const input = () => el.querySelector(`#${CSS.escape(place.id)}`) as HTMLElement | null;
-  if (help && !control.group)
+  if (!control.group)
     input()?.setAttribute(
       "aria-describedby",
-      [input()?.getAttribute("aria-describedby"), help.id, problem.id].filter(Boolean).join(" "),
+      [input()?.getAttribute("aria-describedby"), help?.id, said.id].filter(Boolean).join(" "),
     );
+  fix.addEventListener("click", () => {
+    place.change(nearest);
+    field.show(nearest);
+    fieldFocus(control.el);
+  });
 
+  /** What the kernel proposes instead of what is wrong. */
+  let nearest: any;
   const field = {
     el,
     show(value: any) {
@@ -98,11 +105,11 @@ export function makeField(place: Place) {
       reset.hidden = value === undefined;
     },
     mark(problems: Problem[]) {
-      const own = FIELD_MARKS_ENTRIES.includes(node.special)
-        ? problems.filter(({ at }) => at.length <= place.path.length)
-        : problems;
-      const words = own.map((one) => one.words).join(" ");
-      if (problem.textContent !== words) problem.textContent = words;
+      const words = problems.map((one) => one.words).join(" ");
+      if (said.textContent !== words) said.textContent = words;
+      nearest = problems.find(({ at }) => at.length === place.path.length)?.nearest;
+      fix.textContent = nearest === undefined ? "" : `Use ${fieldShort(nearest)}`;
+      fix.hidden = nearest === undefined;
       problem.hidden = !words;
       el.classList.toggle("rbf-wrong", !!words);
       if (words) input()?.setAttribute("aria-invalid", "true");

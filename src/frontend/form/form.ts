@@ -1,9 +1,9 @@
 /** A form: its head, its fields, what it costs and does, and its runs. */
 
+import { copyText } from "../page/copy.ts";
 import { made } from "../page/element.ts";
 import { makeRunButton } from "./button.ts";
 import { FieldPlaces, makeField } from "./fields.ts";
-import { canInsertCell, insertCell } from "./insert.ts";
 import { KERNEL_ENDED } from "./kernel.ts";
 import { FormLink } from "./link.ts";
 import { quietButton } from "./quiet.ts";
@@ -187,22 +187,20 @@ function formFoot(
   const lines = made("table", { class: "rbf-lines" });
   const source = made("summary", {});
   const price = made("details", { class: "rbf-price" }, source, lines);
-  const copy = quietButton("Copy code", () => ask("copy"));
-  const insert = quietButton("Insert cell", () => ask("insert"), {
-    title: "A new cell below with this code",
-    hidden: !canInsertCell(link.model),
+  const copy = quietButton("Copy code", () => {
+    isCopying = true;
+    link.flush();
+    link.ask({ do: "code" });
   });
-  const copied = made("span", { class: "rbf-caption", role: "status" });
-  const code = made("textarea", { class: "rbf-code", readonly: true, rows: "3", "aria-label": "Code", hidden: true });
+  const uncopied = made("span", { class: "rbf-caption", role: "status" });
   const button = makeRunButton(link, why, press),
     run = button.el;
   const el = made(
     "div",
     { class: "rbf-foot" },
-    made("div", { class: "rbf-row" }, run, sweep, copy, insert, copied),
+    made("div", { class: "rbf-row" }, run, sweep, copy, uncopied),
     made("div", { class: "rbf-answer" }, why, said),
     price,
-    code,
   );
   /** What the button said when it was pressed. */
   let seen = { draft: "", credits: null as number | null, again: {} };
@@ -256,38 +254,17 @@ function formFoot(
     button.wait(false);
     update([]);
   };
-  /** What to do with the code when it arrives; runs receive theirs by messages of the same name. */
-  let wanted = "";
-  const ask = (use: string) => {
-    wanted = use;
-    link.flush();
-    link.ask({ do: "code" });
-  };
-  // The message about the code refers to earlier inputs.
+  /** Whether the code is awaited here; runs receive theirs by messages of the same name. */
+  let isCopying = false;
+  // Why there is no code refers to earlier inputs.
   const offEdits = link.on("draft", () => {
-    copied.textContent = "";
+    uncopied.textContent = "";
   });
-  const off = link.on("code", async (said: any) => {
-    const use = said.facts === undefined ? wanted : "";
-    if (!use) return undefined;
-    wanted = "";
-    code.hidden = true;
-    if (!said.code) return (copied.textContent = said.why);
-    if (use === "insert") {
-      insertCell(link.model, el, said.code);
-      return (copied.textContent = "Inserted below");
-    }
-    try {
-      await navigator.clipboard.writeText(said.code);
-      copied.textContent = "Copied";
-    } catch {
-      // No clipboard on pages without TLS: it can be taken by hand.
-      code.value = said.code;
-      code.hidden = false;
-      code.select();
-      copied.textContent = "";
-    }
-    return undefined;
+  const off = link.on("code", (said: any) => {
+    if (said.facts !== undefined || !isCopying) return;
+    isCopying = false;
+    if (said.code) copyText(copy, said.code);
+    else uncopied.textContent = said.why;
   });
   function dispose() {
     off();

@@ -4,6 +4,7 @@ import { CONTROLS, type Control, makeField, type Place } from "./fields.ts";
 import { nestedFits, nestedFormName, nestedHollow, nestedIsObject, nestedStart, nestedWhole } from "./nested_kinds.ts";
 import { plainSame, plainText } from "./plain.ts";
 import { quietButton } from "./quiet.ts";
+import { specialButton, specialTurn } from "./special_parts.ts";
 
 /** The place of a value inside another one. */
 function nestedPlace(place: Place, node: any, key: string | number, name: string, change: (value: any) => void) {
@@ -20,9 +21,6 @@ function nestedPlace(place: Place, node: any, key: string | number, name: string
   };
 }
 
-const nestedButton = (words: string, says: string, act: () => void) =>
-  quietButton(words, act, { title: says, "aria-label": says });
-
 /** What takes the focus inside an element. */
 function nestedStops(element: HTMLElement): HTMLElement[] {
   return [...element.querySelectorAll<HTMLElement>("input, textarea, select, button, summary")].filter(
@@ -36,21 +34,39 @@ function nestedAmount(least: number, most: number) {
   return least === most ? `Exactly ${least}.` : least ? `${least} to ${most}.` : `${most} at most.`;
 }
 
-function makeNestedList(place: Place): Control {
+/** A list as that sees it with which entries are added. */
+export interface NestedEntries {
+  values: () => any[];
+  append: (values: any[]) => void;
+  say: (words: string) => void;
+}
+
+/** @param adds Where entries are added, instead of a button that adds an empty one. */
+export function makeNestedList(
+  place: Place,
+  adds?: { make: (list: NestedEntries) => { el: HTMLElement; focus: HTMLElement }; hint: string; item: string },
+): Control {
   const { node, link } = place;
   const least = node.least ?? 0;
   const most = node.most ?? Infinity;
   let values: any[] = [];
-  const rows: { el: HTMLElement; field: any; tools: Record<string, HTMLElement> }[] = [];
+  const rows: { el: HTMLElement; field: any; tools: Record<string, HTMLButtonElement> }[] = [];
   const list = made("ol", { class: "rbf-items", role: "list" });
-  const add = nestedButton("Add", `Add to ${node.label}`, () => insert(values.length, nestedStart(node.item)));
-  const amount = made("span", { class: "rbf-caption", text: nestedAmount(least, most) });
+  const hint = [adds?.hint, nestedAmount(least, most)].filter(Boolean).join(" ");
+  const note = made("span", { class: "rbf-caption rbf-list-note", role: "status", text: hint });
   const odd = made("p", { class: "rbf-caption rbf-nested-odd" });
+  const say = (words: string) => {
+    if (note.textContent !== words) note.textContent = words;
+  };
+  /** What an entry is called: a text by itself, anything else by its number. */
+  const nameOf = (at: number) => (adds && values[at]) || `${at + 1}.`;
 
-  const send = (next: any[]) => {
+  const send = (next: any[], words: string = hint) => {
     values = next;
     settle();
-    place.change([...values]);
+    say(words);
+    // A list that is required and was emptied is missing.
+    place.change(values.length || !node.required ? [...values] : undefined);
   };
   const insert = (at: number, value: any) => {
     if (values.length >= most) return;
@@ -58,10 +74,25 @@ function makeNestedList(place: Place): Control {
     send([...values.slice(0, at), value, ...values.slice(at)]);
     nestedStops(rows[at].el)[0]?.focus();
   };
+  const append = (more: any[]) => {
+    const added = more.slice(0, Math.max(0, most - values.length));
+    const left = more.length - added.length;
+    const words = added.length === 1 ? `Added ${added[0]}.` : `Added ${added.length}.`;
+    send([...values, ...added], left ? `At most ${most}; ${left} left out.` : words);
+    rows.at(-1)?.el.scrollIntoView({ block: "nearest" });
+  };
+  const button = quietButton("Add", () => insert(values.length, nestedStart(node.item)), {
+    "aria-label": `Add to ${node.label}`,
+  });
+  const add = adds?.make({ values: () => values, append, say }) ?? { el: button, focus: button };
   const remove = (at: number) => {
-    send(values.filter((_, index) => index !== at));
+    const name = nameOf(at);
+    send(
+      values.filter((_, index) => index !== at),
+      `Removed ${name} ${values.length - 1} left.`,
+    );
     link.leave();
-    (rows[Math.min(at, rows.length - 1)]?.tools.remove ?? add).focus();
+    (rows[Math.min(at, rows.length - 1)]?.tools.remove ?? add.focus).focus();
   };
   const move = (from: number, by: number) => {
     const to = from + by;
@@ -69,25 +100,30 @@ function makeNestedList(place: Place): Control {
     const stop = nestedStops(rows[from].el).indexOf(document.activeElement as HTMLElement);
     const next = [...values];
     [next[from], next[to]] = [next[to], next[from]];
-    send(next);
+    const name = nameOf(from);
+    send(next, `${name} is now ${to + 1} of ${next.length}.`);
     link.leave();
     const stops = nestedStops(rows[to].el);
     (stops[stop] ?? stops[0])?.focus();
   };
   // Rows keep their places and values move through them, so that every path stays true.
   const makeRow = (at: number) => {
-    const label = `${at + 1}.`;
-    const item = { ...node.item, name: String(at), label, required: false, entry: true, default: undefined };
+    const label = adds ? `${adds.item} ${at + 1}` : `${at + 1}.`;
+    const item = {
+      ...node.item,
+      ...{ name: String(at), label, required: false, entry: true, default: undefined, beside: node.beside },
+    };
     const inner = nestedPlace(place, item, at, String(at), (value) => {
       values = values.map((old, index) => (index === at ? (value ?? nestedHollow(node.item)) : old));
+      caption(at);
       place.change([...values]);
     });
     const field = makeField(inner);
     const tools = {
-      up: nestedButton("↑", `Move ${label} up`, () => move(at, -1)),
-      down: nestedButton("↓", `Move ${label} down`, () => move(at, 1)),
-      copy: nestedButton("Duplicate", `Duplicate ${label}`, () => insert(at + 1, structuredClone(values[at]))),
-      remove: nestedButton("Remove", `Remove ${label}`, () => remove(at)),
+      up: specialButton("up", "", () => move(at, -1)),
+      down: specialButton("down", "", () => move(at, 1)),
+      ...(adds ? {} : { copy: specialButton("copy", "", () => insert(at + 1, structuredClone(values[at]))) }),
+      remove: specialButton("remove", "", () => remove(at)),
     };
     const el = made(
       "li",
@@ -104,7 +140,16 @@ function makeNestedList(place: Place): Control {
       event.stopPropagation();
       move(at, event.key === "ArrowUp" ? -1 : 1);
     });
-    return { el, field, tools };
+    return { el, field, tools: tools as Record<string, HTMLButtonElement> };
+  };
+  /** Says at a row what its buttons do. */
+  const caption = (at: number) => {
+    const { up, down, copy, remove } = rows[at].tools;
+    const name = nameOf(at);
+    specialTurn(up, `Move ${name} up`, at > 0);
+    specialTurn(down, `Move ${name} down`, at < values.length - 1);
+    if (copy) specialTurn(copy, `Duplicate ${name}`, values.length < most);
+    specialTurn(remove, `Remove ${name}`, true);
   };
   const settle = () => {
     while (rows.length > values.length) {
@@ -117,14 +162,10 @@ function makeNestedList(place: Place): Control {
       list.append(rows[rows.length - 1].el);
     }
     list.hidden = !rows.length;
-    const isFull = values.length >= most;
-    add.setAttribute("aria-disabled", String(isFull));
-    rows.forEach(({ field, tools }, at) => {
+    button.setAttribute("aria-disabled", String(values.length >= most));
+    rows.forEach(({ field }, at) => {
       field.show(values[at]);
-      tools.up.setAttribute("aria-disabled", String(at === 0));
-      tools.down.setAttribute("aria-disabled", String(at === rows.length - 1));
-      tools.copy.setAttribute("aria-disabled", String(isFull));
-      tools.remove.setAttribute("aria-disabled", String(values.length <= least));
+      caption(at);
     });
   };
   const show = (value: any) => {
@@ -138,8 +179,7 @@ function makeNestedList(place: Place): Control {
     "div",
     { class: "rbf-nested", role: "group", "aria-labelledby": place.labelledBy },
     odd,
-    list,
-    made("div", { class: "rbf-row" }, add, amount),
+    ...(adds ? [add.el, note, list] : [list, made("div", { class: "rbf-row" }, add.el, note)]),
   );
   return { el, show, dispose: () => rows.forEach((row) => row.field.dispose()), group: true };
 }
@@ -242,6 +282,6 @@ function nestedControl(place: Place): Control {
   return (CONTROLS[place.node.special] ?? CONTROLS[place.node.kind] ?? CONTROLS.json)(place);
 }
 
-CONTROLS.list = makeNestedList;
+CONTROLS.list = (place) => makeNestedList(place);
 CONTROLS.object = makeNestedObject;
 CONTROLS.either = makeNestedEither;

@@ -154,7 +154,7 @@ function plainNumberSent(place: Place, value: number | string | undefined) {
   return place.apart && typeof value === "string" && /^-?\d+$/.test(value) ? { __text__: value } : value;
 }
 
-function makePlainNumber(place: Place): Control {
+export function makePlainNumber(place: Place): Control {
   const { node } = place;
   const track = plainTrack(node);
   const input = made("input", {
@@ -210,10 +210,15 @@ function makePlainNumber(place: Place): Control {
   return { el, show };
 }
 
+/** Which way an arrow key steps: 1, -1, or 0 for other keys. */
+export function plainStep({ key, altKey, ctrlKey, metaKey }: KeyboardEvent) {
+  return altKey || ctrlKey || metaKey ? 0 : key === "ArrowUp" ? 1 : key === "ArrowDown" ? -1 : 0;
+}
+
 /** One step up or down with the arrow keys. */
 function plainStepped(event: KeyboardEvent, input: HTMLInputElement, node: any, set: (number: number) => void) {
-  const by = event.key === "ArrowUp" ? 1 : event.key === "ArrowDown" ? -1 : 0;
-  if (!by || event.altKey || event.ctrlKey || event.metaKey) return;
+  const by = plainStep(event);
+  if (!by) return;
   const track = plainTrack(node);
   const value = numberRead(input.value) ?? node.default ?? track?.low ?? 0;
   if (typeof value !== "number") return;

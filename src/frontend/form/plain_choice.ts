@@ -1,7 +1,7 @@
-/** Controls for one of several values: a few beside each other, or a list to search. */
+/** Controls for one of several values: a few beside each other, or a list. */
 import { made } from "../page/element.ts";
 import { CONTROLS, type Control, type Place } from "./fields.ts";
-import { PLAIN_SERVICE, plainEmpty, plainIsOpen, plainSame, plainText, plainWrite } from "./plain.ts";
+import { PLAIN_SERVICE, plainEmpty, plainIsOpen, plainSame, plainText } from "./plain.ts";
 
 const PLAIN_SEGMENTS = 5;
 const PLAIN_SEGMENT_LETTERS = 18;
@@ -17,7 +17,8 @@ function makePlainChoice(place: Place): Control {
   return isShort ? makePlainSegments(place) : makePlainList(place);
 }
 
-function makePlainSegments(place: Place): Control {
+/** @param drawn What stands in a label instead of the words, in labels of this class. */
+export function makePlainSegments(place: Place, kind: string = "", drawn?: (choice: any) => HTMLElement[]): Control {
   const { node } = place;
   const odd = made("span", { class: "rbf-caption rbf-choice-odd" });
   const radios = node.choices.map((choice: any, index: number) => {
@@ -28,17 +29,18 @@ function makePlainSegments(place: Place): Control {
     });
     return radio;
   });
-  const segments = radios.map((radio: HTMLInputElement, index: number) =>
-    made(
-      "label",
-      { class: "rbf-segment", for: radio.id },
-      radio,
-      made("span", { text: node.choices[index].label, "data-text": node.choices[index].label }),
-    ),
-  );
+  const segments = radios.map((radio: HTMLInputElement, index: number) => {
+    const choice = node.choices[index];
+    const words = drawn?.(choice) ?? [made("span", { text: choice.label, "data-text": choice.label })];
+    return made("label", { class: drawn ? "rbf-special-choice" : "rbf-segment", for: radio.id }, radio, ...words);
+  });
   const row = made(
     "div",
-    { class: "rbf-segments", role: "radiogroup", "aria-labelledby": place.labelledBy },
+    {
+      class: drawn ? `rbf-special-choices rbf-${kind}` : "rbf-segments",
+      role: "radiogroup",
+      "aria-labelledby": place.labelledBy,
+    },
     ...segments,
   );
   const show = (value: unknown) => {
@@ -53,115 +55,24 @@ function makePlainSegments(place: Place): Control {
   return { el: made("div", { class: "rbf-choice" }, row, odd), show, group: true };
 }
 
-/** A list to search, for more choices than one sees at once. */
+/** A list for more choices than stand beside each other. */
 function makePlainList(place: Place): Control {
   const { node } = place;
-  const listId = `${place.id}-list`;
-  const input = made("input", {
-    type: "text",
-    id: place.id,
-    class: "rbf-text rbf-combo-text",
-    role: "combobox",
-    autocomplete: "off",
-    spellcheck: "false",
-    "aria-expanded": "false",
-    "aria-controls": listId,
-    "aria-autocomplete": "list",
-    placeholder: plainEmpty(node),
-  }) as HTMLInputElement;
-  const list = made("ul", {
-    class: "rbf-combo-list",
-    id: listId,
-    role: "listbox",
-    "aria-labelledby": place.labelledBy,
-  });
-  const none = made("p", { class: "rbf-caption rbf-combo-none", role: "status", text: "No choice matches." });
-  list.hidden = none.hidden = true;
-  let value = undefined as unknown;
-  let active = -1;
-  let options = [] as HTMLElement[];
-
-  const currentText = () => {
+  const unset = made("option", { value: "" });
+  const options = node.choices.map((choice: any, index: number) =>
+    made("option", { value: String(index), text: choice.label }),
+  );
+  const el = made("select", { id: place.id, class: "rbf-text" }, unset, ...options);
+  el.addEventListener("change", () => place.change(el.value ? node.choices[Number(el.value)].value : undefined));
+  const show = (value: unknown) => {
     const current = value === undefined ? node.default : value;
-    const found = node.choices.find((choice: any) => plainSame(choice.value, current));
-    return found ? found.label : current === null ? "" : plainText(current);
+    const found = node.choices.findIndex((choice: any) => plainSame(choice.value, current));
+    const isOdd = found < 0 && (current ?? null) !== null;
+    unset.textContent = isOdd ? `Now: ${plainText(current)}` : plainEmpty(node) || "Choose …";
+    unset.hidden = found >= 0 && plainEmpty(node) !== PLAIN_SERVICE;
+    el.value = found < 0 ? "" : String(found);
   };
-  const point = (index: number) => {
-    active = index;
-    options.forEach((option, place) => option.classList.toggle("rbf-combo-active", place === index));
-    if (index < 0) input.removeAttribute("aria-activedescendant");
-    else input.setAttribute("aria-activedescendant", options[index].id);
-    options[index]?.scrollIntoView({ block: "nearest" });
-  };
-  const close = () => {
-    list.hidden = none.hidden = true;
-    input.setAttribute("aria-expanded", "false");
-    point(-1);
-  };
-  const pick = (picked: unknown) => {
-    value = picked;
-    plainWrite(input, currentText());
-    close();
-    place.change(value);
-  };
-  const open = (sought: string) => {
-    const words = sought.toLowerCase().split(/\s+/).filter(Boolean);
-    const current = value === undefined ? node.default : value;
-    options = [];
-    node.choices.forEach((choice: any, index: number) => {
-      if (!words.every((word) => choice.label.toLowerCase().includes(word))) return;
-      const option = made("li", {
-        id: `${listId}-${index}`,
-        role: "option",
-        class: "rbf-combo-option",
-        text: choice.label,
-        "aria-selected": String(plainSame(choice.value, current)),
-      });
-      option.addEventListener("click", () => pick(choice.value));
-      option.dataset.index = String(index);
-      options.push(option);
-    });
-    list.replaceChildren(...options);
-    list.hidden = !options.length;
-    none.hidden = !!options.length;
-    input.setAttribute("aria-expanded", String(!!options.length));
-    const at = options.findIndex((option) => option.getAttribute("aria-selected") === "true");
-    point(words.length && options.length ? Math.max(at, 0) : at);
-  };
-  const leave = () => {
-    // Text that matches no choice is replaced with the current value; an empty text restores the default.
-    if (input.value.trim() === "" && value !== undefined) pick(undefined);
-    else plainWrite(input, currentText());
-    close();
-  };
-  input.addEventListener("click", () => {
-    if (list.hidden) open("");
-  });
-  input.addEventListener("input", () => open(input.value));
-  // The focus stays in the text while one points at the list.
-  list.addEventListener("mousedown", (event) => event.preventDefault());
-  input.addEventListener("blur", leave);
-  input.addEventListener("keydown", (event) => {
-    const isOpen = !list.hidden;
-    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (by) {
-      if (!isOpen) open("");
-      else point((active + by + options.length + (active < 0 && by < 0 ? 1 : 0)) % options.length);
-    } else if (event.key === "Enter" && isOpen) {
-      if (active >= 0) pick(node.choices[Number(options[active].dataset.index)].value);
-    } else if (event.key === "Escape" && (isOpen || !none.hidden)) {
-      plainWrite(input, currentText());
-      close();
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  const show = (next: unknown) => {
-    const isTyping = plainSame(value, next) && input.matches(":focus");
-    value = next;
-    if (!isTyping) plainWrite(input, currentText());
-  };
-  return { el: made("div", { class: "rbf-combo" }, input, list, none), show };
+  return { el, show };
 }
 
 CONTROLS.choice = makePlainChoice;

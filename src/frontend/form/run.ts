@@ -32,8 +32,6 @@ export type RunEntry = {
   older?: number;
 };
 
-const RUNS_MOST_LINES = 2000;
-
 export const runsIsLive = (entry: { status: string }) => ["waiting", "running"].includes(entry.status);
 
 /** A run whose kernel is gone: its state is no longer updated, and it has no actions. */
@@ -87,84 +85,49 @@ function runsTable(caption: string, facts: string[][]) {
   return made("table", { class: "rbf-run-facts" }, made("caption", { text: caption }), made("tbody", {}, ...rows));
 }
 
-/** The log of one run; it is fetched when it is opened, and then what is new of it. */
-function runsLog(link: FormLink, key: string) {
-  const button = quietButton("Show log", () => (el.hidden ? open() : close()), { "aria-expanded": "false" });
-  const el = made("pre", { class: "rbf-run-log", tabindex: "0", role: "region", "aria-label": "Log" });
-  let lines: string[] = [];
-  let had = 0,
-    asked = 0;
-  el.hidden = true;
-  const ask = () => link.ask({ do: "log", run: key, from: had });
-  const open = () => {
-    el.hidden = false;
-    button.textContent = "Hide log";
-    button.setAttribute("aria-expanded", "true");
-    ask();
-  };
-  const close = () => {
-    el.hidden = true;
-    button.textContent = "Show log";
-    button.setAttribute("aria-expanded", "false");
-  };
-  const off = link.on("log", (content) => {
-    if (content.log !== key) return;
-    const isAtEnd = el.scrollHeight - el.scrollTop - el.clientHeight < 24;
-    // Lines already displayed are skipped, whatever was requested meanwhile.
-    lines = [...lines, ...content.lines.slice(Math.max(0, had - content.from))].slice(-RUNS_MOST_LINES);
-    had = asked = Math.max(had, content.from + content.lines.length);
-    el.textContent = lines.length ? lines.join("\n") : "Nothing yet.";
-    if (isAtEnd) el.scrollTop = el.scrollHeight;
-  });
-  return {
-    el,
-    button,
-    off,
-    /** @param count How many lines there are. */
-    news: (count: number) => {
-      if (el.hidden || count <= asked) return;
-      asked = count;
-      ask();
-    },
-  };
-}
-
-/** Inputs and outputs of a run, fetched when opened; and its code. */
+/** Inputs, outputs and the log of a run, fetched when they are opened; and its code. */
 function runsDetails(link: FormLink, key: string) {
-  const body = made("div", {});
-  const el = made("details", { class: "rbf-run-details" }, made("summary", { text: "Details" }), body);
-  let waiting: ((code: string) => void)[] = [];
-  let code: string | null = null;
+  const tables = made("div", {});
+  const log = made("pre", { class: "rbf-run-log", tabindex: "0", role: "region", "aria-label": "Log", hidden: true });
+  const el = made("details", { class: "rbf-run-details" }, made("summary", { text: "Details" }), tables, log);
+  let had = 0,
+    isCopying = false;
   const off = link.on("facts", (content) => {
     if (content.facts !== key) return;
-    code = content.code;
-    const tables = [
+    if (isCopying) copyText(copy, content.code);
+    isCopying = false;
+    const all = [
       ["Inputs", content.asked],
       ["Outputs", content.answered],
     ].filter(([, facts]) => facts.length);
-    body.replaceChildren(...tables.map(([name, facts]) => runsTable(name, facts)));
-    waiting.forEach((done) => done(content.code));
-    waiting = [];
+    tables.replaceChildren(...all.map(([name, facts]) => runsTable(name, facts)));
+    const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 24;
+    log.hidden = !content.log;
+    log.textContent = content.log;
+    if (isAtEnd) log.scrollTop = log.scrollHeight;
   });
   const ask = () => link.ask({ do: "facts", run: key });
   el.addEventListener("toggle", () => {
-    if (el.open && code === null) ask();
+    if (el.open) ask();
   });
   const copy = quietButton(
     "Copy code",
-    async () => {
-      copyText(
-        copy,
-        code ??
-          (await new Promise((done) => {
-            waiting.push(done);
-            ask();
-          })),
-      );
+    () => {
+      isCopying = true;
+      ask();
     },
     { title: "The code for the same run" },
   );
-  return { el, copy, off };
+  return {
+    el,
+    copy,
+    off,
+    /** @param count How many lines the log has. */
+    news: (count: number) => {
+      if (el.open && count > had) ask();
+      had = count;
+    },
+  };
 }
 
 /**
@@ -185,8 +148,7 @@ export function runsLarge(
   const words = made("div", { class: "rbf-run-words" });
   const actions = made("div", { class: "rbf-row rbf-run-actions", role: "group", "aria-label": "this run" });
   const status = made("p", { class: "rbf-caption", role: "status" });
-  const log = runsLog(link, key),
-    details = runsDetails(link, key);
+  const details = runsDetails(link, key);
   const bar = made("progress", { max: "1", "aria-label": "progress", class: "rbf-run-bar" });
   const el = made(
     "section",
@@ -198,7 +160,6 @@ export function runsLarge(
     words,
     actions,
     status,
-    log.el,
     details.el,
   );
   let clips: ReturnType<typeof makeClip>[] = [];
@@ -275,7 +236,6 @@ export function runsLarge(
       found.push(
         quietButton("Cancel", () => link.ask({ do: "cancel", run: key }), { title: "Ask the service to stop it" }),
       );
-    if (can.has("log")) found.push(log.button);
     if (can.has("use"))
       found.push(quietButton("Use these inputs", use, { title: "Put the inputs of this run into the form" }));
     if (can.has("code")) found.push(details.copy);
@@ -302,7 +262,6 @@ export function runsLarge(
     if (focused) (found.find((button) => button.textContent === focused.textContent) ?? found[0])?.focus();
     // What was fetched before the kernel ended can be read on.
     details.el.hidden = !can.has("facts") && !(link.hasEnded && details.el.open);
-    if (!can.has("log")) log.el.hidden ||= !link.hasEnded || !log.el.textContent;
   };
 
   // The message no longer applies once the inputs of the form change.
@@ -320,7 +279,7 @@ export function runsLarge(
     last.hidden = bar.hidden = !runsIsLive(now);
     if (fraction) bar.value = fraction;
     else bar.removeAttribute("value");
-    log.news(lines ?? 0);
+    details.news(lines ?? 0);
     // The rest changes seldom, and is not touched without need.
     const seldom = JSON.stringify(rest);
     if (seldom === drawn) return;
@@ -343,7 +302,6 @@ export function runsLarge(
     dispose: () => {
       clips.forEach((clip) => clip.dispose());
       off();
-      log.off();
       details.off();
       el.remove();
     },

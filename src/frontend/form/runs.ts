@@ -1,13 +1,11 @@
 /** The runs of a form: the newest large, the others as a strip of small pictures. */
 
 import { made } from "../page/element.ts";
-import { ClipShelf, clipPoster } from "./clip.ts";
-import { drawKeyed } from "./keyed.ts";
+import { makeCards } from "./cards.ts";
+import { ClipShelf } from "./clip.ts";
 import type { FormLink } from "./link.ts";
 import { type RunEntry, runsIsLive, runsLarge, runsLost, runsState } from "./run.ts";
 import { makeSpeaker } from "./speaker.ts";
-
-export type Cell = { el: HTMLElement; drawn: string; forget: () => void };
 
 const RUNS_USED = "The form has the inputs of this run now.";
 const RUNS_IN_VIEW = 0.7; // So much of a result is enough to be seen.
@@ -18,37 +16,22 @@ function runsStrip(shelf: ClipShelf, choose: (key: string) => void) {
   const row = made("div", { class: "rbf-run-strip", role: "toolbar", "aria-label": "runs of this form, newest first" });
   const older = made("span", { class: "rbf-caption rbf-run-older" });
   const el = made("div", { class: "rbf-run-history" }, row, older);
-  const cells: Map<string, Cell> = new Map();
   const buttons = () => [...row.children] as HTMLButtonElement[];
-
-  const cell = (entry: RunEntry) => {
-    const button = made("button", {
-      type: "button",
-      class: "rbf-run-cell",
-      "data-run": entry.key,
-      tabindex: "-1",
-      onclick: () => choose(entry.key),
-    });
-    return { el: button, drawn: "", forget: () => {} };
-  };
-
-  const draw = (one: Cell, entry: RunEntry) => {
-    const percent = entry.status === "running" && entry.fraction ? `${Math.round(100 * entry.fraction)}%` : "";
-    const now = JSON.stringify([entry.status, percent, entry.files?.length, entry.lead]);
-    if (now === one.drawn) return;
-    one.drawn = now;
-    one.forget();
-    const text = [entry.lead, ...(entry.facts ?? [])].filter(Boolean).join(" · ");
-    const box = made("span", { class: "rbf-run-thumb", "aria-hidden": "true" });
-    const state = made("span", { class: "rbf-run-cell-state" }, runsState(entry)[0], entry.status);
-    one.el.replaceChildren(box, state, made("span", { class: "rb-hidden", text: `, ${text || `run ${entry.key}`}` }));
-    one.el.title = text;
-    if (!entry.files?.length) {
-      box.textContent = percent || entry.mark;
-      return;
-    }
-    one.forget = clipPoster(shelf, entry.key, box, entry.mark);
-  };
+  const percent = (entry: RunEntry) =>
+    entry.status === "running" && entry.fraction ? `${Math.round(100 * entry.fraction)}%` : "";
+  const text = (entry: RunEntry) => [entry.lead, ...(entry.facts ?? [])].filter(Boolean).join(" · ");
+  const cards = makeCards<RunEntry>(row, shelf, {
+    classes: ["rbf-run-cell", "rbf-run-thumb"],
+    from: (entry) => [entry.status, percent(entry), entry.files?.length, entry.lead],
+    sign: (entry) => (entry.files?.length ? "" : percent(entry) || entry.mark),
+    hasFile: (entry) => !!entry.files?.length,
+    title: text,
+    words: (entry) => [
+      made("span", { class: "rbf-run-cell-state" }, runsState(entry)[0], entry.status),
+      made("span", { class: "rb-hidden", text: `, ${text(entry) || `run ${entry.key}`}` }),
+    ],
+    open: ({ key }) => choose(key),
+  });
 
   row.addEventListener("keydown", (event) => {
     const all = buttons(),
@@ -72,23 +55,14 @@ function runsStrip(shelf: ClipShelf, choose: (key: string) => void) {
     el,
     update: (entries: RunEntry[], selected: string) => {
       el.hidden = entries.length < 2;
-      const drawn = (one: Cell, entry: RunEntry) => {
-        draw(one, entry);
-        one.el.setAttribute("aria-pressed", String(entry.key === selected));
-      };
-      drawKeyed(row, cells, entries, {
-        key: (entry) => entry.key,
-        make: cell,
-        draw: drawn,
-        gone: (one) => one.forget(),
-      });
+      cards.update(entries, selected);
       if (!buttons().some((one) => one.matches(":focus"))) {
         for (const one of buttons()) one.tabIndex = one.dataset.run === selected ? 0 : -1;
       }
       const count = entries[entries.length - 1]?.older ?? 0;
       older.textContent = count ? `${count.toLocaleString("en")} older in rb.library()` : "";
     },
-    dispose: () => cells.forEach((one) => one.forget()),
+    dispose: cards.dispose,
   };
 }
 

@@ -2,6 +2,8 @@
 import { made } from "../page/element.ts";
 import { CONTROLS, type Control, type Place } from "./fields.ts";
 import { numberRead } from "./number.ts";
+import { plainStep } from "./plain.ts";
+import { makePlainSegments } from "./plain_choice.ts";
 import {
   specialButton,
   specialFollow,
@@ -104,10 +106,10 @@ function seedsButton(place: Place, read: () => unknown) {
 /** One up or down with the arrow keys. */
 function seedStepped(event: KeyboardEvent, input: HTMLInputElement, set: (value: unknown) => void) {
   const whole = specialWhole(numberRead(input.value));
-  const by = event.key === "ArrowUp" ? 1n : event.key === "ArrowDown" ? -1n : 0n;
-  if (!by || whole === null || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const by = plainStep(event);
+  if (!by || whole === null) return;
   event.preventDefault();
-  set(numberRead(String(whole + by)));
+  set(numberRead(String(whole + BigInt(by))));
 }
 
 /** A seed by chance, within the bounds of the field. */
@@ -128,54 +130,18 @@ function seedsNext(value: unknown, node: any) {
     .map((seed) => numberRead(String(seed)));
 }
 
-/** Choices as radio buttons, each with a drawing of its own beside the words. */
-function specialChoices(
-  place: Place,
-  drawn: (choice: { value: unknown; label: string }) => HTMLElement[],
-  kind: string,
-): Control {
-  const choices = (place.node.choices ?? []) as Array<{ value: unknown; label: string }>;
-  const buttons = choices.map((choice, number) => {
-    const radio = made("input", {
-      type: "radio",
-      name: place.id,
-      value: String(number),
-      onchange: () => place.change(choice.value),
-    });
-    return {
-      radio,
-      label: made("label", { class: "rbf-special-choice" }, radio, ...drawn(choice)),
-      value: JSON.stringify(choice.value),
-    };
-  });
-  const el = made(
-    "div",
-    { class: `rbf-special-choices rbf-${kind}`, role: "radiogroup", "aria-labelledby": place.labelledBy },
-    ...buttons.map(({ label }) => label),
-  );
-  const show = (value: unknown) => {
-    const current = JSON.stringify(value === undefined ? place.node.default : value);
-    for (const button of buttons) button.radio.checked = button.value === current;
-  };
-  return { el, show, group: true };
-}
-
 function makeDuration(place: Place): Control {
   if (!place.node.choices?.length) return CONTROLS[place.node.kind](place);
   const seconds = (choice: { value: unknown; label: string }) =>
     /^\s*\d+(\.\d+)?\s*s?\s*$/.test(String(choice.value)) ? parseFloat(String(choice.value)) : NaN;
   const longest = Math.max(...(place.node.choices ?? []).map(seconds).filter((length: number) => length > 0));
-  return specialChoices(
-    place,
-    (choice) => {
-      const length = seconds(choice);
-      if (!(length >= 0)) return [made("span", { text: choice.label })];
-      const bar = made("span", { class: "rbf-length-bar" });
-      bar.style.width = `${(100 * length) / longest}%`;
-      return [made("span", { text: `${length} s` }), made("span", { class: "rbf-length", "aria-hidden": "true" }, bar)];
-    },
-    "duration",
-  );
+  return makePlainSegments(place, "duration", (choice) => {
+    const length = seconds(choice);
+    if (!(length >= 0)) return [made("span", { text: choice.label })];
+    const bar = made("span", { class: "rbf-length-bar" });
+    bar.style.width = `${(100 * length) / longest}%`;
+    return [made("span", { text: `${length} s` }), made("span", { class: "rbf-length", "aria-hidden": "true" }, bar)];
+  });
 }
 
 // Room for the drawing of a shape, in pixels of the page.
@@ -188,27 +154,22 @@ function makeAspect(place: Place): Control {
   // One scale for all resolutions, so that drawings can be compared.
   const longest = Math.max(...Object.values(sizes).flatMap((of) => Object.values(of).flat()), 0);
   const drawings: Array<() => void> = [];
-  const control = specialChoices(
-    place,
-    (choice) => {
-      const box = made("span", { class: "rbf-shape-box" });
-      const pixels = made("span", { class: "rbf-caption rbf-shape-pixels" });
-      const draw = () => {
-        const known = sizes[specialOther(place.link, facts.by)]?.[String(choice.value)];
-        const [width, height] = known ?? aspectRead(choice.value);
-        const most = known ? longest : Math.max(width, height);
-        box.style.width = `${Math.round((ASPECT_ROOM * width) / most)}px`;
-        box.style.height = `${Math.round((ASPECT_ROOM * height) / most)}px`;
-        specialSay(pixels, known ? `${width}×${height}` : "");
-      };
-      drawings.push(draw);
-      return [
-        made("span", { class: "rbf-shape", "aria-hidden": "true" }, box),
-        made("span", { class: "rbf-shape-words" }, made("span", { text: choice.label }), pixels),
-      ];
-    },
-    "aspect",
-  );
+  const control = makePlainSegments(place, "aspect", (choice) => {
+    const box = made("span", { class: "rbf-shape-box" });
+    const pixels = made("span", { class: "rbf-caption rbf-shape-pixels" });
+    drawings.push(() => {
+      const known = sizes[specialOther(place.link, facts.by)]?.[String(choice.value)];
+      const [width, height] = known ?? aspectRead(choice.value);
+      const most = known ? longest : Math.max(width, height);
+      box.style.width = `${Math.round((ASPECT_ROOM * width) / most)}px`;
+      box.style.height = `${Math.round((ASPECT_ROOM * height) / most)}px`;
+      specialSay(pixels, known ? `${width}×${height}` : "");
+    });
+    return [
+      made("span", { class: "rbf-shape", "aria-hidden": "true" }, box),
+      made("span", { class: "rbf-shape-words" }, made("span", { text: choice.label }), pixels),
+    ];
+  });
   const redraw = () => drawings.forEach((draw) => draw());
   redraw();
   return {

@@ -1,7 +1,6 @@
 /** Find the best: the settings of a plan raced by a measure, for a part of what all runs cost. */
 import { made } from "../page/element.ts";
 import { quietButton } from "./quiet.ts";
-import { sweepCodeBox } from "./sweep_code.ts";
 import { makeSweepSpend, sweepCredits } from "./sweep_spend.ts";
 
 export type SweepRace = {
@@ -32,7 +31,6 @@ export function makeSweepBest(
   const copy = quietButton("Copy code", () => send("sweep_code"), { "aria-label": "Copy code that finds the best" });
   const [facts, meaning] = [made("p", { class: "rbf-caption" }), made("p", { class: "rbf-caption" })];
   const why = made("p", { class: "rbf-caption", id: whyId });
-  const code = sweepCodeBox();
   const el = made(
     "div",
     { class: "rbf-sweep-best", id: `${name}-best`, role: "group", "aria-label": "Find the best", hidden: true },
@@ -41,7 +39,6 @@ export function makeSweepBest(
     meaning,
     made("div", { class: "rbf-row" }, spend.el, start, copy),
     why,
-    code.el,
   );
   const button = made("button", {
     type: "button",
@@ -140,5 +137,5 @@ export function makeSweepBest(
   });
   by.addEventListener("change", update);
   start.addEventListener("click", () => send("sweep_run"));
-  return { el, button, update, showCode: code.show };
+  return { el, button, copy, update };
 }

@@ -1,11 +1,12 @@
 /** The sweeps that were started: the panel of one, what can be done with it, its contact sheet and code; the others a line each. */
+import { copyText } from "../page/copy.ts";
 import { made } from "../page/element.ts";
-import { type ClipFile, ClipShelf, clipPoster, makeClip } from "./clip.ts";
+import { makeCards } from "./cards.ts";
+import { type ClipFile, ClipShelf, makeClip } from "./clip.ts";
 import { quietButton } from "./quiet.ts";
 import { runsState } from "./run.ts";
 import { runsReveal, runsWaited } from "./runs.ts";
 import { whenSeen } from "./seen.ts";
-import { sweepCodeBox } from "./sweep_code.ts";
 
 export type SweepJob = {
   key: string;
@@ -52,12 +53,15 @@ function sweepFilm(link: any, job: string, isFirstOpen: boolean) {
   const large = made("div", { class: "rbf-sweep-large" });
   const row = made("div", { class: "rbf-sweep-film", role: "group", "aria-label": "results of this sweep" });
   const count = made("span", {});
-  const all = quietButton("Show all", () => show(shots.length));
+  const all = quietButton("Show all", () => {
+    most = shots.length;
+    draw();
+  });
   const el = made("div", { hidden: true }, row, made("p", { class: "rbf-caption" }, count, " ", all), large);
   let shots: SweepShot[] = [];
   let total = 0,
+    most = SWEEP_FIRST,
     opened = "";
-  const forgets: (() => void)[] = [];
   let clip: ReturnType<typeof makeClip> | null = null;
 
   const close = () => {
@@ -77,35 +81,29 @@ function sweepFilm(link: any, job: string, isFirstOpen: boolean) {
       // Whoever opens a clip wants to see it move.
       if (plays) (clip.el.querySelector(".rbf-clip-play") as HTMLElement | null)?.click();
     }
-    for (const one of row.children)
-      one.setAttribute("aria-pressed", String((one as HTMLElement).dataset.run === opened));
+    draw();
   };
-
-  const cell = (shot: SweepShot) => {
-    const box = made("span", { class: "rbf-run-thumb", "aria-hidden": "true" });
-    forgets.push(clipPoster(shelf, shot.key, box));
-    const attributes = { type: "button", class: "rbf-run-cell", "data-run": shot.key, title: shot.label };
-    return made(
-      "button",
-      { ...attributes, "aria-pressed": "false", onclick: () => open(shot) },
-      box,
-      made("span", { class: "rbf-run-cell-state", text: shot.label }),
-    );
-  };
-
-  const show = (most: number) => {
-    row.append(...shots.slice(row.children.length, most).map(cell));
+  const cards = makeCards<SweepShot>(row, shelf, {
+    classes: ["rbf-run-cell", "rbf-run-thumb"],
+    sign: () => "",
+    hasFile: () => true,
+    title: ({ label }) => label,
+    words: ({ label }) => [made("span", { class: "rbf-run-cell-state", text: label })],
+    open,
+  });
+  const draw = () => {
+    const visible = shots.slice(0, most);
+    cards.update(visible, opened);
     el.hidden = !shots.length;
-    const visible = row.children.length;
-    const of = visible < total ? `${visible} of ` : "";
+    const of = visible.length < total ? `${visible.length} of ` : "";
     count.textContent = `${of}${total.toLocaleString("en")} result${total === 1 ? "" : "s"}`;
-    all.hidden = visible >= shots.length;
+    all.hidden = visible.length >= shots.length;
   };
 
   const off = link.on("sweep_film", (content: any) => {
     if (content.sweep_film !== job || shots.length) return;
     ({ shots, of: total } = content);
-    show(SWEEP_FIRST);
+    draw();
     if (isFirstOpen && shots.length) open(shots[0], false);
   });
   link.ask({ do: "sweep_film", job });
@@ -114,7 +112,7 @@ function sweepFilm(link: any, job: string, isFirstOpen: boolean) {
     dispose: () => {
       off();
       close();
-      forgets.forEach((forget) => forget());
+      cards.dispose();
       shelf.dispose();
     },
   };
@@ -167,7 +165,6 @@ function sweepLarge(link: any, first: SweepJob) {
   });
   const place = made("div", {});
   const sheetPlace = made("div", {});
-  const code = sweepCodeBox();
   const where = made("p", { class: "rbf-caption", hidden: true });
   const el = made(
     "section",
@@ -181,7 +178,6 @@ function sweepLarge(link: any, first: SweepJob) {
     actions,
     sheetPlace,
     where,
-    code.el,
   );
   let film: ReturnType<typeof sweepFilm> | null = null;
   let sheet: ReturnType<typeof sweepSheet> | null = null;
@@ -224,7 +220,7 @@ function sweepLarge(link: any, first: SweepJob) {
     });
     return button;
   };
-  const copy = quietButton("Copy code", () => code.show(job.code), { title: "Python code for the same sweep" });
+  const copy = quietButton("Copy code", () => copyText(copy, job.code), { title: "Python code for the same sweep" });
 
   const update = (next: SweepJob) => {
     job = next;

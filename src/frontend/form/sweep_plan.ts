@@ -1,7 +1,7 @@
 /** The plan of a sweep: how many runs, what they cost, what cannot run; what it may spend now, and the button that runs it. */
+import { copyText } from "../page/copy.ts";
 import { made } from "../page/element.ts";
 import { makeSweepBest, type SweepRace } from "./sweep_best.ts";
-import { sweepCodeBox } from "./sweep_code.ts";
 import { makeSweepSpend, sweepAffordable, sweepCredits, sweepWhole } from "./sweep_spend.ts";
 
 export type SweepPlan = {
@@ -79,7 +79,6 @@ export function makeSweepPlan(
     title: "Python code for the same sweep",
   });
   const why = made("p", { class: "rbf-caption rbf-sweep-why", id: `${name}-sweep-why` });
-  const code = sweepCodeBox();
   const best = makeSweepBest(link, name, {
     plan: () => currentPlan(),
     stops: (plan) => blocked(plan),
@@ -88,7 +87,7 @@ export function makeSweepPlan(
     start: (message) => start(message),
   });
   const pay = made("div", { class: "rbf-row" }, priced, spend.el, run, best.button, copy);
-  const el = made("div", { class: "rbf-sweep-plan" }, line, notes, first, pay, why, code.el, best.el);
+  const el = made("div", { class: "rbf-sweep-plan" }, line, notes, first, pay, why, best.el);
   let drawn = "",
     said = "",
     pressed = 0,
@@ -243,8 +242,7 @@ export function makeSweepPlan(
     if (plan) link.ask({ do: "sweep_code", plan: plan.number, spend: limit(), ...money() });
   });
   const off = link.on("sweep_code", (content: any) => {
-    if (content.sweep_code && content.by) best.showCode(content.sweep_code);
-    else if (content.sweep_code) code.show(content.sweep_code);
+    if (content.sweep_code) copyText(content.by ? best.copy : copy, content.sweep_code);
     else setMessage(content.why);
   });
 

@@ -189,27 +189,13 @@ export class TimelineStrip {
     const sign = TIMELINE_STEPS[key];
     const end = { Home: 0, End: items.length - 1 }[key];
     if (sign && altKey) this.move(selected + sign);
-    else if (sign) this.#choose(key === "ArrowUp" || key === "ArrowDown" ? this.#inRow(sign) : selected + sign);
+    else if (sign) this.#choose(selected + sign);
     else if (end !== undefined && altKey) this.move(end);
     else if (end !== undefined) this.#choose(end);
     else if ((key === "Delete" || key === "Backspace") && !altKey) this.remove();
     else return;
     event.preventDefault();
     event.stopPropagation();
-  }
-
-  /** The picture nearest to the chosen one in the row above or below. */
-  #inRow(sign: number) {
-    const here = this.#tiles[this.reel.selected].el.getBoundingClientRect();
-    let [best, least] = [this.reel.selected, Infinity];
-    this.#tiles.forEach(({ el }, place) => {
-      const there = el.getBoundingClientRect();
-      if (sign * (there.top - here.top) < 4) return;
-      const far =
-        Math.abs(there.top - here.top) * 4 + Math.abs(there.left + there.width / 2 - here.left - here.width / 2);
-      if (far < least) [best, least] = [place, far];
-    });
-    return best;
   }
 
   #press(tile: TimelineTile, event: PointerEvent) {

@@ -1,18 +1,9 @@
-/** Small cards of runs: a poster in a box that is there before it, how the run stands, what it was and what it cost. */
+/** The cards of a gallery: a poster in a box that is there before it, how the run stands, what it was and what it cost. */
+import { makeCards } from "../form/cards.ts";
 import type { ClipShelf } from "../form/clip.ts";
-import { drawKeyed } from "../form/keyed.ts";
 import { runsIsLive, runsState } from "../form/run.ts";
 import { dotted, made } from "../page/element.ts";
 
-export type StudioFile = {
-  kind: string;
-  width: number;
-  height: number;
-  frames?: number;
-  rate?: number;
-  bytes?: number;
-  name: string;
-};
 export type StudioCard = {
   key: string;
   status: string;
@@ -28,23 +19,9 @@ export type StudioCard = {
   error?: string;
   percent?: string;
   count?: number;
-  file?: StudioFile;
+  file?: { kind: string; width: number; height: number };
   older?: number;
 };
-export type StudioOne = {
-  el: HTMLElement;
-  button: HTMLElement;
-  box: HTMLElement;
-  state: HTMLElement;
-  words: HTMLElement;
-  tick: HTMLInputElement;
-  label: HTMLElement;
-  card: StudioCard;
-  drawn: string;
-};
-
-const STUDIO_NEAR = "200px"; // So far from what is seen pictures are fetched,
-const STUDIO_FAR = "1500px"; // and so far they are let go.
 
 /** @param label What these runs are, for those who do not see them. */
 export function studioCards(
@@ -55,116 +32,60 @@ export function studioCards(
   const list = made("ul", { class: "rbs-cards", "aria-label": label });
   let common = dotted([], { class: "rbf-caption rbs-common" });
   const el = made("div", { class: "rbs-listed" }, common, list);
-  const ones: Map<string, StudioOne> = new Map();
-  const byBox: WeakMap<Element, StudioOne> = new WeakMap();
-  const near = new IntersectionObserver(
-    (seen) =>
-      seen.forEach(({ target, isIntersecting }) => {
-        if (isIntersecting) load(byBox.get(target));
-      }),
-    { rootMargin: STUDIO_NEAR },
-  );
-  const far = new IntersectionObserver(
-    (seen) =>
-      seen.forEach(({ target, isIntersecting }) => {
-        if (!isIntersecting) drop(byBox.get(target));
-      }),
-    { rootMargin: STUDIO_FAR },
-  );
-  const fine = () => (window.devicePixelRatio > 1.25 ? 320 : 0);
-
-  const load = async (one: StudioOne | undefined) => {
-    if (!one?.card.file || one.box.querySelector("img")) return;
-    const { key } = one.card;
-    const found = await shelf.poster(key, 0, fine());
-    if (!one.el.isConnected || one.box.querySelector("img")) return;
-    if (found.url) one.box.replaceChildren(made("img", { src: found.url, alt: "" }), ...studioBadge(one.card));
-    else one.box.textContent = one.card.mark;
-  };
-
-  const drop = (one: StudioOne | undefined) => one?.box.querySelector("img")?.remove();
-
-  const make = (card: StudioCard): StudioOne => {
-    const box = made("span", { class: "rbs-box", "aria-hidden": "true" });
-    const state = made("span", { class: "rbs-state" });
-    const words = made("span", { class: "rbs-words" });
-    const button = made("button", { type: "button", class: "rbs-card", "data-run": card.key }, box, state, words);
-    const tick = made("input", { type: "checkbox" });
-    const tickLabel = made("label", { class: "rbs-tick" }, tick, made("span", { text: "Compare" }));
-    const one: StudioOne = {
-      el: made("li", {}, button, tickLabel),
-      button,
-      box,
-      state,
-      words,
-      tick,
-      label: tickLabel,
-      card,
-      drawn: "",
-    };
-    button.addEventListener("click", () => open(one.card));
-    tick.addEventListener("change", () => pick(one.card, tick.checked));
-    byBox.set(box, one);
-    near.observe(box);
-    far.observe(box);
-    return one;
-  };
-
-  /** @param equal What is the same on all cards, and said once above. */
-  const draw = (one: StudioOne, card: StudioCard, equal: Set<string>) => {
-    const text = JSON.stringify([card, [...equal]]);
-    if (one.drawn === text) return;
-    const hadFile = Boolean(one.card.file) && one.drawn !== "";
-    one.card = card;
-    one.drawn = text;
-    const all = studioFacts(card),
-      own = all.filter((fact) => !equal.has(fact));
-    one.state.replaceChildren(
-      made("span", {}, ...runsState(card), card.percent ? ` ${card.percent}` : ""),
-      made("span", { class: "rbs-paid", text: card.paid ?? "" }),
-    );
-    one.words.replaceChildren(
-      ...(card.error ? [made("span", { class: "rbs-error", text: card.error })] : []),
-      ...(own.length ? [made("bdi", { class: "rbs-lead", text: own[0] })] : []),
-      ...(own.length > 1 ? [dotted(own.slice(1))] : []),
-    );
-    one.button.title = [card.error, card.whole || all.join(" · "), card.name].filter(Boolean).join("\n");
-    one.tick.setAttribute("aria-label", `Compare ${card.lead || card.name}`);
-    one.label.hidden = !card.file;
-    if (!card.file) one.box.textContent = card.percent ?? card.mark;
-    else if (!hadFile) {
-      one.box.replaceChildren(...studioBadge(card));
-      // It may be in view already, and then nobody says so again.
-      near.unobserve(one.box);
-      near.observe(one.box);
-    }
-  };
+  const ticks: Map<string, HTMLInputElement> = new Map();
+  /** What is the same on all cards, and said once above. */
+  let equal: Set<string> = new Set();
+  const cards = makeCards<StudioCard>(list, shelf, {
+    classes: ["rbs-card", "rbs-box"],
+    open,
+    from: (card) => [card, [...equal]],
+    sign: (card) => (card.file ? "" : (card.percent ?? card.mark)),
+    hasFile: (card) => Boolean(card.file),
+    badge: studioBadge,
+    title: (card) => [card.error, card.whole || studioFacts(card).join(" · "), card.name].filter(Boolean).join("\n"),
+    words: (card) => {
+      const own = studioFacts(card).filter((fact) => !equal.has(fact));
+      return [
+        made(
+          "span",
+          { class: "rbs-state" },
+          made("span", {}, ...runsState(card), card.percent ? ` ${card.percent}` : ""),
+          made("span", { class: "rbs-paid", text: card.paid ?? "" }),
+        ),
+        made(
+          "span",
+          { class: "rbs-words" },
+          card.error ? made("span", { class: "rbs-error", text: card.error }) : null,
+          own.length ? made("bdi", { class: "rbs-lead", text: own[0] }) : null,
+          own.length > 1 ? dotted(own.slice(1)) : null,
+        ),
+      ];
+    },
+    wrap: (button, card) => {
+      const tick = made("input", { type: "checkbox" });
+      tick.addEventListener("change", () => pick(card(), tick.checked));
+      ticks.set(card().key, tick);
+      return made("li", {}, button, made("label", { class: "rbs-tick" }, tick, made("span", { text: "Compare" })));
+    },
+  });
 
   return {
     el,
-    get cards() {
-      return [...ones.values()].map((one) => one.card);
-    },
-    update: (cards: StudioCard[], opened: string, picked: Set<string>) => {
-      const equal = studioEqual(cards);
+    update: (all: StudioCard[], opened: string, picked: Set<string>) => {
+      equal = studioEqual(all);
       common.replaceWith((common = dotted([...equal], { class: "rbf-caption rbs-common", hidden: !equal.size })));
-      const gone = (one: StudioOne) => {
-        near.unobserve(one.box);
-        far.unobserve(one.box);
-      };
-      const drawn = (one: StudioOne, card: StudioCard) => {
-        draw(one, card, equal);
-        one.button.setAttribute("aria-pressed", String(card.key === opened));
-        one.tick.checked = picked.has(card.key);
-      };
-      drawKeyed(list, ones, cards, { key: (card) => card.key, make, draw: drawn, gone });
-      el.hidden = !cards.length;
+      cards.update(all, opened);
+      for (const card of all) {
+        const tick = ticks.get(card.key);
+        if (!tick) continue;
+        tick.checked = picked.has(card.key);
+        tick.setAttribute("aria-label", `Compare ${card.lead || card.name}`);
+        tick.closest("label")?.toggleAttribute("hidden", !card.file);
+      }
+      el.hidden = !all.length;
     },
-    focus: (key: string) => ones.get(key)?.button.focus(),
-    dispose: () => {
-      near.disconnect();
-      far.disconnect();
-    },
+    focus: (key: string) => cards.button(key)?.focus(),
+    dispose: cards.dispose,
   };
 }
 

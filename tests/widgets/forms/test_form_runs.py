@@ -572,24 +572,24 @@ def test_what_the_service_says_to_a_cancel_is_told(
     assert form.records[0]["status"] == "completed"
 
 
-def test_a_page_gets_the_log_from_where_it_has_it(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
-    """All lines, or those from a number on; of an endless log the last ones, each cut."""
-    monkeypatch.setattr(runs, "MAX_LINES", 3)
+def test_the_details_have_the_log(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an endless log the last lines, each cut; the newest stands with the run."""
+    monkeypatch.setattr(run_json, "MAX_LINES", 3)
     one = StandIn(status="IN_PROGRESS", progress=(0.5, "x"), logs=["a", "<b>", "c" * 5000])
     form = paper(BOAT, start=lambda value: one)
     form.press("run")
-    form.until(lambda paper: bool(paper.records) and "log" in paper.records[0]["can"])
+    form.until(lambda paper: bool(paper.records) and "facts" in paper.records[0]["can"])
 
-    form.press("log", run="1")
-    form.press("log", run="1", **{"from": 2})
-    one.logs += ["d", "e"]
-    form.press("log", run="1", **{"from": True})
+    form.press("facts", run="1")
+    form.until(lambda paper: len(paper.sent) == 1)
+    one.logs += ["d"]
+    form.press("facts", run="1")
+    form.until(lambda paper: len(paper.sent) == 2)
     one.status = "failed"
 
-    first, second, third = (content for content, _ in form.sent)
-    assert first == {"log": "1", "from": 0, "of": 3, "lines": ["a", "<b>", "c" * 1000]}
-    assert (second["from"], len(second["lines"])) == (2, 1)
-    assert (third["from"], third["of"]) == (2, 5)
+    first, second = (content["log"] for content, _ in form.sent)
+    assert first == f"a\n<b>\n{'c' * 1000}"
+    assert second == f"<b>\n{'c' * 1000}\nd"
     assert form.records[0]["log"].startswith("ccc")
     assert form.records[0]["lines"] == 3
 
@@ -703,7 +703,7 @@ def test_a_message_that_makes_no_sense_does_nothing(paper: Callable[..., Paper])
     form.until(lambda paper: bool(paper.records) and "cancel" in paper.records[0]["can"])
 
     for content in SENSELESS:
-        for do in ("want", "cancel", "log", "use", "facts"):
+        for do in ("want", "cancel", "use", "facts"):
             form.press(do, **content)
         assert [content, *(sent for sent, _ in form.sent if "words" not in sent)] == [content]
         assert form.filled == [], content

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ...media.local_file import LocalFile
     from ...runs.run import Run
 
-MAX_CAPTION_LENGTH, MAX_REASON_LENGTH, MAX_LINE_LENGTH = 400, 900, 200
+MAX_CAPTION_LENGTH, MAX_REASON_LENGTH, MAX_LINE_LENGTH, MAX_LINES = 400, 900, 1000, 500
 MAX_FILES = 40
 """Files of one run on the page; the others are in `run.media`."""
 STATUS_WORDS = {
@@ -193,12 +193,12 @@ def _under_way_json(entry: PressedRun, run: Run) -> dict[str, Any]:
         "line": "being cancelled" if entry.is_cancelling else line,
         "fraction": round(fraction, 3),
         "since": entry.started_at,
-        "log": shorten(logs[-1], MAX_LINE_LENGTH) if logs else "",
+        "log": shorten(logs[-1], 200) if logs else "",
         "lines": len(logs),
         "facts": [paid] if paid else [],
         "paid": paid,
         "shapes": estimate_shapes(entry.value),
-        "can": [*([] if entry.is_cancelling else ["cancel"]), "log", "use"],
+        "can": [*([] if entry.is_cancelling else ["cancel"]), "use", "facts"],
     }
 
 
@@ -231,7 +231,7 @@ def _completed_json(run: Run) -> dict[str, Any]:
         "paid": paid,
         "whole": join_with_dots(shorten(run_text.get_prompt(run.input), MAX_CAPTION_LENGTH), *facts),
         "files": [file_json(file) for file in files[:MAX_FILES]],
-        "can": [*(["log"] if run.logs else []), "use", "code", "facts"],
+        "can": ["use", "code", "facts"],
     }
     if len(files) > MAX_FILES:
         completed["said"] = f"{len(files) - MAX_FILES} more files are in run.media."
@@ -257,7 +257,7 @@ def _failed_json(run: Run) -> dict[str, Any]:
         "advice": "" if cancelled else format_sentence(advice, labels).rstrip(":. ") + ".",
         # Only a paid run that goes on at the service needs its code at once.
         "code": code if run.status in ("unfinished", "uncertain") else "",
-        "can": [*(["log"] if run.logs else []), "use", "code", "facts"],
+        "can": ["use", "code", "facts"],
     }
 
 
@@ -275,22 +275,17 @@ def file_json(file: LocalFile) -> dict[str, Any]:
 
 
 def details_json(entry: PressedRun) -> dict[str, Any]:
-    """The inputs and outputs of a run, and the code that runs it again."""
-    run = entry.run
-    if run is None or not entry.is_over:
-        return {"asked": run_text.format_input_facts(entry.value), "answered": [], "code": format_run_code(entry.value)}
-    if run.status != "completed":
-        return {
-            "asked": run_text.format_input_facts(entry.value),
-            "answered": format_failure_facts(run),
-            "code": format_run_code(entry.value),
-        }
-    known = run_text.describe_run(run)
-    return {
-        "asked": list(known.inputs),
-        "answered": list(known.outputs),
-        "code": known.code or format_run_code(entry.value),
-    }
+    """The inputs and outputs of a run, its log, and the code that runs it again."""
+    run, outputs, code = entry.run, [], ""
+    inputs = run_text.format_input_facts(entry.value)
+    if run is not None and run.status == "completed":
+        known = run_text.describe_run(run)
+        inputs, outputs, code = list(known.inputs), list(known.outputs), known.code
+    elif run is not None and entry.is_over:
+        outputs = format_failure_facts(run)
+    lines = [line[:MAX_LINE_LENGTH] for line in run.logs[-MAX_LINES:]] if run is not None else []
+    code = code or format_run_code(entry.value)
+    return {"asked": inputs, "answered": outputs, "code": code, "log": "\n".join(lines)}
 
 
 def estimate_shapes(value: Input) -> list[list[int]]:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 MAX_ENTRIES = 50
 """Runs on the page; the library has all of them."""
-MAX_LINES, MAX_LINE_LENGTH = 2_000, 1_000
-
 DOUBLE_SECONDS = 0.7
 """Two presses for the same inputs within this time are one double press; so are those of a held key."""
 RECENT_SECONDS = 2.0
@@ -60,7 +58,6 @@ class FormRuns:
         self.handlers: Mapping[str, Handler] = {
             "run": self._run,
             "cancel": self._cancel,
-            "log": self._log,
             "use": self._use,
             "facts": self._facts,
             "clock": self._clock,
@@ -166,16 +163,6 @@ class FormRuns:
             self._updates.start()
 
         form.in_background("cancel", cancel)
-
-    def _log(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        entry, form = self._find_entry(content), self._form
-        if form is None or entry is None:
-            return
-        lines = entry.run.logs if entry.run is not None else []
-        first = content.get("from")
-        start = max(first if type(first) is int and first >= 0 else 0, len(lines) - MAX_LINES)
-        cut = [line[:MAX_LINE_LENGTH] for line in lines[start:]]
-        form.send({"log": entry.key, "from": start, "of": len(lines), "lines": cut})
 
     def _use(self, content: dict[str, Any], _: list[memoryview]) -> None:
         entry, form = self._find_entry(content), self._form

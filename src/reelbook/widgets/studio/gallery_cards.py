@@ -88,9 +88,8 @@ class StudioRun:
         return self.entry.value
 
     def large(self) -> CardJSON:
-        """The large view of the run, without its log, which is in the form."""
-        entry_data = entry_json(self.entry)
-        return {**entry_data, "key": self.key, "can": [one for one in entry_data["can"] if one != "log"]}
+        """The large view of the run."""
+        return {**entry_json(self.entry), "key": self.key}
 
     def card(self) -> CardJSON:
         """The small card of the run."""
