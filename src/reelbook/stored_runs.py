@@ -52,7 +52,6 @@ def open_library(client: Client | None, folder: str | Path | None = None) -> Lib
         path,
         client.ledger,
         client.shelf,
-        fetch=lambda entry: client.attach(entry.request_id or "", model=entry.model),
         resend=client.resend,
         attach=client.resolve,
         write=write_with_sidecar,

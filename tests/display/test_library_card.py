@@ -21,7 +21,7 @@ from tests.clips import film
 from tests.display.stand_in import Read, bare
 from tests.support import png
 
-RUN = Recent(7, "a paper boat", "svc/text-to-video-13b-distilled", "completed", 53, "charged", 1.7e9, None, False)
+RUN = Recent(7, "a paper boat", "svc/text-to-video-13b-distilled", "completed", 53, "charged", 1.7e9, None)
 NOTHING = Summary(Path("/work/.reelbook"), 0, {}, 0, True, Bytes(0), 0, 0, ())
 SOME = replace(NOTHING, runs=1_272, by_status={"completed": 1_270, "failed": 2}, credits=67_310, size=Bytes(4_100_000), last=(RUN,))  # fmt: skip
 

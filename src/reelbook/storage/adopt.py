@@ -4,37 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
-import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
+from sqlite3 import Connection
 
 from ..errors import LibraryError, ReelbookError
 from ..util.printable import format_count
 from .judgements import Judgement, is_sound, merge_judgements, read_judgements
 from .ledger import connection, transitions
 from .ledger.claims import make_acceptance
-from .ledger.transitions import Entry, State
+from .ledger.transitions import MAX_CREDITS, Entry, State
 from .ledger.writer import CALL_SECONDS, Ledger
 from .shelf import HASHES, Bytes, Shelf
-
-OnProgress = Callable[[int, int], None]
-"""A callback, called with the number of items done and of all items."""
 
 MEDIA = "media"
 """The folder of a library's files, unless its shelf is elsewhere."""
 
-_CHUNK, _BATCH_ROWS = 1 << 20, 256
+_BATCH_ROWS = 256
 _NAMES = tuple(name for name in transitions.STORED_COLUMNS if name != "id")
+_UNPAID = (State.PLANNED, State.REJECTED, State.FAILED, State.CANCELLED)
 PROGRESS = {
     State.ACCEPTED: 1, transitions.EXPIRED: 2, State.FAILED: 3, State.CANCELLED: 3, transitions.COMPLETED: 4, State.STORED: 5,
 }  # fmt: skip
 """How far a run with a request is, by its stage."""
+_SOUND = " AND ".join([
+    f"state IN ({', '.join(repr(str(state)) for state in State)})",
+    *(f"typeof({name}) = 'text'" for name in ("service", "identity", "model", "input")),
+    *(f"typeof({name}) IN ('text', 'null')" for name in ("request_id", "attempt_key", "error", "error_type")),
+    *(f"typeof({name}) IN ('integer', 'real', 'null')" for name in ("created", "sent", "finished")),
+    *(f"typeof({name}) IN ('integer', 'null') AND coalesce({name}, 0) BETWEEN 0 AND {MAX_CREDITS}"
+      for name in ("take", "attempt", "spent", "unpriced", "price", "charged", "floor")),
+    *(f"({name} IS NULL OR CASE WHEN json_valid({name}) THEN json_type({name}) END = '{kind}')"
+      for name, kind in (("input", "object"), ("output", "object"), ("media", "array"))),
+])  # fmt: skip
+"""Whether the values of a row of somebody else's ledger are such that a run can be continued from them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +89,11 @@ def find_library(folder: Path) -> Path:
     )
 
 
-def adopt_library(
-    folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf, *, progress: OnProgress | None = None
-) -> Adopted:  # fmt: skip
+def adopt_library(folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf) -> Adopted:
     """Merge the library in this folder into `ledger` and `shelf`. It is only read; repeats have no effect."""
-    entries, unreadable, judgements = _read_library(folder)
+    entries, skipped, judgements = _read_library(folder)
     free = [entry for entry in entries if entry.owner is None]
-    counts: Counter[str] = Counter(nothing=unreadable, busy=len(entries) - len(free))
+    counts: Counter[str] = Counter(skipped=skipped, busy=len(entries) - len(free))
     copier = _FileCopier(theirs, shelf)
     # Requests that this library has had, also those of attempts before the latest one.
     requests = ledger.transact_now(read_requests)
@@ -102,17 +106,15 @@ def adopt_library(
         lines = [make_acceptance(entry, entry.request_id or "") for entry in paid]
         for written in [ledger.submit(lambda db: None, line=line) for line in lines]:
             written.result(CALL_SECONDS)
-        if progress is not None:
-            progress(start + len(batch), len(free))
     judged = ledger.transact_now(lambda db: merge_judgements(db, judgements)) if judgements else 0
     return Adopted(
         folder, counts["added"], copier.files, Bytes(copier.size), counts["known"], counts["busy"], copier.lost,
-        counts["nothing"], judged,
+        counts["skipped"], judged,
     )  # fmt: skip
 
 
-def merge_run(db: sqlite3.Connection, other: Entry, requests: Collection[str]) -> tuple[str, Entry | None]:
-    """Merge a row of another library; returns "added", "known", "busy" or "nothing", and the row that was written.
+def merge_run(db: Connection, other: Entry, requests: Collection[str]) -> tuple[str, Entry | None]:
+    """Merge a row of another library; returns "added", "known", "busy" or "skipped", and the row that was written.
 
     A row here is replaced if the other one is further with the same request, or if this one was not paid for.
     """
@@ -133,13 +135,19 @@ def merge_run(db: sqlite3.Connection, other: Entry, requests: Collection[str]) -
         return ("known", None) if ours == same else _write(db, same, ours)
     # A row of a copy of this ledger, or one that was adopted before.
     twin = next((entry for entry in here if entry.created == other.created), None)
-    if _is_empty(other) or (other.output is None and _is_earlier(other, twin, requests)):
-        return ("known" if here else "nothing"), None
+    is_earlier = twin is not None and other.attempt <= twin.attempt
+    if other.request_id is not None:
+        is_earlier = other.request_id in requests
+    # One that was never sent has neither a key nor a cost.
+    was_sent = other.state not in _UNPAID[:2] or other.attempt_key is not None or other.spent or other.unpriced
+    if not was_sent or (other.output is None and is_earlier):
+        return ("known" if here else "skipped"), None
     if twin is not None and twin.state == State.UNCERTAIN and (twin.attempt, twin.sent) == (other.attempt, other.sent):
         # The other library has the answer that was lost here.
         return _write(db, twin, _take_over(twin, other, other.spent, other.unpriced))
     place = twin or next((entry for entry in here if entry.take == other.take), None)
-    if place is not None and other.state in (State.ACCEPTED, State.STORED) and _is_unpaid(place):
+    is_unpaid = place is not None and place.state in _UNPAID and place.attempt_key is None
+    if place is not None and is_unpaid and other.state in (State.ACCEPTED, State.STORED):
         # Copies of one ledger have the same earlier attempts; otherwise both were paid.
         combine = max if place is twin else int.__add__
         spent, unpriced = combine(place.counted, other.spent), combine(place.unknown, other.unpriced)
@@ -155,41 +163,20 @@ def _take_over(ours: Entry, other: Entry, spent: int, unpriced: int) -> Entry:
     return replace(other, **kept, charged=charged, attempt=attempt, spent=spent, unpriced=unpriced)
 
 
-def _write(db: sqlite3.Connection, before: Entry | None, entry: Entry) -> tuple[str, Entry | None]:
-    if before is not None and before.owner is not None:
-        return "busy", None
-    values = [getattr(entry, name) for name in _NAMES]
+def _write(db: Connection, before: Entry | None, entry: Entry) -> tuple[str, Entry | None]:
+    values = {name: getattr(entry, name) for name in _NAMES}
     if before is None:
-        marks = ", ".join("?" * len(_NAMES))
-        run = db.execute(f"INSERT INTO runs ({', '.join(_NAMES)}) VALUES ({marks})", values).lastrowid or 0
-    else:
-        run = before.id
-        db.execute(f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _NAMES)} WHERE id = ?", (*values, run))
-    transitions.record_event(db, run, entry.stage, entry.request_id)
-    return "added", transitions.get_entry(db, run)
+        return "added", transitions.get_entry(db, transitions.insert_run(db, **values))
+    if before.owner is not None:
+        return "busy", None
+    transitions.update_run(db, before.id, **values)
+    transitions.record_event(db, before.id, entry.stage, entry.request_id)
+    return "added", transitions.get_entry(db, before.id)
 
 
-def read_requests(db: sqlite3.Connection) -> set[str]:
+def read_requests(db: Connection) -> set[str]:
+    """All requests that a library has had."""
     return {str(note) for (note,) in db.execute("SELECT note FROM events WHERE note IS NOT NULL")}
-
-
-def _is_earlier(other: Entry, twin: Entry | None, requests: Collection[str]) -> bool:
-    """Whether a row without a result is an earlier attempt of a run that is here, or was adopted before."""
-    if other.request_id is not None:
-        return other.request_id in requests
-    return twin is not None and other.attempt <= twin.attempt
-
-
-def _is_empty(entry: Entry) -> bool:
-    """Whether a run was never sent and has no cost: one that may have been sent has a key, or a cost."""
-    was_paid = entry.attempt_key is not None or entry.spent or entry.unpriced
-    return entry.state in (State.PLANNED, State.REJECTED) and not was_paid
-
-
-def _is_unpaid(entry: Entry) -> bool:
-    """Whether a run has no result, and none is on its way."""
-    states = (State.PLANNED, State.REJECTED, State.FAILED, State.CANCELLED)
-    return entry.state in states and entry.attempt_key is None
 
 
 def _is_attached(entry: Entry) -> bool:
@@ -205,85 +192,43 @@ class _FileCopier:
         self._seen: dict[str, bool] = {}
 
     def copy_files(self, entry: Entry) -> Entry:
-        """Copy the files of a run and of its input; returns its row, with the state accepted if a file is missing.
+        """Copy the files of a run and of its input; returns its row, as completed if a file is missing.
 
         Files are copied before rows: a row may be stored only if its files exist.
         """
         for sha256 in dict.fromkeys(HASHES.findall(entry.input)):
-            self._fetch(sha256, is_source=True)
+            self._copy(sha256, is_source=True)
         # A list, so that all are copied, even after a missing one.
-        copied = [self._fetch(str(file.get("sha256"))) for file in entry.files]
-        return (
-            replace(entry, state=State.ACCEPTED, stage=transitions.COMPLETED)
-            if entry.state == State.STORED and not all(copied)
-            else entry
-        )
+        copied = [self._copy(str(file.get("sha256"))) for file in entry.files]
+        if entry.state == State.STORED and not all(copied):
+            return replace(entry, state=State.ACCEPTED, stage=transitions.COMPLETED)
+        return entry
 
-    def _fetch(self, sha256: str, *, is_source: bool = False) -> bool:
+    def _copy(self, sha256: str, *, is_source: bool = False) -> bool:
+        """Copy a file that is not here yet; false if it is missing or damaged there."""
         if sha256 not in self._seen:
-            self._seen[sha256] = self._ours.find(sha256) is not None or self._copy(sha256)
+            self._seen[sha256] = self._ours.find(sha256) is not None
+            path = None if self._seen[sha256] else self._theirs.find(sha256)
+            content = None if path is None else path.read_bytes()
+            if path is not None and content is not None and hashlib.sha256(content).hexdigest() == sha256:
+                self._ours.keep(content, path.suffix)
+                self._seen[sha256] = True
+                self.files, self.size = self.files + 1, self.size + len(content)
             # Sixty-four hexadecimal digits in an input need not be the hash of a file.
             self.lost += not self._seen[sha256] and not is_source
         return self._seen[sha256]
-
-    def _copy(self, sha256: str) -> bool:
-        path = self._theirs.find(sha256)
-        if path is None:
-            return False
-        part, digest = self._ours.part(f"adopted-{uuid4().hex}"), hashlib.sha256()
-        try:
-            with path.open("rb") as source, part.open("wb") as copy:
-                while chunk := source.read(_CHUNK):
-                    digest.update(chunk)
-                    copy.write(chunk)
-            if digest.hexdigest() != sha256:
-                return False
-            self.size += self._ours.place(part, sha256, path.suffix).stat().st_size
-        except OSError as error:
-            clause = self._ours.format_disk_error(error, path.stat().st_size)
-            raise ReelbookError(
-                f"The files could not be copied: {clause}. What came so far stays; adopt again for the rest."
-            ) from error
-        finally:
-            part.unlink(missing_ok=True)
-        self.files += 1
-        return True
 
 
 def _read_library(folder: Path) -> tuple[list[Entry], int, list[Judgement]]:
     """The valid rows of a ledger that is only read, the number of invalid ones, and judgements."""
     try:
         with contextlib.closing(connection.copy_to_memory(folder)) as db:
-            rows = db.execute(f"SELECT {transitions.COLUMNS} FROM entries ORDER BY id").fetchall()
+            rows = db.execute(f"SELECT {transitions.COLUMNS} FROM entries WHERE {_SOUND} ORDER BY id").fetchall()
+            (count,) = db.execute("SELECT count(*) FROM runs").fetchone()
             judgements = [judgement for judgement in read_judgements(db) if is_sound(judgement)]
     except LibraryError as error:
         raise ReelbookError(
             f"The library in {folder} cannot be read ({error.reason}), so nothing was taken from it. Open it once "
             f'with rb.connect(library="{folder}"), which puts right what a crash has left, then adopt it again.'
         ) from error
-    entries = [Entry(*row) for row in rows]
-    sound = [entry for entry in entries if _is_sound(entry)]
-    return sound, len(entries) - len(sound), judgements
-
-
-def _is_sound(entry: Entry) -> bool:
-    """Whether the values of a row of somebody else's ledger are such that a run can be continued from them."""
-    counts = (entry.take, entry.attempt, entry.spent, entry.unpriced)
-    prices = (entry.price, entry.charged, entry.floor)
-    documents = ((entry.input, dict), (entry.output or "{}", dict), (entry.media or "[]", list))
-    texts = (entry.service, entry.identity, entry.model, entry.input, entry.request_id or "", entry.error or "")
-    return (
-        entry.state in tuple(State)
-        and all(isinstance(text, str) for text in texts)
-        and all(type(count) is int and 0 <= count <= transitions.MAX_CREDITS for count in counts)
-        and all(price is None or transitions.coerce_credits(price) == price for price in prices)
-        and all(isinstance(time, (int, float)) for time in (entry.created, entry.sent or 0, entry.finished or 0))
-        and all(_is_document(text, kind) for text, kind in documents)
-    )
-
-
-def _is_document(text: Any, kind: type) -> bool:
-    try:
-        return isinstance(json.loads(text), kind)
-    except (ValueError, TypeError, RecursionError):
-        return False
+    return [Entry(*row) for row in rows], count - len(rows), judgements

@@ -25,7 +25,6 @@ from ..media.file_names import MAX_NAME_LETTERS, find_picture_name, is_resize, n
 from ..settings import options
 from ..util.missing_values import is_missing
 from ..util.replace_file import replace_file
-from .adopt import OnProgress
 from .judgements import Judgement
 from .ledger.transitions import Entry
 from .run_status import get_library_status
@@ -51,7 +50,6 @@ def export_runs(
     frame: pd.DataFrame,
     paths: Mapping[str, str],
     write: Write | None = None,
-    progress: OnProgress | None = None,
     judgements: Sequence[Judgement] = (),
     rows: ExportRows | None = None,
 ) -> Path:
@@ -66,12 +64,10 @@ def export_runs(
         names: dict[int, list[str | None]] = {}
         varying = find_varying(rows.among or entries)
         try:
-            for done, entry in enumerate(entries, 1):
+            for entry in entries:
                 axes = rows.axes.get(entry.id)
                 axes = _find_values(entry, varying.get(entry.model, ())) if axes is None else axes
                 names[entry.id] = list(_copy_files(entry, rows.number(entry.id), axes, paths, copies))
-                if progress is not None:
-                    progress(done, len(entries))
         finally:
             # Also after an interrupt, so that the next export continues from there.
             copied = [entry for entry in entries if entry.id in names]
@@ -86,20 +82,6 @@ def export_runs(
             "to, with room for the files, and export again: what is there already is not copied twice."
         ) from error
     return target
-
-
-def parse_folder(named: Any, need: str) -> Path:
-    """Parse the path of a folder; `need` is the start of the error message if it is invalid."""
-    try:
-        if isinstance(named, (str, os.PathLike)) and os.fspath(named):
-            folder = Path(named).expanduser().absolute()
-            if b"\0" not in os.fsencode(folder):
-                return folder
-    except (RuntimeError, ValueError, TypeError):
-        pass  # An unknown home folder, or a character that is invalid in names.
-    raise ReelbookError(
-        f"{need}, and {named!r:.200} names none. Nothing was copied: give its path as a text or a Path."
-    )
 
 
 def format_stem(

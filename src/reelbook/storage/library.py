@@ -16,18 +16,19 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from ..errors import ReelbookError
-from .adopt import MEDIA, Adopted, OnProgress, adopt_library, find_library
-from .export import Write, export_runs, parse_folder, read_export_rows
+from .adopt import MEDIA, Adopted, adopt_library, find_library
+from .export import Write, export_runs, read_export_rows
 from .judgements import Judgements
 from .ledger import connection, transitions
 from .ledger.schema import SCHEMA
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
+from .library_folder import parse_folder
 from .run_status import RunStatus, get_library_status
 from .search import filter_rows, parse_span
 from .select_runs import Selection, Which, find_table, select_runs, usage_error
 from .shelf import SHA256, Bytes, Shelf
-from .table import READ_COLUMNS, VIDEOS, build_table, get_suffix, parse_texts
+from .table import READ_COLUMNS, build_table, parse_texts
 from .tidy import Pruned, Verified, get_paths, prune_files, verify_files
 from .uncertain import ResolveActions, Uncertain, Uncertainties, format_entry_input
 
@@ -64,7 +65,6 @@ class Recent:
     created: float
     path: Path | None
     """The path of its first file, if that is on this machine."""
-    is_video: bool
     seed: int | None = None
     """Its seed, which distinguishes it from runs with the same input."""
 
@@ -104,7 +104,6 @@ class Library:
         ledger: Ledger | Callable[[], Ledger],
         shelf: Shelf,
         *,
-        fetch: Callable[[Entry], Any] | None = None,
         resend: Callable[[Entry], Any] | None = None,
         attach: Callable[[Entry, str], Any] | None = None,
         write: Write | None = None,
@@ -113,7 +112,7 @@ class Library:
         """`ledger` may be a function that opens it lazily; the other functions are operations that require a client."""
         self._given = ledger
         self.folder = folder if folder is not None else self._ledger.folder
-        self._shelf, self._fetch, self._write, self._runs = shelf, fetch, write, runs
+        self._shelf, self._write, self._runs = shelf, write, runs
         self._actions = ResolveActions(attach, resend)
 
     @property
@@ -135,12 +134,10 @@ class Library:
     @property
     def uncertain(self) -> Uncertainties:
         """The uncertain runs, each with `attach(request_id)`, `resubmit()` and `write_off()`."""
-        entries = self._ledger.read_entries("state = 'uncertain'") if self._is_there else ()
+        entries = self._find_entries("state = 'uncertain'")
         return Uncertainties(Uncertain(entry, self._ledger, self._actions) for entry in entries)
 
-    def export(
-        self, folder: str | Path, where: Which = None, *, progress: OnProgress | None = None, among: Which = None
-    ) -> Path:
+    def export(self, folder: str | Path, where: Which = None, *, among: Which = None) -> Path:
         """Copy runs to a folder: the files under readable names with provenance, `runs.csv` and `runs.json`.
 
         `where` selects the runs: the rows of any table of runs, a `Run`, a job, request ids, or a function of a row; they
@@ -148,14 +145,14 @@ class Library:
         differs between its rows: `among` is the whole table where `where` is a part of it. Existing files are kept; a repeated export copies only what is missing. Judgements
         among these runs are in `runs.json`. In `runs.csv`, text that a spreadsheet would take for a formula is prefixed with an apostrophe.
         """
-        target = parse_folder(folder, "The runs are exported to a folder")
+        target = parse_folder(folder, "be a folder to export to")
         frame, table = self._rows(where), find_table(where)
         order = {run: place for place, run in enumerate(frame.index)}
         entries = sorted(self._get_entries(frame.index), key=lambda entry: order[entry.id])
         whole = [] if among is None else [entry for entry in self.entries(among) if entry is not None]
         rows = None if table is None or not len(frame) else read_export_rows(table, self._find(table).each, whole)
         judged = self.judgements.read(clips={entry.request_id for entry in entries if entry.request_id is not None})
-        return export_runs(target, entries, frame, self._get_local_paths(frame), self._write, progress, judged, rows)
+        return export_runs(target, entries, frame, self._get_local_paths(entries), self._write, judged, rows)
 
     @property
     def judgements(self) -> Judgements:
@@ -165,8 +162,7 @@ class Library:
     def runs_with(self, sha256: str) -> list[Entry]:
         """The runs that produced a file with this hash, newest last."""
         # In foreign text the quotes are escaped; and a hash contains no wildcards.
-        where = f'media LIKE \'%"sha256":"{sha256}"%\'' if SHA256.fullmatch(sha256) else "0"
-        return list(self._ledger.read_entries(where)) if self._is_there else []
+        return self._find_entries(f'media LIKE \'%"sha256":"{sha256}"%\'' if SHA256.fullmatch(sha256) else "0")
 
     def run(self, which: Any) -> Any:
         """The `Run` of a number in this library, a request id, or a row of a table, with its video and pictures."""
@@ -205,32 +201,22 @@ class Library:
         }
         return [None if run is None else found.get(run) for run in each]
 
-    def adopt(self, other: str | Path | Library, *, progress: OnProgress | None = None) -> Adopted:
+    def adopt(self, other: str | Path | Library) -> Adopted:
         """Copy the runs, files and judgements of another library into this one. The other is unchanged; repeats have no effect."""
         if isinstance(other, Library):
             folder, shelf = find_library(other.folder), other._shelf
         else:
-            folder = find_library(parse_folder(other, "Another library is adopted by its folder"))
+            folder = find_library(parse_folder(other, "be the folder of another library"))
             shelf = Shelf(folder / MEDIA)
-        return adopt_library(folder, shelf, self._ledger, self._shelf, progress=progress)
+        return adopt_library(folder, shelf, self._ledger, self._shelf)
 
-    def verify(self, where: Which = None, *, mend: bool = False, progress: OnProgress | None = None) -> Verified:
+    def verify(self, where: Which = None) -> Verified:
         """Check every file against its hash: damaged ones are moved aside, and downloaded again when next used.
 
-        `mend=True` downloads them now. `where` selects the runs whose files are checked, as for `export`; default: all.
+        `where` selects the runs whose files are checked, as for `export`; default: all.
         """
         only = None if where is None else self._select(where).runs
-        if not self._is_there:
-            return Verified(0)
-        report = verify_files(self._shelf, self._ledger, progress, only)
-        if mend and report.runs:
-            if self._fetch is None:
-                raise ReelbookError(
-                    f"{report!r} To fetch files again now, a client is needed: connect first, then rb.library().verify(mend=True)."
-                )
-            for entry in self._get_entries(report.runs):
-                self._fetch(entry)
-        return report
+        return verify_files(self._shelf, self._ledger, only) if self._is_there else Verified(0)
 
     @property
     def size(self) -> Bytes:
@@ -265,17 +251,14 @@ class Library:
         """Summary figures of the library, with its most recent runs."""
         sizes = list(get_paths(self._shelf))
         empty = Summary(self.folder, 0, {}, 0, True, self.size, len(sizes), 0, ())
-        return self._read_or(lambda db: self._summarise(db, empty, last), lambda: empty)
+        return self._read(lambda db: self._summarise(db, empty, last))
 
     def __len__(self) -> int:
-        return self._read_or(lambda db: int(db.execute("SELECT count(*) FROM runs").fetchone()[0]), int)
+        return self._read(lambda db: int(db.execute("SELECT count(*) FROM runs").fetchone()[0]))
 
     def __iter__(self) -> Iterator[int]:
         """Iterate over the numbers of all runs."""
-        numbers: list[int] = self._read_or(
-            lambda db: [row[0] for row in db.execute("SELECT id FROM runs ORDER BY id")], list
-        )
-        return iter(numbers)
+        return iter(self._read(lambda db: [int(row[0]) for row in db.execute("SELECT id FROM runs ORDER BY id")]))
 
     def __contains__(self, run: object) -> bool:
         return isinstance(run, Integral) and bool(self._get_entries([int(run)]))
@@ -302,12 +285,9 @@ class Library:
     def _is_there(self) -> bool:
         return (self.folder / connection.NAME).exists()
 
-    def _read_or(self, work: Callable[[sqlite3.Connection], T], default: Callable[[], T]) -> T:
-        return self._ledger.read(work) if self._is_there else default()
-
     def _find(self, which: Which, *, removes: bool = False) -> Selection:
         """Resolve a selection of runs."""
-        return select_runs(which, self._read_if_present, lambda: self.frame, removes=removes)
+        return select_runs(which, self._read, lambda: self.frame, removes=removes)
 
     def _select(self, which: Which, *, removes: bool = False) -> Selection:
         """Resolve a selection of runs, with a warning about rows that were never sent."""
@@ -319,7 +299,7 @@ class Library:
             )
         return selection
 
-    def _read_if_present(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Query the ledger, or an empty one if it does not exist yet."""
         if self._is_there:
             return self._ledger.read(work)
@@ -340,17 +320,19 @@ class Library:
             )
         return self._runs(entries)
 
+    def _find_entries(self, where: str) -> list[Entry]:
+        return list(self._ledger.read_entries(where)) if self._is_there else []
+
     def _get_entries(self, runs: Collection[Any]) -> list[Entry]:
         columns = transitions.COLUMNS.removeprefix("id, ")
         return [Entry(*row) for row in self._ledger.read_runs(columns, runs)] if self._is_there else []
 
-    def _get_local_paths(self, frame: pd.DataFrame) -> dict[str, str]:
+    def _get_local_paths(self, entries: Sequence[Entry]) -> dict[str, str]:
         """The local paths of these runs' files; those only on a remote shelf are downloaded."""
         here = dict(get_paths(self._shelf))
-        for entry in self._get_entries(frame.index):
-            for sha256 in entry.hashes:
-                if sha256 not in here and (path := self._shelf.find(sha256)) is not None:
-                    here[sha256] = str(path)
+        for sha256 in dict.fromkeys(sha256 for entry in entries for sha256 in entry.hashes):
+            if sha256 not in here and (path := self._shelf.find(sha256)) is not None:
+                here[sha256] = str(path)
         return here
 
     def _summarise(self, db: sqlite3.Connection, empty: Summary, last: int) -> Summary:
@@ -375,8 +357,7 @@ def _describe_recent(entry: Entry, paths: Any) -> Recent:
     path = paths.get(str(file.get("sha256")))
     return Recent(
         entry.id, format_entry_input(entry), entry.model, get_library_status(entry.stage), entry.credits,
-        "charged" if entry.charged is not None else "estimated", entry.created, Path(path) if path else None,
-        get_suffix(file) in VIDEOS, _get_seed(entry),
+        entry.credits_source, entry.created, Path(path) if path else None, _get_seed(entry),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from ..errors import ReelbookError
 
@@ -36,15 +37,20 @@ def parse_library_folder(library: str | Path) -> Path:
         raise ReelbookError(
             f"{str(library)[:200]!r} is not a folder on this machine. The ledger stays on a local disk; media can be stored in: shelf={str(library)[:200]!r}."
         )
+    return parse_folder(library, "be the folder of a library")
+
+
+def parse_folder(named: Any, purpose: str) -> Path:
+    """The absolute path of a folder, which need not exist; `purpose` is what an invalid one cannot be."""
     try:
-        folder = Path(library).expanduser().absolute()
+        folder = Path(named).expanduser().absolute()
         if b"\0" not in os.fsencode(folder):
             return folder
         reason = "it has a zero byte in it"
     except (RuntimeError, ValueError, TypeError) as error:
         reason = str(error)
     raise ReelbookError(
-        f"{library!r:.200} cannot be the folder of a library ({reason}). Nothing was created or sent: give its path as a str or a Path."
+        f"{named!r:.200} cannot {purpose} ({reason}). Nothing was created, copied or sent: give its path as a str or a Path."
     )
 
 

@@ -6,9 +6,10 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,12 +17,11 @@ import pandas as pd
 
 from ..errors import ReelbookError
 from ..util.printable import format_count
-from .adopt import OnProgress
 from .ledger import accepted, transitions
 from .ledger.transitions import Entry, State
 from .ledger.writer import Ledger
 from .shelf import HASHES, SHA256, SUFFIXES, Bytes, Shelf, hash_file, list_entries, list_files
-from .table import INDEX_NAME, VIDEOS
+from .table import INDEX_NAME
 from .uncertain import format_entry_input
 
 DAMAGED = "damaged"
@@ -46,8 +46,6 @@ class Verified:
     """The paths to which damaged files were moved."""
     missing: tuple[str, ...] = ()
     """Hashes of files that a run references and that are not on the shelf."""
-    strangers: tuple[Path, ...] = ()
-    """Other entries in the folder, which are not files of a library."""
     runs: tuple[int, ...] = ()
     """Runs that have lost a file: `rb.run` with the same input downloads it again."""
 
@@ -63,28 +61,19 @@ class Verified:
         if self.runs:
             numbers = ", ".join(map(str, self.runs[:10])) + (", …" if len(self.runs) > 10 else "")
             parts.append(f"{format_count(len(self.runs), 'run')} to be fetched again ({numbers})")
-        parts += [f"{format_count(len(self.strangers), 'stranger')} left alone"] if self.strangers else []
-        return f"<{', '.join(parts if not self.sound or self.strangers else [*parts, 'all sound'])}>"
+        return f"<{', '.join([*parts, 'all sound'] if self.sound else parts)}>"
 
 
-def verify_files(
-    shelf: Shelf, ledger: Ledger, progress: OnProgress | None = None, only: Collection[int] | None = None
-) -> Verified:
+def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = None) -> Verified:
     """Check all files, or those of some runs: damaged ones are moved aside, and runs that lost a file reopened."""
     stored = [run for run in read_stored_runs(ledger) if only is None or run.id in only]
     mine = None if only is None else {sha256 for run in stored for sha256 in run.hashes}
     names = [(sha256, path) for sha256, path, _ in shelf.names() if path.exists() and (mine is None or sha256 in mine)]
-    damaged: list[Path] = []
-    for done, (sha256, path) in enumerate(names, 1):
-        if not _is_intact(path, sha256):
-            damaged.append(_move_aside(path))
-        if progress is not None:
-            progress(done, len(names))
+    damaged = [_move_aside(path) for sha256, path in names if not _is_intact(path, sha256)]
     known = {sha256 for sha256, _, _ in shelf.names()}
     missing = dict.fromkeys(sha256 for run in stored for sha256 in run.hashes if sha256 not in known)
     lost = [run.id for run in read_stored_runs(ledger) if not missing.keys().isdisjoint(run.hashes)]
-    strangers = tuple(_find_strangers(shelf)) if only is None else ()
-    return Verified(len(names), tuple(damaged), tuple(missing), strangers, _mark_lost(ledger, lost))
+    return Verified(len(names), tuple(damaged), tuple(missing), _mark_lost(ledger, lost))
 
 
 def get_paths(shelf: Shelf) -> Mapping[str, str]:
@@ -130,34 +119,19 @@ def _move_aside(path: Path) -> Path:
         ) from error
 
 
-def _find_strangers(shelf: Shelf) -> Iterator[Path]:
-    for entry in list_entries(shelf.folder):
-        part = entry.name.endswith((".part", ".part.json"))
-        is_ours = (SHA256.fullmatch(entry.name[:64]) and entry.name[64:] in SUFFIXES) or part or entry.name == DAMAGED
-        if not is_ours:
-            yield Path(entry.path)
-
-
 def _mark_lost(ledger: Ledger, runs: Sequence[int]) -> tuple[int, ...]:
     """Reopen stored runs, so that their files are downloaded again when next used; returns those reopened."""
-    owner, reopened = ledger.owner if runs else "", list[int]()
-    for start in range(0, len(runs), _RUNS_PER_COMMIT):
-        chunk = runs[start : start + _RUNS_PER_COMMIT]
-        futures = [ledger.submit(_make_reopening(run, owner)) for run in chunk]
-        reopened += [run for run, future in zip(chunk, futures, strict=True) if future.result()]
-    return tuple(reopened)
 
+    def reopen(db: sqlite3.Connection, *, chunk: Sequence[int]) -> list[int]:
+        entries = [transitions.get_entry(db, run) for run in chunk]
+        free = [entry.id for entry in entries if entry.state == State.STORED and entry.owner is None]
+        for run in free:
+            transitions.reopen(db, run, ledger.owner)
+            transitions.release(db, run, ledger.owner)
+        return free
 
-def _make_reopening(run: int, owner: str) -> Callable[[sqlite3.Connection], bool]:
-    def mark(db: sqlite3.Connection) -> bool:
-        entry = transitions.get_entry(db, run)
-        if entry.state != State.STORED or entry.owner is not None:
-            return False
-        transitions.reopen(db, run, owner)
-        transitions.release(db, run, owner)
-        return True
-
-    return mark
+    chunks = [runs[start : start + _RUNS_PER_COMMIT] for start in range(0, len(runs), _RUNS_PER_COMMIT)]
+    return tuple(run for chunk in chunks for run in ledger.transact_now(partial(reopen, chunk=chunk)))
 
 
 # Prune.
@@ -176,7 +150,6 @@ class PrunedRun(NamedTuple):
     """Its cost."""
     path: Path
     """One of its files."""
-    is_video: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,16 +159,21 @@ class Pruned:
     removed: int
     size: Bytes
     """Total size of the removed files."""
-    at_stake: tuple[int, ...] = ()
-    """Old runs whose files would have to be paid for again."""
-    at_stake_size: Bytes = field(default=Bytes(0))
-    at_stake_credits: int = 0
-    """Cost of those runs."""
+    going: tuple[PrunedRun, ...] = ()
+    """Old runs whose files would have to be paid for again, each with its size and cost."""
     dry_run: bool = False
     done: bool = False
     """Whether the files of those runs were removed too."""
-    going: tuple[PrunedRun, ...] = ()
-    """Those runs, each with its size and cost."""
+
+    @property
+    def at_stake(self) -> tuple[int, ...]:
+        """The numbers of those runs in the library."""
+        return tuple(run.run for run in self.going)
+
+    @property
+    def at_stake_credits(self) -> int:
+        """Cost of those runs."""
+        return sum(run.credits or 0 for run in self.going)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -213,9 +191,10 @@ class Pruned:
         """The result as a sentence."""
         files, size = format_count(self.removed, "file"), self.size
         removed = f"{files} ({size}) would be removed" if self.dry_run else f"{files} ({size}) removed"
-        if not self.at_stake:
+        if not self.going:
             return removed
-        runs = f"{format_count(len(self.at_stake), 'run')} ({self.at_stake_size}, paid with {self.at_stake_credits:,} credits)"
+        of = Bytes(sum(run.size for run in self.going))
+        runs = f"{format_count(len(self.going), 'run')} ({of}, paid with {self.at_stake_credits:,} credits)"
         if self.done:
             return f"{removed}, among them those of {runs}, which could only be made again for money"
         return (
@@ -259,19 +238,15 @@ def prune_files(
     removed = [(path, size) for path, size in going if dry_run or _remove(path)]
     if not dry_run:
         _remove_orphaned_derived(shelf)
-    return Pruned(
-        len(removed), Bytes(sum(size for _, size in removed)), tuple(entry.id for entry in losing),
-        Bytes(sum(sizes[sha256][1] for sha256 in lost)), sum(entry.credits or 0 for entry in losing), dry_run,
-        yes and not dry_run, tuple(_describe(entry, sizes, lost) for entry in losing),
-    )  # fmt: skip
+    described = tuple(_describe(entry, sizes, lost) for entry in losing)
+    return Pruned(len(removed), Bytes(sum(size for _, size in removed)), described, dry_run, yes and not dry_run)
 
 
 def _describe(entry: Entry, sizes: Mapping[str, tuple[Path, int]], lost: Collection[str]) -> PrunedRun:
     mine = [sizes[sha256] for sha256 in dict.fromkeys(entry.hashes) if sha256 in lost]
-    path = mine[0][0]
     return PrunedRun(
         entry.id, format_entry_input(entry), entry.model, entry.finished or entry.created, len(mine),
-        Bytes(sum(size for _, size in mine)), entry.credits, path, path.suffix in VIDEOS,
+        Bytes(sum(size for _, size in mine)), entry.credits, mine[0][0],
     )  # fmt: skip
 
 
