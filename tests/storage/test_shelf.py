@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-import os
 import resource
 import stat
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ import pytest
 
 from reelbook.errors import ReelbookError
 from reelbook.models.file_kinds import BINARY, KINDS, TEXT
-from reelbook.storage.shelf import STALE_SECONDS, SUFFIXES, Shelf
+from reelbook.storage.shelf import SUFFIXES, Shelf
 
 
 def sha(content: bytes) -> str:
@@ -96,20 +95,6 @@ def test_a_file_that_goes_while_all_are_listed_hides_no_other(shelf: Shelf) -> N
     gone.unlink()
 
     assert {first, *(path for _, path, _ in listed)} == kept - {gone}
-
-
-def test_downloads_that_nobody_finished_are_swept_after_a_week(shelf: Shelf) -> None:
-    """Old ones go when the next download begins; young ones and finished files stay."""
-    kept = shelf.keep(b"x", ".png")
-    old, note, young = (shelf.folder / name for name in ("old.part", "old.part.json", "young.part"))
-    for path in (old, note, young, kept):
-        path.touch()
-    for path in (old, note, kept):
-        os.utime(path, (0, path.stat().st_mtime - STALE_SECONDS - 60))
-
-    Shelf(shelf.folder).part("next")
-
-    assert [path.exists() for path in (old, note, young, kept)] == [False, False, True, True]
 
 
 @contextmanager

@@ -8,7 +8,6 @@ import hashlib
 import os
 import re
 import shutil
-import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -34,10 +33,6 @@ SUFFIXES = (
 
 SHA256 = HASHES = re.compile(r"[0-9a-f]{64}")
 """A hash; and how all that are in a text are found."""
-PART_NAME = re.compile(r".+\.part(\.json)?")
-STALE_SECONDS = 7 * 86_400.0
-"""Age at which partial downloads are removed: services do not store their files longer either."""
-
 DISK_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -69,7 +64,6 @@ class Shelf:
         address = str(place)
         self._remote = RemoteShelf(address) if "://" in address else None
         self.folder = Path(place).expanduser().absolute() if self._remote is None else cache or _cache_folder(address)
-        self._swept = False
         self._is_behind = False
         """Whether files are missing on the remote shelf, because it could not be reached."""
 
@@ -92,16 +86,9 @@ class Shelf:
         if known is not None and known.stat().st_size == len(content):
             self._upload(known)
             return known
-        part = self.folder / f"{uuid4().hex}.part"
-        with self._translated_errors(len(content)):
-            self._create_folder()
-            try:
-                with open(part, "wb", opener=_private) as file:
-                    file.write(content)
-                return self.place(part, sha256, suffix)
-            except BaseException:
-                part.unlink(missing_ok=True)
-                raise
+        with self._new_part(len(content)) as part:
+            part.write_bytes(content)
+            return self.place(part, sha256, suffix)
 
     def part(self, key: str) -> Path:
         """The path for a partial download with this key, in the shelf's folder, so that a rename completes it.
@@ -109,11 +96,7 @@ class Shelf:
         Raises OSError if the folder cannot be used; `format_disk_error` has the text for it.
         """
         self._create_folder()
-        if not self._swept:
-            self._swept = True
-            self._sweep()
-        safe = re.fullmatch(r"[0-9A-Za-z-]{1,100}", key)
-        return self.folder / f"{key if safe else hashlib.sha256(key.encode()).hexdigest()}.part"
+        return self.folder / f"{key}.part"
 
     def place(self, part: Path, sha256: str, suffix: str) -> Path:
         """Move a complete file to its final name durably, and return its path.
@@ -122,18 +105,9 @@ class Shelf:
         """
         if not SHA256.fullmatch(sha256):
             raise ValueError(f"{sha256!r} is not a SHA-256 hash.")
-        _sync_file(part)
         # An existing file may be damaged: it is replaced by the one just verified.
         path = self._find_local(sha256) or self.folder / f"{sha256}{suffix if suffix in SUFFIXES else '.bin'}"
-        try:
-            part.replace(path)
-        except PermissionError:
-            # Windows does not replace an open file; the same content exists already.
-            if not (path.exists() and self.verify(sha256)):
-                raise
-            part.unlink()
-        sync_folder(self.folder)
-        self._upload(path)
+        self._upload(self._move(part, path))
         return path
 
     def discard(self, sha256: str) -> int:
@@ -221,20 +195,9 @@ class Shelf:
         remote = self._remote.find(f"{sha256}.")
         if remote is None or not _is_name(remote[0]):
             return None
-        part = self.folder / f"{uuid4().hex}.part"
-        with self._translated_errors(remote[1]):
-            self._create_folder()
-            try:
-                self._remote.pull(remote[0], part)
-                if hash_file(part) != sha256:
-                    return None
-                part.chmod(0o600)
-                _sync_file(part)
-                path = part.replace(self.folder / remote[0])
-                sync_folder(self.folder)
-                return path
-            finally:
-                part.unlink(missing_ok=True)
+        with self._new_part(remote[1]) as part:
+            self._remote.pull(remote[0], part)
+            return self._move(part, self.folder / remote[0]) if hash_file(part) == sha256 else None
 
     def _upload(self, path: Path) -> None:
         """Upload a new file to the remote shelf."""
@@ -259,16 +222,35 @@ class Shelf:
         if not self.folder.is_dir():
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def _sweep(self) -> None:
-        """Remove abandoned partial downloads."""
-        long_ago = time.time() - STALE_SECONDS
-        with os.scandir(self.folder) as entries:
-            for entry in entries:
-                if PART_NAME.fullmatch(entry.name):
-                    # Another process may have removed it first.
-                    with contextlib.suppress(OSError):
-                        if entry.stat().st_mtime < long_ago:
-                            Path(entry.path).unlink()
+    @contextmanager
+    def _new_part(self, wanted: int) -> Iterator[Path]:
+        """A path for a file of this size that is written or moved in the block, and removed if it is not."""
+        part = self.folder / f"{uuid4().hex}.part"
+        with self._translated_errors(wanted):
+            self._create_folder()
+            try:
+                yield part
+            finally:
+                part.unlink(missing_ok=True)
+
+    def _move(self, part: Path, path: Path) -> Path:
+        """Move a complete file to its final name, on disk before this returns, and readable by its owner only."""
+        file = os.open(part, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        try:
+            if os.name == "posix":
+                os.fchmod(file, 0o600)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        try:
+            part.replace(path)
+        except PermissionError:
+            # Windows does not replace an open file; the same content exists already.
+            if not (path.exists() and hash_file(path) == path.stem):
+                raise
+            part.unlink()
+        sync_folder(self.folder)
+        return path
 
     @contextmanager
     def _translated_errors(self, wanted: int) -> Iterator[None]:
@@ -304,21 +286,6 @@ def _is_name(name: str) -> bool:
 def _cache_folder(address: str) -> Path:
     # Hashed: a URL may contain credentials, and folder names are visible to other users.
     return platformdirs.user_cache_path("reelbook") / "shelves" / hashlib.sha256(address.encode()).hexdigest()[:16]
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _sync_file(path: Path) -> None:
-    """Sync a file to disk, and make it readable by its owner only."""
-    file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
-    try:
-        if os.name == "posix":
-            os.fchmod(file, 0o600)
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def hash_file(path: Path) -> str:
