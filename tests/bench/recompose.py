@@ -17,7 +17,7 @@ from pathlib import Path
 
 from reelbook.models.smart_resize import SmartResize
 from reelbook_service.engines.protocol import EngineTask
-from reelbook_service.engines.recompose.engine import recompose
+from reelbook_service.engines.recompose import recompose
 from tests.bench.results import record
 from tests.heard import Heard, Log, Progress
 from tests.tools.scenes import NAMES, scene

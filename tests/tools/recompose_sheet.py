@@ -11,7 +11,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from reelbook_service.engines.recompose.engine import source_of
+from reelbook_service.engines.recompose import source_of
 from tests.tools.scenes import NAMES, scene
 
 SHAPES = ((1080, 1080), (1080, 1920), (300, 600), (728, 90))

@@ -19,7 +19,7 @@ from PIL import Image
 
 from reelbook.models.smart_resize import Size, SmartResize, preset_for
 from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile
-from reelbook_service.engines.recompose.engine import recompose
+from reelbook_service.engines.recompose import recompose
 from tests.heard import Heard, Log, Progress
 from tests.support import deep
 from tests.tools.scenes import scene

@@ -9,10 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from reelbook_service.engines.recompose.engine import Composition, source_of
-from reelbook_service.engines.recompose.extend import extended
-from reelbook_service.engines.recompose.view import View
-from reelbook_service.engines.recompose.wishes import parse_prompt
+from reelbook_service.engines.recompose import Composition, extended, source_of
+from reelbook_service.engines.recompose_view import View, parse_prompt
 from reelbook_service.engines.saliency import saliency_of
 from tests.support import deep
 from tests.tools.scenes import NAMES, Scene, scene
