@@ -93,7 +93,7 @@ class Engines:
 
     def find(self, request: Input) -> tuple[Engine, str]:
         """The engine of a model, with its name and version or its exact weights; those have been loaded before."""
-        from .engines.engine_table import engine_for
+        from .engines.protocol import engine_for
 
         if self._of_weights is not None and request.endpoint_id in self._models:
             return self._of_weights, self._of_weights.described(request.endpoint_id)

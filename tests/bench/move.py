@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move.engine import Move
+from reelbook_service.engines.move.engine import move
 from reelbook_service.engines.protocol import EngineTask
 from tests.bench.results import record
 from tests.heard import Heard, Log, Progress
@@ -72,7 +72,7 @@ def one(source: Path, prompt: str) -> dict[str, float]:
             silence, last = max(silence, now - last), now
             frames += isinstance(item, Progress) and item.stage.startswith("moving")
 
-        Move()(job, Heard(heard))
+        move(job, Heard(heard))
         wall = time.perf_counter() - begin
         return {
             "frames/s": frames / wall,

@@ -1,4 +1,4 @@
-"""The interface of engines: they take an input and its pictures, report progress, and write files."""
+"""The interface of engines: they take an input and its pictures, report progress, and write files; and which engine is whose."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from reelbook.models.base import Input
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images_to_video import ImagesToVideo
+from reelbook.models.smart_resize import SmartResize
+from reelbook.models.text_to_video import TextToVideo
 
 I_co = TypeVar("I_co", bound=Input, covariant=True)
 
@@ -100,6 +104,28 @@ class LoadingEngine(Engine, Protocol):
     def load(self, endpoint_id: str, report: Report) -> None: ...
 
     def described(self, endpoint_id: str) -> str: ...
+
+
+def engine_for(request: Input) -> Engine:
+    """The engine of a model, imported lazily: each needs other libraries."""
+    match request:
+        case TextToVideo():
+            from .sketch.engine import sketch
+
+            return sketch
+        case ImageToVideo():
+            from .move.engine import move
+
+            return move
+        case SmartResize():
+            from .recompose import recompose
+
+            return recompose
+        case ImagesToVideo():
+            from .stitch import stitch
+
+            return stitch
+    raise LookupError(f"no engine makes {request.endpoint_id}")
 
 
 class PictureError(Exception):

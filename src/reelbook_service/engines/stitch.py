@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
-from functools import lru_cache
+from contextlib import closing
 from typing import Any
 
 import av
-import numpy as np
 from av.video.frame import PictureType
-from av.video.reformatter import ColorRange, Colorspace, Interpolation
 
 from reelbook.models.images_to_video import ImagesToVideo
 
 from .canvas import PixelSize, canvas_for, on_canvas
 from .open_pictures import open_picture, stored_size, upright_size
 from .protocol import EngineTask, OutputFile, Report
-from .threads import in_order, thread_pool
-from .video_writer import Movie, exact_rate
+from .video_writer import Movie, exact_rate, in_order, yuv
 from .write_provenance import WrittenProvenance
 
 LARGE_PIXELS = 8_000_000
@@ -45,9 +41,6 @@ class Stitch:
     name = "stitch"
     version = "2"
 
-    def __init__(self, *, threads: int = 2) -> None:
-        self._threads = threads
-
     def __call__(self, job: EngineTask[ImagesToVideo], report: Report) -> dict[str, Any]:
         """Generate the video."""
         request, path, rate = job.input, job.folder / "video.mp4", exact_rate(job.input.fps)
@@ -55,28 +48,27 @@ class Stitch:
             f"This is the stitch engine {self.version}: it puts pictures together on this machine. Pictures: "
             f"{len(request.images):,}, frames: {request.total_frames:,}, {request.fps:g} a second."
         )
-        threads = 1 if _largest(job, report) > LARGE_PIXELS else self._threads
+        threads = 1 if _largest(job, report) > LARGE_PIXELS else None
         provenance = WrittenProvenance(request.endpoint_id, request.wire(), None, self.name, self.version)
         size = _size(job, report)
+
+        def still(url: str) -> av.VideoFrame:
+            return yuv(on_canvas(open_picture(url, job.sources[url], at_least=size), size))
+
+        urls, keep = (image.url for image in request.images), max(1, KEPT_PIXELS // (size[0] * size[1]))
         with (
-            thread_pool("stitch", threads) as pool,
+            closing(in_order(still, urls, name="stitch", threads=threads, keep=keep)) as stills,
             Movie(path, size, rate, provenance, STILLS) as video,
         ):
             if video.encoder != "libx264":
                 report.log(f"x264 cannot be used here; the video is encoded with {video.encoder}.", "WARNING")
-
-            @lru_cache(maxsize=max(1, KEPT_PIXELS // (size[0] * size[1])))
-            def begin(url: str) -> Future[av.VideoFrame]:
-                return pool.submit(_still, url, job.sources[url], size)
-
-            stills = in_order(begin, (image.url for image in request.images), ahead=threads)
             for number, image in enumerate(request.images):
                 stage = f"picture {number + 1:,} of {len(request.images):,}"
                 report.progress(stage, FRAMES_SHARE * number / len(request.images))
-                still = next(stills)
+                frame = next(stills)
                 for done in range(image.frames):
-                    still.pict_type = PictureType.NONE if done else PictureType.I
-                    video.add(still)
+                    frame.pict_type = PictureType.NONE if done else PictureType.I
+                    video.add(frame)
                     share = (number + (done + 1) / image.frames) / len(request.images)
                     report.progress(stage, FRAMES_SHARE * share)
             report.progress("writing the index", FRAMES_SHARE)
@@ -111,14 +103,3 @@ def _size(job: EngineTask[ImagesToVideo], report: Report) -> PixelSize:
             f"{size[0]} × {size[1]}."
         )
     return size
-
-
-def _still(url: str, data: bytes, size: PixelSize) -> av.VideoFrame:
-    """A picture ready for the encoder: on the canvas, in the colour space of the video."""
-    picture = on_canvas(open_picture(url, data, at_least=size), size)
-    return av.VideoFrame.from_ndarray(np.asarray(picture), format="rgb24").reformat(
-        format="yuv420p",
-        dst_colorspace=Colorspace.ITU709,
-        dst_color_range=ColorRange.MPEG,
-        interpolation=Interpolation.AREA,
-    )

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import Self, TypeVar, cast
 
 import av
-from av.video.reformatter import ColorRange, Colorspace
+import numpy as np
+from av.video.reformatter import ColorRange, Colorspace, Interpolation
+from PIL import Image
 
 from .write_provenance import WrittenProvenance
 
+A = TypeVar("A")
+T = TypeVar("T")
+
 THREADS = 2
 """Fixed, not the number of cores: x264 writes different bytes for different numbers of threads."""
+
+AHEAD = 2
+"""Threads that compute frames ahead of the encoder; the bytes of a clip do not depend on their number."""
 
 QUICK: Mapping[str, str] = {
     "preset": "ultrafast",
@@ -55,6 +66,39 @@ def substitute() -> str:
     return next(name for name in SUBSTITUTES if name in av.codecs_available)
 
 
+def yuv(picture: Image.Image, size: tuple[int, int] | None = None) -> av.VideoFrame:
+    """A frame for a `Movie` from an RGB picture: yuv420p in BT.709 of limited range, enlarged to `size`."""
+    return av.VideoFrame.from_ndarray(np.asarray(picture), format="rgb24").reformat(
+        *(size or picture.size),
+        format="yuv420p",
+        dst_colorspace=Colorspace.ITU709,
+        dst_color_range=ColorRange.MPEG,
+        interpolation=Interpolation.BICUBIC if size else Interpolation.AREA,
+    )
+
+
+def in_order(
+    work: Callable[[A], T], items: Iterable[A], *, name: str, threads: int | None = None, keep: int = 0
+) -> Generator[T, None, None]:
+    """Yield the result of each item in order, computed on threads a little ahead of its use.
+
+    The last `keep` results are kept, in case the same item comes again. Close the generator (`contextlib.closing`) to end the
+    threads: work that has begun is finished, and no other is started.
+    """
+    threads = threads or AHEAD
+    pool, waiting = ThreadPoolExecutor(threads, name), deque[Future[T]]()
+    begin = lru_cache(keep)(lambda item: pool.submit(work, item))
+    try:
+        for item in items:
+            waiting.append(begin(item))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 class Movie:
     """A video file; add frames, then close it, or leave its `with` block."""
 
@@ -69,17 +113,15 @@ class Movie:
         self.frames = 0
         self._is_open = True
         self.encoder = "libx264" if has_x264() else substitute()
-        self._size, self._rate, self._tick = size, rate, 1 / rate
+        self._tick = 1 / rate
         self._file = av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"})
         self._file.metadata.update(provenance.mp4())
         chosen = options if self.encoder == "libx264" else SUBSTITUTES[self.encoder]
         # PyAV infers the type of a stream only from a literal encoder name.
         self._stream = cast(av.VideoStream, self._file.add_stream(self.encoder, rate=rate, options=dict(chosen)))
         self._stream.time_base = self._tick
-        self._prepare(self._stream.codec_context)
-
-    def _prepare(self, context: av.VideoCodecContext) -> None:
-        context.width, context.height = self._size
+        context = self._stream.codec_context
+        context.width, context.height = size
         context.pix_fmt = "yuv420p"
         context.thread_count = THREADS
         context.color_range, context.colorspace = ColorRange.MPEG, Colorspace.ITU709
@@ -95,11 +137,8 @@ class Movie:
         """Flush the encoder and write the index; does nothing if already closed."""
         if self._is_open:
             self._is_open = False
-            self._finish()
+            self._file.mux(self._stream.encode(None))
             self._file.close()
-
-    def _finish(self) -> None:
-        self._file.mux(self._stream.encode(None))
 
     def __enter__(self) -> Self:
         return self

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move.engine import Move, Shot, move
+from reelbook_service.engines.move.engine import Shot, move
 from reelbook_service.engines.move.plan import make_plan
 from reelbook_service.engines.move.warp import frame_of
 from reelbook_service.engines.protocol import EngineTask, OutputFile
@@ -69,10 +69,10 @@ class Clip:
             return as_seen(frames[0]), as_seen(frames[-1])
 
 
-def clip(folder: Path, data: bytes, prompt: str, *, by: Move = move, **fields: Any) -> Clip:
+def clip(folder: Path, data: bytes, prompt: str, **fields: Any) -> Clip:
     """Run a job to its end."""
     heard = Heard()
-    output = by(a_job(folder, data, prompt, **fields), heard)
+    output = move(a_job(folder, data, prompt, **fields), heard)
     return Clip(output["video"], heard.progress_news, heard.lines)
 
 

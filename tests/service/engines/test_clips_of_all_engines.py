@@ -15,8 +15,7 @@ from reelbook.models.base import Input
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.text_to_video import TextToVideo
-from reelbook_service.engines.engine_table import engine_for
-from reelbook_service.engines.protocol import EngineTask, OutputFile, Report
+from reelbook_service.engines.protocol import EngineTask, OutputFile, Report, engine_for
 from reelbook_service.engines.sketch import stage
 from tests.service.engines.playing import played, second_opinion
 from tests.support import png

@@ -17,8 +17,9 @@ import pytest
 from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import TextToVideo
+from reelbook_service.engines import video_writer
 from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile
-from reelbook_service.engines.sketch import engine, stage
+from reelbook_service.engines.sketch import stage
 from reelbook_service.engines.sketch.engine import sketch
 from tests.heard import Heard, Log, Progress
 from tests.support import deep
@@ -165,8 +166,8 @@ def test_the_same_run_gives_the_same_bytes_in_any_process_on_any_number_of_cores
     command = [sys.executable, "-c", script, str(elsewhere), asked.model_dump_json(), "1"]
     digests = {subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()}
 
-    for painters in (engine.PAINTERS, 1):
-        monkeypatch.setattr(engine, "PAINTERS", painters)
+    for painters in (2, 1):
+        monkeypatch.setattr(video_writer, "AHEAD", painters)
         finished(EngineTask(asked, 7, tmp_path))
         digests.add(hashlib.sha256((tmp_path / "clip.mp4").read_bytes()).hexdigest())
 

@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, sync_playwright
 from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook_service.engines import canvas, video_writer
 from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile, PictureError
-from reelbook_service.engines.stitch import Stitch, stitch
+from reelbook_service.engines.stitch import stitch
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.heard import Heard, Log, Progress
 from tests.service.engines.playing import Playback, played, second_opinion, watched
@@ -56,14 +56,14 @@ def a_job(
     return EngineTask(ImagesToVideo(images=images, fps=fps), 0, folder, sources)
 
 
-def news_and_video(engine: Stitch, job: EngineTask[ImagesToVideo]) -> tuple[list[Progress | Log], OutputFile]:
+def news_and_video(job: EngineTask[ImagesToVideo]) -> tuple[list[Progress | Log], OutputFile]:
     heard = Heard()
-    made: OutputFile = engine(job, heard)["video"]
+    made: OutputFile = stitch(job, heard)["video"]
     return heard.news, made
 
 
 def video(folder: Path, show: Sequence[tuple[str, int]], fps: float = 24, **options: Any) -> OutputFile:
-    return news_and_video(stitch, a_job(folder, show, fps, **options))[1]
+    return news_and_video(a_job(folder, show, fps, **options))[1]
 
 
 def nearest(pixel: Any) -> str:
@@ -162,7 +162,7 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_the_same_pictures_give_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_pictures_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Again, in another process, with one thread or with four: always the same file."""
     pictures = {address(str(seed)): encoded(a_landscape(seed, (96, 54)), "JPEG") for seed in range(4)}
     show = [(str(seed), 3) for seed in (0, 1, 2, 1, 3)]
@@ -177,10 +177,11 @@ print(sha256(video(Path({str(tmp_path)!r}), {show!r}, sources=pictures).path))
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3]
     ).stdout.strip()
 
-    for number, engine in enumerate([Stitch(threads=1), Stitch(threads=4)]):
+    for number, threads in enumerate((1, 4)):
+        monkeypatch.setattr(video_writer, "AHEAD", threads)
         folder = tmp_path / str(number)
         folder.mkdir()
-        _, made = news_and_video(engine, a_job(folder, show, sources=pictures))
+        _, made = news_and_video(a_job(folder, show, sources=pictures))
         assert sha256(made.path) == elsewhere
 
 
@@ -244,7 +245,7 @@ from tests.support import peak_mib
 from tests.service.engines.test_stitch import address, a_job, news_and_video, stitch
 folder = Path({str(tmp_path)!r})
 job = a_job(folder, [("a", 2)], sources={{address("a"): (folder / "huge.png").read_bytes()}})
-news, made = news_and_video(stitch, job)
+news, made = news_and_video(job)
 print(peak_mib(), made.path)
 print(news[1:4])
 """
@@ -263,7 +264,7 @@ print(news[1:4])
 
 def test_news_of_the_work_never_goes_back(tmp_path: Path) -> None:
     """First a line that says who works, then progress that names the picture, from nothing to nearly all."""
-    news, _ = news_and_video(stitch, a_job(tmp_path, [("red", 600), ("green", 2), ("red", 3)]))
+    news, _ = news_and_video(a_job(tmp_path, [("red", 600), ("green", 2), ("red", 3)]))
 
     assert isinstance(news[0], Log)
     assert "stitch engine 2" in news[0].message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from fractions import Fraction
 from typing import Any
 
@@ -13,8 +14,7 @@ from ..canvas import frame_size
 from ..open_pictures import flattened, open_picture, upright_size
 from ..protocol import EngineTask, OutputFile, Report
 from ..saliency import saliency_of
-from ..threads import in_order, thread_pool
-from ..video_writer import Movie
+from ..video_writer import Movie, in_order
 from ..write_provenance import WrittenProvenance
 from .camera import Path
 from .effects import Effects
@@ -28,18 +28,12 @@ RATE = 24
 BLEND_FRAMES = 6
 """Frames over which the original picture is blended into the camera's view, so that the transition is not visible."""
 
-AHEAD = 3
-"""Frames computed ahead of the encoder: enough to keep the threads busy, few enough to stop quickly."""
-
 
 class Move:
     """Generates a clip from one picture by a camera move over it, as the prompt describes."""
 
     name = "move"
     version = "3"
-
-    def __init__(self, *, threads: int = 2) -> None:
-        self._threads = threads
 
     def __call__(self, job: EngineTask[ImageToVideo], report: Report) -> dict[str, Any]:
         request = job.input
@@ -55,10 +49,9 @@ class Move:
         path, (width, height) = job.folder / "clip.mp4", shot.size
         provenance = WrittenProvenance(request.endpoint_id, request.wire(), None, self.name, self.version)
         with (
-            thread_pool("move", self._threads) as pool,
+            closing(in_order(lambda number: shot.frame(number, count), range(count), name="move")) as frames,
             Movie(path, shot.size, Fraction(RATE), provenance) as movie,
         ):
-            frames = in_order(lambda number: pool.submit(shot.frame, number, count), range(count), ahead=AHEAD)
             for done, planes in enumerate(frames, 1):
                 movie.add(frame_of(planes))
                 report.progress(f"moving {done} of {count}", 0.05 + 0.92 * done / count)

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from fractions import Fraction
-from threading import local
 from typing import Any
 
 import av
-import numpy as np
-from av.video.reformatter import Colorspace, Interpolation, VideoReformatter
 from PIL import Image
 
 from reelbook.models.text_to_video import TextToVideo
 
 from ..protocol import EngineTask, OutputFile, Report
-from ..threads import in_order, thread_pool
-from ..video_writer import Movie
+from ..video_writer import Movie, in_order, yuv
 from ..write_provenance import WrittenProvenance
 from .backdrops import backdrop
 from .cast import MOVING_BACKDROPS, Role, cast_role
@@ -29,9 +25,6 @@ from .stage import STILL, Plane, built_stage, united
 from .water import Water, reflect_in_street
 from .weather import Weather
 from .words import Actor, Scene, expanded, scene_of
-
-PAINTERS = 2
-"""Threads that paint frames; the bytes of the clip do not depend on their number."""
 
 _PREPARED, _PAINTED = 0.06, 0.98
 _CALM = {"water": 0.6, "river": 0.75, "beach": 0.45, "floe": 0.6}
@@ -155,21 +148,10 @@ def described(scene: Scene) -> str:
 
 
 def frames_of(painter: Painter, request: TextToVideo) -> Generator[av.VideoFrame, None, None]:
-    """All frames in the order of the clip, painted in threads; at most `PAINTERS` + 1 are in memory."""
-    width, height = request.frame_size
-    own = local()
+    """All frames in the order of the clip, painted on threads; only a few are in memory."""
+    numbers = range(request.num_frames)
 
     def painted(number: int) -> av.VideoFrame:
-        if not hasattr(own, "scaler"):
-            own.scaler = VideoReformatter()
-        picture = np.asarray(painter.frame(number))
-        frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
-        scaled: av.VideoFrame = own.scaler.reformat(
-            frame, width, height, "yuv420p", interpolation=Interpolation.BICUBIC, dst_colorspace=Colorspace.ITU709
-        )
-        return scaled
+        return yuv(painter.frame(number), request.frame_size)
 
-    numbers = range(request.num_frames)
-    with thread_pool("sketch", PAINTERS) as pool:
-        order = numbers[::-1] if request.reverse_video else numbers
-        yield from in_order(lambda number: pool.submit(painted, number), order, ahead=PAINTERS)
+    return in_order(painted, numbers[::-1] if request.reverse_video else numbers, name="sketch")
