@@ -10,12 +10,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from hypothesis import settings
 from hypothesis.internal.charmap import charmap_file
@@ -26,9 +25,8 @@ from reelbook.display import update_clock
 from reelbook.transport import http
 from reelbook_service import embedded
 from reelbook_service.accounts import NewAccount
-from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_settings import Settings
-from tests.support import KEY, Serve, Served, as_data_uri, png
+from tests.support import Serve, Served, as_data_uri, png, running
 
 # How long one example takes is a fact about the machine; claims about time have tests of their own.
 settings.register_profile("reelbook", deadline=None, max_examples=40)
@@ -150,11 +148,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
         def start(*, accounts: list[NewAccount] | None = None, data: Path | None = None, **settings: Any) -> Served:
             folder = data or tmp_path / f"service-{len(list(tmp_path.iterdir()))}"
-            server = Server(Settings(data=folder, **settings), bind_socket("127.0.0.1", 0))
-            server.service.accounts.open(accounts or [NewAccount("default", KEY)])
-            stack.enter_context(server)
-            http = stack.enter_context(httpx.Client(base_url=server.base_url, timeout=30, trust_env=False))
-            return Served(server, http)
+            return stack.enter_context(running(folder, *(accounts or ()), **settings))
 
         yield start
 
@@ -162,23 +156,15 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One service for all tests that leave no trace in each other's way."""
-    with _running(Settings(data=tmp_path_factory.mktemp("shared-service"))) as served:
+    with running(tmp_path_factory.mktemp("shared-service")) as served:
         yield served
 
 
 @pytest.fixture(scope="session")
 def shared_spec_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The same of one that offers only what the specification lists."""
-    with _running(Settings(data=tmp_path_factory.mktemp("spec-only-service"), spec_only=True)) as served:
+    with running(tmp_path_factory.mktemp("spec-only-service"), spec_only=True) as served:
         yield served
-
-
-@contextmanager
-def _running(settings: Settings) -> Iterator[Served]:
-    server = Server(settings, bind_socket("127.0.0.1", 0))
-    server.service.accounts.open([NewAccount("default", KEY)])
-    with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
-        yield Served(server, http)
 
 
 @pytest.fixture(scope="module")

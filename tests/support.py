@@ -10,8 +10,8 @@ import sqlite3
 import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ from reelbook_service import class_admin
 from reelbook_service.accounts import NewAccount
 from reelbook_service.class_admin import Student
 from reelbook_service.class_report import read_class
-from reelbook_service.server import Server
+from reelbook_service.server import Server, bind_socket
+from reelbook_service.service_settings import Settings
 from reelbook_service.spec_decisions import DEFAULT_GRANT
 from reelbook_service.store import open_transaction
 
@@ -111,6 +112,15 @@ class Served:
 
     def _key(self, key: str | None) -> str:
         return self.key if key is None else key
+
+
+@contextmanager
+def running(data: Path, *accounts: NewAccount, **settings: Any) -> Iterator[Served]:
+    """A service on a free port, with these accounts or the usual one."""
+    server = Server(Settings(data=data, **settings), bind_socket("127.0.0.1", 0))
+    server.service.accounts.open(accounts or [NewAccount("default", KEY)])
+    with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
+        yield Served(server, http)
 
 
 def read_charges(data: Path) -> list[dict[str, Any]]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
 from reelbook.util.printable import format_count, format_line
 
-from .accounts import read_credits, read_shared_budget
+from .accounts import Credits, read_credits, read_shared_budget
 from .class_admin import class_names, read_state
 from .limits import Limits
 
@@ -35,18 +35,12 @@ class LastResult:
     """The beginning of its prompt, where it has one."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClassRow:
-    """One account of a class. Credits are those of the present week where the budget is weekly."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassRow(Credits):
+    """One account of a class, with its credits: of the present week where the budget is weekly."""
 
     name: str
     group: str
-    budget: int
-    """All that it may spend, with what was added."""
-    spent: int
-    reserved: int
-    """For runs that are queued or running."""
-    left: int
     spent_in_all: int
     """What it was ever charged."""
     paused: bool
@@ -103,12 +97,9 @@ def _read_row(
     unfinished = counts.get("", 0)
     errors = {kind: count for kind, count in counts.items() if kind not in ("", "completed", "cancelled")}
     return ClassRow(
+        **asdict(has),
         name=name,
         group=row["class_group"],
-        budget=has.budget,
-        spent=has.spent,
-        reserved=has.reserved,
-        left=has.left,
         spent_in_all=row["spent"],
         paused=bool(row["paused"]),
         is_open=limits.is_open(now),

@@ -1,4 +1,4 @@
-"""The queue of requests: stored at submission and at completion, tracked in memory in between."""
+"""The queue of requests: stored at submission and at completion, and in memory in between."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import sqlite3
 import time
 import uuid
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
@@ -23,10 +23,6 @@ from .lanes import LOCAL, LaneTable, is_on_this_machine
 from .refusals import Refusal
 from .store import Store
 
-MAX_CACHED = 2_000
-"""How many finished requests are cached in memory; older ones are read from the database."""
-MAX_CACHED_CHARS = 100_000
-"""Requests with more text than this are not cached: an output repeats its prompt, which can have megabytes."""
 MAX_PREFERRED = 8
 """How many of the first waiting requests may be preferred to those before them."""
 MAX_PASSED = 4
@@ -178,7 +174,6 @@ class Queue:
         self._store, self._accounts, self._clock, self._max_waiting = store, accounts, clock, max_waiting
         self._lanes = lanes or LaneTable()
         self._live: dict[str, Request] = {}
-        self._done: OrderedDict[str, Request] = OrderedDict()
         self._waiting = {name: WaitingList() for name in self._lanes.names}
 
     def resume(self) -> None:
@@ -247,7 +242,7 @@ class Queue:
 
     async def find(self, account: Account, request_id: str) -> Request:
         """A request of this account; raises not found for those of other accounts too."""
-        request = self._live.get(request_id) or self._done.get(request_id) or await self._load_finished(request_id)
+        request = self._live.get(request_id) or await self._load_finished(request_id)
         if request is None or request.account != account.name:
             raise Refusal("not_found", f"There is no request {request_id[:100]!r} of this account.")
         return request
@@ -360,18 +355,10 @@ class Queue:
         after_commit()
         request.finished, request.status = finished, COMPLETED
         self._live.pop(request.id, None)
-        self._cache(request)
 
     def _add(self, request: Request) -> None:
         self._live[request.id] = request
         self._waiting[request.lane].add(request)
-
-    def _cache(self, request: Request) -> None:
-        if len(request.record()) > MAX_CACHED_CHARS:
-            return
-        self._done[request.id] = request
-        if len(self._done) > MAX_CACHED:
-            self._done.popitem(last=False)
 
     async def _load_finished(self, request_id: str) -> Request | None:
         query = f"SELECT {COLUMNS}, finished, record FROM requests WHERE id = ? AND finished IS NOT NULL"
@@ -380,9 +367,7 @@ class Queue:
             return self._live.get(request_id)
         facts = dict(row)
         record = json.loads(facts.pop("record"))
-        request = Request(**facts, status=COMPLETED, **record)
-        self._cache(request)
-        return request
+        return Request(**facts, status=COMPLETED, **record)
 
 
 def cancellation_error() -> dict[str, Any]:

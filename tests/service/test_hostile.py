@@ -25,10 +25,8 @@ from reelbook_service import request_bodies, spec_decisions
 from reelbook_service.accounts import NewAccount
 from reelbook_service.queue import Queue, Request
 from reelbook_service.refusals import CODES
-from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_files import Files, StoredFile
-from reelbook_service.service_settings import Settings
-from tests.support import KEY, Served, as_data_uri, deep, png
+from tests.support import KEY, Served, as_data_uri, deep, png, running
 
 STITCH = "svc/frames-api/images-to-video"
 TEXT = "svc/text-to-video-13b-distilled"
@@ -82,10 +80,8 @@ class Bystander:
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Bystander]]:
     """A service with one worker, an attacker, and a bystander."""
-    server = Server(Settings(data=tmp_path_factory.mktemp("attacked"), workers=1), bind_socket("127.0.0.1", 0))
-    server.service.accounts.open([NewAccount("mallory", KEY), NewAccount("alice", ALICE)])
-    with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
-        served = Served(server, http)
+    accounts = [NewAccount("mallory", KEY), NewAccount("alice", ALICE)]
+    with running(tmp_path_factory.mktemp("attacked"), *accounts, workers=1) as served:
         bystander = Bystander(served)
         yield served, bystander
         bystander.stop()

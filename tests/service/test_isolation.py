@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations
 
-import httpx
 import pytest
 
 from reelbook_service.accounts import NewAccount
-from reelbook_service.server import Server, bind_socket
-from reelbook_service.service_settings import Settings
-from tests.support import KEY, Served, deep, png
+from tests.support import KEY, Served, deep, png, running
 
 STITCH = "svc/frames-api/images-to-video"
 TEXT = "svc/text-to-video-13b-distilled"
@@ -51,17 +48,15 @@ class Course:
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory, dot: str) -> Iterator[Course]:
     """Five students, each with a finished run, one that waits, and an upload. The only worker is kept busy."""
-    server = Server(Settings(data=tmp_path_factory.mktemp("course"), workers=1), bind_socket("127.0.0.1", 0))
     keys = [f"key-{number}" for number in range(STUDENTS)]
-    server.service.accounts.open([NewAccount("teacher", KEY), *(NewAccount(f"student {key}", key) for key in keys)])
-    with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
-        served = Served(server, http)
+    accounts = [NewAccount("teacher", KEY), *(NewAccount(f"student {key}", key) for key in keys)]
+    with running(tmp_path_factory.mktemp("course"), *accounts, workers=1) as served:
         finished = [served.submitted(STITCH, {"images": [{"url": dot, "frames": 1}]}, key) for key in keys]
         for key, request_id in zip(keys, finished, strict=True):
             served.finished(STITCH, request_id, key)
         busy = served.submitted(TEXT, {"prompt": "a calm lake", "num_frames": 1441, "resolution": "480p"})
         yield Course(served, [made(served, key, done, dot) for key, done in zip(keys, finished, strict=True)])
-        http.put(f"/{TEXT}/requests/{busy}/cancel", headers={"x-api-key": KEY})
+        served.http.put(f"/{TEXT}/requests/{busy}/cancel", headers={"x-api-key": KEY})
 
 
 def made(served: Served, key: str, finished: str, dot: str) -> Student:

@@ -171,18 +171,6 @@ def test_accounts_take_turns_whatever_happens(events: list[str | tuple[str, int]
         assert len(waiting) == len(now)
 
 
-def test_a_request_that_comes_back_is_the_next_of_its_account() -> None:
-    """Its worker died; the turns of the others stay."""
-    waiting = WaitingList()
-    first, second, other = make_request("ana"), make_request("ana"), make_request("ben")
-    for request in (first, second, other):
-        waiting.add(request)
-
-    waiting.add(waiting.pop())
-
-    assert list(waiting) == [other, first, second]
-
-
 def test_nobody_is_passed_over_more_than_four_times_in_succession() -> None:
     """Of the first eight one may be preferred, and whoever is first then comes after four."""
 

@@ -15,9 +15,7 @@ from reelbook_service import spec_decisions
 from reelbook_service.accounts import NewAccount
 from reelbook_service.refusals import CODES
 from reelbook_service.routes import all_routes
-from reelbook_service.server import Server, bind_socket
-from reelbook_service.service_settings import Settings
-from tests.support import KEY, Serve, Served, as_data_uri, deep
+from tests.support import KEY, Serve, Served, as_data_uri, deep, running
 
 STITCH = "svc/frames-api/images-to-video"
 TEXT = "svc/text-to-video-13b-distilled"
@@ -34,17 +32,14 @@ OPEN = {"/", "/models", "/models/openapi.json", "/openapi.json", "/docs", "/file
 @pytest.fixture(scope="module")
 def classroom(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service with a usual account and three with more or fewer rights, or less money."""
-    server = Server(Settings(data=tmp_path_factory.mktemp("classroom"), workers=1), bind_socket("127.0.0.1", 0))
-    server.service.accounts.open(
-        [
-            NewAccount("default", KEY),
-            NewAccount("poor", "poor-key", budget=52),
-            NewAccount("reader", "reader-key", permissions=("upload",)),
-            NewAccount("trusted", "trusted-key", permissions=("run", "unchecked")),
-        ]
-    )
-    with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
-        yield Served(server, http)
+    accounts = [
+        NewAccount("default", KEY),
+        NewAccount("poor", "poor-key", budget=52),
+        NewAccount("reader", "reader-key", permissions=("upload",)),
+        NewAccount("trusted", "trusted-key", permissions=("run", "unchecked")),
+    ]
+    with running(tmp_path_factory.mktemp("classroom"), *accounts, workers=1) as served:
+        yield served
 
 
 def check_refusal(response: httpx.Response, error_type: str, *, status: int | None = None) -> dict[str, Any]:

@@ -85,12 +85,6 @@ def test_a_file_that_somebody_removed_is_a_404(shared: Served) -> None:
     assert (response.status_code, response.json()["error_type"]) == (404, "not_found")
 
 
-@pytest.mark.parametrize("path", ["/files/nothing/x.png", "/files/../key/x", "/files/%2e%2e/service.sqlite3"])
-def test_what_is_no_file_is_a_404(shared: Served, path: str) -> None:
-    """Tokens are looked up, never joined to a path."""
-    assert shared.http.get(path).status_code == 404
-
-
 def test_files_go_after_their_time_by_a_moved_clock(serve: Serve) -> None:
     """A day before the end it is there, a second after it is not; the sweep removes the bytes as well. The clock is a fake."""
     now = [1_000_000.0]
