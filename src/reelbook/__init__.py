@@ -27,7 +27,6 @@ _NAMES = {
     "storage.library": ("Library",),
     "api.comparisons": ("compare",),
     "api.judging": ("judge", "race"),
-    "api.tables": ("read", "strip"),
     "media.metadata.provenance": ("Provenance",),
     "models.image_to_video": ("ImageToVideo",),
     "models.images": ("Image",),
@@ -35,10 +34,11 @@ _NAMES = {
     "models.pricing": ("Estimate",),
     "models.smart_resize": ("Size", "SmartResize"),
     "models.text_to_video": ("LoRA", "TextToVideo"),
-    "api.library": ("library", "provenance"),
+    "api.library": ("library", "provenance", "read", "strip"),
     "runs.run": ("Run",),
     "settings": ("options",),
-    "api.sweeps": ("derived", "rows", "sampled", "sweep", "template", "zipped"),
+    "sweeps.parts": ("rows", "sampled", "template", "zipped"),
+    "sweeps.sweep_call": ("derived", "sweep"),
     "sweeps.plan": ("Plan",),
 }  # fmt: skip
 """Module → the public names it defines."""

@@ -7,6 +7,8 @@ from .api.judging import judge as judge
 from .api.judging import race as race
 from .api.library import library as library
 from .api.library import provenance as provenance
+from .api.library import read as read
+from .api.library import strip as strip
 from .api.runs import attach as attach
 from .api.runs import cancel_queued as cancel_queued
 from .api.runs import connect as connect
@@ -14,14 +16,6 @@ from .api.runs import estimate as estimate
 from .api.runs import model as model
 from .api.runs import run as run
 from .api.runs import start as start
-from .api.sweeps import derived as derived
-from .api.sweeps import rows as rows
-from .api.sweeps import sampled as sampled
-from .api.sweeps import sweep as sweep
-from .api.sweeps import template as template
-from .api.sweeps import zipped as zipped
-from .api.tables import read as read
-from .api.tables import strip as strip
 from .client import Client as Client
 from .errors import (
     BadDescription as BadDescription,
@@ -105,6 +99,12 @@ from .models.text_to_video import TextToVideo as TextToVideo
 from .runs.run import Run as Run
 from .settings import options as options
 from .storage.library import Library as Library
+from .sweeps.parts import rows as rows
+from .sweeps.parts import sampled as sampled
+from .sweeps.parts import template as template
+from .sweeps.parts import zipped as zipped
 from .sweeps.plan import Plan as Plan
+from .sweeps.sweep_call import derived as derived
+from .sweeps.sweep_call import sweep as sweep
 
 __all__: list[str]

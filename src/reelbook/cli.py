@@ -319,7 +319,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _sweep(options: argparse.Namespace) -> int:
-    from .api.sweeps import sweep
+    from .sweeps.sweep_call import sweep
 
     plan = sweep.read(options.file)
     if not options.json:

@@ -31,7 +31,6 @@ import httpx
 import pandas as pd
 
 import reelbook as rb
-from reelbook.api.sweeps import sweep
 from reelbook.storage.ledger import connection
 from reelbook.storage.ledger.transitions import State
 from reelbook.storage.run_identity import dumps
@@ -39,6 +38,7 @@ from reelbook.sweeps.ledger_lookup import RunName, name_runs
 from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.plan_rows import spread_rows
 from reelbook.sweeps.progress import Standing
+from reelbook.sweeps.sweep_call import sweep
 from reelbook.sweeps.tables import make_result_table
 from reelbook.util.background_loop import background
 from tests.bench.plans import AXES

@@ -14,7 +14,6 @@ import pandas as pd
 import reelbook as rb
 from reelbook.api import (
     table_accessor,  # noqa: F401  # Gives tables their `.reel`.
-    tables,  # noqa: F401  # Hires whoever draws for tables.
 )
 from reelbook.decide.race.sentences import Contender, RaceProgress, RaceState
 from reelbook.display.cards import (

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import reelbook as rb
-from reelbook.api.sweeps import sweep
 from reelbook.models.base import Input
 from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.sweep_call import sweep
 from tests.support import png
 
 PRICE = 53

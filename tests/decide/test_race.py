@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.api.sweeps import sweep
 from reelbook.client import Client
-from reelbook.decide.race.settings import RaceStopped, RaceUnfinished
+from reelbook.decide.race.settings import RaceStopped
+from reelbook.sweeps.job import StillRunning
+from reelbook.sweeps.sweep_call import sweep
 from tests.decide.races import BASE, FIRST, NOWHERE, PRICE, SECOND, make_plan, merit, race
 from tests.support import Served
 from tests.sweeps.dots import BOAT, Scripted, reserved
@@ -320,7 +321,7 @@ def test_a_race_can_be_awaited_waited_for_and_stopped(served: Served, client: Cl
         return merit(run)
 
     begun = make_plan().race(by=slow, over="fps", budget=1.0)
-    with pytest.raises(RaceUnfinished, match="It continues"):
+    with pytest.raises(StillRunning, match="The race continues"):
         begun.wait(0.01)
     begun.cancel()
     gate.set()

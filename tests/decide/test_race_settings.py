@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import reelbook as rb
-from reelbook.api.sweeps import sampled, sweep, template
 from reelbook.decide.posterior import learn_values
 from reelbook.decide.race.rounds import Rounds
 from reelbook.decide.race.settings import group_settings
+from reelbook.sweeps.parts import sampled, template
+from reelbook.sweeps.sweep_call import sweep
 
 BOAT = rb.TextToVideo(prompt="a paper boat")
 OVER = ("seed", "prompt")

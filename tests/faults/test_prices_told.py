@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import reelbook as rb
-from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.display.sweep_panel import format_panel
 from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.sweep_call import sweep
 from reelbook.transport import poller
 from tests.support import deep, png
 from tests.transport.variants import Hosted, Received, Reply

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import reelbook as rb
-from reelbook.api.sweeps import sweep
 from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.sweep_call import sweep
 from tests.support import Served, png
 from tests.transport.variants import Hosted, Received, Reply
 

@@ -16,13 +16,13 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.display.sweep_panel import format_panel
 from reelbook.models.base import Input
 from reelbook.storage.ledger import claims
 from reelbook.sweeps.job import StillRunning, SweepJob
 from reelbook.sweeps.plan_rows import order_rows
+from reelbook.sweeps.sweep_call import sweep
 from reelbook.transport.picture_sources import Loc, Source, read_sources
 from tests.support import Served, png
 from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, Scripted, dots, paid, reserved
@@ -363,6 +363,20 @@ def test_no_more_runs_are_under_way_than_was_said(hosted: Hosted, at_hosted: Cli
 
     assert (at_first, most) == (3, 3)
     assert scripted.most == 8
+
+
+def test_a_rate_is_never_exceeded_and_leaves_no_burst_behind(hosted: Hosted, at_hosted: Client) -> None:
+    """Eight runs at 20 a second, the last four of them after a pause, take at least seven twentieths of a second."""
+    scripted, began = Scripted(hosted), time.monotonic()
+    scripted.end.set()
+    job = sweep(BOAT, seed=range(8)).start(budget=99999, rate="20/s")
+    hosted.wait_until(lambda _: scripted.sent == 4)
+    job.pause()
+    job.resume()
+    job.wait(60)
+
+    assert time.monotonic() - began >= 7 / 20
+    assert scripted.sent == 8
 
 
 def test_a_job_can_be_paused_and_resumed(hosted: Hosted, at_hosted: Client) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.errors import InvalidInput
 from reelbook.storage.ledger.budget import join_scope
 from reelbook.sweeps import executor, ledger_lookup
 from reelbook.sweeps.ledger_lookup import RunName, make_budget_scope, name_runs
+from reelbook.sweeps.sweep_call import sweep
 from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, png

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from decimal import Decimal
-from itertools import combinations, pairwise, product
+from itertools import combinations, product
 from typing import Any
 
 import pytest
@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
-from reelbook.sweeps.executor import GIVE_UP_SECONDS, Backoff, RateLimit
 from reelbook.sweeps.options import make_options
 from reelbook.sweeps.parts import template, zipped
 from reelbook.sweeps.plan_rows import order_rows, spread_rows
@@ -96,36 +95,6 @@ def test_axes_that_move_together_count_once() -> None:
 def test_few_of_many_values_reach_from_end_to_end() -> None:
     """Of a hundred seeds the first four lie in different quarters."""
     assert sorted(row.seed // 25 for row in spread_rows(sweep(BOAT, seed=range(100)))[:4]) == [0, 1, 2, 3]
-
-
-def test_a_rate_is_never_exceeded_and_leaves_no_burst_behind() -> None:
-    """With a moved clock: ten a second for two seconds after a long rest are twenty, evenly."""
-    pace, now, sent = RateLimit(10.0), 1000.0, []
-    while now < 1002.0:
-        if (wait := pace.delay(now)) == 0.0:
-            pace.record_send(now)
-            sent.append(now)
-        else:
-            now += wait
-
-    gaps = [after - before for before, after in pairwise(sent)]
-
-    assert len(sent) in (20, 21)
-    assert min(gaps) >= 0.0999
-
-
-def test_patience_grows_and_ends() -> None:
-    """Failures that come together count once; after a quarter of an hour without an answer it is given up."""
-    patience, now = Backoff(), 0.0
-    pauses = []
-    while patience.record_failure(now):
-        assert patience.record_failure(now)
-        pauses.append(patience.delay(now))
-        now += pauses[-1]
-
-    assert 0.5 <= pauses[0] <= 1.0
-    assert max(pauses) <= 30.0
-    assert GIVE_UP_SECONDS <= now <= GIVE_UP_SECONDS + 60
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.plan_rows import Row
 from reelbook.sweeps.plan_summary import format_facts, summarise
 from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.tables import make_plan_frame
 from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT
@@ -187,18 +188,19 @@ def test_prices_can_come_from_elsewhere() -> None:
     assert (priced.credits, priced.facts.is_exact, asked) == (160, True, [1, 2])
     unknown = plan.priced(lambda request: 7 if request == BOAT.revised(seed=1) else None)
     assert (unknown.credits, unknown.facts.unpriced) == (None, 2)
-    assert "2 without a price" in repr(unknown)
+    assert "price unknown (2 runs without one, counting what is the same once)" in repr(unknown)
 
 
 def test_what_the_library_has_is_not_due() -> None:
     """Nor is what an earlier row asks for, too."""
-    plan = sweep(BOAT, seed=[1, 2, 2, 3]).with_known(lambda row: row.seed == 1)
+    plan = sweep(BOAT, seed=[1, 2, 2, 3])
 
-    assert (plan.credits, plan.credits_due) == (159, 106)
-    assert plan.frame["credits_due"].tolist() == [0, 53, 0, 53]
-    assert (plan.facts.in_library, plan.facts.credits_due) == (1, 106)
-    assert "1 in the library, 106 credits due" in repr(plan)
-    assert plan[:2].credits_due == 53
+    facts = summarise(plan, lambda row: row.seed == 1)
+    frame = make_plan_frame(plan, lambda row: row.seed == 1)
+
+    assert frame["credits_due"].tolist() == [0, 53, 0, 53]
+    assert (plan.credits, facts.in_library, facts.credits_due) == (159, 1, 106)
+    assert "159 credits (assumed); 1 in the library already, 106 credits due" in format_facts(facts)
 
 
 WARNINGS: list[tuple[str, Plan, str]] = [

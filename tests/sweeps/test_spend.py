@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.sweeps.money_text import format_spending
+from reelbook.sweeps.sweep_call import sweep
 from tests.support import Served
 from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted, dots, reserved
 from tests.transport.variants import Hosted, Reply

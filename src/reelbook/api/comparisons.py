@@ -16,9 +16,9 @@ from ..media.metadata.run_record import parse_record_input
 from ..models.base import File
 from ..runs.run import Run
 from ..storage.select_runs import find_table
+from ..sweeps.named_runs import find_run_or_file
 from ..sweeps.table_files import get_row_facts
 from ..util.missing_values import is_missing
-from .tables import find_run_or_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ def _find_items(given: Any) -> list[Item]:
     if rows is not None:
         return _read_rows(rows.convert_dtypes() if isinstance(given, Mapping) else rows)
     if isinstance(given, (list, tuple)):
-        return [item for one in given for item in _find_items(one)]
+        return [item for part in given for item in _find_items(part)]
     named = find_run_or_file(given, WHAT)
     if isinstance(named, Run):
         return _read_run(named)
@@ -97,15 +97,9 @@ def _read_rows(rows: pd.DataFrame) -> list[Item]:
             items += _list_files(name, files, inputs)
         else:
             why = f" ({entry.reason})" if entry.reason else ""
-            items.append(
-                Item(
-                    name,
-                    None,
-                    inputs,
-                    f"{name} is {entry.state or 'without a file'}{why}, so there is nothing to compare.",
-                )
-            )
-    return items  # fmt: skip
+            problem = f"{name} is {entry.state or 'without a file'}{why}, so there is nothing to compare."
+            items.append(Item(name, None, inputs, problem))
+    return items
 
 
 def _list_files(name: str, files: Sequence[LocalFile], inputs: Mapping[str, str]) -> list[Item]:

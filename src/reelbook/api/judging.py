@@ -14,9 +14,8 @@ from ..storage.judgements import MAX_LETTERS, Kind
 from ..storage.ledger.transitions import Entry
 from ..storage.library import Library
 from ..storage.select_runs import find_table
+from ..sweeps.named_runs import find_library_of
 from ..sweeps.plan import Plan
-from ..sweeps.table_files import find_paths
-from .library import find_library_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,7 +84,7 @@ def race(
         rb.race(plan, by="sharpness", budget=212).wait().best
     """
     if not isinstance(plan, Plan):
-        raise race_error(f"rb.race takes a plan, such as rb.sweep(…) gives, not {type(plan).__name__}.", "plan")
+        raise race_error(f"rb.race takes a plan, such as rb.sweep(…) gives, not {type(plan).__name__}.")
     return start_race(
         plan, client or session.client(), by=by, budget=budget, keep=keep, over=over, seed=seed, sure=sure, concurrency=concurrency,
         price=price, draft=draft, retry_failed=retry_failed, question=question, rater=rater,
@@ -117,12 +116,7 @@ def _find_library(table: pd.DataFrame, given: Library | str | Path | None) -> Li
         return given
     if given is not None:
         return session.library(given)
-    if not len(table):
-        return session.library()
-    columns = {"output_video", "output_images"} & set(table.columns)
-    return find_library_of(
-        table, session.library, [found[0] for found in find_paths(table) if found] if columns else []
-    )
+    return find_library_of(table) if len(table) else session.library()
 
 
 def _get_key(entry: Entry | None) -> str | None:

@@ -1,21 +1,27 @@
-"""`rb.library` and `rb.provenance`: stored runs, and how a file was generated."""
+"""`rb.library`, `rb.read`, `rb.strip` and `rb.provenance`: stored runs and tables, and what a file tells of its run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ..current import session
-from ..errors import InvalidInput, ReelbookError
+from ..errors import ReelbookError
 from ..media.local_file import LocalFile
-from ..media.metadata.provenance import Provenance, read
+from ..media.metadata import provenance as metadata
+from ..media.metadata.provenance import Provenance
 from ..runs.run import Run
 from ..storage.export import get_facts
-from ..storage.ledger import connection
 from ..storage.library import Library
+from ..sweeps.named_runs import find_file, find_run_or_file
+from ..sweeps.table_files import read_table
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from PIL.Image import Image
 
 
 def library(folder: str | Path | None = None) -> Library:
@@ -31,6 +37,40 @@ def library(folder: str | Path | None = None) -> Library:
     return session.library(folder)
 
 
+def read(path: str | Path | Dataset, *, folder: str | Path = "clips") -> pd.DataFrame:
+    """Read a table of runs from a `.parquet` or `.csv` file, or from a dataset of Hugging Face's `datasets`, with its `.reel`.
+
+    Files inside a dataset are written into the folder, each named by the hash of its content.
+
+    Example::
+
+        table = rb.sweep(boat, seed=[7, 8]).run(budget=106)
+        table.to_parquet("boats.parquet")
+        rb.read("boats.parquet").reel.cost()
+    """
+    if hasattr(path, "with_format"):
+        from .hugging_face import from_dataset
+
+        return from_dataset(path, Path(folder))
+    return read_table(path)
+
+
+def strip(
+    run_or_file: Run | LocalFile | str | Path | pd.DataFrame | pd.Series[Any], *, frames: int = 6, width: int = 1600
+) -> Image:
+    """Draw frames of a clip side by side, with times and a caption; for a run of pictures, all of them.
+
+    Accepts a run, a file or its path, a row of any table of runs such as `table.loc[[7]]`, or a request id.
+
+    Example::
+
+        rb.strip(rb.run(boat)).save("strip.png")
+    """
+    from ..display.sheets import draw_strip
+
+    return draw_strip(find_run_or_file(run_or_file, "rb.strip"), frames=frames, width=width)
+
+
 def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any]) -> Provenance:
     """The provenance of a PNG, JPEG, WebP or MP4: model, typed input, seed, and cost.
 
@@ -44,12 +84,10 @@ def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any
         run = rb.run(boat)
         rb.provenance(run).input == boat
     """
-    from .tables import find_file
-
     named = find_file(file, "rb.provenance")
     if isinstance(named, LocalFile):
-        return read(named.path, named.facts, _find_by_content)
-    return read(named, find=_find_by_content)
+        return metadata.read(named.path, named.facts, _find_by_content)
+    return metadata.read(named, find=_find_by_content)
 
 
 def _find_by_content(sha256: str) -> tuple[Mapping[str, Any], str] | None:
@@ -63,25 +101,3 @@ def _find_by_content(sha256: str) -> tuple[Mapping[str, Any], str] | None:
         return None
     older = f"; so have {len(runs) - 1} other runs there" if len(runs) > 1 else ""
     return get_facts(runs[-1]), f"found by its content: run {runs[-1].id} of {stored_library.folder} has made it{older}"
-
-
-def find_library_of(table: pd.DataFrame, opened: Callable[[str | None], Library], paths: Sequence[str]) -> Library:
-    """The library with the runs of a table: its source, one that contains its files, or the current one."""
-    source = table.attrs.get("reelbook")
-    named = [source.get("library")] if isinstance(source, dict) else []
-    named += [str(Path(path).parent.parent) for path in paths]
-    folders = [folder for folder in dict.fromkeys(named) if folder and (Path(folder) / connection.NAME).is_file()]
-    failure: InvalidInput | None = None
-    for folder in [*folders[:_MAX_FOLDERS], None]:
-        library = opened(folder)
-        try:
-            library.numbers(table)
-        except InvalidInput as error:
-            failure = failure or error
-        else:
-            return library
-    assert failure is not None, "at least one library was asked"
-    raise failure
-
-
-_MAX_FOLDERS = 8

@@ -13,12 +13,13 @@ import pandas as pd
 from IPython.core.display import Pretty
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
+from ..current import session
 from ..errors import ReelbookError
 from ..storage.run_status import RunStatus
+from ..sweeps.sweep_call import sweep
 from ..util.printable import format_count
 from .library import library
 from .runs import connect
-from .sweeps import sweep
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -68,8 +69,6 @@ class ReelMagics(Magics):
 
 def current_client() -> Client:
     """The client that `rb.run` would use; the embedded service if none is connected."""
-    from ..current import session
-
     return session.current or connect()
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
-from ..current import session
 from ..display.live import watch_measuring
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
@@ -21,16 +20,14 @@ from ..storage.library_folder import library_folder
 from ..storage.select_runs import find_table
 from ..storage.table import build_column
 from ..sweeps.cost import Costs, compute_costs
+from ..sweeps.named_runs import find_library_of, find_rows_in, get_row_file
 from ..sweeps.table_files import (
-    find_column,
     find_paths,
     format_summary,
     get_file_size,
-    get_row_facts,
     get_ticked,
 )
 from ..sweeps.tables import Metrics, add_metric_columns, metrics_table
-from .library import find_library_of
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -40,7 +37,6 @@ if TYPE_CHECKING:
     from ..display.compare.comparison import Comparison
     from ..display.plots.plot_html import Plot
     from ..runs.run import Run
-    from ..storage.library import Library
     from ..widgets.grid import Grid
 
 MEASURES = "measures"
@@ -88,36 +84,27 @@ class Reel:
                 "video" if LocalFile(Path(path), File(url="")).is_video else "image",
                 get_file_size(path),
             )
-            for run, found in zip(self._table.index, find_paths(self._table), strict=True)
-            for position, path in enumerate(found)
+            for run, paths in zip(self._table.index, find_paths(self._table), strict=True)
+            for position, path in enumerate(paths)
         ]
-        names = ["run", "file", "path", "kind", "bytes"]
-        columns = (
-            dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {name: [] for name in names}
+        columns = zip(
+            ("run", "file", "path", "kind", "bytes"), zip(*rows, strict=True) if rows else [()] * 5, strict=True
         )
-        frame = pd.DataFrame({name: build_column(values) for name, values in columns.items()})
-        return frame.set_index(["run", "file"])
+        return pd.DataFrame({name: build_column(list(values)) for name, values in columns}).set_index(["run", "file"])
 
     def run(self, which: Any) -> Run:
         """The `Run` of a row, given by its label in the index of this table, such as 7, or as the row itself."""
         rows = self._rows(which)
-        return cast("Run", self._library(rows).run(rows))
+        return cast("Run", find_library_of(rows).run(rows))
 
     @property
     def runs(self) -> list[Run]:
         """The `Run` of each row, in order, without rows that were never sent."""
-        return self._library(self._table).runs(self._table) if len(self._table) else []
+        return find_library_of(self._table).runs(self._table) if len(self._table) else []
 
     def file(self, which: Any, number: int = 0) -> LocalFile:
         """A file of a row: its video, or a picture by number. It has `frames()`, `still(…)` and `save(…)`."""
-        rows = self._rows(which)
-        paths = list(dict.fromkeys(path for listed in find_paths(rows) for path in listed))
-        if not -len(paths) <= number < len(paths):
-            raise ReelbookError(
-                f"Row {_label(rows)!r} has {f'{len(paths)} files' if paths else 'no file'}"
-                f"{'' if paths else _why_no_file(rows)}, so there is none of number {number}. table.reel.outputs() lists all files."
-            )
-        return LocalFile(Path(paths[number]), File(url=""), get_row_facts(rows.iloc[0]))
+        return get_row_file(self._rows(which), number)
 
     def still(
         self, which: Any, at: float = 0.5, *, frame: int | None = None, seconds: float | None = None
@@ -131,7 +118,7 @@ class Reel:
         The numbers are those of this table, and its axes are in the names. `what` selects rows by labels of this table, such as `[7, 11]`, a mask, or rows; all rows by default.
         """
         rows = self._table if what is None else self._rows(what)
-        return self._library(rows).export(folder, rows, among=self._table)
+        return find_library_of(rows).export(folder, rows, among=self._table)
 
     def to_dataset(self) -> Dataset:
         """The table for Hugging Face's `datasets`, clips and pictures as features; `rb.read(dataset)` is the way back.
@@ -259,44 +246,7 @@ class Reel:
 
     def _rows(self, which: Any) -> pd.DataFrame:
         """The selected rows of this table, given by labels of its index, a mask, a run or request id, or as rows."""
-        rows = find_table(which)
-        if rows is not None or isinstance(which, str) or hasattr(type(which), "__reel_key__"):
-            return rows if rows is not None else self._by_key(which)
-        table = self._table
-        if pd.api.types.is_bool_dtype(getattr(which, "dtype", object)):
-            return table.loc[list(which)]
-        is_list = isinstance(which, (Sequence, pd.Index, range)) and not isinstance(which, tuple)
-        labels = list(which) if is_list else [which]
-        missing = [label for label in labels if label not in table.index]
-        if missing or not labels:
-            labels_text = ", ".join(map(repr, list(table.index[:3]))) + (
-                f" … {table.index[-1]!r}" if len(table) > 3 else ""
-            )
-            raise ReelbookError(
-                f"This table has no row {', '.join(map(repr, missing[:4])) or 'of no label'}: its rows are {labels_text or 'none'}. "
-                "The labels are those of its index."
-            )
-        return table[table.index.isin(labels)]
-
-    def _by_key(self, which: Any) -> pd.DataFrame:
-        """The rows of a run or of a request id."""
-        request = which if isinstance(which, str) else which.__reel_key__()[1]
-        requests = find_column(self._table, "request_id")
-        rows = (
-            self._table.iloc[:0]
-            if requests is None
-            else self._table[(requests.astype(object) == request).fillna(False)]
-        )
-        if not len(rows):
-            raise ReelbookError(f"No row of this table is the request {request[:80]!r}.")
-        return rows
-
-    def _library(self, rows: pd.DataFrame) -> Library:
-        try:
-            paths = [found[0] for found in find_paths(rows) if found]
-        except ReelbookError:
-            paths = []
-        return find_library_of(rows, session.library, paths)
+        return find_rows_in(self._table, which)
 
     def _reference(self, wanted: Any, firsts: Sequence[str | None]) -> str | Path | None:
         if wanted is None or isinstance(wanted, (str, Path)):
@@ -308,15 +258,6 @@ class Reel:
         if path is None:
             raise ReelbookError(f"Run {wanted} of this table has no file to compare with. Name another run, or a file.")
         return path
-
-
-def _label(rows: pd.DataFrame) -> Any:
-    return rows.index[0] if len(rows) else None
-
-
-def _why_no_file(rows: pd.DataFrame) -> str:
-    status = find_column(rows, "status")
-    return f", because it is {status.iloc[0]}" if status is not None and len(status) else ""
 
 
 def _find_library_folder(paths: Sequence[str]) -> Path:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..models.problems import format_literal
-from ..sweeps.money_text import format_paid_price
-from ..sweeps.plan_summary import format_values
-from ..util.printable import format_count
-from .formatting import format_credits, format_duration, join_with_dots, shorten
+from ..sweeps.plan_summary import format_price, format_run_count, format_values
+from .formatting import join_with_dots, shorten
 from .theme import render
 
 if TYPE_CHECKING:
@@ -49,36 +47,6 @@ def format_plan(plan: Plan) -> str:
 def format_headline(facts: PlanFacts) -> str:
     """Runs, model, price and duration of a plan on one line."""
     return join_with_dots(format_run_count(facts), *format_price(facts))
-
-
-def format_run_count(facts: PlanFacts) -> str:
-    """How many runs of which model, and how many takes."""
-    takes = f", {facts.takes} takes" if facts.takes > 1 else ""
-    return f"{format_count(facts.runs, 'run')} of {facts.model}{takes}"
-
-
-def format_price(facts: PlanFacts) -> list[str]:
-    """Price, credits due, and duration, as far as they are known."""
-    if paid := format_paid_price(facts):
-        return [paid]
-    if facts.credits is None:
-        parts = [f"price unknown{_format_unpriced(facts)}"]
-    else:
-        parts = [f"{format_credits(facts.credits)} ({'exact' if facts.is_exact else 'assumed'})"]
-    if facts.in_library:
-        due = "unknown" if facts.credits_due is None else f"{facts.credits_due:,}"
-        parts.append(f"{facts.in_library:,} in the library already, {due} credits due")
-    if facts.seconds is not None:
-        parts.append(f"about {format_duration(facts.seconds)}")
-    return parts
-
-
-def _format_unpriced(facts: PlanFacts) -> str:
-    """The note on how many runs have no price; empty where none has one."""
-    if facts.unpriced == facts.possible:
-        return ""
-    noun = "run" if facts.unpriced == 1 else "runs"
-    return f" ({facts.unpriced:,} {noun} without one, counting what is the same once)"
 
 
 def _list_notes(facts: PlanFacts) -> list[str]:

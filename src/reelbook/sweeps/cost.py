@@ -23,10 +23,7 @@ UNCHARGED = (RunStatus.IMPOSSIBLE, RunStatus.NOT_STARTED, RunStatus.WAITING, Run
 COLUMNS = (
     "runs", "completed", "credits", "estimated", "charged", "seconds", "credits_per_success", "credits_per_second",
 )  # fmt: skip
-HEADINGS = {
-    "runs": "runs", "completed": "completed", "credits": "credits", "estimated": "estimated", "charged": "charged",
-    "seconds": "seconds", "credits_per_success": "per success", "credits_per_second": "per second",
-}  # fmt: skip
+HEADINGS = {name: name.removeprefix("credits_").replace("_", " ") for name in COLUMNS}
 """The heading of each column."""
 MAX_DECIMALS = 6
 """Precision of seconds, so that the order of floating-point summation does not change the total."""
@@ -74,52 +71,45 @@ def make_costs(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float |
     facts = _facts(plain, seconds)
     keys: list[Any] = [_make_key(plain[name]) for name in by] or [pd.Series("all", index=plain.index, name="")]
     # Numbers and categories are sorted; texts remain in the order of the sweep.
-    is_text = [pd.api.types.is_object_dtype(key.dtype) or pd.api.types.is_string_dtype(key.dtype) for key in keys]
     is_ordered = not any(
-        text and not isinstance(key.dtype, pd.CategoricalDtype) for text, key in zip(is_text, keys, strict=True)
+        pd.api.types.is_object_dtype(key.dtype) or isinstance(key.dtype, pd.StringDtype) for key in keys
     )
-    groups = facts.groupby(keys, observed=True, dropna=False, sort=is_ordered)
-    found = groups.sum(min_count=1).astype(dict.fromkeys(("runs", "completed"), "Int64"))
-    found["credits_per_success"] = _ratio(found["credits"], found["_successes"])
-    found["credits_per_second"] = _ratio(found["_credits"], found["_seconds"])
+    costs = facts.groupby(keys, observed=True, dropna=False, sort=is_ordered).sum(min_count=1)
+    costs = costs.astype(dict.fromkeys(("runs", "completed"), "Int64"))
+    for name, amounts, of in (("success", "credits", "_successes"), ("second", "_credits", "_seconds")):
+        divisor = costs[of].astype("Float64")
+        costs[f"credits_per_{name}"] = (costs[amounts].astype("Float64") / divisor.where(divisor > 0)).round(3)
     # Without completed videos the sum is 0; the duration of an unreadable video is unknown.
-    found["seconds"] = found["seconds"].fillna(0.0).round(MAX_DECIMALS)
-    return Costs(found[list(COLUMNS)])
+    costs["seconds"] = costs["seconds"].fillna(0.0).round(MAX_DECIMALS)
+    return Costs(costs[list(COLUMNS)])
 
 
 def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame:
-    """One row per run with the amounts to add up."""
+    """One row per run with the amounts to add up; what the table lacks is unknown."""
+    unknown = pd.Series(pd.NA, index=plain.index, dtype="Int64")
     status = plain["status"].astype(object)
     completed, is_free = status.eq(RunStatus.COMPLETED), status.isin(UNCHARGED)
-    spent = _amounts(plain, "credits", is_free)
+    spent, estimated = (
+        amounts.mask(amounts.isna() & is_free, 0) if name in plain.columns else unknown
+        for name in ("credits", "credits_estimated")
+        for amounts in (plain.get(name, unknown).astype("Int64"),)
+    )
     duration = pd.Series(list(seconds), index=plain.index, dtype="Float64").where(completed)
-    # Unknown if the table does not say whose figures it has.
-    charged = pd.Series(pd.NA, index=plain.index, dtype="Int64")
-    if "credits_source" in plain.columns:
-        charged = spent.where(plain["credits_source"].astype(object).eq("charged"), 0)
+    has_source = "credits_source" in plain.columns
     is_known = spent.notna() & (duration.notna() | ~completed)
     return pd.DataFrame(
         {
             "runs": 1,
             "completed": completed.astype("Int64"),
             "credits": spent,
-            "estimated": _amounts(plain, "credits_estimated", is_free),
-            "charged": charged,
+            "estimated": estimated,
+            "charged": spent.where(plain["credits_source"].astype(object).eq("charged"), 0) if has_source else unknown,
             "seconds": duration,
             "_successes": (completed & spent.notna()).astype("Int64"),
             "_credits": spent.where(is_known),
             "_seconds": duration.where(is_known),
-        },
-        index=plain.index,
+        }
     )
-
-
-def _amounts(plain: pd.DataFrame, name: str, is_free: pd.Series[Any]) -> pd.Series[Any]:
-    """A column of credits; unknown if the table lacks it."""
-    if name not in plain.columns:
-        return pd.Series(pd.NA, index=plain.index, dtype="Int64")
-    amounts = plain[name].astype("Int64")
-    return amounts.mask(amounts.isna() & is_free, 0)
 
 
 def _make_key(values: pd.Series[Any]) -> pd.Series[Any]:
@@ -127,12 +117,6 @@ def _make_key(values: pd.Series[Any]) -> pd.Series[Any]:
     if values.dtype != object:
         return values
     return values.map(lambda value: format_json(value) if isinstance(value, (list, dict)) else value)
-
-
-def _ratio(amounts: pd.Series[Any], of: pd.Series[Any]) -> pd.Series[Any]:
-    """The quotient, which is missing where the divisor is not positive."""
-    divisor = of.astype("Float64")
-    return (amounts.astype("Float64") / divisor.where(divisor > 0)).round(3)
 
 
 def _find_seconds(table: pd.DataFrame) -> Iterator[float | None]:

@@ -61,58 +61,6 @@ SHORT_SECONDS, LONG_SECONDS = 0.5, 2.0
 log = logging.getLogger("reelbook")
 
 
-class RateLimit:
-    """A limit of runs per second, evenly spaced: there is no burst after a pause.
-
-    >>> pace = RateLimit(2.0)
-    >>> pace.delay(now=10.0), pace.record_send(now=10.0), pace.delay(now=10.2)
-    (0.0, None, 0.3)
-    """
-
-    def __init__(self, per_second: float | None) -> None:
-        self._gap = 0.0 if per_second is None else 1.0 / per_second
-        self._next = -math.inf
-
-    def delay(self, now: float) -> float:
-        """Seconds to wait."""
-        return max(round(self._next - now, 6), 0.0)
-
-    def record_send(self, now: float) -> None:
-        """Record that a run was sent."""
-        self._next = max(self._next, now) + self._gap
-
-
-class Backoff:
-    """A pause that grows with each failure of a service that is unreachable or limits requests, and a time limit.
-
-    >>> backoff = Backoff()
-    >>> backoff.record_failure(now=0.0), 0.5 <= backoff.delay(now=0.0) <= 1.0
-    (True, True)
-    >>> backoff.reset(), backoff.delay(now=0.0)
-    (None, 0.0)
-    """
-
-    def __init__(self) -> None:
-        self._since = self._until = -math.inf
-        self._failures = 0
-
-    def delay(self, now: float) -> float:
-        """Seconds to wait."""
-        return max(self._until - now, 0.0)
-
-    def record_failure(self, now: float) -> bool:
-        """Record a failure and return whether to retry. Failures during the pause count once."""
-        if now >= self._until:
-            self._since = now if self._failures == 0 else self._since
-            self._until = now + get_pause(self._failures, first=FIRST_PAUSE_SECONDS, most=MAX_PAUSE_SECONDS)
-            self._failures += 1
-        return now - self._since < GIVE_UP_SECONDS
-
-    def reset(self) -> None:
-        """Record that the service has answered."""
-        self._failures, self._until = 0, -math.inf
-
-
 class Stopped(ReelbookError):
     """The user stopped the sweep, or closed its client; the argument states which, as a clause."""
 
@@ -152,7 +100,9 @@ class Executor:
         self._last_budget_taken: asyncio.Event | None = None
         """Set when the previously sent run has claimed its share of the limits."""
         self._wake = asyncio.Event()
-        self._rate_limit, self._backoff = RateLimit(options.rate), Backoff()
+        self._next_send = self._pause_until = self._failing_since = -math.inf
+        """When the rate allows another run, when a service that failed is asked again, and when it began to fail."""
+        self._failures = 0
         self._ahead = MIN_AHEAD
         """Runs that may wait at the service: few, because they are paid for, and no longer wanted after an interrupt."""
         self._is_proven = self._is_full = self._cancels_running = False
@@ -168,7 +118,9 @@ class Executor:
             self._wake.clear()
             pause = self._get_pause()
             if pause == 0.0:
-                self._rate_limit.record_send(self._now())
+                if self.options.rate is not None:
+                    # Evenly spaced: there is no burst after a pause.
+                    self._next_send = max(self._next_send, self._now()) + 1 / self.options.rate
                 self._start(*heapq.heappop(self._queue))
                 continue
             with contextlib.suppress(TimeoutError):
@@ -210,7 +162,7 @@ class Executor:
     def waits(self) -> str:
         """The reason for the current pause before the next request, as text; empty if there is none."""
         text = next(filter(None, (str(submission.pause_note) for submission in [*self._submitting.values()])), "")
-        left = self._backoff.delay(time.monotonic())  # The same clock as `loop.time()`.
+        left = self._pause_until - time.monotonic()  # The same clock as `loop.time()`.
         return text or (f"waiting to ask the service again, {left:.0f} s left" if left >= 1 else "")
 
     async def cancel_queued(self) -> CancelResult:
@@ -288,7 +240,16 @@ class Executor:
         """Seconds until the next run may be sent; None to wait for a change."""
         if not self._queue or self.stopped_by is not None or self.is_paused or not self._has_room():
             return None
-        return max(self._backoff.delay(self._now()), self._rate_limit.delay(self._now()))
+        return max(self._pause_until - self._now(), self._next_send - self._now(), 0.0)
+
+    def _back_off(self) -> bool:
+        """Pause longer after each failure of the service, and return whether that is worth it. Failures in a pause count once."""
+        now = self._now()
+        if now >= self._pause_until:
+            self._failing_since = self._failing_since if self._failures else now
+            self._pause_until = now + get_pause(self._failures, first=FIRST_PAUSE_SECONDS, most=MAX_PAUSE_SECONDS)
+            self._failures += 1
+        return now - self._failing_since < GIVE_UP_SECONDS
 
     def _has_room(self) -> bool:
         # The first run is sent alone, so that a wrong key or an empty account leads to a single refusal.
@@ -342,8 +303,10 @@ class Executor:
 
     async def _follow(self, standing: Standing, run: Run, submission: Submission) -> None:
         self._is_proven, self._lost_in_a_row = True, 0
-        self._backoff.reset()
+        self._failures, self._pause_until = 0, -math.inf
         standing.run, standing.id = run, run.id
+        if standing.name is not None:  # A picture file may have changed since it was named.
+            standing.name = standing.name._replace(identity=run.entry.identity)
         standing.change(RunStatus.WAITING)
         if self.stopped_by is None:
             self.context.sweep_runs.add(run.id)
@@ -426,15 +389,14 @@ class Executor:
             self.stop(error)
         elif isinstance(error, Unreachable | TooManyRequests | UncertainRun) and not is_lost:
             self._requeue(place, standing, before)
-            is_worth_retrying = self._backoff.record_failure(self._now())
-            if not (is_worth_retrying and self._is_proven):
+            if not (self._back_off() and self._is_proven):
                 self.stop(error)
         elif isinstance(error, UncertainRun):
             reserved = max(standing.reserved, error.credits or 0)
             standing.change(RunStatus.UNCERTAIN, error, reserved=reserved, is_paid_here=is_paid_here)
             self._lost_in_a_row += 1
             if error.status in (429, 503):
-                self._backoff.record_failure(self._now())
+                self._back_off()
             # A 4xx page for the first request, such as from a proxy or a wrong address, means that all would fail.
             if self._lost_in_a_row >= MAX_LOST or (400 <= error.status < 500 and not self._is_proven):
                 self.stop(error)

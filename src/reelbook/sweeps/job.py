@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from ..errors import Interrupted, InvalidInput, ReelbookError
+from ..errors import Interrupted, ReelbookError
 from ..models.problems import format_literal
 from ..runs.cancel import CancelResult
 from ..storage.run_status import RunStatus
@@ -45,8 +45,15 @@ log = logging.getLogger("reelbook")
 Outcome = TypeVar("Outcome")
 
 
+class StillRunning(ReelbookError, TimeoutError):
+    """The wait ended before the work, which continues."""
+
+
 class BackgroundJob(ABC, Generic[Outcome]):
     """Work in the background. Its methods may be called from any thread."""
+
+    noun, advice = "sweep", ""
+    """What it is called, and how to stop what goes on after an interrupted wait."""
 
     def __init__(self) -> None:
         self._failure: BaseException | None = None
@@ -66,21 +73,26 @@ class BackgroundJob(ABC, Generic[Outcome]):
     def wait(self, timeout: float | None = None) -> Outcome:
         """Wait for the end and return what has come of it. An interrupt ends the wait, never the work."""
         if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
-            raise self._make_usage_error(
+            raise usage_error(
                 f"`timeout` is {format_literal(timeout)}; give a number of seconds, or None to wait for the end.",
-                "timeout",
+                self.noun,
             )
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         try:
             # In short steps, because the end of a blocking wait may be missed after an interrupt.
             while not self._done.wait(max(min(TICK_SECONDS, deadline - time.monotonic()), 0)):
                 if time.monotonic() >= deadline:
-                    raise self._make_timeout(timeout or 0.0)
+                    raise StillRunning(
+                        f"After {timeout or 0:g} s {self._count_ended()}. The {self.noun} continues: call wait() again, "
+                        "look at its panel, or cancel() it."
+                    )
             # A listener that waits for the job would wait for itself.
             if threading.current_thread() not in self._callers:
                 self._over.wait(max(min(LAST_CALL_SECONDS, deadline - time.monotonic()), 0))
         except KeyboardInterrupt:
-            raise Interrupted(self._describe_going_on()) from None
+            raise Interrupted(
+                f"You stopped waiting; the {self.noun} continues. Call wait() again, or {self.advice}."
+            ) from None
         return self._get_outcome()
 
     def __await__(self) -> Generator[Any, None, Outcome]:
@@ -92,8 +104,8 @@ class BackgroundJob(ABC, Generic[Outcome]):
         Listeners are called from a separate thread, so that a slow one delays nothing.
         """
         if not callable(listener):
-            raise self._make_usage_error(
-                f"on_change() calls a function with the job; {format_literal(listener)} is none.", "listener"
+            raise usage_error(
+                f"on_change() calls a function with the job; {format_literal(listener)} is none.", self.noun
             )
         with self._guard:
             self._listeners.append(listener)
@@ -108,16 +120,8 @@ class BackgroundJob(ABC, Generic[Outcome]):
         """What has come of it, if it did not fail."""
 
     @abstractmethod
-    def _make_usage_error(self, sentence: str, kind: str) -> InvalidInput:
-        """The error for a wrong argument."""
-
-    @abstractmethod
-    def _make_timeout(self, waited: float) -> ReelbookError:
-        """The error of a wait that has ended before the work."""
-
-    @abstractmethod
-    def _describe_going_on(self) -> str:
-        """What goes on after an interrupted wait, and how to stop it."""
+    def _count_ended(self) -> str:
+        """How far it has come, as a clause."""
 
     def _get_outcome(self) -> Outcome:
         if self._failure is not None:
@@ -165,20 +169,6 @@ class BackgroundJob(ABC, Generic[Outcome]):
         return await asyncio.to_thread(self._get_outcome)
 
 
-class StillRunning(ReelbookError, TimeoutError):
-    """The wait ended before the sweep, which continues."""
-
-    def __init__(self, finished: int, total: int, waited: float) -> None:
-        super().__init__(finished, total, waited)
-        self.finished, self.total, self.waited = finished, total, waited
-
-    def __str__(self) -> str:
-        return (
-            f"After {self.waited:g} s, {self.finished:,} of {self.total:,} runs have ended. The sweep continues: call wait() again, "
-            "look at job.frame, or cancel() it."
-        )
-
-
 class SweepJob(BackgroundJob["pd.DataFrame"]):
     """A plan being executed in the background, created by `plan.start`. Its methods may be called from any thread.
 
@@ -188,6 +178,8 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         job.frame, job.wait()
     """
 
+    advice = "cancel it: job.cancel(queued=True) also cancels what is queued at the service"
+
     def __init__(self, plan: Plan, client: Client, options: RunOptions) -> None:
         super().__init__()
         self.plan = plan
@@ -195,40 +187,26 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         self._executor = Executor(plan, client, options, self._changed.set)
         self._table: pd.DataFrame | None = None
 
-    def begin(self) -> None:
-        """Start sending. May be called only once."""
+    def begin(self, *, has_panel: bool = False) -> None:
+        """Start sending. May be called only once. The reason of a stop is logged, unless a panel displays it."""
+        self._executor.has_panel = has_panel
         background.submit(self._execute())
-
-    @property
-    def has_panel(self) -> bool:
-        """Whether a panel displays the reason of a stop, so that it is not logged."""
-        return self._executor.has_panel
-
-    @has_panel.setter
-    def has_panel(self, value: bool) -> None:
-        self._executor.has_panel = value
 
     @property
     def progress(self) -> Progress:
         """A snapshot of the current state."""
-        executor, reason = self._executor, self.stopped_by
-        if self._done.is_set():
-            state = "done"
-        elif executor.stopped_by is not None:
-            state = "stopping"
-        elif not executor.is_prepared:
-            state = "preparing"
-        else:
-            state = "paused" if executor.is_paused else "running"
-        standings = executor.standings
+        executor, reason, standings = self._executor, self.stopped_by, self._executor.standings
+        state = "paused" if executor.is_paused else "running" if executor.is_prepared else "preparing"
+        if self._done.is_set() or executor.stopped_by is not None:
+            state = "done" if self._done.is_set() else "stopping"
         # A stop after everything was sent, and without cancelled runs, had no effect.
         if state == "done" and isinstance(reason, Stopped) and standings:
             is_complete = all(run.status not in (RunStatus.NOT_STARTED, RunStatus.CANCELLED) for run in standings)
             reason = None if is_complete else reason
         return make_progress(
-            standings, state=state, reason=None if reason is None else str(reason), budget=self._options.budget,
-            spend=self._options.spend, began=executor.began, ended=executor.ended, differs=executor.differs,
-            forecast=executor.forecast, affordable=executor.affordable, waits=executor.waits, planned=len(self.plan),
+            standings, began=executor.began, ended=executor.ended, forecast=executor.forecast, planned=len(self.plan),
+            state=state, reason=None if reason is None else str(reason), budget=self._options.budget,
+            spend=self._options.spend, differs=executor.differs, affordable=executor.affordable, waits=executor.waits,
         )  # fmt: skip
 
     @property
@@ -239,18 +217,16 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
     @property
     def frame(self) -> pd.DataFrame:
         """The table so far: one row per run of the plan, with the results received."""
-        if self._table is not None:
-            return self._table.copy()
         from .tables import make_result_table
 
-        final, executor = self._done.is_set(), self._executor
+        if self._table is not None:
+            return self._table.copy()
+        is_final, executor = self._done.is_set(), self._executor
         table = make_result_table(
             self.plan, executor.standings, executor.context, executor.service, take=self._options.take
         )
-        if not final:
-            return table
-        self._table = table
-        return table.copy()
+        self._table = table.copy() if is_final else None
+        return table
 
     @property
     def panel(self) -> Any:
@@ -323,37 +299,25 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         if not self._done.is_set():
             self._executor.stop(Stopped(why))
 
-    # For `wait`.
-
     def _get_result(self) -> pd.DataFrame:
         return self.frame
 
-    def _make_usage_error(self, sentence: str, kind: str) -> InvalidInput:
-        return usage_error(sentence, kind)
-
-    def _make_timeout(self, waited: float) -> StillRunning:
+    def _count_ended(self) -> str:
         progress = self.progress
-        return StillRunning(progress.finished, progress.total, waited)
-
-    def _describe_going_on(self) -> str:
-        return (
-            "You stopped waiting; the sweep continues. Call wait() again, or cancel it: job.cancel(queued=True) also cancels what "
-            "is queued at the service."
-        )
+        return f"{progress.finished:,} of {progress.total:,} runs have ended"
 
 
 def make_job(plan: Plan, client: Client, options: RunOptions) -> SweepJob:
     """Create a job that is not started yet; raises without a limit if the service charges real credits."""
     if not hasattr(client, "context"):
-        raise usage_error(f"`client` is {format_literal(client)}; give the result of rb.connect().", "client")
+        raise usage_error(f"`client` is {format_literal(client)}; give the result of rb.connect().")
     if options.budget is None and options.spend is None and not client.is_embedded:
         is_stored = find_known(plan, client.context, take=options.take)
         due = [row for row in plan.distinct if not is_stored(row)]
         if due:
             prices = background.wait(find_prices(plan.distinct, client.context, options.price), CALL_SECONDS)
             raise usage_error(
-                _format_missing_limit(sum_or_none(prices.values()), sum_or_none([prices[row.key] for row in due])),
-                "budget",
+                _format_missing_limit(sum_or_none(prices.values()), sum_or_none([prices[row.key] for row in due]))
             )
         # Nothing is due now; the limit ensures that this remains so.
         options = options.model_copy(update={"spend": 0})

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidInput
@@ -150,12 +148,6 @@ def find_rows(ledger: Ledger, service: str, keys: Iterable[RunKey], *, unknown: 
     return rows
 
 
-def find_rows_by_id(ledger: Ledger, runs: Sequence[int]) -> dict[int, LedgerRow]:
-    """The ledger rows of runs by their ids in the library."""
-    where, values = "id IN (SELECT value FROM json_each(:values))", {"values": json.dumps(runs), "unknown": 0}
-    return {row.id: row for row in ledger.read(partial(_select, where=where, values=values))} if runs else {}
-
-
 def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     """A snapshot of the results that the library has for a plan, queried once for all its rows."""
     service, names = background.wait(name_rows(plan.distinct, context, take=take), CALL_SECONDS)
@@ -181,16 +173,11 @@ def _select(db: sqlite3.Connection, *, where: str, values: Mapping[str, Any]) ->
     return [LedgerRow(*row) for row in db.execute(f"SELECT {_COLUMNS} FROM entries WHERE {where}", values)]
 
 
-class Past(NamedTuple):
-    """Times and amount of work of an ended run."""
-
-    sent: float
-    finished: float
-    work: float
-
-
 def forecast(rows: Iterable[Row], ledger: Ledger, service: str) -> float | None:
-    """Estimated seconds until all rows have ended; None without an ended run of their model in the ledger."""
+    """Estimated seconds until all rows have ended, at the pace of their model's latest runs; None without any in the ledger.
+
+    That pace is the time in which at least one of them was under way, divided by their frames.
+    """
     requests = [row.input for row in rows if row.input is not None]
     if not requests:
         return None
@@ -199,42 +186,17 @@ def forecast(rows: Iterable[Row], ledger: Ledger, service: str) -> float | None:
         f" ORDER BY id DESC LIMIT {MAX_PAST_RUNS}"
     )
     values = (service, requests[0].endpoint_id, State.STORED)
-    ended = ledger.read(lambda db: db.execute(query, values).fetchall())
-    past = [Past(sent, finished, get_work(json.loads(text))) for sent, finished, text in ended]
-    return estimate_seconds([get_work(request.wire()) for request in requests], past)
-
-
-def get_work(wire: Mapping[str, Any]) -> float:
-    """The amount of work of a run, for comparison within a model: number of frames, times pixels if known.
-
-    >>> get_work({"num_frames": 50, "resolution": "720p"}) / get_work({"num_frames": 100, "resolution": "480p"})
-    1.125
-    """
-    frames = wire.get("num_frames")
-    lines = re.fullmatch(r"(\d{2,4})p", str(wire.get("resolution")))
-    frames_or_one = float(frames) if isinstance(frames, (int, float)) and frames > 0 else 1.0
-    return frames_or_one * (int(lines[1]) ** 2 if lines else 1.0)
-
-
-def estimate_seconds(works: Sequence[float], past: Sequence[Past]) -> float | None:
-    """Estimate the seconds for these amounts of work from the throughput of the largest group of concurrent runs.
-
-    If runs were never concurrent, it is the duration of running them one after the other, an upper bound.
-
-    >>> estimate_seconds([1] * 10, [Past(0, 4, 1), Past(1, 8, 1), Past(2, 12, 1)])
-    40.0
-    """
-    if not past or not works:
+    past = sorted(ledger.read(lambda db: db.execute(query, values).fetchall()))
+    if not past:
         return None
-    groups: list[list[Past]] = []
-    end = float("-inf")
-    for run in sorted(past):
-        if run.sent >= end:
-            groups.append([])
-        groups[-1].append(run)
-        end = max(end, run.finished)
-    group = max(reversed(groups), key=len)  # Of equal ones the latest.
-    alone = median((run.finished - run.sent) / run.work for run in past)
-    span = max(run.finished for run in group) - group[0].sent
-    together = span / sum(run.work for run in group) if len(group) > 1 else alone
-    return max(sum(works) * together, max(works) * min(together, alone))
+    busy = frames = until = 0.0
+    for sent, finished, text in past:
+        busy += max(finished - max(sent, until), 0.0)
+        until, frames = max(until, finished), frames + count_frames(json.loads(text))
+    return busy / frames * sum(count_frames(request.wire()) for request in requests)
+
+
+def count_frames(wire: Mapping[str, Any]) -> float:
+    """The frames of a run, which compare the work of two runs of one model; 1 for a model without such a field."""
+    frames = wire.get("num_frames")
+    return float(frames) if isinstance(frames, (int, float)) and frames > 0 else 1.0

@@ -92,7 +92,7 @@ Options = TypeVar("Options", bound=BaseModel)
 
 
 def check_options(
-    model: type[Options], values: dict[str, Any], error: Callable[[str, str], InvalidInput] = usage_error
+    model: type[Options], values: dict[str, Any], error: Callable[[str], InvalidInput] = usage_error
 ) -> Options:
     """Validate options; raises an error that says what the first wrong one may be."""
     try:
@@ -101,7 +101,7 @@ def check_options(
         name = str(invalid.errors()[0]["loc"][0])
         field = model.model_fields.get(name)
         wanted = "there is no such option" if field is None else field.description
-        raise error(f"`{name}` is {format_literal(values.get(name))}; {wanted}.", name) from None
+        raise error(f"`{name}` is {format_literal(values.get(name))}; {wanted}.") from None
 
 
 def make_options(**values: Any) -> RunOptions:

@@ -15,7 +15,7 @@ from ..models.base import Input
 from ..models.problems import format_literal
 from ..util.missing_values import is_missing
 from .field_paths import get_fields, get_schema, parse_field_path
-from .sampling import Choices, Method, Range, draw_values, parse_domain
+from .sampling import Domain, Method, draw_values, parse_domain
 from .values import MAX_RUNS, coerce_axis_values, coerce_value, read_records, too_many, usage_error
 
 
@@ -150,11 +150,7 @@ class Template(SweepPart):
     def table(self, model: type[Input]) -> Table:
         for gap in self.words:
             if gap in get_fields(model):
-                raise usage_error(
-                    f"The gap {{{gap}}} has the name of a field of the model; give the gap another name.",
-                    "named_twice",
-                    gap,
-                )
+                raise usage_error(f"The gap {{{gap}}} has the name of a field of the model; give the gap another name.")
         name = parse_field_path(model, self.name).name
         return Table((*self.words, name), list(self._settings(name)))
 
@@ -170,29 +166,30 @@ class Sampled(SweepPart):
     count: int
     method: Method = "latin"
     seed: int = 0
-    fields: dict[str, Range | Choices]
+    domains: dict[str, Domain]
+    """The lowest and highest value of each field, or the values to choose from."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(self.fields)
+        return tuple(self.domains)
 
     def __len__(self) -> int:
         return self.count
 
     def table(self, model: type[Input]) -> Table:
-        names = [parse_field_path(model, name).name for name in self.fields]
-        rows = zip(*self.draw(model).values(), strict=True)
-        return Table(tuple(names), [dict(zip(names, row, strict=True)) for row in rows])
+        drawn = self.draw(model)
+        names = [parse_field_path(model, name).name for name in drawn]
+        settings = [dict(zip(names, row, strict=True)) for row in zip(*drawn.values(), strict=True)]
+        return Table(tuple(names), settings)
 
     def draw(self, model: type[Input]) -> dict[str, tuple[Any, ...]]:
         """The values of each field, the same for the same seed."""
-        return draw_values(model, self.count, self.fields, seed=self.seed, method=self.method)
+        return draw_values(model, self.count, self.domains, seed=self.seed, method=self.method)
 
     def for_file(self, model: type[Input]) -> Rows:
         """The values drawn, so that the file runs the same without scipy, and whatever its version."""
-        drawn = self.draw(model)
-        cells = tuple(dict(zip(drawn, row, strict=True)) for row in zip(*drawn.values(), strict=True))
-        return Rows(names=self.columns, cells=cells)
+        columns, settings = self.table(model)
+        return Rows(names=columns, cells=tuple(map(dict, settings)))
 
 
 KINDS: Mapping[str, type[SweepPart]] = {
@@ -229,13 +226,12 @@ def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
     """
     members = make_axes({**_check_names("zipped(seed=[1, 2])", axes), **more})
     if not members:
-        raise usage_error("zipped() has no axes; name at least one, such as zipped(seed=[1, 2]).", "empty_axis")
+        raise usage_error("zipped() has no axes; name at least one, such as zipped(seed=[1, 2]).")
     if len({len(member) for member in members}) > 1:
         counts = ", ".join(f"`{member.columns[-1]}` has {len(member)}" for member in members)
         raise usage_error(
             f"Axes in zipped(…) move together, so they need the same number of values; {counts}. "
-            "Give all of them as many, or pass them as separate axes.",
-            "zipped_lengths",
+            "Give all of them as many, or pass them as separate axes."
         )
     return Zipped(members=members)
 
@@ -248,23 +244,19 @@ def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
     """
     names, records = read_records(table)
     if not isinstance(keep, Iterable):
-        raise usage_error(f"`keep` names columns, such as keep=['note'], not {format_literal(keep)}.", "no_column")
+        raise usage_error(f"`keep` names columns, such as keep=['note'], not {format_literal(keep)}.")
     label_names = (keep,) if isinstance(keep, str) else tuple(keep)
     for name in label_names:
         if name not in names:
             has = ", ".join(f"`{column}`" for column in names[:40])
-            raise usage_error(
-                f"`keep` names `{name}`, and the table has no such column; it has {has}.", "no_column", name
-            )
+            raise usage_error(f"`keep` names `{name}`, and the table has no such column; it has {has}.")
     if not records:
-        raise usage_error("The table has no rows, so there is nothing to run.", "empty_axis")
+        raise usage_error("The table has no rows, so there is nothing to run.")
     if unnamed := [name for name in names if not isinstance(name, str)]:
-        raise usage_error(
-            f"The column {unnamed[0]!r} has a name that is not text; name it after its field.", "column_name"
-        )
+        raise usage_error(f"The column {unnamed[0]!r} has a name that is not text; name it after its field.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise usage_error(f"The table has two columns `{twice}`; leave one of them out.", "named_twice", twice)
+        raise usage_error(f"The table has two columns `{twice}`; leave one of them out.")
     cells = [{name: coerce_value(cell) for name, cell in record.items() if not is_missing(cell)} for record in records]
     return Rows(names=tuple(names), keep=label_names, cells=tuple(cells))
 
@@ -280,13 +272,11 @@ def template(text: str, /, **words: Any) -> Template:
         if gap not in words:
             raise usage_error(
                 f"The template has a gap {{{gap}}} and no words for it; add {gap}=[…], "
-                "or write {{ and }} where braces are meant.",
-                "template_words",
-                gap,
+                "or write {{ and }} where braces are meant."
             )
     for name in words:
         if name not in gaps:
-            raise usage_error(f"The template has no gap {{{name}}} for the words of `{name}`.", "template_words", name)
+            raise usage_error(f"The template has no gap {{{name}}} for the words of `{name}`.")
     return Template(text=text, name="prompt", words={gap: coerce_axis_values(gap, words[gap]) for gap in gaps})
 
 
@@ -304,27 +294,25 @@ def sampled(
     """
     n, seed = coerce_value(n), coerce_value(seed)
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise usage_error(f"sampled() needs a number of runs of at least 1, not {format_literal(n)}.", "sample_count")
+        raise usage_error(f"sampled() needs a number of runs of at least 1, not {format_literal(n)}.")
     if n > MAX_RUNS:
         raise too_many(n)
     if method not in get_args(Method):
         known = " or ".join(map(repr, get_args(Method)))
-        raise usage_error(f"sampled() knows the methods {known}, not {format_literal(method)}.", "sample_method")
+        raise usage_error(f"sampled() knows the methods {known}, not {format_literal(method)}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         hint = ' To draw the seeds of the runs, write sampled(n, {"seed": (0, 99)}).'
-        raise usage_error(
-            f"The sampler's own seed is a whole number from 0, not {format_literal(seed)}.{hint}", "sample_seed"
-        )
+        raise usage_error(f"The sampler's own seed is a whole number from 0, not {format_literal(seed)}.{hint}")
     named = {**_check_names("sampled(40, num_frames=(9, 257))", fields), **more}
     domains = {name: parse_domain(name, given) for name, given in named.items()}
     if not domains:
-        raise usage_error("sampled() has no fields; name at least one, such as num_frames=(9, 257).", "empty_axis")
-    return Sampled(count=n, method=method, seed=seed, fields=domains)
+        raise usage_error("sampled() has no fields; name at least one, such as num_frames=(9, 257).")
+    return Sampled.model_construct(count=n, method=method, seed=seed, domains=domains)
 
 
 def _check_names(example: str, axes: Any) -> Mapping[str, Any]:
     if axes is not None and not isinstance(axes, Mapping):
-        raise usage_error(f"Give fields by name, as in {example}, not {format_literal(axes)}.", "axis_name")
+        raise usage_error(f"Give fields by name, as in {example}, not {format_literal(axes)}.")
     return axes or {}
 
 
@@ -332,7 +320,7 @@ def make_axes(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:
     """A part for each name: an axis, or the given template for that field."""
     for name in axes:
         if not isinstance(name, str):
-            raise usage_error(f'An axis is named by text, such as "seed", not by {format_literal(name)}.', "axis_name")
+            raise usage_error(f'An axis is named by text, such as "seed", not by {format_literal(name)}.')
     return tuple(
         given.model_copy(update={"name": name})
         if isinstance(given, Template)
@@ -349,18 +337,17 @@ def merge(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def _find_gaps(text: str) -> list[str]:
     """The distinct names of the gaps in a template."""
     if not isinstance(text, str):
-        raise usage_error(f"A template is a text with gaps, not {format_literal(text)}.", "template")
+        raise usage_error(f"A template is a text with gaps, not {format_literal(text)}.")
     try:
         parts = list(Formatter().parse(text))
     except ValueError as error:
         raise usage_error(
-            f"The template {format_literal(text)} cannot be read: {error}. Write {{{{ and }}}} where braces are meant.",
-            "template",
+            f"The template {format_literal(text)} cannot be read: {error}. Write {{{{ and }}}} where braces are meant."
         ) from error
     gaps = [(name, spec, conversion) for _, name, spec, conversion in parts if name is not None]
     for name, spec, conversion in gaps:
         if not name.isidentifier() or spec or conversion:
-            raise usage_error(f"The gap {{{name}}} in the template needs a plain name, such as {{colour}}.", "template")
+            raise usage_error(f"The gap {{{name}}} in the template needs a plain name, such as {{colour}}.")
     return list(dict.fromkeys(name for name, _, _ in gaps))
 
 

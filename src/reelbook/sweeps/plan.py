@@ -65,8 +65,6 @@ class Plan:
     """What was crossed to construct the plan, as a file can store it; None if only its rows describe it."""
     notes: tuple[str, ...] = ()
     """Warnings about the axes."""
-    known: Known | None = None
-    """Lookup of results in the library; None to query that of the current client, if there is one."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -84,7 +82,7 @@ class Plan:
             try:
                 return self._with_rows(self.rows[place])
             except (TypeError, ValueError) as error:
-                raise usage_error(f"The slice {place} takes no runs of a plan: {error}.", "index") from None
+                raise usage_error(f"The slice {place} takes no runs of a plan: {error}.") from None
         # Before `get_row`, because an array may also implement `__index__`.
         if isinstance(place, Iterable):
             return self._with_rows(select_rows(self.rows, coerce_value(list(place))))
@@ -97,8 +95,7 @@ class Plan:
         if type(other.base) is not type(self.base):
             raise usage_error(
                 f"One plan is for {self.base.endpoint_id}, the other for {other.base.endpoint_id}, and a plan is for one model. "
-                "Run one after the other, and put their tables together with pandas.concat.",
-                "two_models",
+                "Run one after the other, and put their tables together with pandas.concat."
             )
         have = {row.key for row in self.rows}
         added = [row for row in other.rows if row.key not in have]
@@ -122,7 +119,7 @@ class Plan:
         if not callable(predicate):
             hint = "give a function of a run, such as where(lambda run: run.num_frames < 100)"
             raise usage_error(
-                f"where() cannot ask {format_literal(predicate)}; {hint}, or a mask in brackets: plan[mask].", "where"
+                f"where() cannot ask {format_literal(predicate)}; {hint}, or a mask in brackets: plan[mask]."
             )
         return self._with_rows(
             [row for row in self.rows if call_on_row("where", lambda run: bool(predicate(run)), row, otherwise=True)]
@@ -139,9 +136,7 @@ class Plan:
         """Every run several times, as takes 0, 1, 2 …, which the library distinguishes."""
         takes = coerce_value(takes)
         if isinstance(takes, bool) or not isinstance(takes, int) or takes < 1:
-            raise usage_error(
-                f"repeated() needs a number of takes of at least 1, not {format_literal(takes)}.", "takes"
-            )
+            raise usage_error(f"repeated() needs a number of takes of at least 1, not {format_literal(takes)}.")
         if len(self) * takes > MAX_RUNS:
             raise too_many(len(self) * takes)
         rows = [replace(row, take=row.take * takes + take) for row in self.rows for take in range(takes)]
@@ -151,9 +146,7 @@ class Plan:
         """The runs in random order, determined by the seed."""
         seed = coerce_value(seed)
         if isinstance(seed, bool) or not isinstance(seed, int):
-            raise usage_error(
-                f"shuffled() needs a whole number as its seed, not {format_literal(seed)}.", "shuffle_seed"
-            )
+            raise usage_error(f"shuffled() needs a whole number as its seed, not {format_literal(seed)}.")
         # By `random()` only, whose sequence is stable between Python versions.
         draw = random.Random(seed)
         rows = [row for _, row in sorted(((draw.random(), row) for row in self.rows), key=operator.itemgetter(0))]
@@ -169,8 +162,7 @@ class Plan:
         """
         if not callable(price):
             raise usage_error(
-                f"priced() asks a function of an input, such as lambda request: 40, not {format_literal(price)}.",
-                "price",
+                f"priced() asks a function of an input, such as lambda request: 40, not {format_literal(price)}."
             )
         estimates: dict[Input, Estimate] = {}
         rows = []
@@ -180,10 +172,6 @@ class Plan:
                 estimates[row.input] = answer if isinstance(answer, Estimate) else Estimate(check_price(answer))
             rows.append(row if row.input is None else replace(row, estimate=estimates[row.input]))
         return replace(self, rows=tuple(rows))
-
-    def with_known(self, known: Known | None) -> Plan:
-        """The plan with a lookup of results in the library."""
-        return replace(self, known=known)
 
     @cached_property
     def axes(self) -> Mapping[str, tuple[Any, ...]]:
@@ -236,8 +224,17 @@ class Plan:
     @property
     def facts(self) -> PlanFacts:
         """The summary of the plan as data, for displays."""
-        known = self._known()
-        return summarise(self, known, seconds=self._forecast_seconds(known))
+        return self.summarise(self._known())
+
+    def summarise(self, known: Known | None) -> PlanFacts:
+        """The summary by a lookup of results in the library, if there is one."""
+        from .ledger_lookup import CALL_SECONDS, forecast
+
+        seconds = None
+        if (client := session.current) is not None:
+            due = [row for row in self.distinct if known is None or not known(row)]
+            seconds = forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
+        return summarise(self, known, seconds=seconds)
 
     def summary(self) -> str:
         """The summary of the plan as text, for a terminal."""
@@ -255,7 +252,7 @@ class Plan:
         try:
             Path(path).write_text(text, encoding="utf-8", newline="\n")
         except (OSError, TypeError) as error:
-            raise usage_error(f"The plan could not be written to {path}: {error}.", "unwritable") from error
+            raise usage_error(f"The plan could not be written to {path}: {error}.") from error
         return None
 
     def run(
@@ -287,11 +284,10 @@ class Plan:
             client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
             notify=notify, price=price, order=order,
         )  # fmt: skip
-        job.has_panel = progress and get_kernel_shell() is not None
         try:
             # The panel comes first: it has to tell of runs that are paid for, however soon an interrupt comes.
             with registry.find("watch_job")(job) if progress else nullcontext():
-                job.begin()
+                job.begin(has_panel=progress and get_kernel_shell() is not None)
                 return job.wait()
         except KeyboardInterrupt:
             raise Interrupted(job.interrupt()) from None
@@ -334,17 +330,7 @@ class Plan:
         """The lookup of results in the library at this moment; None without a library."""
         from .ledger_lookup import find_known
 
-        client = session.current
-        return self.known if self.known is not None or client is None else find_known(self, client.context)
-
-    def _forecast_seconds(self, known: Known | None) -> float | None:
-        """Estimated seconds for the rows not in the library, from its earlier runs; None without a client."""
-        from .ledger_lookup import CALL_SECONDS, forecast
-
-        if (client := session.current) is None:
-            return None
-        due = [row for row in self.distinct if known is None or not known(row)]
-        return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
+        return None if session.current is None else find_known(self, session.current.context)
 
     def _with_rows(self, rows: Iterable[Row], *, notes: tuple[str, ...] = ()) -> Plan:
         """The plan with other rows, renumbered."""

@@ -6,7 +6,7 @@ import json
 import numbers
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -69,18 +69,15 @@ def format_plan_file(file: PlanFile) -> str:
     values = [12, 24]
     <BLANKLINE>
     """
-    data = file.model_dump(by_alias=True, exclude_unset=True)
-    lines = [TITLE] if file.rows is None else [TITLE, ONE_BY_ONE]
-    sections: list[str] = []
-    for name, value in data.items():
-        tables = value if isinstance(value, tuple) else []
+    lines, sections = [TITLE] if file.rows is None else [TITLE, ONE_BY_ONE], list[str]()
+    for name, value in file.model_dump(by_alias=True, exclude_unset=True).items():
         if isinstance(value, dict):
-            sections += _format_table(f"[{name}]", value)
-        elif tables and all(isinstance(table, dict) for table in tables):
-            for table in tables:
-                sections += _format_table(f"[[{name}]]", table)
+            sections += [f"[{name}]", *_format_entries(value), ""]
+        elif name in ("parts", "rows") and value:
+            for table in value:
+                sections += [f"[[{name}]]", *_format_entries(table), ""]
         else:
-            lines.append(f"{name} = {format_toml(value, name)}")
+            lines += _format_entries({name: value})
     return "\n".join([*lines, "", *sections])
 
 
@@ -89,7 +86,7 @@ def read_plan_file(path: str | Path) -> PlanFile:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, TypeError, ValueError) as error:
-        raise usage_error(f"{path} could not be read: {error}.", "unreadable") from error
+        raise usage_error(f"{path} could not be read: {error}.") from error
     return parse_plan_file(text, name=str(path))
 
 
@@ -98,9 +95,9 @@ def parse_plan_file(text: str, *, name: str = "The file") -> PlanFile:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise usage_error(f"{name} is not valid TOML: {error}.", "unreadable") from error
+        raise usage_error(f"{name} is not valid TOML: {error}.") from error
     if data.get("format") != FORMAT:
-        raise usage_error(f"{name} is not a sweep: it should begin with format = {FORMAT!r}.", "unreadable")
+        raise usage_error(f"{name} is not a sweep: it should begin with format = {FORMAT!r}.")
     try:
         return PlanFile.model_validate(parse_value(data))
     except ValidationError as invalid:
@@ -111,43 +108,45 @@ def parse_plan_file(text: str, *, name: str = "The file") -> PlanFile:
             kinds: list[type[BaseModel]] = [PlanFile, RowEntry, *KINDS.values()]
             known = dict.fromkeys(field.alias or key for kind in kinds for key, field in kind.model_fields.items())
             reason = unknown_field(first["loc"][-1:], None, known).message
-        raise usage_error(f"{name} of the sweep: {reason}", "unreadable", place) from invalid
+        raise usage_error(f"{name} of the sweep: {reason}") from invalid
 
 
-def _format_table(header: str, values: Mapping[str, Any]) -> Iterator[str]:
-    yield header
-    for name, value in values.items():
-        yield f"{_format_key(name)} = {format_toml(value, name)}"
-    yield ""
+def _format_entries(values: Mapping[str, Any]) -> list[str]:
+    return [f"{_format_key(name)} = {format_toml(value, name)}" for name, value in values.items()]
 
 
-def format_toml(value: Any, place: str) -> str:
+def format_toml(value: Any, name: str) -> str:
     """Format a value as TOML. None, which TOML lacks, is written as `{ nothing = true }`.
 
     >>> format_toml([1, 0.5, True, "a \\"boat\\"", None], "seed")
     '[1, 0.5, true, "a \\\\"boat\\\\"", { nothing = true }]'
     """
-    value = coerce_value(value)
-    if value is None:
-        return "{ nothing = true }"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _format_text(value, place)
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, (numbers.Real, Decimal)):
-        return repr(float(value))
+    value = NOTHING if value is None else coerce_value(value)
     if isinstance(value, Mapping):
-        inner = [f"{_format_key(name)} = {format_toml(item, place)}" for name, item in value.items()]
-        return f"{{ {', '.join(inner)} }}" if inner else "{}"
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        return _format_list([format_toml(item, place) for item in value])
-    raise usage_error(
-        f"`{place}` holds {format_literal(value)}, which cannot be written to a file; save it and give its URL or path instead.",
-        "not_writable",
-        place,
-    )
+        entries = [f"{_format_key(key)} = {format_toml(item, name)}" for key, item in value.items()]
+        return f"{{ {', '.join(entries)} }}" if entries else "{}"
+    if isinstance(value, (list, tuple)):
+        items = [format_toml(item, name) for item in value]
+        line, lines = f"[{', '.join(items)}]", list[str]()
+        if len(line) <= MAX_LINE_LENGTH:
+            return line
+        for item in items:
+            if lines and len(lines[-1]) + len(item) + 2 <= MAX_LINE_LENGTH:
+                lines[-1] += f" {item},"
+            else:
+                lines.append(f"  {item},")
+        return "\n".join(["[", *lines, "]"])
+    if isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, int):
+        return repr(float(value))
+    try:
+        # JSON's texts, whole numbers and booleans are TOML's, except for one character.
+        text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        text.encode()
+    except (TypeError, UnicodeEncodeError):
+        raise usage_error(
+            f"`{name}` holds {format_literal(value)}, which cannot be written to a file. Save a picture, and give its path or URL instead."
+        ) from None
+    return text
 
 
 def _format_key(name: Any) -> str:
@@ -156,7 +155,7 @@ def _format_key(name: Any) -> str:
     >>> _format_key("seed"), _format_key("images[0].frames")
     ('seed', '"images[0].frames"')
     """
-    return str(name) if re.fullmatch(r"[A-Za-z0-9_-]+", str(name)) else _format_text(str(name), "a name")
+    return str(name) if re.fullmatch(r"[A-Za-z0-9_-]+", str(name)) else format_toml(str(name), "a name")
 
 
 def parse_value(data: Any) -> Any:
@@ -170,28 +169,3 @@ def parse_value(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     return None if data == NOTHING else {name: parse_value(item) for name, item in data.items()}
-
-
-def _format_list(items: Sequence[str]) -> str:
-    """Format a list on one line, or wrapped if that is too long."""
-    line = f"[{', '.join(items)}]"
-    if len(line) <= MAX_LINE_LENGTH or "\n" in line:
-        return line
-    lines: list[str] = []
-    for item in items:
-        if lines and len(lines[-1]) + len(item) + 2 <= MAX_LINE_LENGTH:
-            lines[-1] += f" {item},"
-        else:
-            lines.append(f"  {item},")
-    return "\n".join(["[", *lines, "]"])
-
-
-def _format_text(value: str, place: str) -> str:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise usage_error(
-            f"`{place}` holds {format_literal(value)}, which cannot be written as UTF-8.", "not_writable", place
-        ) from None
-    # JSON's escapes are valid TOML, except for this character.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

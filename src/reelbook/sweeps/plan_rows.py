@@ -192,7 +192,7 @@ def select_rows(rows: Sequence[Row], indexes: list[Any]) -> list[Row]:
     """The rows selected by a list of numbers or a mask."""
     if indexes and all(isinstance(index, bool) for index in indexes):
         if len(indexes) != len(rows):
-            raise usage_error(f"The mask has {len(indexes):,} values and the plan {len(rows):,} runs.", "mask")
+            raise usage_error(f"The mask has {len(indexes):,} values and the plan {len(rows):,} runs.")
         return [row for row, is_in in zip(rows, indexes, strict=True) if is_in]
     return [get_row(rows, index) for index in indexes]
 
@@ -202,7 +202,7 @@ def get_row(rows: Sequence[Row], index: Any) -> Row:
     try:
         return rows[operator.index(index)]
     except TypeError:
-        raise usage_error("A plan takes a number, a slice, a list of numbers or a mask in brackets.", "index") from None
+        raise usage_error("A plan takes a number, a slice, a list of numbers or a mask in brackets.") from None
     except IndexError:
         sentence = f"The plan has {len(rows):,} runs, numbered from 0; there is no run {index}."
         raise NoSuchRow("sweep", [Problem((), sentence, "index")]) from None
@@ -286,9 +286,7 @@ def call_on_row(what: str, function: Callable[[Row], Any], row: Row, *, otherwis
         if row.input is None:
             return otherwise
         values = ", ".join(f"{name}={format_literal(value, 30)}" for name, value in row.values.items())
-        raise usage_error(
-            f"`{what}` failed at run {row.number} ({values}): {type(error).__name__}: {error}", what
-        ) from error
+        raise usage_error(f"`{what}` failed at run {row.number} ({values}): {type(error).__name__}: {error}") from error
 
 
 def check_price(price: Any) -> int | None:
@@ -301,7 +299,6 @@ def check_price(price: Any) -> int | None:
         checked = -1
     if checked < 0:
         raise usage_error(
-            f"A price is a whole number of credits, or None if it is unknown, not {format_literal(price)}.",
-            "price",
+            f"A price is a whole number of credits, or None if it is unknown, not {format_literal(price)}."
         )
     return checked

@@ -114,7 +114,7 @@ def format_facts(facts: PlanFacts) -> str:
       num_frames   2  49, 97
       prompt          'a paper boat'
     """
-    lines = [_format_headline(facts)]
+    lines = [f"{format_run_count(facts)}, {'; '.join(format_price(facts))}"]
     wide = max((len(name) for name in (*(axis.name for axis in facts.axes), *facts.held)), default=0)
     many = max((len(f"{len(axis.values):,}") for axis in facts.axes), default=0)
     lines += [
@@ -148,22 +148,28 @@ def format_values(values: Sequence[Any]) -> str:
     return f"{', '.join(texts[:half])} … {', '.join(texts[half:])}"
 
 
-def _format_headline(facts: PlanFacts) -> str:
-    runs = f"{format_count(facts.runs, 'run')} of {facts.model}"
-    price = "price unknown" if facts.credits is None else f"{facts.credits:,} credits"
-    source = "" if facts.credits is None else f" ({'exact' if facts.is_exact else 'assumed'})"
+def format_run_count(facts: PlanFacts) -> str:
+    """How many runs of which model, and how many takes."""
     takes = f", {facts.takes} takes" if facts.takes > 1 else ""
+    return f"{format_count(facts.runs, 'run')} of {facts.model}{takes}"
+
+
+def format_price(facts: PlanFacts) -> list[str]:
+    """Price, credits due, and duration, as far as they are known."""
     if paid := format_paid_price(facts):
-        return f"{runs}{takes}, {paid}"
-    parts = [f"{runs}{takes}, {price}{source}"]
-    if facts.credits is None:
-        parts.append(f"{facts.unpriced:,} without a price: give one with priced(lambda request: …)")
-    if facts.in_library is not None:
-        due = "" if facts.credits_due is None else f", {facts.credits_due:,} credits due"
-        parts.append(f"{facts.in_library:,} in the library{due}")
+        return [paid]
+    if facts.credits is not None:
+        parts = [f"{format_count(facts.credits, 'credit')} ({'exact' if facts.is_exact else 'assumed'})"]
+    elif facts.unpriced == facts.possible:
+        parts = ["price unknown"]
+    else:
+        parts = [f"price unknown ({format_count(facts.unpriced, 'run')} without one, counting what is the same once)"]
+    if facts.in_library:
+        due = "unknown" if facts.credits_due is None else f"{facts.credits_due:,}"
+        parts.append(f"{facts.in_library:,} in the library already, {due} credits due")
     if facts.seconds is not None:
         parts.append(f"about {format_duration(facts.seconds)}")
-    return "; ".join(parts)
+    return parts
 
 
 def _impossible_reasons(rows: Sequence[Row]) -> tuple[Impossible, ...]:

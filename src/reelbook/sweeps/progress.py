@@ -210,50 +210,39 @@ class Progress:
 
 
 def make_progress(
-    standings: Sequence[Standing], *, state: str, reason: str | None, budget: int | None, spend: int | None, began: float, ended: float | None,
-    differs: tuple[int, int] | None = None, forecast: float | None = None, affordable: int | None = None, waits: str = "",
-    planned: int = 0,
+    standings: Sequence[Standing], *, began: float, ended: float | None, forecast: float | None = None, planned: int = 0, **facts: Any
 ) -> Progress:  # fmt: skip
     """Sum up how the runs stand; `planned` is the number of rows, used before their states are known.
 
-    `forecast` are the seconds that the entire sweep was expected to take at its start.
+    `forecast` are the seconds that the entire sweep was expected to take at its start; `facts` are further fields.
     """
-    now = ended or time.monotonic()
+    now, state = ended or time.monotonic(), facts["state"]
     counts = Counter(dict.fromkeys(SWEEP_STATUSES, 0))
-    spent, reserved, spent_now, reserved_now, from_library = 0, 0, 0, 0, 0
-    queued: list[Standing] = []
     failed: dict[str, list[Standing]] = {}
     for run in standings:
-        rows = len(run.numbers)
-        counts[run.status] += rows
-        from_library += rows * run.from_library
-        spent, reserved = spent + run.spent, reserved + run.reserved
-        paid, may_be_paid = run.paid_now
-        spent_now, reserved_now = spent_now + paid, reserved_now + may_be_paid
-        if run.status == RunStatus.WAITING and run.run is not None:
-            queued.append(run)
+        counts[run.status] += len(run.numbers)
         if run.status in WITHOUT_RESULT and run.error_type is not None:
             failed.setdefault(run.error_type, []).append(run)
     if not standings:
         counts[RunStatus.NOT_STARTED] = planned
-    ends = sorted(run.ended for run in standings if run.ended is not None)[-MAX_RECENT_ENDS:]
-    pace = (len(ends) - 1) / (now - ends[0]) if len(ends) > 1 and now > ends[0] else None
-    left = counts[RunStatus.NOT_STARTED] + counts[RunStatus.WAITING] + counts[RunStatus.RUNNING]
-    seconds_left = None if forecast is None or forecast <= now - began else forecast - (now - began)
-    if pace is not None and (seconds_left is None or len(ends) >= MIN_ENDS):
-        seconds_left = left / pace
     groups = [
         Group(kind, sum(len(run.numbers) for run in runs), min(run.row.number for run in runs), runs[0].error or "")
         for kind, runs in failed.items()
     ]
+    queued = [run for run in standings if run.status == RunStatus.WAITING and run.run is not None]
+    ends = sorted(run.ended for run in standings if run.ended is not None)[-MAX_RECENT_ENDS:]
+    pace = (len(ends) - 1) / (now - ends[0]) if len(ends) > 1 and now > ends[0] else None
+    seconds_left = None if forecast is None or forecast <= now - began else forecast - (now - began)
+    if pace is not None and (seconds_left is None or len(ends) >= MIN_ENDS):
+        seconds_left = sum(counts[status] for status in (RunStatus.NOT_STARTED, *UNDER_WAY)) / pace
     return Progress(
-        state=state, reason=reason, counts=counts, from_library=from_library, spent=spent, reserved=reserved, spent_now=spent_now,
-        reserved_now=reserved_now, budget=budget, spend=spend, differs=differs, elapsed=now - began,
-        per_minute=None if pace is None else pace * 60,
-        seconds_left=seconds_left if state == "running" else None,
+        counts=counts, from_library=sum(len(run.numbers) for run in standings if run.from_library), elapsed=now - began,
+        spent=sum(run.spent for run in standings), reserved=sum(run.reserved for run in standings),
+        spent_now=sum(run.paid_now[0] for run in standings), reserved_now=sum(run.paid_now[1] for run in standings),
+        per_minute=None if pace is None else pace * 60, seconds_left=seconds_left if state == "running" else None,
         failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
         results=_list_results(standings, is_moving=state in ("preparing", "running", "stopping")),
-        affordable=affordable, queued=len(queued), queued_credits=sum(run.reserved for run in queued), waits=waits,
+        queued=len(queued), queued_credits=sum(run.reserved for run in queued), **facts,
     )  # fmt: skip
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import chain, product
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..current import session
 from ..errors import InvalidInput
 from ..models.base import Input
 from ..models.catalog import get_endpoint
@@ -20,6 +21,11 @@ from .plan_file import PlanFile, read_plan_file
 from .plan_rows import Row, RowMaker
 from .plan_summary import find_axis_notes
 from .values import MAX_RUNS, is_table, too_many, usage_error
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..runs.run import Run
 
 FindModel = Callable[[str], type[Input]]
 """Maps a model id to its input class."""
@@ -56,11 +62,12 @@ class Sweep:
         plan.credits
     """
 
-    def __call__(self, base: Input, /, *parts: Any, **axes: Any) -> Plan:
+    def __call__(self, base: Input | Run | pd.Series[Any] | pd.DataFrame, /, *parts: Any, **axes: Any) -> Plan:
         """Plan every combination of the parts and axes, the last one varying fastest; nothing is sent.
 
         Positional arguments: `zipped(…)`, `sampled(…)`, `template(…)`, `derived(…)`, a DataFrame, or a dict of axes for
-        names that are not Python identifiers, such as `{"images[0].frames": [12, 24]}`.
+        names that are not Python identifiers, such as `{"images[0].frames": [12, 24]}`. For a run, or a row of a table of
+        runs such as `table.loc[[7]]`, the input of that run is varied.
 
         >>> from reelbook.models.text_to_video import TextToVideo
         >>> boat = TextToVideo(prompt="a paper boat")
@@ -71,7 +78,11 @@ class Sweep:
           aspect_ratio  2  16:9, 1:1
           prompt           'a paper boat'
         """
-        _check_base(base)
+        if not isinstance(base, (Input, type)):
+            from .named_runs import find_input  # Here, because it brings pandas along.
+
+            base = find_input(base, "rb.sweep")
+        base = _check_base(base)
         crossed = chain.from_iterable(_make_parts(part) for part in parts if not isinstance(part, Derived))
         plan = make_plan(base, (*crossed, *make_axes(axes)))
         for part in parts:
@@ -79,8 +90,8 @@ class Sweep:
         return plan
 
     def read(self, path: str | Path, *, models: FindModel | None = None) -> Plan:
-        """Read a plan written by `plan.to_toml(path)`; `models` provides the input classes of other models."""
-        return plan_from_file(read_plan_file(path), models, name=str(path))
+        """Read the plan in a file written by `plan.to_toml(path)`; `models` provides other input classes than the service's."""
+        return plan_from_file(read_plan_file(path), models or session.model, name=str(path))
 
     def __repr__(self) -> str:
         return "sweep(base, *parts, **axes)"
@@ -122,9 +133,7 @@ def plan_from_file(file: PlanFile, models: FindModel | None = None, *, name: str
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
-        raise usage_error(
-            f"{name} has a part that cannot be read: {type(error).__name__}: {error}.", "unreadable"
-        ) from error
+        raise usage_error(f"{name} has a part that cannot be read: {type(error).__name__}: {error}.") from error
 
 
 def _plan_from_rows(base: Input, file: PlanFile) -> Plan:
@@ -137,21 +146,18 @@ def _plan_from_rows(base: Input, file: PlanFile) -> Plan:
     return Plan(base, file.columns, tuple(made), labels)
 
 
-def _check_base(base: Any) -> None:
+def _check_base(base: Any) -> Input:
     if isinstance(base, type) and issubclass(base, Input):
-        raise usage_error(f"A sweep varies an input, not a class; start with {base.__name__}(…).", "base")
+        raise usage_error(f"A sweep varies an input, not a class; start with {base.__name__}(…).")
     if not isinstance(base, Input):
-        raise usage_error(
-            f"A sweep starts from an input, such as TextToVideo(…), not from {format_literal(base)}.", "base"
-        )
+        raise usage_error(f"A sweep starts from an input, such as TextToVideo(…), not from {format_literal(base)}.")
+    return base
 
 
 def _make_parts(part: Any) -> tuple[SweepPart, ...]:
     """The parts of a positional argument: a part itself, axes in a dict, or a table."""
     if isinstance(part, Input):
-        raise usage_error(
-            "A sweep varies one input; for another one, make a second plan and add it: plan + other.", "base"
-        )
+        raise usage_error("A sweep varies one input; for another one, make a second plan and add it: plan + other.")
     if isinstance(part, SweepPart):
         return (part,)
     if isinstance(part, Mapping):
@@ -160,8 +166,7 @@ def _make_parts(part: Any) -> tuple[SweepPart, ...]:
         return (rows(part),)
     raise usage_error(
         f"A sweep cannot use {format_literal(part)}. By position it takes a DataFrame, zipped(…), sampled(…), a template, "
-        "or a dict of axes; a single axis goes by its name: seed=range(4).",
-        "part",
+        "or a dict of axes; a single axis goes by its name: seed=range(4)."
     )
 
 
@@ -176,14 +181,10 @@ def _check_names(model: type[Input], parts: tuple[SweepPart, ...]) -> frozenset[
             if canonical in seen:
                 raise usage_error(
                     f"`{canonical}` is named twice in this sweep; give its values in one place. "
-                    "What follows from another column can be computed: derived(name=lambda run: …).",
-                    "named_twice",
-                    canonical,
+                    "What follows from another column can be computed: derived(name=lambda run: …)."
                 )
             if is_label and canonical in get_fields(model) and isinstance(part, Rows):
-                raise usage_error(
-                    f"`keep` names `{canonical}`, which is a field; it is kept anyway.", "named_twice", canonical
-                )
+                raise usage_error(f"`keep` names `{canonical}`, which is a field; it is kept anyway.")
             seen.add(canonical)
         labels |= part.labels
     return labels
@@ -197,7 +198,5 @@ def _canonical_name(model: type[Input], part: SweepPart, name: str) -> str:
             raise
         odd = unknown_field((name,), None, get_fields(model)).message
         raise usage_error(
-            f"{odd} Leave the column out (table.drop(columns=[…])), or keep it as a label: rows(table, keep=[{name!r}]).",
-            "extra_forbidden",
-            name,
+            f"{odd} Leave the column out (table.drop(columns=[…])), or keep it as a label: rows(table, keep=[{name!r}])."
         ) from error

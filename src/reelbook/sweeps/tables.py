@@ -22,7 +22,7 @@ from ..storage.table import Files, assemble_table, build_column, find_marks, par
 from ..storage.tidy import get_paths
 from ..util.background_loop import background
 from .field_paths import Schema, get_fields, get_schema, parse_field_path
-from .ledger_lookup import CALL_SECONDS, LedgerRow, RunKey, RunName, find_rows, find_rows_by_id, name_rows
+from .ledger_lookup import CALL_SECONDS, LedgerRow, RunName, find_rows, name_rows
 from .plan_rows import Known
 from .progress import Standing, cut_data_uris, make_standing, make_standings
 from .values import coerce_value
@@ -45,6 +45,14 @@ RESERVED_NAMES = frozenset(PLAN_COLUMNS) | frozenset(RUN_COLUMNS)
 FIRST = ("status", "credits", "output_video", "output_images", "output_seed", "seed", "prompt")
 """Columns that follow those that vary, because pandas displays only the first and last ten columns of a table."""
 SOURCES = ("charged", "estimated")
+KINDS = {
+    "credits": "integer",
+    "credits_estimated": "integer",
+    "take": "integer",
+    "queued_s": "number",
+    "running_s": "number",
+}
+"""Columns of a table of results that are not texts."""
 _TEXT = {"type": "string"}
 
 
@@ -57,12 +65,15 @@ def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
     >>> list(frame.columns)
     ['images', 'fps', 'take', 'credits', 'credits_due', 'problem']
     """
-    prices = [row.credits for row in plan]
+    due = {row.number for row in plan.distinct if known is None or not known(row)}
     own = {
-        "take": make_column([row.take for row in plan], {"type": "integer"}),
-        "credits": make_column(prices, {"type": "integer"}),
-        "credits_due": make_column(_due(plan, known, prices), {"type": "integer"}),
-        "problem": make_column([row.problem for row in plan], {"type": "string"}),
+        "take": build_column([row.take for row in plan], "integer").array,
+        "credits": build_column([row.credits for row in plan], "integer").array,
+        # Nothing for a row whose result is in the library, or that asks for the same as an earlier one.
+        "credits_due": build_column(
+            [row.credits if row.number in due or row.input is None else 0 for row in plan], "integer"
+        ).array,
+        "problem": build_column([row.problem for row in plan], "string").array,
     }
     return pd.DataFrame({**make_input_columns(plan), **own}, index=pd.RangeIndex(len(plan), name="run"))
 
@@ -137,12 +148,6 @@ def _values(plan: Plan, requests: Sequence[Input] | None, name: str) -> list[Any
     return [row[name] for row in plan]
 
 
-def _due(plan: Plan, known: Known | None, prices: Sequence[int | None]) -> list[int | None]:
-    """The credits due for each row: 0 if its result is in the library, or if it duplicates an earlier row."""
-    due = {row.number for row in plan.distinct if known is None or not known(row)}
-    return [price if row.number in due or row.input is None else 0 for row, price in zip(plan, prices, strict=True)]
-
-
 def _common_rule(types: Set[type]) -> Schema:
     """The schema type that all these types match; empty if they are mixed."""
     kinds: dict[str, Set[type]] = {"boolean": {bool}, "integer": {int}, "number": {int, float}, "string": {str}}
@@ -161,7 +166,9 @@ def make_result_table(
     """A table with one row per row of the plan, indexed by number, from how its runs stand."""
     by_number = {number: standing for standing in runs for number in standing.numbers}
     standings = [by_number.get(row.number) or make_standing(row) for row in plan]
-    ledger_rows = _ledger_rows(standings, context, service)
+    keys = [None if standing.name is None else standing.name.key for standing in standings]
+    stored = find_rows(context.ledger, service, filter(None, keys))
+    ledger_rows = [None if key is None else stored.get(key) for key in keys]
     frame = build_frame(plan, standings, ledger_rows, get_paths(context.shelf), take=take, service=service)
     frame.attrs["reelbook"] = {
         "model": plan.base.endpoint_id, "service": service, "axes": list(plan.columns), "labels": sorted(plan.labels),
@@ -178,14 +185,9 @@ def make_stored_table(plan: Plan, context: ClientContext) -> pd.DataFrame:
 
 
 def build_frame(
-    plan: Plan,
-    standings: Sequence[Standing],
-    rows: Sequence[LedgerRow | None],
-    paths: Mapping[str, str],
-    *,
-    take: int = 0,
-    service: str | None = None,
-) -> pd.DataFrame:
+    plan: Plan, standings: Sequence[Standing], rows: Sequence[LedgerRow | None], paths: Mapping[str, str],
+    *, take: int = 0, service: str | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Build the table from the state and ledger row of each row; `paths` maps hashes to files."""
     files = parse_files([row and row.media for row in rows])
     outputs = _output_columns(plan.base.endpoint_id, rows, files, paths)
@@ -196,40 +198,28 @@ def build_frame(
     costs = list(map(_credits, rows))
     run = {
         "status": pd.Categorical([str(standing.status) for standing in standings], categories=list(SWEEP_STATUSES)),
-        "credits": build_column([cost for cost, _ in costs], "integer").array,
+        "credits": [cost for cost, _ in costs],
         "credits_source": pd.Categorical([source for _, source in costs], categories=list(SOURCES)),
-        "marks": build_column(list(map(find_marks, files)), "string").array,
-        "credits_estimated": build_column(
-            [row.price if _was_requested(row) else None for row in rows], "integer"
-        ).array,
-        "queued_s": build_column([row and row.queued_s for row in rows], "number").array,
-        "running_s": build_column([row and row.running_s for row in rows], "number").array,
-        "error_type": build_column([standing.error_type for standing in standings], "string").array,
-        "error": build_column(list(map(_error, standings, rows)), "string").array,
-        "request_id": build_column([row and row.request_id for row in rows], "string").array,
+        "marks": list(map(find_marks, files)),
+        "credits_estimated": [row.price if _was_requested(row) else None for row in rows],
+        "queued_s": [row and row.queued_s for row in rows],
+        "running_s": [row and row.running_s for row in rows],
+        "error_type": [standing.error_type for standing in standings],
+        "error": list(map(_error, standings, rows)),
+        "request_id": [row and row.request_id for row in rows],
         "model": pd.Categorical([plan.base.endpoint_id] * len(plan), categories=[plan.base.endpoint_id]),
-        "take": build_column([row.take + take for row in plan], "integer").array,
-        "service": build_column([service] * len(plan), "string").array,
-        INPUT_JSON: build_column([standing.name and standing.name.input for standing in standings], "string").array,
+        "take": [row.take + take for row in plan],
+        "service": [service] * len(plan),
+        INPUT_JSON: [standing.name and standing.name.input for standing in standings],
     }
+    for name, values in run.items():
+        if isinstance(values, list):
+            run[name] = build_column(values, KINDS.get(name, "string")).array
     index = pd.RangeIndex(len(plan), name="run")
     columns = {**inputs, **outputs, **run}
     varies = [get_columns(type(plan.base), plan.columns)[name] for name in plan.columns]
     first = [*(f"input_{name}" if name in outputs else name for name in varies), *FIRST]
     return assemble_table(columns, first, index)
-
-
-def _ledger_rows(standings: Sequence[Standing], context: ClientContext, service: str) -> list[LedgerRow | None]:
-    """The ledger row of each run, looked up by id if its name changed with a picture file during the sweep."""
-    rows: dict[RunKey, LedgerRow] = find_rows(
-        context.ledger, service, [standing.name.key for standing in standings if standing.name is not None]
-    )
-    renamed = [row.id for row in standings if row.id is not None and row.name is not None and row.name.key not in rows]
-    by_id = find_rows_by_id(context.ledger, renamed)
-    return [
-        None if standing.name is None else rows.get(standing.name.key) or by_id.get(standing.id or 0)
-        for standing in standings
-    ]
 
 
 def _was_requested(row: LedgerRow | None) -> TypeGuard[LedgerRow]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from functools import partial
 from itertools import islice
 from os import PathLike
 from typing import Any
@@ -27,13 +26,13 @@ class NoSuchRow(InvalidInput, IndexError):
     """A plan has no run with this number."""
 
 
-def usage_error(sentence: str, kind: str, *loc: str) -> InvalidInput:
-    """The error for a sweep that cannot be planned.
+def usage_error(sentence: str, of: str = "sweep") -> InvalidInput:
+    """The error for a sweep, or a race or judging, that cannot begin.
 
-    >>> str(usage_error("`seed` has no values.", "empty_axis", "seed"))
+    >>> str(usage_error("`seed` has no values."))
     'sweep: `seed` has no values.'
     """
-    return InvalidInput("sweep", [Problem(loc, sentence, kind)])
+    return InvalidInput(of, [Problem((), sentence, "usage")])
 
 
 def too_many(runs: int | None = None) -> InvalidInput:
@@ -41,8 +40,7 @@ def too_many(runs: int | None = None) -> InvalidInput:
     count = f"{runs:,} runs" if runs is not None else f"more than {MAX_RUNS:,} values"
     return usage_error(
         f"That makes {count}; a plan holds {MAX_RUNS:,} at most. "
-        "Use fewer values, zip axes that belong together, or draw from them with sampled(n, …).",
-        "too_many_runs",
+        "Use fewer values, zip axes that belong together, or draw from them with sampled(n, …)."
     )
 
 
@@ -53,12 +51,10 @@ def coerce_axis_values(name: str, given: Any) -> tuple[Any, ...]:
     ((0, 1, 2), ('a paper boat',))
     """
     if isinstance(given, Set):
-        raise usage_error(f"`{name}` has a set, which has no order; give a list.", "no_order", name)
+        raise usage_error(f"`{name}` has a set, which has no order; give a list.")
     if is_table(given) and not isinstance(given, list):
         raise usage_error(
-            f"`{name}` has a whole table; give one of its columns, or pass the table itself: sweep(base, table).",
-            "whole_table",
-            name,
+            f"`{name}` has a whole table; give one of its columns, or pass the table itself: sweep(base, table)."
         )
     if _is_single_value(given):
         return (coerce_value(given),)
@@ -66,9 +62,7 @@ def coerce_axis_values(name: str, given: Any) -> tuple[Any, ...]:
     if len(values) > MAX_RUNS:
         raise too_many()
     if not values:
-        raise usage_error(
-            f"`{name}` has no values, so there is nothing to run; leave it out or give some.", "empty", name
-        )
+        raise usage_error(f"`{name}` has no values, so there is nothing to run; leave it out or give some.")
     return values
 
 
@@ -103,7 +97,7 @@ def is_table(value: Any) -> bool:
     """Whether a value is a pandas or Polars DataFrame, an Arrow table, or a list of dicts."""
     if isinstance(value, list):
         return bool(value) and all(isinstance(row, Mapping) for row in value)
-    return hasattr(value, "columns") and any(map(partial(hasattr, value), ("to_pylist", "to_dicts", "to_dict")))
+    return hasattr(value, "columns") and (hasattr(value, "iloc") or hasattr(value, "to_pandas"))
 
 
 def read_records(table: Any) -> tuple[list[Any], list[Mapping[Any, Any]]]:
@@ -111,19 +105,18 @@ def read_records(table: Any) -> tuple[list[Any], list[Mapping[Any, Any]]]:
     if isinstance(table, Iterator):
         table = list(islice(table, MAX_RUNS + 1))
     if not is_table(table) and table != []:
-        raise usage_error(f"{format_literal(table)} is not a table; pass a DataFrame or a list of dicts.", "no_table")
+        raise usage_error(f"{format_literal(table)} is not a table; pass a DataFrame or a list of dicts.")
     if len(table) > MAX_RUNS:
         raise too_many(len(table))
     if isinstance(table, list):
         return list(dict.fromkeys(name for row in table for name in row)), table
-    if hasattr(table, "to_pylist"):  # Of Arrow, whose `columns` are the columns themselves.
-        return list(table.column_names), table.to_pylist()
+    if not hasattr(table, "iloc"):
+        table = table.to_pandas()  # Of Polars or Arrow; an empty cell is left out, whatever stands for it.
     names = list(table.columns)
     if len(set(names)) < len(names):
         # The caller reports the duplicates, of which a row as a mapping would contain only one.
         return names, [dict.fromkeys(names)]
-    # Polars also has a `to_dict`, which returns columns.
-    return names, table.to_dicts() if hasattr(table, "to_dicts") else list(table.to_dict(orient="records"))
+    return names, list(table.to_dict(orient="records"))
 
 
 def _is_single_value(given: Any) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InvalidInput, OverBudget
+from ...errors import OverBudget
 from ...models.problems import format_literal
 from ...storage.run_status import RunStatus
 from ...storage.table import build_column
@@ -32,7 +32,6 @@ from .sentences import (
 )
 from .settings import (
     RaceOptions,
-    RaceUnfinished,
     check_budget,
     check_settings,
     find_budget,
@@ -65,6 +64,8 @@ class Race(BackgroundJob["Race"]):
         race = plan.race(by="sharpness", budget=212).wait()
         race.best, race.spent
     """
+
+    noun, advice = "race", "stop it: race.cancel()"
 
     def __init__(
         self, plan: Plan, rounds: Rounds, runs: RaceRuns, judge: Score | Judging, options: RaceOptions,
@@ -277,7 +278,7 @@ class Race(BackgroundJob["Race"]):
         with self._guard:
             self._job = job
         job.on_change(lambda _: self._changed.set())
-        job.begin()
+        job.begin(has_panel=True)
         if self._cancelled.is_set():
             job.cancel()
         status_of = {row.key: str(status) for row, status in zip(rows, job.wait()["status"], strict=True)}
@@ -383,25 +384,17 @@ class Race(BackgroundJob["Race"]):
             self._state = state
         self._changed.set()
 
-    # For `wait`.
-
     def _get_result(self) -> Race:
         return self
 
-    def _make_usage_error(self, sentence: str, kind: str) -> InvalidInput:
-        return race_error(sentence, kind)
-
-    def _make_timeout(self, waited: float) -> RaceUnfinished:
-        return RaceUnfinished(self._rounds.number, len(self._rounds.used), waited)
-
-    def _describe_going_on(self) -> str:
-        return "You stopped waiting; the race continues. Call wait() again, or stop it: race.cancel()."
+    def _count_ended(self) -> str:
+        return f"the race is in round {self._rounds.number}, with {len(self._rounds.used):,} runs"
 
 
 def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
     """Create a race that is not started yet; raises if there is nothing to decide, or no budget where credits are real."""
     if not hasattr(client, "context"):
-        raise race_error(f"`client` is {format_literal(client)}; give the result of rb.connect().", "client")
+        raise race_error(f"`client` is {format_literal(client)}; give the result of rb.connect().")
     judge = Judging(options) if options.judge is not None else make_score(options.by, plan)
     drafts = make_drafts(plan, options.draft) if options.draft else plan
     race = group_settings(drafts, options.over, options.seed, is_paired=options.judge is not None)

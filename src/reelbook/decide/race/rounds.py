@@ -271,9 +271,7 @@ class RaceRuns:
     def make_job(self, rows: Sequence[Row], *, is_free: bool = False) -> SweepJob:
         """A job that sends those of these rows that are not in the library, or none; it is not started yet."""
         options = self._options.model_copy(update={"spend": 0}) if is_free else self._options
-        job = SweepJob(self._make_plan(rows), self._client, options)
-        job.has_panel = True
-        return job
+        return SweepJob(self._make_plan(rows), self._client, options)
 
     def make_table(self, rows: Sequence[Row]) -> pd.DataFrame:
         """The table of these rows in their current state, numbered from 0."""

@@ -217,7 +217,7 @@ def make_score(by: Any, plan: Plan) -> Score:
     """Validate what runs are judged by; raises an error that lists what exists."""
     if isinstance(by, Mapping):
         if not by:
-            raise race_error('`by` is empty; give measures and weights, such as {"sharpness": 1}.', "by")
+            raise race_error('`by` is empty; give measures and weights, such as {"sharpness": 1}.')
         return Score({_check(measure, plan): _check_weight(measure, weight) for measure, weight in by.items()}, True)
     return Score({_check(by, plan): 1.0}, False)
 
@@ -229,13 +229,12 @@ def _check(measure: Any, plan: Plan) -> Measure:
             return measure
         if measure in FIGURES or measure in fields or measure.startswith("output_"):
             return measure
-        raise race_error(_format_unknown(measure, fields), "by")
+        raise race_error(_format_unknown(measure, fields))
     if callable(measure) and not isinstance(measure, type):
         return measure  # type: ignore[no-any-return]
     raise race_error(
         f"`by` cannot be {format_literal(measure)}. It is the name of a metric or a column, a function of a run, a mix "
-        'such as {"sharpness": 1, "temporal_flickering": -2}, or rb.judge for a person.',
-        "by",
+        'such as {"sharpness": 1, "temporal_flickering": -2}, or rb.judge for a person.'
     )
 
 
@@ -256,8 +255,7 @@ def _format_unknown(name: str, fields: list[str]) -> str:
 def _check_weight(measure: Any, weight: Any) -> float:
     if isinstance(weight, bool) or not isinstance(weight, Real) or not math.isfinite(float(weight)) or not weight:
         raise race_error(
-            f"The weight of {measure!r} is {format_literal(weight)}; it is a number other than 0, negative where less is better.",
-            "by",
+            f"The weight of {measure!r} is {format_literal(weight)}; it is a number other than 0, negative where less is better."
         )
     return float(weight)
 

@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
-from ...errors import InvalidInput, Problem, ReelbookError
+from ...errors import InvalidInput, ReelbookError
 from ...models.catalog import find_endpoint
 from ...models.pricing import estimate
 from ...sweeps.money_text import sum_or_none
 from ...sweeps.options import RunOptions, Whole, check_options, make_options, parse_whole
 from ...sweeps.plan import Plan
 from ...sweeps.plan_rows import Row, number_values, value_key
+from ...sweeps.values import usage_error
 from ...util.printable import format_count
 
 IntArray = npt.NDArray[np.int64]
@@ -40,27 +41,9 @@ class RaceStopped(ReelbookError):
     """A race that cannot go on, because a run cannot be scored. What is paid for is in the library."""
 
 
-class RaceUnfinished(ReelbookError, TimeoutError):
-    """The wait ended before the race, which continues."""
-
-    def __init__(self, rounds: int, runs: int, waited: float) -> None:
-        super().__init__(rounds, runs, waited)
-        self.rounds, self.runs, self.waited = rounds, runs, waited
-
-    def __str__(self) -> str:
-        return (
-            f"After {self.waited:g} s the race is in round {self.rounds}, with {self.runs:,} runs. It continues: call wait() again, "
-            "look at race.panel, or cancel() it."
-        )
-
-
-def race_error(sentence: str, kind: str) -> InvalidInput:
-    """The error for a race that cannot begin.
-
-    >>> str(race_error("`keep` is 0.", "keep"))
-    'race: `keep` is 0.'
-    """
-    return InvalidInput("race", [Problem((), sentence, kind)])
+def race_error(sentence: str) -> InvalidInput:
+    """The error for a race that cannot begin."""
+    return usage_error(sentence, "race")
 
 
 def _credits_or_share(value: Any) -> int | float | None:
@@ -233,8 +216,7 @@ def _check_over(plan: Plan, over: Sequence[str]) -> tuple[str, ...]:
         ):
             raise race_error(
                 f"`over` names {name!r}, and this plan varies {', '.join(plan.columns) or 'nothing'}. "
-                "Name the columns that only repeat a setting, such as seed and prompt.",
-                "over",
+                "Name the columns that only repeat a setting, such as seed and prompt."
             )
     labels = () if plan.labels & set(names) else tuple(name for name in plan.columns if name in plan.labels)
     return tuple(dict.fromkeys(name for name in (*names, *labels) if name in plan.columns))
@@ -298,18 +280,17 @@ def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
     values = dict(draft) if isinstance(draft, Mapping) else _find_extras(plan)
     if varied := [name for name in values if name in plan.columns]:
         raise race_error(
-            f"`draft` sets {', '.join(varied)}, which this plan varies; a draft can only change what is the same in all runs.",
-            "draft",
+            f"`draft` sets {', '.join(varied)}, which this plan varies; a draft can only change what is the same in all runs."
         )
     try:
         rows = tuple(_make_draft(row, values) for row in plan.rows)
     except InvalidInput as error:
-        raise race_error(f"`draft` does not fit this plan: {error}", "draft") from error
+        raise race_error(f"`draft` does not fit this plan: {error}") from error
     drafts = replace(plan, rows=rows, parts=None)
     full, cheap = (sum_or_none(row.credits for row in version.distinct) for version in (plan, drafts))
     if not values or (full is not None and cheap is not None and cheap >= full):
         why = f"with `draft` they cost {cheap:,} credits" if values else "nothing that costs extra is switched on"
-        raise race_error(f"No draft of these runs is cheaper: {why}. Leave `draft` out.", "draft")
+        raise race_error(f"No draft of these runs is cheaper: {why}. Leave `draft` out.")
     return drafts
 
 
@@ -339,19 +320,16 @@ def check_settings(race: RaceSettings, keep: int) -> None:
     if count < 2:
         raise race_error(
             f"This plan has {format_count(count, 'setting')}, so there is nothing to decide.{repeats}{impossible} Vary what you want "
-            "to decide: rb.sweep(boat, num_frames=[49, 97, 121], seed=range(4)).",
-            "settings",
+            "to decide: rb.sweep(boat, num_frames=[49, 97, 121], seed=range(4))."
         )
     if keep >= count:
         raise race_error(
-            f"`keep` is {keep}, and this plan has {format_count(count, 'setting')}: keep fewer than that.{impossible}",
-            "keep",
+            f"`keep` is {keep}, and this plan has {format_count(count, 'setting')}: keep fewer than that.{impossible}"
         )
     if count > MAX_SETTINGS:
         raise race_error(
             f"This plan has {count:,} settings, and a race decides among {MAX_SETTINGS:,} at most: vary less, or race a part of "
-            "it, such as plan.shuffled()[:500].",
-            "settings",
+            "it, such as plan.shuffled()[:500]."
         )
 
 
@@ -362,14 +340,13 @@ def find_budget(given: int | float | None, whole: int | None, enough: int, *, is
             return None
         needs = "Runs on this service cost credits, so a race needs a budget."
         if whole is None:
-            raise race_error(f"{needs} {UNKNOWN_PRICE}, and budget=…", "budget")
+            raise race_error(f"{needs} {UNKNOWN_PRICE}, and budget=…")
         raise race_error(
             f"{needs} The whole plan costs {whole:,} credits: budget={enough} pays for two runs of each setting, which should "
-            "be enough to decide. It is the most that the race spends from its first start on, so running the cell twice pays once.",
-            "budget",
+            "be enough to decide. It is the most that the race spends from its first start on, so running the cell twice pays once."
         )
     if whole is None:
-        raise race_error(UNKNOWN_PRICE, "price")
+        raise race_error(UNKNOWN_PRICE)
     return given if isinstance(given, int) else int(given * whole)
 
 
@@ -379,6 +356,5 @@ def check_budget(budget: int, race: RaceSettings, price: Callable[[Row], int]) -
     if sum(prices[:2]) > budget:
         raise race_error(
             f"A budget of {format_count(budget, 'credit')} pays for less than one run of two settings, and there are "
-            f"{len(prices):,}. One run of each costs {sum(prices):,} credits.",
-            "budget",
+            f"{len(prices):,}. One run of each costs {sum(prices):,} credits."
         )

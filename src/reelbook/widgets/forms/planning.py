@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ...display import plan_card
 from ...display.formatting import format_credits, join_with_dots, shorten
 from ...errors import InvalidInput, ReelbookError
 from ...models.base import Input
@@ -21,6 +20,7 @@ from ...models.pricing import Estimate
 from ...sweeps.money_text import count_affordable
 from ...sweeps.options import RunOptions, make_options
 from ...sweeps.plan_rows import order_rows
+from ...sweeps.plan_summary import format_price
 from ...sweeps.sweep_call import sweep
 from ...util.printable import format_count
 from .axes import VariedField, fill_base, find_base, format_too_many_runs, parse_axes, validate_axes
@@ -226,12 +226,12 @@ def make_preview(
         plan, is_answered = _price_by_service(plan, session)
     # Looked up once for the summary; the plan queries the library again when it is run.
     known = None if session.current is None else find_known(plan, session.current.context)
-    facts = plan.with_known(known).facts
+    facts = plan.summarise(known)
     due = [row for row in plan.distinct if known is None or not known(row)]
     known_due = sum(row.credits or 0 for row in due)
     summary = {
         "number": number,
-        "line": join_with_dots(format_count(facts.runs, "run"), *plan_card.format_price(facts)),
+        "line": join_with_dots(format_count(facts.runs, "run"), *format_price(facts)),
         "runs": facts.possible - (facts.in_library or 0),
         "possible": facts.possible,
         "due": known_due,
