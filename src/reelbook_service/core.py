@@ -27,7 +27,6 @@ from reelbook.util.data_address import is_data_address
 from . import spec_decisions
 from .accounts import Account, Accounts
 from .board.view import Board
-from .devices import make_cpu_lane
 from .fetch_pictures import SourceError, decode_data_uri
 from .lanes import LOCAL, Lane
 from .queue import Queue, Request
@@ -35,6 +34,7 @@ from .refusals import Refusal, check_list_lengths, invalid, invalid_at
 from .service_files import Files, ResultWriter
 from .service_settings import Settings
 from .store import FolderLock, Store, read_fact, write_fact
+from .workers import WorkerLane
 
 CLEANUP_INTERVAL_SECONDS = 3600.0
 NOTICE_SECONDS = 0.5
@@ -67,7 +67,7 @@ class Service:
         self.files = Files(self.store, data / "files", settings.clock, settings.retention)
         self.queue = Queue(self.store, self.accounts, settings.clock, settings.max_waiting, settings.lanes)
         self.results = ResultWriter(self.queue, self.files, settings.clock)
-        self.workers = make_cpu_lane(self)
+        self.workers = WorkerLane(self)
         self.lanes: dict[str, Lane] = {LOCAL: self.workers}
         try:
             self.lanes |= {name: make(self) for name, make in settings.lanes.makers.items()}

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
+import os
+import sys
+import tempfile
 import uuid
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from reelbook._version import __version__
 
-from .dask_remote import cancel_there, drop_there, run_there
 from .lanes import DASK
 from .queue import Request
 from .service_settings import Settings
-from .worker_process import WorkerRules, take_message, timed_out
+from .worker import Engines, failed, run_order
+from .worker_process import OFFLINE, WorkerRules, take_message, timed_out
 
 RESOURCE = "GPU"
 """The resource with which a worker of the cluster is started, one for each process."""
 CONNECT_SECONDS = LEAVE_SECONDS = 5.0
-_HERE_ONLY = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""What the other machine decides about its processes."""
+
+Reply: TypeAlias = tuple[dict[str, Any], dict[str, bytes]]
+"""The message with the outcome of a run, and its files by name."""
 
 log = logging.getLogger("reelbook_service")
 
@@ -82,23 +88,17 @@ class Cluster:
                     await client.close()
 
 
-async def count_workers(device: str) -> int:
-    """How many workers with a GPU a cluster has; raises `ConnectionError`."""
-    cluster = Cluster(device)
-    try:
-        return await cluster.count_workers()
-    finally:
-        await cluster.close()
-
-
 class DaskWorker:
     """One run at a time in the cluster, wherever there is a GPU for it."""
 
     def __init__(self, cluster: Cluster, settings: Settings, rules: WorkerRules) -> None:
         self.rules = rules
+        self.pid: int | None = None
+        """The process of its run on the other machine."""
+        self.reason_of_end = ""
+        """Why the last run broke off, as the beginning of a sentence."""
         self._cluster, self._settings = cluster, settings
-        self._key = self._where = self._reason = ""
-        self._pid: int | None = None
+        self._key = self._where = ""
         self._future: Any = None
         self._cancelling: asyncio.Task[None] | None = None
 
@@ -107,37 +107,26 @@ class DaskWorker:
         """Whether its last run had a process, which holds weights."""
         return bool(self._where)
 
-    @property
-    def pid(self) -> int | None:
-        """The process of its run on the other machine."""
-        return self._pid
-
-    @property
-    def reason_of_end(self) -> str:
-        """Why the last run broke off, as the beginning of a sentence."""
-        return self._reason
-
-    async def perform(self, order: Mapping[str, Any], request: Request) -> dict[str, Any] | None:
-        """Execute one run; None if it was lost."""
+    async def perform(self, order: Mapping[str, Any], request: Request | None = None) -> dict[str, Any] | None:
+        """Execute one run, or load weights ahead of runs; None if it was lost."""
         # No address of ours leaves this machine: it has a token in it.
-        names = {address: f"file_{number}" for number, address in enumerate(order["local"])}
-        files = await asyncio.to_thread(
-            lambda: {names[address]: Path(path).read_bytes() for address, path in order["local"].items()}
-        )
-        order_there = {**order, "input": _renamed(order["input"], names), "local": {}, "folder": ""}
-        reply = await self._submit(order_there, files, request)
+        local = order.get("local", {})
+        names = {address: f"file_{number}" for number, address in enumerate(local)}
+        task = {
+            "version": __version__,
+            "weights": self.rules.first_message,
+            "order": {**order, "input": _renamed(order.get("input"), names), "local": {}, "folder": ""},
+            "files": {
+                names[address]: await asyncio.to_thread(Path(path).read_bytes) for address, path in local.items()
+            },
+        }
+        reply = await self._submit(task, request)
         if reply is None:
             return None
-        await asyncio.to_thread(_write_files, reply["files"], Path(order["folder"]))
-        return dict(reply["message"])
-
-    async def load(self, endpoint_id: str) -> str | None:
-        """Load the weights of a model in some worker; None, or the reason why they cannot be loaded."""
-        reply = await self._submit({"load": endpoint_id}, {}, None)
-        if reply is None:
-            return f"{self._reason} while it was loading."
-        failed = reply["message"].get("failed")
-        return None if failed is None else str(failed["detail"])
+        message, files = reply
+        if files:
+            await asyncio.to_thread(_write_files, files, Path(order["folder"]))
+        return message
 
     def cancel(self, request_id: str) -> None:
         """Request a stop between two steps."""
@@ -156,27 +145,18 @@ class DaskWorker:
             await self._cluster.call(drop_there, workers=[self._where])
             self._where = ""
 
-    async def _submit(
-        self, order: Mapping[str, Any], files: Mapping[str, bytes], request: Request | None
-    ) -> dict[str, Any] | None:
+    async def _submit(self, task: Mapping[str, Any], request: Request | None) -> Reply | None:
         """The reply of the cluster; None where the run is lost, with the reason set."""
         key = self._key = f"reelbook-{uuid.uuid4().hex}"
-        self._where, self._pid, client = "", None, cast(Any, None)
+        self._where, self.pid, client = "", None, cast(Any, None)
         clock, now = self._settings.clock, asyncio.get_running_loop().time
         seconds = self.rules.run_seconds or self._settings.run_seconds
         limit = asyncio.timeout(self.rules.load_seconds)
-        task = {
-            "version": __version__,
-            "weights": self.rules.first_message,
-            "environment": {name: value for name, value in self.rules.environment.items() if name not in _HERE_ONLY},
-            "order": dict(order),
-            "files": dict(files),
-        }
 
         def on_event(event: tuple[float, Mapping[str, Any]]) -> None:
             message = event[1]
             if "begin" in message:
-                self._where, self._pid = message["begin"]["worker"], message["begin"]["pid"]
+                self._where, self.pid = message["begin"]["worker"], message["begin"]["pid"]
                 # The scheduler writes there that it has lost the worker; it starts the run again on another one.
                 client.subscribe_topic(self._where, on_worker)
             elif "loaded" in message:
@@ -186,7 +166,7 @@ class DaskWorker:
 
         def on_worker(event: tuple[float, Mapping[str, Any]]) -> None:
             if event[1].get("action") == "remove-worker" and self._key == key and self._where:
-                self._where, self._pid = "", None
+                self._where, self.pid = "", None
                 if request is not None:
                     request.stage, request.progress = "", 0.0
                     words = "The Dask worker was lost; the run starts again, free of charge."
@@ -201,13 +181,13 @@ class DaskWorker:
             if request is not None and request.cancelling:
                 self.cancel(request.id)  # It was cancelled before there was a future.
             async with limit:
-                return await _result_of(self._future)
+                return await _reply_of(self._future)
         except TimeoutError:
-            return {"message": timed_out(seconds), "files": {}}
+            return timed_out(task["order"], seconds), {}
         except Exception as error:
             log.info("A run in the Dask cluster broke off", exc_info=True)
             is_known = isinstance(error, ConnectionError)
-            self._reason = str(error) if is_known else "The connection to the Dask scheduler was lost"
+            self.reason_of_end = str(error) if is_known else "The connection to the Dask scheduler was lost"
             return None
         finally:
             if self._future is not None and not self._future.done():
@@ -218,11 +198,11 @@ class DaskWorker:
                     client.unsubscribe_topic(key)
 
 
-async def _result_of(future: Any) -> dict[str, Any]:
+async def _reply_of(future: Any) -> Reply:
     from distributed import KilledWorker
 
     try:
-        return dict(await future)
+        return cast(Reply, await future)
     except KilledWorker:
         raise ConnectionError("The Dask workers that ran it were lost") from None
     except Exception as error:
@@ -230,8 +210,8 @@ async def _result_of(future: Any) -> dict[str, Any]:
             raise
         # No engine raises through its run: the machine lacks the package, or has another version of it.
         log.error("The Dask worker cannot run anything: %s", error)
-        detail = f"The Dask worker cannot run it ({type(error).__name__}: {error}). Nothing was charged."
-        return {"message": {"failed": {"error_type": "engine_error", "detail": detail}}, "files": {}}
+        words = f"The Dask worker cannot run it ({type(error).__name__}: {error}). Nothing was charged."
+        return failed("engine_error", words), {}
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
@@ -247,3 +227,59 @@ def _write_files(files: Mapping[str, bytes], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / Path(name).name).write_bytes(content)
+
+
+# What follows is done by a process of the cluster, which holds weights between runs, as a worker here does.
+
+_cancelled: set[str] = set()
+_running: set[str] = set()
+_engines: list[tuple[Mapping[str, Any], Engines]] = []
+"""At most one, with the message that it was made from. Dask runs each task in this process, so that it stays."""
+
+
+def run_there(task: Mapping[str, Any], key: str) -> Reply:
+    """Load a model or execute a run in this process."""
+    if task["version"] != __version__:
+        raise RuntimeError(f"it has reelbook {__version__}, the service has {task['version']}")
+    from distributed import get_worker
+
+    emit = partial(get_worker().log_event, key)
+    emit({"begin": {"worker": get_worker().address, "pid": os.getpid()}})
+    os.environ.update(OFFLINE)
+    if not _engines or _engines[0][0] != task["weights"]:
+        _drop_weights()
+        _engines.append((task["weights"], Engines(task["weights"])))
+    _running.add(key)
+    try:
+        with tempfile.TemporaryDirectory(prefix="reelbook-") as folder:
+            results, local = Path(folder, "results"), dict[str, str]()
+            for address, content in task["files"].items():
+                path = Path(folder, f"source-{len(local)}")
+                path.write_bytes(content)
+                local[address] = str(path)
+            order = {**task["order"], "folder": str(results), "local": local}
+            message = run_order(order, emit, partial(_cancelled.__contains__, key), _engines[0][1])
+            paths = results.iterdir() if results.is_dir() and "done" in message else ()
+            return message, {path.name: path.read_bytes() for path in paths if path.is_file()}
+    finally:
+        _running.discard(key)
+        _cancelled.discard(key)
+
+
+def cancel_there(key: str) -> None:
+    """Request that a run in this process stops between two steps."""
+    _cancelled.add(key)
+
+
+def drop_there() -> None:
+    """Drop the weights of this process, unless a run needs them."""
+    if not _running:
+        _drop_weights()
+
+
+def _drop_weights() -> None:
+    _engines.clear()
+    gc.collect()
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()

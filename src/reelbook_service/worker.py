@@ -77,7 +77,7 @@ class Engines:
 
     def load(self, endpoint_id: str, report: Report) -> bool:
         """Load the weights of a model where they are not loaded; false for a model without weights."""
-        from .weights.config import weights_from_json
+        from .weights.config import FAMILIES
 
         if endpoint_id not in self._models:
             return False
@@ -86,7 +86,7 @@ class Engines:
             message = self._message
             # A worker on the CPU must never import it: torch takes seconds and hundreds of megabytes.
             module = importlib.import_module(message.get("module", WEIGHTS_ENGINE))
-            rows = {row["endpoint_id"]: weights_from_json(row) for row in message["weights"]}
+            rows = {row["endpoint_id"]: FAMILIES[row["family"]].model_validate(row) for row in message["weights"]}
             self._of_weights = module.WeightsEngine(rows, message["device"], message["max_loaded"])
         self._of_weights.load(endpoint_id, report)
         return True
@@ -123,21 +123,21 @@ def run_order(
             return {"done": {}}
         return {"done": perform(order, emit, is_cancelled, engines)}
     except Cancelled:
-        return _failed("cancelled", "The request was cancelled; its credits were given back.")
+        return failed("cancelled", "The request was cancelled; its credits were given back.")
     except MemoryError as error:
         words = "The run needed more memory than a worker has. Make it smaller: fewer frames, or smaller pictures."
-        return _failed("engine_error", str(error) or words)
+        return failed("engine_error", str(error) or words)
     except Exception as error:
         error_type = next((name for kind, name in error_types.items() if isinstance(error, kind)), None)
         if error_type is not None:
-            return _failed(error_type, str(error))
+            return failed(error_type, str(error))
         traceback.print_exc()  # For the operator: the service's folder has the log of the workers.
         sys.stderr.flush()
         name = type(error).__name__
         if "load" in order:
-            return _failed("engine_error", f"The weights could not be loaded ({name}); workers.log says more.")
+            return failed("engine_error", f"The weights could not be loaded ({name}); workers.log says more.")
         words = f"The engine broke off ({name}). Nothing was charged; try again, or change the input."
-        return _failed("engine_error", words)
+        return failed("engine_error", words)
 
 
 def perform(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool], engines: Engines) -> dict[str, Any]:
@@ -207,7 +207,8 @@ def _to_json(value: Any) -> Any:
     return value
 
 
-def _failed(error_type: str, detail: str) -> dict[str, Any]:
+def failed(error_type: str, detail: str) -> dict[str, Any]:
+    """The outcome of a run that has no output."""
     return {"failed": {"error_type": error_type, "detail": detail}}
 
 

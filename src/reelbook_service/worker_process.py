@@ -15,16 +15,31 @@ from typing import Any
 from . import spec_decisions
 from .queue import Request, cancellation_error
 from .service_settings import Settings
-from .worker import LOST_DEVICE
+from .worker import LOST_DEVICE, failed
 
 MAX_LINE_BYTES = 64 * spec_decisions.MIB
 WATCH_SECONDS = 0.05  # A decoder can allocate hundreds of megabytes within a few of these.
 MAX_FILE_BYTES = 2_000_000_000
+OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
+    "DIFFUSERS_VERBOSITY": "error",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+    "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+}
+"""The environment of engines with weights: no library asks a network for anything."""
 
 # Not "-m": that would search for modules in the current folder first, where a notebook may have its own queue.py.
 _MAIN = (
     f"import sys; sys.path.append({str(Path(__file__).parents[1])!r}); from reelbook_service.worker import main; main()"
 )
+
+
+def _thread_counts(threads: int) -> dict[str, str]:
+    return dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +64,32 @@ class WorkerRules:
         # One thread per library: several workers share the cores already. Few malloc arenas: each can retain memory.
         # Two blocks of Pillow's: pictures of one run tend to have one size, and allocating new pages each time took a
         # tenth of the total time.
-        default_factory=lambda: {
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            "MKL_NUM_THREADS": "1",
-            "MALLOC_ARENA_MAX": "2",
-            "PILLOW_BLOCKS_MAX": "2",
-        }
+        default_factory=lambda: {**_thread_counts(1), "MALLOC_ARENA_MAX": "2", "PILLOW_BLOCKS_MAX": "2"}
     )
+
+    @classmethod
+    def of_device(cls, device: str, first_message: Mapping[str, Any], idle_seconds: float | None) -> WorkerRules:
+        """The rules of a worker with weights. Killing it throws a loaded model away, so a cancelled run has time to end."""
+        environment = {**OFFLINE, **_thread_counts(os.cpu_count() or 1), "CUDA_VISIBLE_DEVICES": _visible(device)}
+        return cls(
+            cancel_seconds=30.0, idle_seconds=idle_seconds, run_seconds=3600.0, load_seconds=3600.0, limits_memory=False,
+            nice=0, attempts=2, first_message=first_message, environment=environment,
+        )  # fmt: skip
+
+
+def _visible(device: str) -> str:
+    """The device for CUDA_VISIBLE_DEVICES: counted among those that the service itself sees; none for the CPU.
+
+    None also for a device that the service does not see: another one of that number is not meant.
+    """
+    kind, _, number = device.partition(":")
+    if kind != "cuda":
+        return ""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return number
+    names = [name.strip() for name in visible.split(",")]
+    return names[int(number)] if int(number) < len(names) else ""
 
 
 class WorkerProcess:
@@ -85,29 +118,39 @@ class WorkerProcess:
         is_lost = self._process is not None and self._process.returncode == LOST_DEVICE
         return "The device was lost" if is_lost else "The worker died"
 
-    async def perform(self, order: Mapping[str, Any], request: Request) -> dict[str, Any] | None:
-        """Execute one run; None if the process died over it."""
-        seconds = self._settings.run_seconds if self.rules.run_seconds is None else self.rules.run_seconds
-        self._request_id, self._kill_reason = request.id, None
+    async def perform(self, order: Mapping[str, Any], request: Request | None = None) -> dict[str, Any] | None:
+        """Execute one run, or load weights ahead of runs; None if the process died over it."""
+        if not self.alive:
+            await self._start()
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        self._request_id, self._kill_reason = order.get("id"), None
+        seconds = self.rules.run_seconds or self._settings.run_seconds
+        watch, now = asyncio.create_task(self._watch(process)), asyncio.get_running_loop().time
         try:
-            ending = await self._exchange(
-                order, seconds, lambda message: take_message(request, message, self._settings.clock()), request
-            )
+            self._send(order)
+            if request is not None and request.cancelling:
+                self.cancel(request.id)  # It was cancelled while the process was starting.
+            async with asyncio.timeout(self.rules.load_seconds or seconds) as limit:
+                while (message := await read_message(process.stdout)) is not None:
+                    if "done" in message or "failed" in message:
+                        return message
+                    if "loaded" in message:
+                        limit.reschedule(now() + seconds)  # Loading does not count.
+                    elif request is not None:
+                        take_message(request, message, self._settings.clock())
+            await process.wait()
         except TimeoutError:
-            return timed_out(seconds)
+            await self.end()
+            return timed_out(order, seconds)
+        except asyncio.CancelledError:
+            await self.end()
+            raise
         finally:
             self._request_id = None
-        return {"failed": self._kill_reason} if ending is None and self._kill_reason else ending
-
-    async def load(self, endpoint_id: str) -> str | None:
-        """Load the weights of a model ahead of its runs; None, or the reason why they cannot be loaded."""
-        try:
-            ending = await self._exchange({"load": endpoint_id}, self.rules.load_seconds or 0.0)
-        except TimeoutError:
-            return f"Loading took longer than {self.rules.load_seconds:g} s."
-        if ending is None:
-            return f"{self.reason_of_end} while it was loading."
-        return str(ending["failed"]["detail"]) if "failed" in ending else None
+            watch.cancel()
+        return {"failed": self._kill_reason} if self._kill_reason else None
 
     def cancel(self, request_id: str) -> None:
         """Request a stop between two frames; a process that does not react is killed."""
@@ -127,40 +170,6 @@ class WorkerProcess:
         if self._process is not None:
             self._kill(None)
             await self._process.wait()
-
-    async def _exchange(
-        self,
-        order: Mapping[str, Any],
-        seconds: float,
-        take: Callable[[Mapping[str, Any]], object] = lambda message: None,
-        request: Request | None = None,
-    ) -> dict[str, Any] | None:
-        """Send an order, and return the message with its end; None if the process dies over it."""
-        if not self.alive:
-            await self._start()
-        process = self._process
-        assert process is not None
-        assert process.stdout is not None
-        watch = asyncio.create_task(self._watch(process))
-        now = asyncio.get_running_loop().time
-        try:
-            self._send(order)
-            if request is not None and request.cancelling:
-                self.cancel(request.id)  # It was cancelled while the process was starting.
-            async with asyncio.timeout(self.rules.load_seconds or seconds) as limit:
-                while (message := await read_message(process.stdout)) is not None:
-                    if "done" in message or "failed" in message:
-                        return message
-                    if "loaded" in message:
-                        limit.reschedule(now() + seconds)  # Loading does not count.
-                    take(message)
-            await process.wait()
-            return None
-        except (TimeoutError, asyncio.CancelledError):
-            await self.end()
-            raise
-        finally:
-            watch.cancel()
 
     def _kill(self, reason: dict[str, str] | None) -> None:
         self._kill_reason = reason
@@ -207,10 +216,12 @@ def take_message(request: Request, message: Mapping[str, Any], now: float) -> No
         request.engine = message["engine"]
 
 
-def timed_out(seconds: float) -> dict[str, Any]:
-    """The outcome of a run that exceeds its time limit."""
-    detail = f"The run took longer than {seconds:g} s and was stopped. Nothing was charged; make it smaller."
-    return {"failed": {"error_type": "engine_timeout", "detail": detail}}
+def timed_out(order: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """The outcome of an order that exceeds its time limit."""
+    if "load" in order:
+        return failed("engine_error", "Loading took too long and was stopped.")
+    words = f"The run took longer than {seconds:g} s and was stopped. Nothing was charged; make it smaller."
+    return failed("engine_timeout", words)
 
 
 async def read_message(pipe: asyncio.StreamReader) -> dict[str, Any] | None:

@@ -7,7 +7,8 @@ import hashlib
 import logging
 import re
 import shutil
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reelbook.models import pricing
@@ -15,46 +16,76 @@ from reelbook.models.base import Input
 from reelbook.models.pricing import Estimate
 
 from .accounts import Account
-from .lanes import LOCAL, ModelState
+from .dask_cluster import Cluster, DaskWorker
+from .lanes import DASK, DEVICES, LOCAL, ModelState
 from .queue import Request, cancellation_error
 from .refusals import Refusal
+from .weights.config import Weights
+from .worker import failed
+from .worker_process import WorkerProcess, WorkerRules
 
 if TYPE_CHECKING:
     from .core import Service
-    from .dask_cluster import DaskWorker
-    from .devices import DeviceGroup
-    from .worker_process import WorkerProcess
-
-    Worker: TypeAlias = WorkerProcess | DaskWorker
 
 GIVE_WAY_SECONDS = 0.05
 """How long a request waits for a running worker that ends its last one, before another worker is started for it."""
 
+Worker: TypeAlias = WorkerProcess | DaskWorker
+
 log = logging.getLogger("reelbook_service")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceGroup:
+    """Devices with the same models, which share one waiting line."""
+
+    devices: tuple[str, ...]
+    rows: tuple[Weights, ...]
+    max_loaded: int = 1
+    """How many folders of weights each device holds at once."""
+    keep_warm_seconds: float | None = None
+    """How long a worker without runs keeps its weights; None for ever."""
+
+    @property
+    def lane(self) -> str:
+        """The name of the lane."""
+        return DEVICES + "+".join(self.devices)
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether its devices are the GPUs of a Dask cluster."""
+        return self.devices[0].startswith(DASK)
+
+    @property
+    def label(self) -> str:
+        """What pages say of it: whoever reaches a scheduler can run programs there, so its address is for the owner alone."""
+        return f"{DEVICES}dask" if self.is_cluster else self.lane
+
+    def rules(self, device: str) -> WorkerRules:
+        """The rules of the worker of a device."""
+        # The process sees one device only, which is the first one there.
+        seen = "cpu" if device == "cpu" or device.endswith("/cpu") else "cuda:0"
+        rows = [row.model_dump(mode="json") for row in self.rows]
+        message = {"weights": rows, "device": seen, "max_loaded": self.max_loaded}
+        return WorkerRules.of_device(device, message, self.keep_warm_seconds)
 
 
 class WorkerLane:
     """Works on the runs of some models, with a slot for each of its workers."""
 
-    def __init__(
-        self,
-        service: Service,
-        find_workers: Callable[[], Awaitable[Sequence[Worker]]],
-        group: DeviceGroup | None = None,
-        close: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
+    def __init__(self, service: Service, group: DeviceGroup | None = None) -> None:
         """`group`: the weights that the workers load; none for workers on the CPU."""
         self.name = LOCAL if group is None else group.lane
         self.workers: Sequence[Worker] = ()
-        self._find_workers, self._close = find_workers, close
         self._service, self._queue, self._settings = service, service.queue, service.settings
         self._folder = self._settings.data / f"work-{re.sub('[^A-Za-z0-9]+', '-', self.name)}"
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
         self._busy: dict[str, Worker] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self._group = group
+        self._cluster = Cluster(group.devices[0]) if group is not None and group.is_cluster else None
         self._rows = {} if group is None else {row.endpoint_id: row for row in group.rows}
-        self._max_loaded = 0 if group is None else group.max_loaded
         self._loading = 1
         """How many workers are still loading ahead."""
         self._ready: set[str] = set()
@@ -69,8 +100,8 @@ class WorkerLane:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._close is not None:
-            await self._close()
+        if self._cluster is not None:
+            await self._cluster.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     async def cancel(self, request: Request) -> bool:
@@ -85,13 +116,13 @@ class WorkerLane:
         return {model: self._state(model) for model in self._rows}
 
     def _state(self, model: str) -> ModelState:
-        if model in self._ready:
+        if model in self._ready or model not in self._rows:
             return ModelState("ready")
         return ModelState("loading") if self._loading else ModelState("failed", self._reasons.get(model, ""))
 
     def _find_failure(self, model: str) -> str | None:
         """Why nobody can run a model, as a sentence; None if somebody can."""
-        state = self._state(model) if model in self._rows else ModelState("ready")
+        state = self._state(model)
         words = f"The weights of {model} could not be loaded when the service was started: {state.reason}"
         return words if state.state == "failed" else None
 
@@ -108,7 +139,13 @@ class WorkerLane:
         return {request_id: worker.pid for request_id, worker in self._busy.items() if worker.pid is not None}
 
     async def _start(self) -> None:
-        self.workers = await self._find_workers()
+        settings, group = self._settings, self._group
+        if group is None:
+            self.workers = [WorkerProcess(settings, WorkerRules()) for _ in range(settings.workers)]
+        elif self._cluster is not None:
+            self.workers = await self._cluster.find_workers(settings, group.rules(group.devices[0]))
+        else:
+            self.workers = [WorkerProcess(settings, group.rules(device)) for device in group.devices]
         self._loading = len(self.workers)
         self._tasks += [asyncio.create_task(self._serve(worker)) for worker in self.workers]
 
@@ -130,31 +167,30 @@ class WorkerLane:
 
     async def _load_ahead(self, worker: Worker) -> bool:
         """Load as many models as the worker holds; the others are loaded with their first run. False if it can run none."""
-        folders: list[object] = []
-        failed: dict[str, str] = {}
+        folders: set[object] = set()
+        failures: dict[str, str] = {}
         for model, row in self._rows.items():
-            if row.folder not in folders and len(folders) == self._max_loaded:
-                self._ready.add(model)
-                continue
-            reason = await self._load(worker, model)
-            if reason is None:
-                folders.append(row.folder)
-                self._ready.add(model)
-            else:
-                failed[model] = reason
-                log.error("The weights of %s cannot be loaded: %s", model, reason)
-        self._reasons |= failed
-        return not self._rows or len(failed) < len(self._rows)
+            if row.folder in folders or self._group is None or len(folders) < self._group.max_loaded:
+                if reason := await self._load(worker, model):
+                    failures[model] = reason
+                    log.error("The weights of %s cannot be loaded: %s", model, reason)
+                    continue
+                folders.add(row.folder)
+            self._ready.add(model)
+        self._reasons |= failures
+        return not self._rows or len(failures) < len(self._rows)
 
     @staticmethod
     async def _load(worker: Worker, model: str) -> str | None:
         """None once the weights of a model are loaded, or the reason why they cannot be."""
-        try:
-            reason = await worker.load(model)
-            # It may have died over it, for example because another program took the memory.
-            return await worker.load(model) if reason is not None and not worker.alive else reason
-        except Exception as error:  # For example a process that cannot be started.
-            return f"Its worker cannot be started ({error})."
+        for _ in range(2):  # It may die over it once, for example because another program took the memory.
+            try:
+                outcome = await worker.perform({"load": model})
+            except Exception as error:  # For example a process that cannot be started.
+                return f"Its worker cannot be started ({error})."
+            if outcome is not None:
+                return str(outcome["failed"]["detail"]) if "failed" in outcome else None
+        return f"{worker.reason_of_end} while it was loading."
 
     async def _next(self, worker: Worker, last: Request | None) -> Request:
         """The next request, if possible one that needs the weights of the last one."""
@@ -186,14 +222,14 @@ class WorkerLane:
         try:
             outcome: dict[str, Any] | None = None
             if failure := self._find_failure(request.endpoint_id):
-                outcome = _failed("engine_error", f"{failure} Nothing was charged.")
+                outcome = failed("engine_error", f"{failure} Nothing was charged.")
             elif not request.cancelling:
                 outcome = await self._perform(worker, request)
             if request.cancelling:
                 # Even if the run ended just before it was cancelled: a cancelled run is not charged.
                 outcome = {"failed": cancellation_error()}
             if outcome is None and request.attempts >= worker.rules.attempts:
-                outcome = _failed(
+                outcome = failed(
                     "engine_error",
                     f"{worker.reason_of_end} {request.attempts} times over this run. Nothing was charged; change the input, "
                     "or tell the people who run the service.",
@@ -245,7 +281,3 @@ def seed_of(request: Request, input: Mapping[str, Any]) -> int:
     if isinstance(seed, (int, float)) and not isinstance(seed, bool):
         return int(seed)
     return int.from_bytes(hashlib.sha256(request.id.encode()).digest()[:4])
-
-
-def _failed(error_type: str, detail: str) -> dict[str, Any]:
-    return {"failed": {"error_type": error_type, "detail": detail}}

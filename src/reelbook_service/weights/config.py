@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -14,10 +14,11 @@ from pydantic import (
     ConfigDict,
     Field,
     StrictInt,
-    TypeAdapter,
     ValidationInfo,
     model_validator,
 )
+
+from reelbook.errors import ReelbookError
 
 from ..lanes import DASK
 
@@ -31,7 +32,7 @@ _DEVICE = re.compile(r"cpu|cuda:\d{1,2}")
 _CLUSTER = re.compile(rf"{DASK}(tcp|tls)://[A-Za-z0-9.\-\[\]:]+:\d{{1,5}}(/cpu)?")
 
 
-class BadWeights(Exception):
+class BadWeights(ReelbookError):
     """Weights that cannot be used: a sentence for whoever runs the service, with the file and the next step."""
 
 
@@ -160,15 +161,11 @@ class WanWeights(_Weights):
         return self
 
 
-Weights = Annotated[LtxWeights | WanWeights, Field(discriminator="family")]
-_ADAPTER: TypeAdapter[LtxWeights | WanWeights] = TypeAdapter(Weights)
+Weights: TypeAlias = LtxWeights | WanWeights
+FAMILIES: Mapping[str, type[Weights]] = {"ltx": LtxWeights, "wan": WanWeights}
 
 
-def weights_from_json(values: Mapping[str, Any]) -> LtxWeights | WanWeights:
-    """The weights from the pipe to a worker, where `model_dump(mode="json")` has put them.
-
-    >>> weights = LtxWeights(endpoint_id=TEXT_TO_VIDEO, folder="weights/ltx", device="cpu")
-    >>> weights_from_json(weights.model_dump(mode="json")) == weights
-    True
-    """
-    return _ADAPTER.validate_python(values)
+def folders_of(row: Weights) -> list[Path]:
+    """The folders that `reelbook weights fetch` fills: that of the pipeline, and for LTX that of its upsampler."""
+    upsampler = row.upsampler if isinstance(row, LtxWeights) else None
+    return [row.folder] if upsampler is None else [row.folder, upsampler]

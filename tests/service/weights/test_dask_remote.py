@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reelbook_service.dask_remote import run_there
+from reelbook_service.dask_cluster import run_there
 
 
 def test_another_version_of_the_package_is_refused() -> None:

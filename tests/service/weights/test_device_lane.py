@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from reelbook_service.devices import DeviceGroup, group_rows, make_device_lane
+from reelbook_service.hosted.models_file import ModelsFile
 from reelbook_service.lanes import LaneTable
 from reelbook_service.weights.config import LtxWeights
 from reelbook_service.worker_process import WorkerRules
-from reelbook_service.workers import WorkerLane
+from reelbook_service.workers import DeviceGroup, WorkerLane
 from tests.support import Serve, Served, as_data_uri, examples, png
 
 TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
@@ -39,11 +39,13 @@ class StandIn(DeviceGroup):
         return replace(rules, first_message={**(rules.first_message or {}), "module": MODULE})
 
 
-def lane_table(found: list[DeviceGroup]) -> LaneTable:
-    groups = [StandIn(group.devices, group.rows) for group in found]
+def lane_table(*rows: LtxWeights) -> LaneTable:
+    """The lanes of these rows; those with the same devices share one."""
+    file = ModelsFile(Path(), {}, {}, {row.endpoint_id: row for row in rows})
+    groups = [StandIn(group.devices, group.rows) for group in file.groups()]
     return LaneTable(
         by_model={row.endpoint_id: group.lane for group in groups for row in group.rows},
-        makers={group.lane: partial(make_device_lane, group) for group in groups},
+        makers={group.lane: partial(WorkerLane, group=group) for group in groups},
         labels={group.lane: group.lane for group in groups},
     )
 
@@ -62,7 +64,7 @@ def device(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ope
             LtxWeights(endpoint_id=TEXT, folder=tmp_path / text, devices=devices),
             LtxWeights(endpoint_id=MOVE, folder=tmp_path / move, devices=moving),
         ]
-        return serve(workers=1, lanes=lane_table(group_rows(rows)), data=tmp_path / "data", **more)
+        return serve(workers=1, lanes=lane_table(*rows), data=tmp_path / "data", **more)
 
     return opened
 
