@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from reelbook_service.class_command import add_class_command
-    from reelbook_service.weights_command import add_weights_command
+    from reelbook_service.weights.fetch import add_weights_command
 
     parser = argparse.ArgumentParser(
         prog="reelbook", description="Videos and images from hosted models, in notebooks.", epilog=EXIT_CODES
@@ -188,8 +188,7 @@ def _settings(options: argparse.Namespace) -> Settings:
     if options.rates:
         settings = replace(settings, rates=Rates.read(options.rates))
     if options.models:
-        from reelbook_service.hosted.lane_table import make_lane_table
-        from reelbook_service.hosted.models_file import read_models_file
+        from reelbook_service.hosted.models_file import make_lane_table, read_models_file
 
         settings = replace(settings, lanes=make_lane_table(read_models_file(options.models)))
     if options.retention is not None:

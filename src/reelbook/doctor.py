@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reelbook_service.hosted.models_file import HostedService
+    from reelbook_service.hosted.paid_service import HostedService
 
 PACKAGES = ("httpx", "pydantic", "ipython", "ipywidgets", "pandas", "av", "pillow", "numpy", "starlette", "uvicorn")
 
@@ -30,8 +30,8 @@ def run_checks() -> Iterator[Finding]:
 
 def check_models_file(path: Path, *, deep: bool = False) -> Iterator[Finding]:
     """Check a `models.toml`, and yield a (passed, sentence) pair for each model, service and weights; nothing is paid for."""
-    from reelbook_service.doctor_weights import check_rows
     from reelbook_service.hosted.models_file import read_models_file
+    from reelbook_service.weights.doctor import check_rows
 
     from .errors import ReelbookError
     from .models.catalog import CATALOG

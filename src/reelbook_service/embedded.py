@@ -46,8 +46,7 @@ def open(library: Path, rates: Rates | None = None, models: str | Path | None = 
     lanes = None
     if models is not None:
         # Here, because the hosted lane uses a client itself.
-        from .hosted.lane_table import make_lane_table
-        from .hosted.models_file import read_models_file
+        from .hosted.models_file import make_lane_table, read_models_file
 
         lanes = make_lane_table(read_models_file(models))
     service = _share(library, rates, lanes)

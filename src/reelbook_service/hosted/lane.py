@@ -10,7 +10,6 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +30,8 @@ from ..lanes import ModelState
 from ..queue import Request
 from ..refusals import Refusal
 from ..service_files import sniff_content_type
-from .models_file import HostedService
-from .run import WHO_SETTLES, Ended, LaneStopping, PaidRun
+from .paid_service import HostedService
+from .run import WHO_SETTLES, Ended, LaneStopping, PaidRun, Progress
 
 FOLDER = "hosted"
 """The folder of the gateway's library, in the data folder of the service."""
@@ -57,7 +56,7 @@ class HostedLane:
 
     def __init__(self, hosted: HostedService, service: Service) -> None:
         self._service, self._hosted = service, hosted
-        self.name = lane_name(hosted.name)
+        self.name = hosted.lane
         data = service.settings.data
         library = data / FOLDER
         self._relay = Relay(hosted.address, hosted.key, library, service.settings.rates, close_pause=CLOSE_PAUSE)
@@ -169,7 +168,7 @@ class HostedLane:
                 log.exception("The end of the run %s could not be stored", request.id)
 
     async def _handle(self, request: Request) -> None:
-        request.waits_elsewhere, request.engine = True, f"hosted ({self._hosted.name})"
+        request.waits_elsewhere, request.engine = True, self._hosted.label
         folder = self._folder / request.id
         try:
             try:
@@ -213,9 +212,9 @@ class HostedLane:
                 )
         loop = asyncio.get_running_loop()
 
-        def report(**state: Any) -> None:
+        def report(progress: Progress) -> None:
             with contextlib.suppress(RuntimeError):  # The loop is closed once the service has stopped.
-                loop.call_soon_threadsafe(partial(self._apply, request, own_input, **state))
+                loop.call_soon_threadsafe(self._apply, request, own_input, progress)
 
         once = self._relay.once(request.id, request.endpoint_id)
         run = self._busy[request.id] = PaidRun(self._relay, once, prepared, self._hosted.charges_failures, report)
@@ -286,43 +285,26 @@ class HostedLane:
         self._service.store.submit(lambda db: db.execute(save, (self.name, kind, cost)))
         background.call(lambda: self._relay.context.forget_estimate(own_input))
 
-    def _apply(
-        self,
-        request: Request,
-        own_input: Input,
-        *,
-        is_waiting: bool = True,
-        place: int | None = None,
-        fraction: float = 0.0,
-        stage: str = "",
-        lines: tuple[str, ...] = (),
-        warning: str = "",
-        cost: int | None = None,
-    ) -> None:
+    def _apply(self, request: Request, own_input: Input, progress: Progress) -> None:
         """Pass on the state of a run at the paid service."""
         if request.finished is not None:
             return
         now = self._service.settings.clock()
-        self._note_silence(bool(warning))
-        self._note_cost(request, own_input, cost)
-        request.waits_elsewhere, request.place_elsewhere = is_waiting, place
-        if not is_waiting:
+        self._note_silence(bool(progress.warning))
+        self._note_cost(request, own_input, progress.cost)
+        request.waits_elsewhere, request.place_elsewhere = progress.is_waiting, progress.place
+        if not progress.is_waiting:
             request.started = request.started if request.stage else now
-            request.stage, request.progress = stage or "running", max(request.progress, fraction)
-        for line in lines[: max(MAX_LOG_LINES - len(request.logs), 0)]:
+            request.stage, request.progress = progress.stage or "running", max(request.progress, progress.fraction)
+        for line in progress.lines[: max(MAX_LOG_LINES - len(request.logs), 0)]:
             request.log(now, line, source="elsewhere")
-        if warning and len(request.logs) < MAX_LOG_LINES:
-            request.log(now, warning, "WARNING", "elsewhere")
+        if progress.warning and len(request.logs) < MAX_LOG_LINES:
+            request.log(now, progress.warning, "WARNING", "elsewhere")
 
 
 def _kind(request: Input) -> str:
     """A short name for all runs that cost the same."""
     return hashlib.sha256(make_price_key(request).encode()).hexdigest()
-
-
-def lane_name(service: str) -> str:
-    """The name of the lane of a paid service."""
-    return f"hosted:{service}"
 
 
 def _not_sent(error_type: str, detail: Any) -> dict[str, Any]:

@@ -1,26 +1,28 @@
-"""The file `models.toml`: which engine answers for each model, and the services that have them."""
+"""The file `models.toml`: which engine answers for each model, the services that have them, and the lanes of it all."""
 
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictInt, ValidationError, ValidationInfo, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, ValidationError, ValidationInfo
 
 from reelbook.errors import ReelbookError
 from reelbook.models.catalog import CATALOG
 from reelbook.models.problems import problems_of
-from reelbook.relay import Key
 
+from ..core import Service
+from ..lanes import Lane, LaneTable
 from ..weights.config import (
+    FAMILIES,
     MODELS,
     ConfigTable,
     DeviceUse,
@@ -28,80 +30,25 @@ from ..weights.config import (
     LtxWeights,
     SafetyCheck,
     WanWeights,
+    Weights,
 )
-from .key_reference import FORMS, read_key
+from ..weights.folder import check_usable, weights_identity
+from ..workers import DeviceGroup, WorkerLane
+from .lane import HostedLane
+from .paid_service import HostedService, unusable
 
 MAX_FILE_BYTES = 1_000_000
-
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
 class BadModelsFile(ReelbookError, ValueError):
     """A `models.toml` that cannot be used; its text never quotes a key."""
 
 
-def _refuse(sentence: str) -> PydanticCustomError:
-    """An error whose sentence does not quote the value, which may be a key."""
-    return PydanticCustomError("unusable", "{sentence}", {"sentence": sentence})
-
-
 def _check_tables(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
         name = info.field_name
-        raise _refuse(f'[{name}] holds tables, such as [{name}."NAME"], and nothing else.')
+        raise unusable(f'[{name}] holds tables, such as [{name}."NAME"], and nothing else.')
     return value
-
-
-def _check_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise _refuse(f"A service is named with letters, digits, - and _, and not {name[:60]!r}.")
-    return name
-
-
-def _check_address(address: Any) -> str:
-    try:
-        parts = urlsplit(address) if isinstance(address, str) else None
-        is_good = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        parts, is_good = None, False
-    if parts is None or not is_good:
-        raise _refuse('address is required: "https://host/…", as the service names it.')
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise _refuse(
-            "The address has a user name, a password or a query in it. Leave those out; the key has a line of its own."
-        )
-    return str(address).rstrip("/")
-
-
-def _find_key(reference: Any, info: ValidationInfo) -> Key:
-    if isinstance(reference, Key):
-        return reference
-    if reference is None:
-        raise _refuse(f"key is required, as a reference to where it is: {FORMS}.")
-    context: Any = info.context
-    try:
-        return read_key(reference, context["folder"])
-    except ReelbookError as error:
-        raise _refuse(f"key: {error}") from None
-
-
-class HostedService(ConfigTable):
-    """`[services.NAME]`: a paid service, with the key that pays for its runs."""
-
-    name: Annotated[str, BeforeValidator(_check_name)]
-    address: Annotated[str, BeforeValidator(_check_address)] = Field("", validate_default=True, repr=False)
-    key: Annotated[Key, BeforeValidator(_find_key), WithJsonSchema({"type": "string"})] = Field(
-        None, validate_default=True
-    )
-    at_once: StrictInt = Field(8, ge=1, le=256)
-    """How many runs it works on at once."""
-    charges_failures: StrictBool = True
-    """Whether a run that failed or was cancelled counts with its price, where the service reports no charge."""
-
-    @property
-    def host(self) -> str:
-        """Its host and port, for whoever runs the gateway."""
-        return urlsplit(self.address).netloc
 
 
 class LocalModel(ConfigTable):
@@ -117,9 +64,8 @@ class HostedModel(ConfigTable):
     service: str = ""
 
 
-AnyModel = LocalModel | HostedModel | LtxWeights | WanWeights
+AnyModel = LocalModel | HostedModel | Weights
 ENGINES: Mapping[str, type[LocalModel | HostedModel]] = {"local": LocalModel, "hosted": HostedModel}
-FAMILIES: Mapping[str, type[LtxWeights | WanWeights]] = {"ltx": LtxWeights, "wan": WanWeights}
 Tables = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(_check_tables)]
 AnyTable = TypeVar("AnyTable", bound=ConfigTable)
 
@@ -142,9 +88,40 @@ class ModelsFile:
     services: Mapping[str, HostedService]
     hosted: Mapping[str, str]
     """The name of the service of each model that a paid service answers."""
-    weights: Mapping[str, LtxWeights | WanWeights] = field(default_factory=dict)
+    weights: Mapping[str, Weights] = field(default_factory=dict)
     """The weights of each model that runs on devices of this machine; all models in neither are local."""
     devices: DeviceUse = field(default_factory=DeviceUse)
+
+    def groups(self) -> list[DeviceGroup]:
+        """The devices of the weights; models with the same devices share a group."""
+        by_devices: dict[tuple[str, ...], list[Weights]] = {}
+        for row in self.weights.values():
+            by_devices.setdefault(row.devices, []).append(row)
+        use = self.devices.max_loaded, self.devices.keep_warm_s
+        return [DeviceGroup(devices, tuple(rows), *use) for devices, rows in by_devices.items()]
+
+
+def make_lane_table(file: ModelsFile) -> LaneTable:
+    """The lane of each model, for the settings of a service; raises `ReelbookError` for weights that cannot be used."""
+    try:
+        check_usable(file.weights.values())
+    except ReelbookError as error:
+        raise ReelbookError(f"{file.path}: {error}") from None
+    used = [service for name, service in file.services.items() if name in file.hosted.values()]
+    groups = file.groups()
+    makers: dict[str, Callable[[Service], Lane]] = {}
+    makers |= {service.lane: partial(HostedLane, service) for service in used}
+    makers |= {group.lane: partial(WorkerLane, group=group) for group in groups}
+    named = sorted(f"{model} {row.family} {weights_identity(row)}" for model, row in file.weights.items())
+    return LaneTable(
+        by_model={model: file.services[name].lane for model, name in file.hosted.items()}
+        | {row.endpoint_id: group.lane for group in groups for row in group.rows},
+        makers=makers,
+        labels={service.lane: service.label for service in used} | {group.lane: group.label for group in groups},
+        sources=(*used, *groups),
+        weights_id=hashlib.sha256("\n".join(named).encode()).hexdigest()[:12] if named else "",
+        is_secret=lambda text: any(service.key.is_in(text.encode("utf-8", "surrogateescape")) for service in used),
+    )
 
 
 def read_models_file(path: str | Path) -> ModelsFile:
@@ -180,7 +157,6 @@ def _read(path: Path) -> ModelsFile:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    problem = ""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             problem = "it is too large for such a file"
@@ -205,20 +181,24 @@ def _validate(kind: type[AnyTable], values: Mapping[str, Any], path: Path, where
 
 
 def _read_model(
-    pattern: str,
-    table: Mapping[str, Any],
-    content: _Content,
-    services: Mapping[str, HostedService],
-    path: Path,
+    pattern: str, table: Mapping[str, Any], content: _Content, services: Mapping[str, HostedService], path: Path
 ) -> AnyModel:
-    """The engine of the models with this name or pattern."""
+    """The engine of the models with this name or pattern, with what the file says for all weights."""
     where, ids = f', [models."{pattern[:80]}"]', [row.id for row in CATALOG]
     if not any(fnmatchcase(model, pattern) for model in ids):
         close = difflib.get_close_matches(pattern[:100], ids, n=1)
         hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(ids)}."
         raise BadModelsFile(f"{path}{where}: there is no such model. {hint}")
     if table.get("engine") == "diffusers":
-        return _read_weights(pattern, table, content, path, where)
+        if pattern not in MODELS:
+            raise BadModelsFile(f"{path}{where}: weights run only {' and '.join(MODELS)}, each by its full name.")
+        family = FAMILIES.get(str(table.get("family")))
+        if family is None:
+            raise BadModelsFile(f"{path}{where}: `family` is required: {' or '.join(map(repr, FAMILIES))}.")
+        shared: dict[str, Any] = {
+            name: getattr(content, name) for name in ("loras", "safety") if name in family.model_fields
+        }
+        return _validate(family, {**shared, **table, "endpoint_id": pattern}, path, where)
     kind = ENGINES.get(str(table.get("engine")))
     if kind is None:
         raise BadModelsFile(f"{path}{where}: engine is 'local', 'hosted' or 'diffusers', and is required.")
@@ -230,19 +210,6 @@ def _read_model(
         known = ", ".join(services) or "none yet: write [services.NAME] with address and key"
         raise BadModelsFile(f"{path}{where}: service is the name of one of the services of this file ({known}).")
     return model.changed(service=name)
-
-
-def _read_weights(
-    model: str, table: Mapping[str, Any], content: _Content, path: Path, where: str
-) -> LtxWeights | WanWeights:
-    """The weights that a model's table describes, with what the file says for all of them."""
-    if model not in MODELS:
-        raise BadModelsFile(f"{path}{where}: weights run only {' and '.join(MODELS)}, each by its full name.")
-    kind = FAMILIES.get(str(table.get("family")))
-    if kind is None:
-        raise BadModelsFile(f"{path}{where}: `family` is required: {' or '.join(map(repr, FAMILIES))}.")
-    shared: dict[str, Any] = {name: getattr(content, name) for name in ("loras", "safety") if name in kind.model_fields}
-    return _validate(kind, {**shared, **table, "endpoint_id": model}, path, where)
 
 
 def _choose(model: str, rows: Mapping[str, AnyModel]) -> AnyModel | None:

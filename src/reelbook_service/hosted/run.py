@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from reelbook.errors import (
     Forbidden,
@@ -53,31 +53,31 @@ class LaneStopping(Exception):
     """The gateway is stopping; the run is taken up again at its next start."""
 
 
-class Report(Protocol):
-    """Told the state of a run at the paid service."""
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The state of a run at the paid service."""
 
-    def __call__(
-        self,
-        *,
-        is_waiting: bool = True,
-        place: int | None = None,
-        fraction: float = 0.0,
-        stage: str = "",
-        lines: tuple[str, ...] = (),
-        warning: str = "",
-        cost: int | None = None,
-    ) -> None:
-        """`place` in the queue there and `cost`, if they are known; new `lines` of its log; a `warning` if it is silent."""
+    is_waiting: bool = True
+    place: int | None = None
+    """Its place in the queue there, if that is known."""
+    fraction: float = 0.0
+    stage: str = ""
+    lines: tuple[str, ...] = ()
+    """New lines of its log."""
+    warning: str = ""
+    """What is said while the service is silent."""
+    cost: int | None = None
+    """What it costs there, if that is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """The end of a run: its output and files, each with its `path`, or an error."""
 
-    error_type: str = ""
-    detail: str = ""
     output: Mapping[str, Any] | None = None
     files: tuple[Mapping[str, Any], ...] = ()
+    error_type: str = ""
+    detail: str = ""
     charged: int | None = None
     """Credits to charge; None for the whole price, where the cost is unknown."""
 
@@ -91,7 +91,7 @@ class PaidRun:
     request: Input | None
     """The input; None if its pictures are gone, so that it can only be continued."""
     charges_failures: bool
-    report: Report
+    report: Callable[[Progress], None]
     _cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     _answered: asyncio.Event = field(default_factory=asyncio.Event)
     """Whether the paid service has answered a cancellation, or no answer is waited for any more."""
@@ -107,20 +107,22 @@ class PaidRun:
                 error = await self._attempt()
                 if not self.relay.is_open:
                     raise LaneStopping
-                record = await self._record()
+                record = await self.once.record(charges_failures=self.charges_failures)
                 if record.is_paid and not was_paid:
                     was_paid, began, pause = True, time.monotonic(), PAUSE_SECONDS
                 expired += record.is_expired
                 seconds = RESULT_SECONDS if was_paid else SEND_SECONDS
                 is_late = expired >= MAX_EXPIRED or time.monotonic() - began > seconds
-                ended = await self._completed() if error is None else self._ended(error, record, is_late=is_late)
+                ended = (
+                    Ended(*await self.once.result()) if error is None else self._ended(error, record, is_late=is_late)
+                )
                 if ended is not None:
                     self._is_cancel_refused = ended.error_type != "cancelled"
                     # A run that may have arrived after all is one whose answer was lost.
                     kind = ANSWER_LOST if record.may_have_arrived and ended.output is None else ended.error_type
                     return replace(ended, charged=record.credits, error_type=kind)
                 what = "The result cannot be fetched now" if was_paid else "The paid service does not take the run now"
-                self.report(warning=f"{what} ({_format_reason(error)}). It is tried again by itself.")
+                self.report(Progress(warning=f"{what} ({_format_reason(error)}). It is tried again by itself."))
                 await self._sleep(pause)
                 pause = min(2 * pause, MAX_PAUSE_SECONDS)
         finally:
@@ -137,14 +139,11 @@ class PaidRun:
         await self._answered.wait()
         return not self._is_cancel_refused
 
-    async def _record(self) -> RunRecord:
-        return await self.once.record(charges_failures=self.charges_failures)
-
     async def _attempt(self) -> ReelbookError | None:
         """Send or continue the run and follow it; returns why it has no result, None if it has one."""
         try:
             if self._cancelled.is_set():
-                record = await self._record()
+                record = await self.once.record(charges_failures=self.charges_failures)
                 if not (record.is_paid or record.may_have_arrived):
                     return RunCancelled("")
             run = await self.once.start(self.request)
@@ -162,10 +161,10 @@ class PaidRun:
         number = "" if record.number is None else f" It is run {record.number} of the gateway's library."
         match error:
             case RunCancelled():
-                return Ended("cancelled", "The request was cancelled.")
+                return _failed("cancelled", "The request was cancelled.")
             case RunFailed():
                 kind = error.error_type if error.error_type in INPUT_ERRORS else "engine_error"
-                return Ended(kind or "", error.message or "The paid service could not make it.")
+                return _failed(kind or "", error.message or "The paid service could not make it.")
             case UncertainRun(repeatable=False):
                 # It counts with its price: the budgets together are the most that can be charged, and a refund would
                 # break that by one run for each lost answer.
@@ -173,28 +172,24 @@ class PaidRun:
                 detail = "It was sent to the paid service and the answer was lost, so nobody knows yet whether it was made and paid for."
                 if "another service" in error.reason:
                     detail = "It was sent to another service than the one that is set up now, so its result is not available here."
-                return Ended(ANSWER_LOST, f"{detail} {WHO_SETTLES}{number}")
+                return _failed(ANSWER_LOST, f"{detail} {WHO_SETTLES}{number}")
             case NothingToSend():
-                return Ended("file_download_error", "A picture of this run is gone by now. Upload it again.")
+                return _failed("file_download_error", "A picture of this run is gone by now. Upload it again.")
             case InsufficientCredits() | Unauthorized() | Forbidden() | NotFound() | Refused() | InvalidInput() if (
                 not record.is_paid
             ):
                 log.warning("The paid service does not take a run of %s: %s", self.once.model, error)
-                return Ended(*_format_refusal(error))
+                return _failed(*_format_refusal(error))
             case _ if self._cancelled.is_set() and not (record.is_paid or record.may_have_arrived):
-                return Ended("cancelled", "The request was cancelled.")
+                return _failed("cancelled", "The request was cancelled.")
             case _ if is_late and record.is_paid:
                 log.warning("The result of run %s of the gateway's library could not be had: %s", record.number, error)
                 detail = "The paid service accepted this run, but its result cannot be fetched."
-                return Ended(ANSWER_LOST, f"{detail} {WHO_SETTLES}{number}")
+                return _failed(ANSWER_LOST, f"{detail} {WHO_SETTLES}{number}")
             case _ if is_late:
                 detail = f"The paid service has not taken this run for {SEND_SECONDS / 60:.0f} minutes ({_format_reason(error)})."
-                return Ended("engine_error", f"{detail} It is not your fault; try again later.")
+                return _failed("engine_error", f"{detail} It is not your fault; try again later.")
         return None
-
-    async def _completed(self) -> Ended:
-        output, files = await self.once.result()
-        return Ended(output=output, files=files)
 
     # Following.
 
@@ -221,7 +216,7 @@ class PaidRun:
         if run.service_status == COMPLETED:
             stage = "fetching the files"
         is_waiting, place = run.service_status == IN_QUEUE, run.queue_position
-        self.report(is_waiting=is_waiting, place=place, fraction=fraction, stage=stage, lines=new, cost=run.credits)
+        self.report(Progress(is_waiting, place, fraction, stage, lines=new, cost=run.credits))
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but return early when the run is cancelled or the gateway stops."""
@@ -230,6 +225,10 @@ class PaidRun:
             await asyncio.sleep(min(left, PAUSE_SECONDS))
             if self._cancelled.is_set():
                 return
+
+
+def _failed(error_type: str, detail: str) -> Ended:
+    return Ended(error_type=error_type, detail=detail)
 
 
 def _format_refusal(error: ReelbookError) -> tuple[str, str]:

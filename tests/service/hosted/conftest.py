@@ -13,8 +13,7 @@ import pytest
 from reelbook_service.accounts import NewAccount
 from reelbook_service.hosted import lane as hosted_lane
 from reelbook_service.hosted import run as paid_run
-from reelbook_service.hosted.lane_table import make_lane_table
-from reelbook_service.hosted.models_file import read_models_file
+from reelbook_service.hosted.models_file import make_lane_table, read_models_file
 from tests.faults.standin import StandIn
 from tests.support import Serve, Served
 

@@ -19,8 +19,7 @@ from reelbook.util.background_loop import background
 from reelbook_service import spec_decisions
 from reelbook_service.accounts import NewAccount
 from reelbook_service.hosted import lane as hosted_lane
-from reelbook_service.hosted.lane_table import make_lane_table
-from reelbook_service.hosted.models_file import read_models_file
+from reelbook_service.hosted.models_file import make_lane_table, read_models_file
 from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_settings import Settings
 from tests.faults.standin import CANCEL, ESTIMATE, RESULT, RUN, STATUS, Fault, StandIn

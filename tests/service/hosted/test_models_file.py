@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reelbook_service.hosted.key_reference import BadKeyReference, read_key
 from reelbook_service.hosted.models_file import BadModelsFile, read_models_file
+from reelbook_service.hosted.paid_service import BadKeyReference, read_key
 from tests.faults.canary import Canary
 
 CANARY = Canary()

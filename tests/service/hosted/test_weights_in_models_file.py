@@ -11,9 +11,8 @@ import pytest
 import reelbook as rb
 from reelbook import cli
 from reelbook.errors import ReelbookError
-from reelbook_service.hosted import lane_table
-from reelbook_service.hosted.lane_table import make_lane_table
-from reelbook_service.hosted.models_file import BadModelsFile, read_models_file
+from reelbook_service.hosted import models_file
+from reelbook_service.hosted.models_file import BadModelsFile, make_lane_table, read_models_file
 from reelbook_service.lanes import LaneTable
 from reelbook_service.weights import folder as weights_folder
 from reelbook_service.weights.config import LoRAFolders, LtxWeights, SafetyCheck
@@ -110,7 +109,7 @@ def test_a_cluster_is_one_device_and_its_address_is_for_the_owner_alone(
     """The packages of the weights are needed on its machines and not on this one; `/` and `/docs` do not name it."""
     monkeypatch.setattr(weights_folder, "PACKAGES", ("no_such_package",))
     monkeypatch.setattr(weights_folder, "check_weights", lambda row: None)
-    monkeypatch.setattr(lane_table, "weights_identity", lambda row: "0123456789ab")
+    monkeypatch.setattr(models_file, "weights_identity", lambda row: "0123456789ab")
     file = read_models_file(written(tmp_path, ROW + 'device = "dask:tcp://there:8786"\n'))
 
     table = make_lane_table(file)
@@ -133,7 +132,7 @@ def test_folders_and_licences_are_checked_before_a_port_is_bound(
         make_lane_table(read_models_file(file))
 
     monkeypatch.setattr(weights_folder, "check_weights", lambda row: None)
-    monkeypatch.setattr(lane_table, "weights_identity", lambda row: "0123456789ab")
+    monkeypatch.setattr(models_file, "weights_identity", lambda row: "0123456789ab")
     (tmp_path / "weights/ltx").mkdir(parents=True)
     (tmp_path / "weights/ltx/reelbook-weights.json").write_text('{"license": "apache-2.0"}')
     with pytest.raises(ReelbookError, match=r'came with the licence "apache-2\.0"'):
@@ -181,7 +180,7 @@ def test_the_embedded_service_runs_weights_at_no_cost(
     """The file by its variable; without torch the lane fails, says so, and stitching goes on."""
     monkeypatch.setattr(weights_folder, "PACKAGES", ())
     monkeypatch.setattr(weights_folder, "check_weights", lambda row: None)
-    monkeypatch.setattr(lane_table, "weights_identity", lambda row: "0123456789ab")
+    monkeypatch.setattr(models_file, "weights_identity", lambda row: "0123456789ab")
     monkeypatch.setenv("REELBOOK_MODELS", str(written(tmp_path, ROW + 'device = "cpu"\n')))
 
     with rb.connect(library=tmp_path / "library") as client:

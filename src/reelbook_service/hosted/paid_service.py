@@ -1,0 +1,163 @@
+"""A paid service as a `models.toml` names it: its address, and where its key is: `env:NAME`, `keyring:NAME` or `file:PATH`."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt, ValidationInfo, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from reelbook.errors import ReelbookError
+from reelbook.relay import KEYRING, Key
+
+from ..weights.config import ConfigTable
+
+FORMS = '"env:NAME" for a variable, "keyring:NAME" for the system\'s keyring, or "file:PATH"'
+_SERVICE_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_KEYRING_NAME = re.compile(r"[A-Za-z0-9_.@:/ -]{1,200}")
+
+
+class BadKeyReference(ReelbookError, ValueError):
+    """A reference to a key that cannot be used; its text never contains the key."""
+
+
+def read_key(reference: object, folder: Path) -> Key:
+    """The key that a reference leads to; relative paths begin at `folder`."""
+    kind, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
+    if kind == "env":
+        return _read_variable(name.strip())
+    if kind == "keyring":
+        return _read_keyring(name.strip())
+    if kind == "file":
+        return _read_file(name.strip(), folder)
+    # Not quoted, here and below: it may be the key.
+    del reference, kind, name
+    raise BadKeyReference(
+        "this looks like the key itself, which does not belong in a file that is copied and shared: take it out, "
+        f"and write where to find it: {FORMS}."
+    )
+
+
+def _read_variable(name: str) -> Key:
+    if not _VARIABLE.fullmatch(name):
+        del name
+        raise BadKeyReference(
+            'behind "env:" comes the name of a variable, such as TEACHER_KEY, and not the key itself.'
+        )
+    if not os.environ.get(name, "").strip():
+        raise BadKeyReference(
+            f"the variable {name} is not set, or empty. Set it where the service is started, such as with: export {name}=…"
+        )
+    return Key(os.environ[name])
+
+
+def _read_keyring(name: str) -> Key:
+    if not _KEYRING_NAME.fullmatch(name):
+        del name
+        raise BadKeyReference('behind "keyring:" comes the name under which the key is stored.')
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        raise BadKeyReference("the system's keyring is read with an extra: pip install 'reelbook[keys]'.") from None
+    try:
+        key = Key(keyring.get_password(KEYRING, name))
+    except KeyringError as error:
+        raise BadKeyReference(f"the system's keyring cannot be read ({type(error).__name__}).") from None
+    if not key:
+        raise BadKeyReference(
+            f"the system's keyring has no key under {name!r}. Store it with: keyring set {KEYRING} {name!r}"
+        )
+    return key
+
+
+def _read_file(name: str, folder: Path) -> Key:
+    path = folder / Path(name).expanduser()
+    try:
+        mode = path.stat().st_mode
+        if not name or not stat.S_ISREG(mode):
+            raise BadKeyReference('behind "file:" comes the path of a file with nothing but the key in it.')
+        if os.name == "posix" and mode & 0o077:
+            raise BadKeyReference(
+                f"others can read {path}, so the key in it is not safe. Make it yours alone: chmod 600 {path}"
+            )
+        key = Key(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise BadKeyReference(f"the file {path} cannot be read ({why}).") from None
+    if not key:
+        raise BadKeyReference(f"the file {path} is empty.")
+    return key
+
+
+def unusable(sentence: str) -> PydanticCustomError:
+    """An error of a field whose sentence does not quote the value, which may be a key."""
+    return PydanticCustomError("unusable", "{sentence}", {"sentence": sentence})
+
+
+def _check_name(name: str) -> str:
+    if not _SERVICE_NAME.fullmatch(name):
+        raise unusable(f"A service is named with letters, digits, - and _, and not {name[:60]!r}.")
+    return name
+
+
+def _check_address(address: Any) -> str:
+    try:
+        parts = urlsplit(address) if isinstance(address, str) else None
+        is_good = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        parts, is_good = None, False
+    if parts is None or not is_good:
+        raise unusable('address is required: "https://host/…", as the service names it.')
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise unusable(
+            "The address has a user name, a password or a query in it. Leave those out; the key has a line of its own."
+        )
+    return str(address).rstrip("/")
+
+
+def _find_key(reference: Any, info: ValidationInfo) -> Key:
+    if isinstance(reference, Key):
+        return reference
+    if reference is None:
+        raise unusable(f"key is required, as a reference to where it is: {FORMS}.")
+    context: Any = info.context
+    try:
+        return read_key(reference, context["folder"])
+    except ReelbookError as error:
+        raise unusable(f"key: {error}") from None
+
+
+class HostedService(ConfigTable):
+    """`[services.NAME]`: a paid service, with the key that pays for its runs."""
+
+    name: Annotated[str, BeforeValidator(_check_name)]
+    address: Annotated[str, BeforeValidator(_check_address)] = Field("", validate_default=True, repr=False)
+    key: Annotated[Key, BeforeValidator(_find_key), WithJsonSchema({"type": "string"})] = Field(
+        None, validate_default=True
+    )
+    at_once: StrictInt = Field(8, ge=1, le=256)
+    """How many runs it works on at once."""
+    charges_failures: StrictBool = True
+    """Whether a run that failed or was cancelled counts with its price, where the service reports no charge."""
+
+    @property
+    def host(self) -> str:
+        """Its host and port, for whoever runs the gateway."""
+        return urlsplit(self.address).netloc
+
+    @property
+    def lane(self) -> str:
+        """The name of the lane of its runs."""
+        return f"hosted:{self.name}"
+
+    @property
+    def label(self) -> str:
+        """What pages say of it: without its address."""
+        return f"hosted ({self.name})"
