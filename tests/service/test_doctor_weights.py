@@ -11,9 +11,10 @@ import pytest
 
 from reelbook import cli
 from reelbook.doctor import Finding
-from reelbook_service import doctor_weights
-from reelbook_service.doctor_weights import check_rows, check_versions
+from reelbook_service.dask_cluster import Cluster
+from reelbook_service.weights import doctor
 from reelbook_service.weights.config import LtxWeights
+from reelbook_service.weights.doctor import check_rows, check_versions
 from reelbook_service.weights.folder import RECORD_NAME
 
 ROW = LtxWeights(
@@ -41,7 +42,7 @@ def recorded(tmp_path: Path) -> LtxWeights:
 
 def test_every_package_of_the_extra_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is missing is named with what to install, and one outside the tested range with the range."""
-    monkeypatch.setattr(doctor_weights, "version", lambda name: "0.99" if name == "diffusers" else "1000")
+    monkeypatch.setattr(doctor, "version", lambda name: "0.99" if name == "diffusers" else "1000")
 
     found = list(check_versions())
 
@@ -65,10 +66,10 @@ def test_a_folder_that_is_not_there_is_a_finding(tmp_path: Path) -> None:
 def test_a_cluster_that_cannot_be_reached_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of its machines is checked from here but how many there are."""
 
-    async def refuse(address: str) -> int:
+    async def refuse(cluster: object) -> int:
         raise ConnectionError("The Dask scheduler could not be reached")
 
-    monkeypatch.setattr(doctor_weights, "count_workers", refuse)
+    monkeypatch.setattr(Cluster, "count_workers", refuse)
 
     found = list(check_rows([ROW.changed(devices=("dask:tcp://127.0.0.1:9",))]))
 
@@ -97,8 +98,9 @@ def test_the_licence_must_be_accepted_in_the_file(recorded: LtxWeights) -> None:
     unknown = list(check_rows([recorded]))
 
     assert sentence(refused, 'write accept_license = "tiny-open-weights"')[0] is False
-    assert sentence(half, "under each model with these weights")[0] is False
-    assert sentence(accepted, "accepted in the file, fetched 2026-11-24")[0]
+    assert sentence(half, f"{recorded.endpoint_id}: the weights in")[0] is False
+    assert sentence(accepted, "fetched 2026-11-24 under the licence tiny-open-weights")[0]
+    assert not any("accept_license" in what for _, what in accepted)
     assert sentence(unknown, "read its licence yourself")[0]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from reelbook_service.doctor_weights import check_rows
 from reelbook_service.weights.config import LtxWeights, SafetyCheck
+from reelbook_service.weights.doctor import check_rows
 from reelbook_service.weights.pipelines.engine import make_trial_clip
 from tests.weights.tiny import CHECK, LTX, UPSAMPLER
 

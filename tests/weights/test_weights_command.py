@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from reelbook import cli
-from reelbook_service import weights_command
 from reelbook_service.weights import fetch
 from reelbook_service.weights.config import LtxWeights
 from tests.weights.loopback_hub import COMMIT, LoopbackHub
@@ -45,7 +44,7 @@ def accept(folder: Path, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
         revision=COMMIT,
         accept_license=word,
     )
-    monkeypatch.setattr(weights_command, "read_rows", lambda path: [row])
+    monkeypatch.setattr(fetch, "read_rows", lambda path: [row])
 
 
 @pytest.mark.parametrize(("answer", "status"), [("y", 0), ("", 1)])
@@ -65,11 +64,11 @@ def test_it_says_what_comes_and_asks(
     out = capsys.readouterr().out
     assert done == status
     assert "tiny/ltx at 0123456789ab →" in out
-    assert "8 files, 0.4 MB; to come: 0.4 MB" in out
+    assert "8 files, 408 kB; to come: 408 kB" in out
     assert "licence tiny-open-weights" in out
     assert "    | Tiny License" in out
     assert "up is not there and names no upsampler_repository" in out
-    assert out.index("| Tiny License") < out.index("Fetch 0.4 MB?")
+    assert out.index("| Tiny License") < out.index("Fetch 408 kB?")
     assert (folder / "model_index.json").exists() == (status == 0)
     assert ("8 files, each with its hash" in out) == (status == 0)
 

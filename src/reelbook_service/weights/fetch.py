@@ -1,25 +1,32 @@
-"""Weights from a hub at a pinned commit: what would come, under which licence, and every file checked by its hash."""
+"""The command `reelbook weights fetch`: weights from a hub at a pinned commit, with their licence, each file checked by its hash."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reelbook.util.printable import printable
+from reelbook.util.printable import format_count, format_size, printable
 from reelbook.util.replace_file import replace_file
 
-from .config import BadWeights, LtxWeights, WanWeights
-from .folder import RECORD_NAME, read_record
+from .config import BadWeights, LtxWeights, Weights
+from .folder import RECORD_NAME, find_damaged, read_record
 
-INSTALL = "Fetching weights needs the extra `weights`: pip install 'reelbook[weights]'"
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
+
+HELP = """\
+Fetch the weights that a models.toml names, at the commits that it names. First it lists what would come, how large it is
+and under which licence; then it asks. Each file is checked by its hash; run it again to continue with the missing files.
+"""
 SPARE_BYTES = 256 * 2**20
 """What stays free on the disk in addition to the files."""
 LICENSE_LINES = 8
@@ -37,6 +44,69 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
 
+def add_weights_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `weights` and its own command to those of `reelbook`."""
+    weights = commands.add_parser("weights", help="weights for your own GPU")
+    actions = weights.add_subparsers(required=True, metavar="ACTION")
+    parser = actions.add_parser("fetch", help="fetch what models.toml names", description=HELP)
+    parser.add_argument("file", type=Path, help="the models.toml")
+    parser.add_argument(
+        "--lora",
+        action="append",
+        default=[],
+        metavar="ORG/NAME@COMMIT",
+        help="a LoRA for the folder of LoRAs; repeatable",
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask; licences are accepted in the file only")
+    parser.set_defaults(command=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    rows = read_rows(options.file)
+    targets = list_targets(rows, options.lora)
+    if not targets:
+        raise BadWeights(f"No model of {options.file} names a repository. Write repository and revision, a commit.")
+    hub = open_hub()
+    listings = [list_files(hub, target) for target in targets]
+    check_space(listings)
+    for listing in listings:
+        print(printable(listing.describe()))
+    for row in rows:
+        upsampler = row.upsampler if isinstance(row, LtxWeights) and not row.upsampler_repository else None
+        if upsampler is not None and not upsampler.is_dir():
+            print(printable(f"{upsampler} is not there and names no upsampler_repository, so it is not fetched"))
+    if words := sorted({listing.license for listing in listings if not listing.is_accepted}):
+        raise BadWeights(
+            f"Nothing was fetched. Read the licence; if you accept it, write accept_license = "
+            f'"{", ".join(words)}" under the model in {options.file}, and run this again.'
+        )
+    if not options.yes and not _confirm(f"Fetch {format_size(sum(listing.missing for listing in listings))}? [y/N] "):
+        print("Nothing was fetched.")
+        return 1
+    for listing in listings:
+        fetch(hub, listing)
+        files = format_count(len(listing.names), "file")
+        print(printable(f"{listing.target.folder}: {files}, each with its hash as in the commit"))
+    return 0
+
+
+def read_rows(path: Path) -> Sequence[Weights]:
+    """The weights of a `models.toml`, whose folders need not be there yet."""
+    from ..hosted.models_file import read_models_file
+
+    rows = tuple(read_models_file(path).weights.values())
+    if not rows:
+        raise BadWeights(f'{path} has no model with engine = "diffusers", so there are no weights.')
+    return rows
+
+
+def _confirm(question: str) -> bool:
+    try:
+        return input(question).strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A repository at a commit, and the folder that it is fetched into."""
@@ -46,12 +116,13 @@ class Target:
     folder: Path
     accepted: frozenset[str]
     """The words of the licences that the owner has accepted in `models.toml`."""
-    is_lora: bool = False
+    kinds: tuple[str, ...] = PIPELINE
+    """Which of its files are fetched in addition to its texts."""
 
     @property
     def patterns(self) -> dict[str, Any]:
-        """Which of its files are fetched, as the hub's library takes it."""
-        return {"allow_patterns": [*TEXTS, *(LORA if self.is_lora else PIPELINE)], "ignore_patterns": list(IGNORED)}
+        """Commit and files, as the hub's library takes them."""
+        return {"revision": self.revision, "allow_patterns": [*TEXTS, *self.kinds], "ignore_patterns": list(IGNORED)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +144,32 @@ class Listing:
         """Whether `models.toml` has the word of its licence."""
         return self.license in self.target.accepted
 
+    def describe(self) -> str:
+        """What would come, how large it is, and under which licence."""
+        target, files = self.target, format_count(len(self.names), "file")
+        source = f": {self.license_file}" if self.license_file else ""
+        lines = (
+            f"{target.repository} at {target.revision[:12]} → {target.folder}",
+            f"  {files}, {format_size(self.size)}; to come: {format_size(self.missing)}",
+            f"  licence {self.license}, as stated there; please read it whole{source}",
+            *(f"    | {line}" for line in self.license_lines),
+        )
+        return "\n".join(lines)
 
-def list_targets(rows: Sequence[LtxWeights | WanWeights], loras: Sequence[str] = ()) -> list[Target]:
+
+def list_targets(rows: Sequence[Weights], loras: Sequence[str] = ()) -> list[Target]:
     """What the rows of a `models.toml` need from a hub, each once; raises `BadWeights` for anything but a commit."""
-    wanted = []
-    for row in rows:
-        wanted.append((row.endpoint_id, row.repository, row.revision, row.folder, row.accepted_licenses))
-        if isinstance(row, LtxWeights) and row.upsampler is not None:
-            source = row.upsampler_repository, row.upsampler_revision, row.upsampler
-            wanted.append((row.endpoint_id, *source, row.accepted_licenses))
     targets: dict[Path, Target] = {}
-    found = [_target(*parts) for parts in wanted if parts[1]]
-    for target in (*found, *(_lora_target(lora, rows) for lora in loras)):
-        same = targets.setdefault(target.folder, target)
+    for where, target in _sources(rows, loras):
+        if not _REPOSITORY.fullmatch(target.repository):
+            raise BadWeights(f'{where}: repository is "organisation/name", and not {target.repository[:100]!r}.')
+        if not _COMMIT.fullmatch(target.revision):
+            raise BadWeights(
+                f"{where}: revision is a commit of {target.repository}, 40 hex digits, and not {target.revision[:60]!r}. "
+                "A branch or tag can change under the same name: open Files and versions of the repository, then History, "
+                "and copy the commit."
+            )
+        same = targets.get(target.folder, target)
         if replace(same, accepted=target.accepted) != target:
             raise BadWeights(
                 f"{target.folder} is the folder of two repositories or commits. Give each a folder of its own."
@@ -94,27 +178,22 @@ def list_targets(rows: Sequence[LtxWeights | WanWeights], loras: Sequence[str] =
     return list(targets.values())
 
 
-def _target(
-    where: str, repository: str, revision: str, folder: Path, accepted: frozenset[str], is_lora: bool = False
-) -> Target:
-    if not _REPOSITORY.fullmatch(repository):
-        raise BadWeights(f'{where}: repository is "organisation/name", and not {repository[:100]!r}.')
-    if not _COMMIT.fullmatch(revision):
-        raise BadWeights(
-            f"{where}: revision is a commit of {repository}, 40 hex digits, and not {revision[:60]!r}. A branch or tag can "
-            "change under the same name: open Files and versions of the repository, then History, and copy the commit."
-        )
-    return Target(repository, revision, folder, accepted, is_lora)
-
-
-def _lora_target(lora: str, rows: Sequence[LtxWeights | WanWeights]) -> Target:
-    repository, _, revision = lora.partition("@")
+def _sources(rows: Sequence[Weights], loras: Sequence[str]) -> Iterator[tuple[str, Target]]:
+    """What is wanted, with what asks for it."""
+    for row in rows:
+        if row.repository:
+            yield row.endpoint_id, Target(row.repository, row.revision, row.folder, row.accepted_licenses)
+        if isinstance(row, LtxWeights) and row.upsampler is not None and row.upsampler_repository:
+            source = row.upsampler_repository, row.upsampler_revision, row.upsampler
+            yield row.endpoint_id, Target(*source, row.accepted_licenses)
     folders = [folder for row in rows if isinstance(row, LtxWeights) for folder in row.loras.folders]
-    if not folders:
-        raise BadWeights('There is no folder for LoRAs. Write folders = ["loras"] under [loras] in models.toml.')
     accepted = frozenset[str]().union(*(row.accepted_licenses for row in rows))
-    folder = folders[0] / repository.rpartition("/")[2]
-    return _target(f"--lora {lora[:120]}", repository, revision, folder, accepted, is_lora=True)
+    for lora in loras:
+        if not folders:
+            raise BadWeights('There is no folder for LoRAs. Write folders = ["loras"] under [loras] in models.toml.')
+        repository, _, revision = lora.partition("@")
+        folder = folders[0] / repository.rpartition("/")[2]
+        yield f"--lora {lora[:120]}", Target(repository, revision, folder, accepted, LORA)
 
 
 def open_hub() -> Any:
@@ -122,16 +201,15 @@ def open_hub() -> Any:
     try:
         from huggingface_hub import HfApi
     except ImportError:
-        raise BadWeights(INSTALL) from None
+        words = "Fetching weights needs the extra `weights`: pip install 'reelbook[weights]'"
+        raise BadWeights(words) from None
     return HfApi(library_name="reelbook")
 
 
 def list_files(hub: Any, target: Target) -> Listing:
     """The files of a repository at its commit that are fetched, and its licence; only texts are read."""
     with _hub_errors(target):
-        files = hub.snapshot_download(
-            target.repository, revision=target.revision, local_dir=target.folder, dry_run=True, **target.patterns
-        )
+        files = hub.snapshot_download(target.repository, local_dir=target.folder, dry_run=True, **target.patterns)
         names = tuple(sorted(file.filename for file in files))
         if not any(name.endswith(".safetensors") for name in names):
             raise BadWeights(
@@ -165,20 +243,18 @@ def _license_word(card: str) -> str:
     return re.sub(r"[\s,]+", "-", printable(text).strip())[:80]
 
 
-def check_space(listings: Iterable[Listing]) -> None:
+def check_space(listings: Sequence[Listing]) -> None:
     """Raise `BadWeights` if a disk has not enough room for all that is missing on it."""
-    needed: dict[Path, int] = {}
+    needed: dict[int, int] = {}
     for listing in listings:
         folder = listing.target.folder.absolute()
         existing = next(path for path in (folder, *folder.parents) if path.exists())
-        same = next((path for path in needed if path.stat().st_dev == existing.stat().st_dev), existing)
-        needed[same] = needed.get(same, 0) + listing.missing
-    for existing, size in needed.items():
-        free = shutil.disk_usage(existing).free
-        if size and size + SPARE_BYTES > free:
+        disk, free = existing.stat().st_dev, shutil.disk_usage(existing).free
+        needed[disk] = needed.get(disk, 0) + listing.missing
+        if needed[disk] and needed[disk] + SPARE_BYTES > free:
             raise BadWeights(
-                f"The disk of {existing} has {free / 1e9:.1f} GB free, and {size / 1e9:.1f} GB are needed. Nothing was "
-                "fetched. Free some space, or name a folder on another disk in models.toml."
+                f"The disk of {existing} has {format_size(free)} free, and {format_size(needed[disk])} are needed. Nothing was fetched. "
+                "Free some space, or name a folder on another disk in models.toml."
             )
 
 
@@ -196,36 +272,31 @@ def fetch(hub: Any, listing: Listing) -> None:
     for path in (folder / ".cache" / "huggingface").rglob("*.incomplete"):
         path.unlink(missing_ok=True)
     with _hub_errors(target):
+        entries = hub.list_repo_tree(target.repository, recursive=True, revision=target.revision)
+        digests = {
+            entry.path: entry.lfs.sha256 if entry.lfs else entry.blob_id
+            for entry in entries
+            if entry.path in listing.names
+        }
         for _ in range(2):  # What was damaged on the disk comes again; what arrives damaged twice is the hub's.
-            if not (bad := _fetch_once(hub, listing)):
+            hub.snapshot_download(target.repository, local_dir=folder, **target.patterns)
+            # The library takes any content of the right length.
+            bad = find_damaged(folder, digests)
+            for name in bad:
+                (folder / name).unlink(missing_ok=True)
+                (folder / ".cache" / "huggingface" / "download" / f"{name}.metadata").unlink(missing_ok=True)
+            if not bad:
                 break
         else:
             raise BadWeights(
                 f"{len(bad)} of {len(listing.names)} files arrived damaged and were removed: {', '.join(bad[:5])}. "
                 "The others are there and sound. Run the command again."
             )
-        entries = hub.list_repo_tree(target.repository, recursive=True, revision=target.revision)
-        wanted = [entry for entry in entries if entry.path in listing.names]
     record = {
         "repository": target.repository, "revision": target.revision, "license": listing.license,
-        "accepted": listing.license, "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "files": {entry.path: entry.lfs.sha256 if entry.lfs else entry.blob_id for entry in wanted},
+        "accepted": listing.license, "date": datetime.now(UTC).isoformat(timespec="seconds"), "files": digests,
     }  # fmt: skip
     replace_file(folder / RECORD_NAME, json.dumps(record, indent=1).encode())
-
-
-def _fetch_once(hub: Any, listing: Listing) -> list[str]:
-    """Fetch what is missing, and remove and name the files whose hash is not that of the commit."""
-    target, folder = listing.target, listing.target.folder
-    commit = {"revision": target.revision, "local_dir": folder}
-    hub.snapshot_download(target.repository, **commit, **target.patterns)
-    # The library takes any content of the right length.
-    checked = hub.verify_repo_checksums(target.repository, **commit)
-    bad = {mismatch["path"] for mismatch in checked.mismatches} | set(checked.missing_paths)
-    for name in bad & set(listing.names):
-        (folder / name).unlink(missing_ok=True)
-        (folder / ".cache" / "huggingface" / "download" / f"{name}.metadata").unlink(missing_ok=True)
-    return sorted(bad & set(listing.names))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 from reelbook.util.printable import format_line
 
 from ..lanes import DASK
-from .config import BadWeights, LoRAError, LoRAFolders, LtxWeights, WanWeights
+from .config import BadWeights, LoRAError, LoRAFolders, LtxWeights, Weights, folders_of
 
 PACKAGES = (
     *("torch", "diffusers", "transformers", "accelerate"),
@@ -58,7 +58,7 @@ CONFIGS = {"tokenizer": "tokenizer_config.json", "scheduler": "scheduler_config.
 """The configuration of parts without weights; that of the others is `config.json`."""
 
 
-def check_usable(rows: Collection[LtxWeights | WanWeights]) -> None:
+def check_usable(rows: Collection[Weights]) -> None:
     """Raise `BadWeights` unless the extra is installed, the folders are complete and their licences accepted."""
     clusters = [row for row in rows if row.devices[0].startswith(DASK)]
     # The machines of a cluster have torch and its friends; this one needs to reach them only.
@@ -71,22 +71,21 @@ def check_usable(rows: Collection[LtxWeights | WanWeights]) -> None:
         )
     for row in rows:
         check_weights(row)
-        for folder in folders_of(row):
-            word = read_record(folder).get("license")
-            if word and str(word) not in row.accepted_licenses:
-                raise BadWeights(
-                    f'{row.endpoint_id}: the weights in {folder} came with the licence "{word}". Read it, and if you '
-                    "accept it write its name into accept_license of this model."
-                )
+        check_license(row)
 
 
-def folders_of(row: LtxWeights | WanWeights) -> list[Path]:
-    """The folders that `reelbook weights fetch` fills: that of the pipeline, and for LTX that of its upsampler."""
-    upsampler = row.upsampler if isinstance(row, LtxWeights) else None
-    return [row.folder] if upsampler is None else [row.folder, upsampler]
+def check_license(row: Weights) -> None:
+    """Raise `BadWeights` if a folder was fetched with a licence that the row does not accept."""
+    for folder in folders_of(row):
+        word = read_record(folder).get("license")
+        if word and str(word) not in row.accepted_licenses:
+            raise BadWeights(
+                f'{row.endpoint_id}: the weights in {folder} came with the licence "{word}". Read it, and if you accept it '
+                f'write accept_license = "{word}" under this model.'
+            )
 
 
-def check_weights(row: LtxWeights | WanWeights) -> None:
+def check_weights(row: Weights) -> None:
     """Raise `BadWeights` unless every folder of the row is complete; no tensor is read."""
     _check_pipeline(row)
     if isinstance(row, LtxWeights):
@@ -128,7 +127,7 @@ def weight_files(folder: Path) -> list[Path]:
     raise BadWeights(f"{_label(folder)} has no .safetensors file. {_FETCH}.")
 
 
-def weights_identity(row: LtxWeights | WanWeights) -> str:
+def weights_identity(row: Weights) -> str:
     """A short name of exactly these weights: the same files give the same one on every machine.
 
     It covers the sha256s that fetch recorded, and the header and samples of each file: headers alone are the same for
@@ -206,6 +205,21 @@ def find_lora(settings: LoRAFolders, path: str, weight_name: str | None) -> Path
     return files[name]
 
 
+def find_damaged(folder: Path, digests: Mapping[str, str]) -> list[str]:
+    """The files that are not there with their hash as the hub states it: sha256 of large files, that of git for small ones."""
+    return sorted(name for name, digest in digests.items() if not _has_hash(folder / name, digest))
+
+
+def _has_hash(path: Path, digest: str) -> bool:
+    if not path.is_file():
+        return False
+    if len(digest) == 40:
+        content = path.read_bytes()
+        return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == digest
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == digest
+
+
 def read_record(folder: Path) -> dict[str, Any]:
     """What fetch recorded in a folder; empty where the folder came another way."""
     path = folder / RECORD_NAME
@@ -215,7 +229,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     return record
 
 
-def _check_pipeline(row: LtxWeights | WanWeights) -> None:
+def _check_pipeline(row: Weights) -> None:
     folder = row.folder
     if not folder.is_dir():
         raise BadWeights(f"{row.endpoint_id}: there is no folder {folder}. {_FETCH}.")
