@@ -14,9 +14,9 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook_service.weights import clip_plan
 from reelbook_service.weights.clip_plan import ClipPlan, sub_seed
 from reelbook_service.weights.pipelines.engine import WeightsEngine
-from reelbook_service.weights.pipelines.ltx_passes import Guide, fitted, placed
+from reelbook_service.weights.pipelines.ltx import Clip, fitted, placed
 from tests.heard import Heard
-from tests.weights.ltx_runs import IMAGE, PICTURE, TEXT, Finished, ltx_row, model_of, run, small
+from tests.weights.ltx_runs import IMAGE, PICTURE, TEXT, Finished, ltx_row, model_of, psnr, run, small
 
 AUTHORS = [1.0, 0.9937, 0.9875, 0.9812, 0.975, 0.9094, 0.725, 0.4219]
 """The sigmas that the weights were distilled on."""
@@ -44,9 +44,10 @@ def image(**changes: Any) -> ImageToVideo:
     return ImageToVideo(**{"prompt": "slowly closer", "image_url": PICTURE, **changes})
 
 
-def guide_of(engine: WeightsEngine) -> Guide:
-    """A prompt for single windows."""
-    return Guide(model_of(engine).prompts.encode("a"), 24)
+def clip_of(engine: WeightsEngine, weights: Path, frames: int) -> Clip:
+    """A clip that has a prompt, and no pass yet."""
+    model = model_of(engine)
+    return Clip(model, ClipPlan.of((96, 56), frames, ltx_row(weights)), 1, model.prompts.encode("a"), None, 24)
 
 
 def test_a_prompt_becomes_a_clip(usual: Finished, engine: WeightsEngine) -> None:
@@ -99,26 +100,6 @@ def test_sizes_counts_and_seeds_are_exact(engine: WeightsEngine) -> None:
     assert run(engine, small(), seed=10**400).data != run(engine, small(), seed=8).data
 
 
-def test_reverse_is_the_same_frames_backwards(engine: WeightsEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before they are encoded, bit for bit, also over several pieces."""
-    decoder, batches = model_of(engine).decoder, []
-    frames = decoder.frames
-
-    def recorded(*args: Any, **options: Any) -> Any:
-        for pixels in frames(*args, **options):
-            batches.append(pixels)
-            yield pixels
-
-    monkeypatch.setattr(decoder, "frames", recorded)
-    run(engine, small(num_frames=97))
-    forwards, steps = torch.cat(batches), len(batches)
-    batches.clear()
-    run(engine, small(num_frames=97, reverse_video=True))
-
-    assert torch.equal(torch.cat(batches).flip(0), forwards)
-    assert len(batches) == steps > 1
-
-
 def test_eight_steps_run_the_table_of_the_authors(usual: Finished, engine: WeightsEngine) -> None:
     """All eight in the first pass, the last three in the second."""
     sigmas: list[float] = []
@@ -133,34 +114,34 @@ def test_eight_steps_run_the_table_of_the_authors(usual: Finished, engine: Weigh
     assert np.allclose(sigmas, AUTHORS + AUTHORS[5:], atol=1.1e-4)
 
 
-def test_every_pair_of_steps_runs_their_difference(usual: Finished, engine: WeightsEngine) -> None:
+def test_every_pair_of_steps_runs_their_difference(usual: Finished, engine: WeightsEngine, weights: Path) -> None:
     """All 66 that the specification allows."""
-    passes, guide, latents = model_of(engine).passes, guide_of(engine), torch.zeros(1, 16, 2, 2, 2)
+    clip, latents = clip_of(engine, weights, 9), torch.zeros(1, 16, 2, 2, 2)
 
     for steps in range(2, 13):
         for skip in range(1, steps):
             count: list[int] = []
-            passes.denoise(latents, (64, 64), 2, guide, 1, steps, skip, lambda *_, count=count: count.append(1) or {})
+            clip.denoise(latents, (64, 64), 2, 1, steps, skip, lambda *_, count=count: count.append(1) or {})
             assert len(count) == steps - skip
 
 
-def test_long_clips_run_in_windows(weights: Path) -> None:
+def test_long_clips_run_in_windows(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exact counts, the frames that windows share stay bit for bit, and the AdaIN factor acts."""
     engine = WeightsEngine({TEXT: ltx_row(weights, window_frames=33)}, "cpu")
     long = small(prompt="a paper boat | on a street", num_frames=97)
     first = run(engine, long)
-    passes, errors, windows = model_of(engine).passes, [], []
-    denoise = passes.denoise
+    denoise, errors, windows = Clip.denoise, [], []
 
-    def recorded(*args: Any, fixed: Any = None, **options: Any) -> Any:
-        result = denoise(*args, fixed=fixed, **options)
+    def recorded(*args: Any, fixed: Any = None) -> Any:
+        result = denoise(*args, fixed=fixed)
         windows.append(result.shape[2])
         if fixed is not None:
             errors.append(float((result[:, :, : fixed.shape[2]] - fixed).abs().max()))
         return result
 
-    passes.denoise = recorded
-    again = run(engine, long)
+    with monkeypatch.context() as patch:
+        patch.setattr(Clip, "denoise", recorded)
+        again = run(engine, long)
 
     assert len(first.frames()) == 97
     assert len(windows) == len(ClipPlan.of((96, 56), 97, ltx_row(weights, window_frames=33)).windows()) > 2
@@ -175,43 +156,50 @@ def test_long_clips_run_in_windows(weights: Path) -> None:
 def test_pieces_are_decoded_once_and_blended(
     engine: WeightsEngine, usual: Finished, weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Forwards and backwards, and close to decoding the clip at once."""
-    decoder, plan = model_of(engine).decoder, ClipPlan.of((96, 56), 121, ltx_row(weights))
-    shape = (1, 16, plan.latents, plan.large[1] // 32, plan.large[0] // 32)
+    """Each frame once, backwards the same ones bit for bit, and close to decoding the clip at once."""
+    clip, counts = clip_of(engine, weights, 121), []
+    width, height = clip.plan.large
+    shape = (1, 16, clip.plan.latents, height // 32, width // 32)
     latents = torch.randn(shape, generator=torch.Generator().manual_seed(1))
-    counts: list[str] = []
 
-    def decoded(name: str, plan: ClipPlan, is_reversed: bool) -> list[Any]:
-        pieces = decoder.frames(latents, plan, 1, is_reversed=is_reversed, after_piece=lambda: counts.append(name))
-        return list(pieces)
+    def decoded(name: str, **options: Any) -> Any:
+        return torch.cat(list(clip.frames(latents, lambda: counts.append(name), **options)))
 
-    forwards, backwards = torch.cat(decoded("f", plan, False)), torch.cat(decoded("b", plan, True)).flip(0)
+    forwards, backwards = decoded("forwards"), decoded("backwards", is_reversed=True).flip(0)
     monkeypatch.setattr(clip_plan, "DECODED", 99)
-    whole = torch.cat(decoded("w", plan, False))
+    whole = decoded("whole")
 
-    assert counts.count("f") == counts.count("b") == 3
+    assert (counts.count("forwards"), counts.count("backwards"), counts.count("whole")) == (3, 3, 1)
     assert torch.equal(forwards, backwards)
     assert forwards.shape == whole.shape == (121, 3, 56, 96)
     assert float((forwards - whole).abs().mean()) < 0.05
 
 
+def test_a_clip_can_be_written_backwards(engine: WeightsEngine) -> None:
+    """The last frame comes first; over two pieces."""
+    forwards, backwards = (run(engine, small(num_frames=65, reverse_video=way)).frames() for way in (False, True))
+
+    assert len(forwards) == len(backwards) == 65
+    assert psnr(backwards[0], forwards[-1]) > psnr(backwards[0], forwards[0])
+
+
 def test_a_picture_starts_the_clip(engine: WeightsEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its latents are the first frame of both passes, untouched; the clip has the picture's size."""
-    model, made = model_of(engine), []
-    denoise = model.passes.denoise
+    model, denoise, passes = model_of(engine), Clip.denoise, []
 
-    def recorded(*args: Any, start: Any = None, **options: Any) -> Any:
-        made.append((start, args[1], denoise(*args, start=start, **options)))
-        return made[-1][2]
+    def recorded(clip: Clip, latents: Any, size: Any, *rest: Any) -> Any:
+        assert clip.start is not None
+        passes.append((placed(clip.start, clip.plan, size), denoise(clip, latents, size, *rest)))
+        return passes[-1][1]
 
-    monkeypatch.setattr(model.passes, "denoise", recorded)
+    monkeypatch.setattr(Clip, "denoise", recorded)
     finished = run(engine, image())
 
     assert len(finished.frames()) == 120
     assert finished.frames()[0].shape == (56, 96, 3)
     assert "cfg_scale" in finished.log
-    for (start, (width, height), result), part in zip(made, ("first", "second"), strict=True):
-        pixels = model.pipe.video_processor.preprocess(start, height, width).unsqueeze(2)
+    for (start, result), part in zip(passes, ("first", "second"), strict=True):
+        pixels = model.pipe.video_processor.preprocess(start, start.height, start.width).unsqueeze(2)
         generator = torch.Generator("cpu").manual_seed(sub_seed(7, part))
         torch.randn(result.shape, generator=generator)  # The pipeline draws the noise of the clip first.
         with torch.no_grad():

@@ -16,7 +16,8 @@ from transformers import T5TokenizerFast
 
 from reelbook_service.weights.clip_plan import sub_seed
 from reelbook_service.weights.pipelines.engine import WeightsEngine
-from tests.weights.ltx_runs import CLOSE_DB, TEXT, Small, ltx_row, model_of, psnr, run, small
+from reelbook_service.weights.pipelines.ltx import Clip
+from tests.weights.ltx_runs import CLOSE_DB, TEXT, Small, ltx_row, psnr, run
 from tests.weights.tiny import LTX, UPSAMPLER
 
 WIDTH, HEIGHT, FRAMES = 128, 64, 17
@@ -62,16 +63,14 @@ def recipe(weights: Path, prompt: str, seed: int) -> list[Image.Image]:
 def test_a_clip_is_that_of_the_documented_recipe(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes, steps, schedule, seeds, upsampling and decoding; before the file, whose encoding is no part of the recipe."""
     engine = WeightsEngine({TEXT: ltx_row(weights)}, "cpu")
-    run(engine, small(num_frames=9))
-    decoder, pieces = model_of(engine).decoder, []
-    decoded = decoder.frames
+    decoded, pieces = Clip.frames, []
 
     def recorded(*args: Any, **options: Any) -> Iterator[Any]:
         for pixels in decoded(*args, **options):
             pieces.append(pixels)
             yield pixels
 
-    monkeypatch.setattr(decoder, "frames", recorded)
+    monkeypatch.setattr(Clip, "frames", recorded)
     clip = run(engine, Whole(prompt="a paper boat", num_frames=FRAMES, expand_prompt=False))
     frames = torch.cat(pieces).add(1).mul(127.5).clamp(0, 255).round().permute(0, 2, 3, 1).numpy()
 

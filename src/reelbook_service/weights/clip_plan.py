@@ -23,6 +23,8 @@ DECODED = 8
 """Latent frames that are decoded together: all of a clip at once would take the memory of a second card."""
 SHARED = 2
 """Latent frames that two decoded pieces have in common."""
+SEAM = (SHARED - 1) * FRAMES + 1
+"""The frames of the clip that come of those."""
 CUT_ONLY = 1.1
 """A picture that is larger than the clip by less than this is cut; a larger one is scaled down first."""
 
@@ -52,21 +54,6 @@ class Fit:
     size: PixelSize
     left: int
     top: int
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Latent frames that are decoded together, and the frames of the clip that come of them."""
-
-    start: int
-    """The first latent frame."""
-    end: int
-    first: int
-    """The first frame of the clip that is decoded."""
-    until: int
-    """The end of the frames that are taken; those that the next piece shares are taken from that one."""
-    blended: int
-    """Frames at the start that are blended with those of the piece before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +101,9 @@ class ClipPlan:
         frames = sum(end - start for start, end in self.windows())
         return frames * (size[0] // SIDE) * (size[1] // SIDE)
 
-    def pieces(self) -> list[Piece]:
-        """The pieces that are decoded one after the other; each frame of the clip is taken from one of them."""
-        spans = _spans(self.latents, DECODED, SHARED)
-        pieces = []
-        for number, (start, end) in enumerate(spans):
-            first, until = start * FRAMES, min(self.frames, (end - 1) * FRAMES + 1)
-            if number + 1 < len(spans):
-                until = min(until, spans[number + 1][0] * FRAMES)
-            shared = (spans[number - 1][1] - 1) * FRAMES + 1 - first if number else 0
-            pieces.append(Piece(start, end, first, until, min(shared, max(0, until - first))))
-        return [piece for piece in pieces if piece.until > piece.first]
+    def pieces(self) -> list[Span]:
+        """Spans of latent frames that are decoded one after the other."""
+        return _spans(self.latents, DECODED, SHARED)
 
     def fit(self) -> Fit:
         """How a picture of the second pass becomes one of the clip: it covers the clip, and is cut in the middle."""

@@ -11,7 +11,6 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +24,7 @@ from ...engines.canvas import frame_size
 from ...engines.open_pictures import upright_size
 from ...engines.protocol import EngineTask, Report
 from ...worker import LOST_DEVICE
-from ..config import TEXT_TO_VIDEO, BadWeights, LtxWeights, WanWeights
+from ..config import TEXT_TO_VIDEO, BadWeights, Weights
 from ..folder import weights_identity
 
 T = TypeVar("T")
@@ -41,14 +40,12 @@ class WeightsEngine:
     name = "weights"
     version = "1"
 
-    def __init__(self, rows: Mapping[str, LtxWeights | WanWeights], device: str, max_loaded: int = 1) -> None:
+    def __init__(self, rows: Mapping[str, Weights], device: str, max_loaded: int = 1) -> None:
         self._rows = {endpoint: row.changed(devices=(device,)) for endpoint, row in rows.items()}
         self._device, self._max_loaded = device, max(1, max_loaded)
         self._kind = torch.device(device).type
         """Without its number: the process sees only this one, whatever its number is for others."""
         self._models: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
-        # Always the same thread, so that everything of the device is used from one.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="weights")
         torch.backends.cudnn.deterministic = True
 
     @property
@@ -66,11 +63,11 @@ class WeightsEngine:
 
     def __call__(self, job: EngineTask[Any], report: Report) -> dict[str, Any]:
         """Make a clip."""
-        return self._thread.submit(self._guarded, lambda: self._run(job, report), job).result()
+        return self._guarded(lambda: self._run(job, report), job)
 
     def load(self, endpoint_id: str, report: Report) -> None:
         """Load a model ahead of its first run."""
-        self._thread.submit(self._guarded, lambda: self._model(endpoint_id, report)).result()
+        self._guarded(lambda: self._model(endpoint_id, report))
 
     def _run(self, job: EngineTask[Any], report: Report) -> dict[str, Any]:
         row = self._rows[job.input.endpoint_id]
@@ -134,7 +131,7 @@ def describe_device(device: str) -> tuple[bool, str]:
     return card.major >= 8, f"{card.name}, {free:.1f} of {total:.1f} GiB free, CUDA {torch.version.cuda}"
 
 
-def _key(row: LtxWeights | WanWeights) -> tuple[Any, ...]:
+def _key(row: Weights) -> tuple[Any, ...]:
     """Rows with the same key share what is loaded."""
     folders = row.folder.resolve(), getattr(row, "upsampler", None), row.safety
     return *folders, row.family, row.dtype, row.storage, row.text_encoder
@@ -162,7 +159,7 @@ def _free_memory() -> None:
         torch.cuda.empty_cache()
 
 
-def make_trial_clip(row: LtxWeights | WanWeights, device: str, folder: Path) -> str:
+def make_trial_clip(row: Weights, device: str, folder: Path) -> str:
     """Load the weights and make nine frames at 480p, or the shortest clip of a picture; what both took, in words."""
     engine = WeightsEngine({row.endpoint_id: row}, device)
     began = time.perf_counter()
@@ -179,7 +176,7 @@ def make_trial_clip(row: LtxWeights | WanWeights, device: str, folder: Path) -> 
     )
 
 
-def _trial_task(row: LtxWeights | WanWeights, folder: Path) -> EngineTask[Any]:
+def _trial_task(row: Weights, folder: Path) -> EngineTask[Any]:
     if row.endpoint_id == TEXT_TO_VIDEO:
         usual = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "expand_prompt": False}
         return EngineTask(TextToVideo.model_validate({"prompt": "a paper boat", **usual}), 7, folder)

@@ -1,29 +1,67 @@
-"""LTX-Video weights: text to video and image to video, in two passes."""
+"""LTX-Video weights: text to video and image to video, in two passes: a small clip, its latents enlarged, and refined."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
+import torch
+from diffusers import (
+    AutoencoderKLLTXVideo,
+    FlowMatchEulerDiscreteScheduler,
+    LTXConditionPipeline,
+    LTXEulerAncestralRFScheduler,
+    LTXI2VLongMultiPromptPipeline,
+    LTXLatentUpsamplePipeline,
+    LTXVideoTransformer3DModel,
+)
 from diffusers.pipelines.ltx.modeling_latent_upsampler import LTXLatentUpsamplerModel
+from diffusers.pipelines.ltx.pipeline_ltx_condition import LTXVideoCondition, linear_quadratic_schedule
+from diffusers.utils.torch_utils import randn_tensor
+from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
 
 from ...engines.protocol import EngineTask, Report
 from ...engines.sketch.words import expanded
-from ..clip_plan import ClipPlan, Stage, stages_of, sub_seed
+from ..clip_plan import FRAMES, OVERLAP, SEAM, SIDE, ClipPlan, PixelSize, Stage, stages_of, sub_seed
 from ..config import BadWeights, LtxWeights
 from ..folder import upsampler_folder
-from .clip import IMAGE_RATE, Model
 from .loras import Adapters
-from .ltx_passes import Decoder, Guide, LtxPasses, placed
-from .parts import PromptEncoder, load_model, load_transformer, torch_dtype
+from .parts import (
+    IMAGE_RATE,
+    EncodedPrompt,
+    Model,
+    PromptEncoder,
+    load_model,
+    load_transformer,
+    torch_dtype,
+    with_edges,
+)
 
 DETAIL_STEPS = 2
 """Steps of the second pass that the detail pass repeats; with all of them it would forget the latents."""
 DECODING = 0.3
 """The work of decoding, relative to both passes."""
+UPSAMPLER_ADAIN = 1.0
+"""What the authors always use between the passes."""
+NOISE, TIMESTEP = 0.025, 0.05
+"""The noise that the decoder was trained to remove, and the timestep that says so."""
+
+
+class EncodedLongPipeline(LTXI2VLongMultiPromptPipeline):  # type: ignore[misc]  # The library has no types.
+    """The library's pipeline of long clips with a prompt that was encoded before.
+
+    Its own encodes the prompt once for each window, and without a mask.
+    """
+
+    encoded: tuple[Any, Any, Any, Any]
+
+    def encode_prompt(self, *args: Any, **options: Any) -> tuple[Any, Any, Any, Any]:
+        """The embeddings and mask of the prompt and of the negative prompt."""
+        return self.encoded
 
 
 class LtxModel(Model[LtxWeights]):
@@ -41,13 +79,18 @@ class LtxModel(Model[LtxWeights]):
         report.progress("loading the transformer", 0.0)
         self.transformer = load_transformer(LTXVideoTransformer3DModel, row)
         report.progress("loading the decoder", 0.0)
-        self.vae = load_model(AutoencoderKLLTXVideo, row.folder / "vae", dtype).to(self._device)
+        self.vae = load_model(AutoencoderKLLTXVideo, row.folder / "vae", dtype).to(self.device)
         self.vae.enable_tiling()
         report.progress("loading the upsampler", 0.0)
-        upsampler = load_model(LTXLatentUpsamplerModel, upsampler_folder(row.upsampler), dtype).to(self._device)
-        self.passes = LtxPasses(self.transformer, self.vae, upsampler, self._device)
-        self.pipe = self.passes.pipe
-        self.decoder = Decoder(self.vae, self.passes.upsample.tone_map_latents, self.pipe._denormalize_latents)
+        upsampler = load_model(LTXLatentUpsamplerModel, upsampler_folder(row.upsampler), dtype).to(self.device)
+        # The text encoder stays outside, because the pipelines compute where their first module is.
+        parts = {"vae": self.vae, "transformer": self.transformer, "text_encoder": None, "tokenizer": None}
+        # Never the scheduler of the folder: that of older weights shifts its sigmas.
+        self.pipe = LTXConditionPipeline(scheduler=FlowMatchEulerDiscreteScheduler(), **parts)
+        self.long_pipe = EncodedLongPipeline(scheduler=LTXEulerAncestralRFScheduler(eta=0.0), **parts)
+        self.upsample = LTXLatentUpsamplePipeline(vae=self.vae, latent_upsampler=upsampler)
+        for pipe in (self.pipe, self.long_pipe):
+            pipe.set_progress_bar_config(disable=True)
         self.adapters = Adapters(row, self.pipe)
         self._check_within_steps(self.transformer.transformer_blocks)
 
@@ -61,23 +104,26 @@ class LtxModel(Model[LtxWeights]):
         prompt = expanded(request.prompt) if request.expand_prompt else request.prompt
         plan = ClipPlan.of(request.frame_size, request.num_frames, self.row)
         guidance = sum(self.row.guidance) / 2
-        self._log_effects(plan, guidance, report)
+        without = []
+        if guidance <= 1:
+            without.append("negative_prompt, because these weights run without guidance")
+        if len(plan.windows()) == 1:
+            without.append("temporal_adain_factor, because the clip is made in one window")
+        if without:
+            report.log(f"Without effect: {'; '.join(without)}.")
         self.adapters.use(request.loras)
-        guide = self._guide(prompt, request.negative_prompt, request.frame_rate, guidance, report)
+        clip = self._clip(job, plan, prompt, request.frame_rate, guidance, report)
         steps, skip = request.second_pass_num_inference_steps, request.second_pass_skip_initial_steps
         detail_steps = min(DETAIL_STEPS, steps - 1) if request.enable_detail_pass else 0
         first_steps = request.first_pass_num_inference_steps
         first, second, decoding = _stages(report, plan, first_steps, steps - skip + detail_steps)
-        latents = self.passes.first(plan, guide, job.seed, first_steps, request.temporal_adain_factor, first)
-        latents = self.passes.enlarge(latents, plan)
-        latents = self.passes.refine(latents, plan, guide, sub_seed(job.seed, "second"), steps, skip, second)
+        latents = clip.enlarge(clip.first(first_steps, request.temporal_adain_factor, first))
+        latents = clip.refine(latents, "second", steps, skip, second)
         if detail_steps:
-            seed, skip = sub_seed(job.seed, "detail"), steps - detail_steps
-            latents = self.passes.refine(latents, plan, guide, seed, steps, skip, second)
-        frames = self.decoder.frames(
-            latents, plan, sub_seed(job.seed, "decode"), compression=request.tone_map_compression_ratio,
-            is_reversed=request.reverse_video, after_piece=decoding,
-        )  # fmt: skip
+            latents = clip.refine(latents, "detail", steps, steps - detail_steps, second)
+        frames = clip.frames(
+            latents, decoding, compression=request.tone_map_compression_ratio, is_reversed=request.reverse_video
+        )
         video = self._write(job, plan.size, plan.frames, request.frame_rate, frames, report)
         return {"video": video, "seed": job.seed, "prompt": prompt}
 
@@ -88,36 +134,29 @@ class LtxModel(Model[LtxWeights]):
             report.log("Without effect: cfg_scale and negative_prompt, because these weights run without guidance.")
         plan = ClipPlan.of(picture.size, IMAGE_RATE * int(request.duration), self.row)
         self.adapters.use(())
-        guide = self._guide(request.prompt, request.negative_prompt, IMAGE_RATE, guidance, report)
+        clip = self._clip(job, plan, request.prompt, IMAGE_RATE, guidance, report, picture)
         steps = max(2, self.row.steps)
         skip = min(steps - 1, max(1, round(steps * 5 / 8)))
         first, second, decoding = _stages(report, plan, steps, steps - skip)
-        latents = self.passes.denoise(
-            None, plan.small, plan.latents, guide, sub_seed(job.seed, "first"), steps, 0, first,
-            start=placed(picture, plan, plan.small),
-        )  # fmt: skip
-        latents = self.passes.enlarge(latents, plan)
-        latents = self.passes.denoise(
-            latents, plan.large, plan.latents, guide, sub_seed(job.seed, "second"), steps, skip, second,
-            start=placed(picture, plan, plan.large),
-        )  # fmt: skip
-        frames = self.decoder.frames(
-            latents, plan, sub_seed(job.seed, "decode"), after_piece=decoding
-        )  # fmt: skip
+        seeds = [sub_seed(job.seed, part) for part in ("first", "second")]
+        latents = clip.denoise(None, plan.small, plan.latents, seeds[0], steps, 0, first)
+        latents = clip.denoise(clip.enlarge(latents), plan.large, plan.latents, seeds[1], steps, skip, second)
+        frames = clip.frames(latents, decoding)
         return {"video": self._write(job, plan.size, plan.frames, IMAGE_RATE, frames, report)}
 
-    def _guide(self, prompt: str, negative: str, rate: int, guidance: float, report: Report) -> Guide:
+    def _clip(
+        self,
+        job: EngineTask[Any],
+        plan: ClipPlan,
+        prompt: str,
+        rate: int,
+        guidance: float,
+        report: Report,
+        start: Image.Image | None = None,
+    ) -> Clip:
         encoded = self._encoded(prompt, report)
-        return Guide(encoded, rate, guidance, self._encoded(negative, report) if guidance > 1 else None)
-
-    def _log_effects(self, plan: ClipPlan, guidance: float, report: Report) -> None:
-        without = []
-        if guidance <= 1:
-            without.append("negative_prompt, because these weights run without guidance")
-        if len(plan.windows()) == 1:
-            without.append("temporal_adain_factor, because the clip is made in one window")
-        if without:
-            report.log(f"Without effect: {'; '.join(without)}.")
+        negative = self._encoded(job.input.negative_prompt, report) if guidance > 1 else None
+        return Clip(self, plan, job.seed, encoded, negative, rate, guidance, start)
 
 
 def _stages(report: Report, plan: ClipPlan, first_steps: int, second_steps: int) -> list[Stage]:
@@ -131,3 +170,175 @@ def _stages(report: Report, plan: ClipPlan, first_steps: int, second_steps: int)
             ("decoding", len(plan.pieces()), DECODING * (first + second)),
         ],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """One clip and the passes that make it. Noise is drawn on the CPU, so it is the same on every device."""
+
+    model: LtxModel
+    plan: ClipPlan
+    seed: int
+    prompt: EncodedPrompt
+    negative: EncodedPrompt | None
+    """Encoded only where the guidance is above 1."""
+    frame_rate: int
+    guidance: float = 1.0
+    start: Image.Image | None = None
+    """Its first picture."""
+
+    def first(self, steps: int, adain: float, after: Callable[..., Any]) -> Any:
+        """The latents of the small clip, made from noise."""
+        plan, seed = self.plan, sub_seed(self.seed, "first")
+        if len(plan.windows()) == 1:
+            return self.denoise(None, plan.small, plan.latents, seed, steps, 0, after)
+        pipe, negative = self.model.long_pipe, self.negative
+        encoded = (None, None) if negative is None else (negative.embeds, negative.mask)
+        pipe.encoded = self.prompt.embeds, self.prompt.mask, *encoded
+        width, height = plan.small
+        latents = pipe(
+            prompt=["-"],  # A list, because a plain text would be split at each "|"; the real one is encoded already.
+            width=width, height=height, num_frames=plan.model_frames, frame_rate=self.frame_rate,
+            guidance_scale=self.guidance,
+            # With the closing zero, or the pipeline leaves out the last step.
+            sigmas=[*linear_quadratic_schedule(steps).tolist(), 0.0],
+            # Without its own seed, which would be drawn on the device.
+            seed=None, generator=torch.Generator("cpu").manual_seed(seed),
+            temporal_tile_size=plan.window * FRAMES, temporal_overlap=OVERLAP * FRAMES, adain_factor=adain,
+            output_type="latent", callback_on_step_end=after,
+        ).frames  # fmt: skip
+        if latents.shape[2] != plan.latents:
+            raise AssertionError(f"{latents.shape[2]} latent frames were made, and {plan.latents} were planned.")
+        return latents
+
+    def enlarge(self, latents: Any) -> Any:
+        """The latents with twice the width and height."""
+        width, height = self.plan.large
+        return self.model.upsample(
+            latents=latents, width=width, height=height, adain_factor=UPSAMPLER_ADAIN, output_type="latent"
+        ).frames
+
+    def refine(self, latents: Any, part: str, steps: int, skip: int, after: Callable[..., Any]) -> Any:
+        """A pass over latents that exist; each window continues the one before, whose end stays as it is."""
+        done: Any = None
+        for start, end in self.plan.windows():
+            window, fixed = latents[:, :, start:end], None
+            if done is not None:
+                fixed = done[:, :, start:]
+                window = torch.cat([fixed, window[:, :, fixed.shape[2] :]], dim=2)
+            seed = sub_seed(sub_seed(self.seed, part), str(start))
+            new = self.denoise(window, self.plan.large, end - start, seed, steps, skip, after, fixed=fixed)
+            done = new if done is None else torch.cat([done, new[:, :, done.shape[2] - start :]], dim=2)
+        return done
+
+    def denoise(
+        self,
+        latents: Any,
+        size: PixelSize,
+        count: int,
+        seed: int,
+        steps: int,
+        skip: int,
+        after: Callable[..., Any],
+        *,
+        fixed: Any = None,
+    ) -> Any:
+        """One window of a pass: from noise, or from latents with the first steps left out.
+
+        `fixed` are latent frames that come out as they are.
+        """
+        (width, height), pipe, negative = size, self.model.pipe, {}
+        if self.negative is not None:
+            negative["negative_prompt_embeds"] = self.negative.embeds
+            negative["negative_prompt_attention_mask"] = self.negative.mask
+        pin = None if fixed is None else self._pin(fixed, (count, height // SIDE, width // SIDE), seed, skip)
+
+        def after_step(pipe: Any, step: int, timestep: Any, tensors: dict[str, Any]) -> dict[str, Any]:
+            after()
+            return {} if pin is None else {"latents": pin(step, tensors["latents"])}
+
+        picture = None if self.start is None else placed(self.start, self.plan, size)
+        return pipe(
+            conditions=None if picture is None else [LTXVideoCondition(image=picture, frame_index=0, strength=1.0)],
+            prompt_embeds=self.prompt.embeds, prompt_attention_mask=self.prompt.mask, **negative,
+            width=width, height=height, num_frames=(count - 1) * FRAMES + 1, frame_rate=self.frame_rate,
+            # No table of timesteps: the pipeline's own for 8 steps is the one that these weights were distilled on.
+            num_inference_steps=steps, denoise_strength=(steps - skip + 0.5) / steps if skip else 1.0, latents=latents,
+            guidance_scale=self.guidance, image_cond_noise_scale=0.0,
+            generator=torch.Generator("cpu").manual_seed(seed), output_type="latent", callback_on_step_end=after_step,
+        ).frames  # fmt: skip
+
+    def _pin(self, fixed: Any, shape: tuple[int, int, int], seed: int, skip: int) -> Callable[[int, Any], Any]:
+        """Sets the fixed latents after each step, as noisy as that step is, with the noise that the pass began with."""
+        pipe, generator = self.model.pipe, torch.Generator("cpu").manual_seed(seed)
+        device = torch.device(self.model.device)
+        noise = randn_tensor((1, fixed.shape[1], *shape), generator=generator, device=device, dtype=torch.float32)
+        noise, exact = pipe._pack_latents(noise), pipe._pack_latents(fixed.float())
+        count = exact.shape[1]
+
+        def pin(step: int, values: Any) -> Any:
+            sigma = pipe.scheduler.sigmas[skip + step + 1]
+            values = values.clone()
+            values[:, :count] = (1 - sigma) * exact + sigma * noise[:, :count]
+            return values
+
+        return pin
+
+    def frames(
+        self,
+        latents: Any,
+        after_piece: Callable[[], object],
+        *,
+        compression: float = 0.0,
+        is_reversed: bool = False,
+    ) -> Iterator[Any]:
+        """The frames of each piece, `(frames, 3, height, width)` from -1 to 1; or all of it backwards.
+
+        The frames that two pieces share go over from one to the other.
+        """
+        latents, pieces, neighbour = self._denormalized(latents, compression), self.plan.pieces(), None
+        weight = torch.linspace(0, 1, SEAM + 2, device=latents.device)[1:-1].view(-1, 1, 1, 1)
+        for start, end in reversed(pieces) if is_reversed else pieces:
+            pixels = fitted(self._decode(latents[:, :, start:end]), self.plan)[: self.plan.frames - start * FRAMES]
+            after_piece()
+            frames = pixels[SEAM if start else 0 : len(pixels) - (SEAM if end < self.plan.latents else 0)]
+            if neighbour is not None:
+                before, behind = (pixels, neighbour) if is_reversed else (neighbour, pixels)
+                seam = torch.lerp(before[-SEAM:], behind[:SEAM], weight)
+                frames = torch.cat([frames, seam] if is_reversed else [seam, frames])
+            yield frames.flip(0) if is_reversed else frames
+            neighbour = pixels
+
+    def _denormalized(self, latents: Any, compression: float) -> Any:
+        generator, vae = torch.Generator("cpu").manual_seed(sub_seed(self.seed, "decode")), self.model.vae
+        noise = torch.randn(latents.shape, generator=generator, dtype=torch.float32)
+        latents = (1 - NOISE) * latents.float() + NOISE * noise.to(latents.device)
+        if compression:
+            # After the last pass, on normalised values, as the authors do; the library's own argument is earlier.
+            latents = self.model.upsample.tone_map_latents(latents, compression)
+        factor = vae.config.scaling_factor
+        return self.model.pipe._denormalize_latents(latents, vae.latents_mean, vae.latents_std, factor)
+
+    def _decode(self, latents: Any) -> Any:
+        vae, timestep = self.model.vae, None
+        if vae.config.timestep_conditioning:
+            timestep = torch.tensor([TIMESTEP], device=latents.device, dtype=vae.dtype)
+        with torch.no_grad():
+            decoded = vae.decode(latents.to(vae.dtype), timestep, return_dict=False)[0]
+        return decoded[0].transpose(0, 1).float()
+
+
+def fitted(pixels: Any, plan: ClipPlan) -> Any:
+    """Decoded frames at the size of the clip."""
+    fit, (width, height) = plan.fit(), plan.size
+    if fit.size != plan.large:
+        mode = "bilinear" if fit.size[0] < plan.large[0] else "bicubic"
+        size = fit.size[::-1]
+        pixels = torch.nn.functional.interpolate(pixels, size=size, mode=mode, antialias=True, align_corners=False)
+    return pixels[:, :, fit.top : fit.top + height, fit.left : fit.left + width]
+
+
+def placed(picture: Image.Image, plan: ClipPlan, size: PixelSize) -> Image.Image:
+    """The start picture within a picture of a pass, its edges repeated around it."""
+    place = plan.placement(size)
+    return with_edges(picture.resize(place.size, Image.Resampling.LANCZOS), size, place.left, place.top)

@@ -16,8 +16,7 @@ from reelbook.models.image_to_video import ImageToVideo
 from ...engines.protocol import EngineTask, Report
 from ..clip_plan import Stage, ceil_to, stages_of, sub_seed
 from ..config import WanWeights
-from .clip import IMAGE_RATE, Model, as_bytes, with_edges
-from .parts import PromptEncoder, load_model, load_transformer
+from .parts import IMAGE_RATE, Model, PromptEncoder, as_bytes, load_model, load_transformer, with_edges
 
 PART_FRAMES = 121
 """The frames that these weights make at once; the last one starts the next part."""
@@ -44,7 +43,7 @@ class WanModel(Model[WanWeights]):
         self.transformer = load_transformer(WanTransformer3DModel, row)
         report.progress("loading the decoder", 0.0)
         # In 32 bits, as its authors run it.
-        self.vae = load_model(AutoencoderKLWan, row.folder / "vae", torch.float32).to(self._device)
+        self.vae = load_model(AutoencoderKLWan, row.folder / "vae", torch.float32).to(self.device)
         index = json.loads((row.folder / "model_index.json").read_text(encoding="utf-8"))
         self.pipe = WanImageToVideoPipeline(
             tokenizer=None, text_encoder=None, vae=self.vae, transformer=self.transformer,
@@ -78,9 +77,9 @@ class WanModel(Model[WanWeights]):
         self, picture: Image.Image, count: int, prompt: Any, negative: Any, guidance: float, seed: int, report: Report
     ) -> Iterator[Any]:  # fmt: skip
         """The frames of each part, cut to the clip's size; a part starts with the last frame of the one before."""
-        own = PART_FRAMES - 1
+        own, (width, height) = PART_FRAMES - 1, picture.size
         parts = -(-count // own)
-        stages = [
+        planned = [
             stage
             for part in range(1, parts + 1)
             for stage in (
@@ -88,14 +87,14 @@ class WanModel(Model[WanWeights]):
                 (f"decoding part {part} of {parts},", 1, DECODING),
             )
         ]
-        made = stages_of(report, stages)
-        width, height = picture.size
+        stages = stages_of(report, planned)
         start = with_edges(picture, (ceil_to(width, SIDE), ceil_to(height, SIDE)))
         for part in range(parts):
-            steps, decoded = made[2 * part], made[2 * part + 1]
-            latents = self._denoise(start, prompt, negative, guidance, sub_seed(seed, f"part {part}"), steps)
-            pixels = self._decode(latents)
-            decoded()
+            steps, decoding = stages[2 * part : 2 * part + 2]
+            pixels = self._decode(
+                self._denoise(start, prompt, negative, guidance, sub_seed(seed, f"part {part}"), steps)
+            )
+            decoding()
             start = Image.fromarray(as_bytes(pixels[-1:])[0])
             for few in pixels[: min(own, count - part * own), :, :height, :width].split(WRITTEN_TOGETHER):
                 yield few.clone()  # A view would hold all frames of this part while the next one is made.
