@@ -1,7 +1,7 @@
 """Input classes of any model, built from its OpenAPI description: ordinary pydantic inputs, like those of the catalog.
 
-A class checks what a description says of each field. What it says across fields, or by rarer keywords such as `not`, is
-left to the service, which refuses such a run before it costs anything.
+A class checks what a description says of each field. What it says across fields, such as which of them belong together,
+or by rarer keywords such as `not`, is left to the service, which refuses such a run before it costs anything.
 """
 
 from __future__ import annotations
@@ -57,9 +57,6 @@ from .value_types import Flag, MultipleOf, Ordered, coerce_float, coerce_int, re
 
 CONDITIONS = frozenset(("then", "else", "dependentSchemas", "patternProperties"))
 """Keywords whose fields are not known beforehand."""
-MAX_ALTERNATIVES = 100
-"""How many rules for one field are told apart; a field with more takes anything."""
-
 _BOUNDS = {"minimum": "ge", "maximum": "le", "exclusiveMinimum": "gt", "exclusiveMaximum": "lt"}
 # Of any type, because mypy knows types that are made while it runs from none that are written.
 _field: Any = Field
@@ -169,20 +166,10 @@ class Described(Record, Input):
     """The description as a self-contained JSON schema, with all fields at the top level."""
     _source: ClassVar[str] = ""
     """The schema in the description, as JSON."""
-    _alternatives: ClassVar[TypeAdapter[Any] | None] = None
-    """The kinds of object of which an input has to be one, if each lists all its fields."""
 
     if TYPE_CHECKING:
 
         def __init__(self, /, *by_position: Any, **values: Any) -> None: ...
-
-    @model_validator(mode="after")
-    def _fit_one_alternative(self) -> Self:
-        if self._alternatives is not None:
-            self._alternatives.validate_python({
-                name: value for name, value in self._fields().items() if value is not None
-            })  # fmt: skip
-        return self
 
     __repr__ = Input.__repr__
     __str__ = Input.__repr__
@@ -287,10 +274,6 @@ class _Builder:
         for record in self.classes.values():
             record.model_rebuild(_types_namespace=dict(self.classes))
         cls._schema, cls._source = shown, source
-        whole = self.flat(schema)
-        forms = next((whole[word] for word in ("anyOf", "oneOf") if word in whole), ())
-        if forms and all(self.flat(form).get("additionalProperties") is False for form in forms):
-            cls._alternatives = TypeAdapter(_union([self.type_of(form) for form in forms]))
         present(cls, shown, about, f"rb.{cls._spelling()}")
         return cls
 
@@ -531,19 +514,12 @@ def _either(rules: Sequence[Rule]) -> Rule:
             unique.append(plain)
     if len(unique) == 1:
         return unique[0]
-    if len(unique) > MAX_ALTERNATIVES:
-        return {}
     noted = [{word: value for word, value in rule.items() if is_annotation(word)} for rule in unique if rule]
     common = {word: value for word, value in noted[0].items() if all(notes.get(word) == value for notes in noted)}
     checks = [{word: value for word, value in rule.items() if not is_annotation(word)} for rule in unique]
     if all(set(check) - {"type"} in ({"enum"}, {"const"}) for check in checks):
         choices = [choice for check in checks for choice in check.get("enum", [check.get("const")])]
-        types = (
-            {"type": checks[0]["type"]}
-            if len({str(check.get("type")) for check in checks}) == 1 and "type" in checks[0]
-            else {}
-        )
-        return {**types, "enum": list({equality_key(choice): choice for choice in choices}.values()), **common}
+        return {"enum": list({equality_key(choice): choice for choice in choices}.values()), **common}
     return {"anyOf": unique, **common}
 
 

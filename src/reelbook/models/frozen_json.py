@@ -12,7 +12,15 @@ from pydantic_core import PydanticCustomError
 
 from .images import Image
 from .problems import WANTED, Loc, format_literal
-from .value_types import MAX_ENTRIES, coerce_float, coerce_int, coerce_tuple, require_utf8, require_writable
+from .value_types import (
+    MAX_ENTRIES,
+    coerce_bool,
+    coerce_float,
+    coerce_int,
+    coerce_tuple,
+    require_utf8,
+    require_writable,
+)
 
 MAX_DEPTH = 40
 """Maximum nesting of a value: each level takes a few calls, and Python's recursion limit is a thousand."""
@@ -53,9 +61,12 @@ def freeze(value: Any, loc: Loc = ()) -> Any:
     >>> freeze({"sizes": [1, 2]})
     {'sizes': (1, 2)}
     """
-    inside = _to_container(value)
-    if inside is None:
-        return _to_python(value, loc)
+    inside: Any = value.model_dump(mode="json", exclude_none=True) if isinstance(value, BaseModel) else value
+    if not isinstance(inside, Mapping):
+        try:
+            inside = coerce_tuple(inside)
+        except PydanticCustomError:
+            return _freeze_scalar(value, loc)
     if len(loc) >= MAX_DEPTH:
         raise NotJson((), value, f"at most {MAX_DEPTH} levels of lists and objects")
     if len(inside) > MAX_ENTRIES:
@@ -103,19 +114,7 @@ def _require_name(name: Any, loc: Loc) -> str:
     raise NotJson((*loc, format_literal(name)), name, "a name that is text")
 
 
-def _to_container(value: Any) -> Mapping[Any, Any] | tuple[Any, ...] | None:
-    """A mapping or a tuple for a value with contents; None for a scalar."""
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", exclude_none=True)
-    if isinstance(value, Mapping):
-        return value
-    try:
-        return coerce_tuple(value)
-    except PydanticCustomError:
-        return None
-
-
-def _to_python(value: Any, loc: Loc) -> Any:
+def _freeze_scalar(value: Any, loc: Loc) -> Any:
     """A scalar as a built-in type, from numpy's types, enum members and any integer or real number."""
     if value is None or isinstance(value, (bool, Image)):
         return value
@@ -124,11 +123,8 @@ def _to_python(value: Any, loc: Loc) -> Any:
             return require_utf8(str.__str__(value))
         if isinstance(value, numbers.Integral):
             return require_writable(coerce_int(value))
-        if isinstance(value, (numbers.Real, Decimal)):
-            return coerce_float(value)
+        return coerce_float(value) if isinstance(value, (numbers.Real, Decimal)) else coerce_bool(value)
     except PydanticCustomError as error:
         # The field's own rule has the better message about infinity.
-        raise NotJson(loc, value, "" if error.type == "finite_number" else WANTED[error.type]) from None
-    if type(value).__name__ in ("bool", "bool_") and type(value).__module__ == "numpy":
-        return bool(value)
-    raise NotJson(loc, value)
+        wanted = "" if error.type in ("finite_number", "bool_type") else WANTED[error.type]
+        raise NotJson(loc, value, wanted) from None

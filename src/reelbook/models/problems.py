@@ -142,21 +142,20 @@ def _problem(schema: Schema, found: ErrorDetails) -> Problem:
         ready: Problem = facts["problem"]
         return ready
     loc = (*found["loc"], facts["field"]) if not found["loc"] and "field" in facts else found["loc"]
-    kind, value, field = found["type"], found["input"], format_field_path(loc)
+    kind, value, subject, rules = found["type"], found["input"], format_subject(loc), rules_at(schema, loc)
     rule = rule_at(schema, loc)
     match kind:
         case "missing":
-            return Problem(loc, f"`{field}` is required.", kind)
+            return Problem(loc, f"{subject} is required.", kind)
         case "extra_forbidden":
             whole = rule_at(schema, loc[:-1])
             return unknown_field(loc, value, {*whole.get("properties", ()), *whole.get("required", ())})
         case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than":
-            bounded = next((rule for rule in rules_at(schema, loc) if not rule.keys().isdisjoint(_BOUND_WORDS)), rule)
+            bounded = next((rule for rule in rules if not rule.keys().isdisjoint(_BOUND_WORDS)), rule)
             return outside(loc, kind, value, f"is outside {format_bounds(bounded)}", nearest_number(value, bounded))
         case "multiple_of":
-            step = facts["multiple_of"]
-            stepped = next((rule for rule in rules_at(schema, loc) if "multipleOf" in rule), rule)
-            what = f"is not a multiple of {format_number(step)}"
+            stepped = next((rule for rule in rules if "multipleOf" in rule), rule)
+            what = f"is not a multiple of {format_number(facts['multiple_of'])}"
             return outside(loc, kind, value, what, nearest_number(value, stepped))
         case "literal_error" | "enum":
             choices = rule.get("enum", [rule["const"]] if "const" in rule else [])
@@ -169,42 +168,31 @@ def _problem(schema: Schema, found: ErrorDetails) -> Problem:
         case "json_type":
             stray = facts["stray"]
             return wrong_type((*loc, *stray.loc), kind, stray.value, stray.wanted or "a JSON value", None)
-        case "string_too_short":
-            has = f"`{field}` has {len(value):,} character{'s' if len(value) != 1 else ''}"
-            message = f"{has}; at least {facts['min_length']:,} are needed."
-            return Problem(loc, message, kind, compact_value(value))
-        case "string_pattern_mismatch":
-            message = f"`{field}` = {format_literal(value)} does not have the form `{facts['pattern'][:200]}`."
-            return Problem(loc, message, kind, compact_value(value))
-        case "string_too_long":
-            max_chars = facts["max_length"]
-            message = f"`{field}` has {len(value):,} characters; at most {max_chars:,} are allowed. Shorten it."
-            return Problem(loc, message, kind, compact_value(value), value[:max_chars])
-        case "too_short" | "too_long":
-            return _wrong_length(loc, kind, value, facts)
-        case "picture":
-            return Problem(loc, f"{format_subject(loc)} {facts['reason']}", kind, compact_value(value))
-        case "size_form" | "size_range" | "no_preset":
-            nearest = facts.get("nearest") or None
-            hint = f" The nearest allowed value is {nearest}." if nearest else ""
-            return Problem(
-                loc, f"`{field}` = {format_literal(value)}: {found['msg']}.{hint}", kind, compact_value(value), nearest
-            )
         case "string_unicode" if "properties" in rule:
-            return Problem(
-                loc,
-                f"{format_subject(loc)} has a field {format_literal(value)}, which cannot be written as UTF-8.",
-                kind,
-                compact_value(value),
-            )
+            words = f"{subject} has a field {format_literal(value)}, which cannot be written as UTF-8."
         case _ if kind in WANTED:
             return wrong_type(loc, kind, value, WANTED[kind], _legal(find_meant_value(value, kind), rule))
+        case "string_too_short":
+            has = f"{len(value):,} character{'s' if len(value) != 1 else ''}"
+            words = f"{subject} has {has}; at least {facts['min_length']:,} are needed."
+        case "string_pattern_mismatch":
+            words = f"{subject} = {format_literal(value)} does not have the form `{facts['pattern'][:200]}`."
+        case "string_too_long":
+            most = facts["max_length"]
+            words = f"{subject} has {len(value):,} characters; at most {most:,} are allowed. Shorten it."
+            return Problem(loc, words, kind, compact_value(value), value[:most])
+        case "too_short" | "too_long":
+            words = f"{subject} {_format_wrong_length(kind, value, facts)}"
+        case "picture":
+            words = f"{subject} {facts['reason']}"
         case _ if not found["loc"]:
             return Problem(loc, f"{found['msg']}", kind, None, facts.get("nearest"))
         case _:
-            return Problem(
-                loc, f"`{field}` = {format_literal(value)}: {found['msg'].rstrip('.')}.", kind, compact_value(value)
-            )
+            nearest = facts.get("nearest") or None
+            hint = f" The nearest allowed value is {nearest}." if nearest else ""
+            words = f"{subject} = {format_literal(value)}: {found['msg'].rstrip('.')}.{hint}"
+            return Problem(loc, words, kind, compact_value(value), nearest)
+    return Problem(loc, words, kind, compact_value(value))
 
 
 def _is_consequence(found: ErrorDetails, places: set[tuple[str | int, ...]]) -> bool:
@@ -246,40 +234,32 @@ def not_a_choice(loc: Loc, kind: str, value: Any, choices: Sequence[Any]) -> Pro
     nearest = _nearest_choice(value, choices[:MAX_COMPARED])
     hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
     names = format_list([format_literal(choice) for choice in choices[: MAX_LISTED + 1]], len(choices))
-    return Problem(
-        loc,
-        f"{format_subject(loc)} = {format_literal(value)} is not one of {names}.{hint}",
-        kind,
-        compact_value(value),
-        nearest,
-    )
+    words = f"{format_subject(loc)} = {format_literal(value)} is not one of {names}.{hint}"
+    return Problem(loc, words, kind, compact_value(value), nearest)
 
 
 def outside(loc: Loc, kind: str, value: Any, what: str, nearest: Any) -> Problem:
     """The problem of a number out of bounds or off its steps, with the nearest allowed one."""
     hint = f" The nearest allowed value is {format_number(nearest)}." if nearest is not None else ""
-    return Problem(
-        loc, f"{format_subject(loc)} = {format_literal(value)} {what}.{hint}", kind, compact_value(value), nearest
-    )
+    words = f"{format_subject(loc)} = {format_literal(value)} {what}.{hint}"
+    return Problem(loc, words, kind, compact_value(value), nearest)
 
 
 def wrong_type(loc: Loc, kind: str, value: Any, wanted: str, nearest: Any) -> Problem:
     """The problem of a value of the wrong type, with what was probably meant."""
     hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
     given = "nothing (null)" if value is None else f"{format_literal(value)} ({type(value).__name__})"
-    return Problem(
-        loc, f"{format_subject(loc)} needs {wanted}, not {given}.{hint}", kind, compact_value(value), nearest
-    )
+    words = f"{format_subject(loc)} needs {wanted}, not {given}.{hint}"
+    return Problem(loc, words, kind, compact_value(value), nearest)
 
 
-def _wrong_length(loc: Loc, kind: str, value: Any, facts: Mapping[str, Any]) -> Problem:
+def _format_wrong_length(kind: str, value: Any, facts: Mapping[str, Any]) -> str:
     bound = facts["min_length" if kind == "too_short" else "max_length"]
-    name = "field" if facts.get("field_type") == "Dictionary" else "entry"
-    names = name if bound == 1 else "fields" if name == "field" else "entries"
-    wanted = f"{'at least' if kind == 'too_short' else 'at most'} {bound:,} {names}"
+    one, many = ("field", "fields") if facts.get("field_type") == "Dictionary" else ("entry", "entries")
+    wanted = f"{'at least' if kind == 'too_short' else 'at most'} {bound:,} {one if bound == 1 else many}"
     # A value without a length is an iterator, which was read up to its limit.
     has = f"{len(value):,}" if hasattr(value, "__len__") else "none" if kind == "too_short" else "more"
-    return Problem(loc, f"{format_subject(loc)} needs {wanted} and has {has}.", kind, compact_value(value))
+    return f"needs {wanted} and has {has}."
 
 
 def format_subject(loc: Loc) -> str:

@@ -63,7 +63,7 @@ def require_writable(value: int) -> int:
     return value
 
 
-def _coerce_bool(value: Any) -> bool:
+def coerce_bool(value: Any) -> bool:
     """A boolean of Python or numpy, and nothing else."""
     if isinstance(value, bool):
         return value
@@ -112,7 +112,7 @@ Integer = Annotated[int, BeforeValidator(coerce_int)]
 Seed = Annotated[int, BeforeValidator(coerce_int), AfterValidator(require_writable)]
 """An integer bounded only in its number of digits."""
 Real = Annotated[float, BeforeValidator(coerce_float)]
-Flag = Annotated[bool, BeforeValidator(_coerce_bool)]
+Flag = Annotated[bool, BeforeValidator(coerce_bool)]
 Text = Annotated[str, BeforeValidator(_reject_picture), Strict(), AfterValidator(require_utf8)]
 Ordered = BeforeValidator(coerce_tuple)
 
