@@ -102,12 +102,6 @@ class TestOwnProcesses:
         assert figures == [measure_file(path, FEW) for path in paths]
         assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
-    def test_a_reference_reaches_the_processes(self, clips: list[Path]) -> None:
-        """Compared there with the same file as here."""
-        figures = measure_files(clips[:2], ["ssim", "psnr"], reference=str(clips[0]))
-
-        assert figures == [measure_file(path, ["ssim", "psnr"], reference=clips[0]) for path in clips[:2]]
-
     def test_a_process_that_dies_costs_one_file(
         self, clips: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -372,16 +366,6 @@ class TestCache:
         assert measure_files([tmp_path / f"{'ab' * 32}.mp4"], ["sharpness"], cache=cache) == [
             {"sharpness": 12.5, "error": None}
         ]
-
-    def test_trouble_is_not_kept(self, cache: Cache, tmp_path: Path) -> None:
-        """What could not be measured is tried again the next time."""
-        (tmp_path / "bad.mp4").write_bytes(b"I am not a film")
-        executor = Counting()
-
-        for _ in range(2):
-            assert measure_files([tmp_path / "bad.mp4"], FEW, cache=cache, executor=executor)[0]["error"]
-
-        assert len(executor.asked) == 2
 
     @pytest.mark.parametrize("content", ["", "{", "[1]", '{"sharpness 1": [1]}', "\x00"])
     def test_a_torn_file_is_as_if_it_were_not_there(self, clips: list[Path], cache: Cache, content: str) -> None:

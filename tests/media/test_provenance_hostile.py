@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import ReelbookError
+from reelbook.media.metadata.packets import make_packet
 from reelbook.media.metadata.provenance import Provenance, read, write
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
@@ -31,8 +32,12 @@ def with_chunks(*chunks: bytes) -> bytes:
 
 
 def told(texts: dict[str, str], folder: Path) -> Provenance | None:
-    """What is read from a PNG with these texts; None for the error."""
-    chunks = [chunk(b"iTXt", name.encode() + b"\0\0\0\0\0" + text.encode()) for name, text in texts.items()]
+    """What is read from a PNG with these texts, the one called `reelbook` in our packet; None for the error."""
+    packed = {
+        "XML:com.adobe.xmp" if name == "reelbook" else name: make_packet(text) if name == "reelbook" else text.encode()
+        for name, text in texts.items()
+    }
+    chunks = [chunk(b"iTXt", name.encode() + b"\0\0\0\0\0" + text) for name, text in packed.items()]
     (folder / "a.png").write_bytes(with_chunks(*chunks))
     try:
         return read(folder / "a.png")

@@ -6,22 +6,19 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from IPython.core.formatters import DisplayFormatter
 
-from reelbook.display import register
 from reelbook.display.cards import estimate_table
 from reelbook.errors import BadRates
 from reelbook.models.base import Input
 from reelbook.models.catalog import get_endpoint
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.models.pricing import UNITS, Estimate, Line, Rate, Rates, estimate, quantity
+from reelbook.models.pricing import UNITS, Estimate, Rate, Rates, estimate, quantity
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from tests.models.inputs import INPUTS
@@ -224,29 +221,3 @@ def test_a_bad_table_gets_a_clear_sentence(text: str, said: str, tmp_path: Path)
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
     assert len(str(caught.value)) < 1000
-
-
-def test_a_rate_of_a_model_without_a_unit_gets_a_clear_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever adds a model may leave it out of the table of units."""
-    monkeypatch.setattr("reelbook.models.pricing.UNITS", {})
-
-    with pytest.raises(BadRates, match="nothing that a rate of svc/smart-resize could count"):
-        Rates.read(table(tmp_path, '["svc/smart-resize"]\nunit = "image"\nrate = "1"\n'))
-
-
-def test_an_estimate_is_shown_without_running_what_it_says() -> None:
-    """Labels can come from a service, so they are escaped."""
-    evil = "<script>alert(1)</script>"
-    shell = SimpleNamespace(display_formatter=DisplayFormatter())
-    found = Estimate(1272, (Line(evil, credits=Decimal("1.5")), Line("a & b", factor=Decimal(2))), evil, "exact")
-
-    register(shell)
-    html = shell.display_formatter.format(found)[0]["text/html"]
-
-    assert evil not in html
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
-    assert "a &amp; b" in html
-    assert "1,272 credits" in html
-    assert "× 2" in html

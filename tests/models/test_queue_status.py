@@ -1,4 +1,4 @@
-"""What the queue says, in whatever shape it says it."""
+"""What the queue says, in whatever shape it says it, and what is kept of a log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from reelbook.models.queue_status import STATUSES, QueueStatus
+from reelbook.models.queue_status import (
+    MAX_LINE_LENGTH,
+    MAX_LOG_LINES,
+    STATUSES,
+    QueueStatus,
+    RunLog,
+    merge_lines,
+)
 from tests.spec import tables
 
 
@@ -75,3 +82,36 @@ def test_logs_of_any_shape_become_lines(logs: Any, lines: list[str]) -> None:
 def test_an_odd_value_in_an_optional_field_counts_as_missing(field: str, value: object, read: object) -> None:
     """It is no reason to lose sight of a run that is paid for."""
     assert getattr(status(**{field: value}), field) == read
+
+
+def lines(count: int, first: int = 0) -> list[str]:
+    return [f"step {number} of the second pass, all is well" for number in range(first, first + count)]
+
+
+def told(entries: list[str]) -> QueueStatus:
+    return QueueStatus(status="IN_PROGRESS", request_id="r-1", logs=[{"message": line} for line in entries])
+
+
+@pytest.mark.parametrize(
+    ("seen", "news", "both"),
+    [("", "", ""), ("", "ab", "ab"), ("ab", "abc", "abc"), ("abc", "cde", "abcde"), ("abc", "xy", "abcxy"), ("ab", "a", "ab"),
+     ("aa", "aaa", "aaa"), ("abab", "ababc", "ababc"), ("xaab", "aabaac", "xaabaac"), ("abc", "xbz", "abcxz")],
+)  # fmt: skip
+def test_what_is_told_again_counts_once(seen: str, news: str, both: str) -> None:
+    """Whether all of a log comes each time, or a window that moves along it."""
+    assert merge_lines(list(seen), list(news)) == list(both)
+
+
+def test_a_long_log_is_kept_by_its_end() -> None:
+    """It says how many lines are missing, whether the log came whole or in pieces, and no line is endless."""
+    whole, pieces = RunLog(), RunLog()
+    for count in (MAX_LOG_LINES + 10, MAX_LOG_LINES + 50, 4 * MAX_LOG_LINES):
+        whole.add(told(lines(count)))
+    for first in range(0, 3 * MAX_LOG_LINES, 500):
+        pieces.add(told(lines(1_000, first)))
+    pieces.add(told(["x" * 10 * MAX_LINE_LENGTH]))
+
+    assert whole.lines == lines(MAX_LOG_LINES, 3 * MAX_LOG_LINES)
+    assert whole.text[0] == f"({3 * MAX_LOG_LINES:,} earlier lines are not kept)"
+    assert (len(pieces.lines), pieces.left_out) == (MAX_LOG_LINES, 2 * MAX_LOG_LINES + 501)
+    assert len(pieces.lines[-1]) == MAX_LINE_LENGTH

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import email.utils
 import io
 import json
 import logging
@@ -123,15 +122,6 @@ def test_the_pause_that_a_service_asks_for_is_a_floor(hosted: Hosted, clock: Clo
     assert floor <= clock.slept[0] <= floor + 0.25
 
 
-def test_the_pause_can_be_asked_for_as_a_date_by_the_clock_of_the_service(hosted: Hosted, clock: Clock) -> None:
-    """Twenty seconds after the service's own time, though its calendar is years behind."""
-    then, now = (email.utils.formatdate(at, usegmt=True) for at in (1_000_020, 1_000_000))
-    hosted.on("GET", "/x", Reply(503, {}, {"retry-after": then, "date": now}), {"a": 1})
-
-    assert outcome(lambda http: free(http, hosted.base_url), clock=clock) == {"a": 1}
-    assert 20 <= clock.slept[0] <= 20.25
-
-
 def test_a_pause_beyond_the_deadline_is_not_begun(hosted: Hosted, clock: Clock) -> None:
     """A minute is asked for and forty seconds are left: the refusal is told now, with the pause as a fact."""
     hosted.on("GET", "/x", Reply(429, {"detail": "slow"}, {"retry-after": "3600"}))
@@ -190,27 +180,6 @@ def test_a_call_that_finds_no_free_connection_says_so_at_its_deadline(hosted: Ho
             return error
 
     assert "no connection was free" in str(asyncio.run(story()))
-
-
-def test_a_call_that_was_broken_off_leaves_no_connection_behind(hosted: Hosted) -> None:
-    """Forty calls end at their deadline and forty are cancelled; then a plain one works, and one connection is left."""
-    hosted.on("GET", "/hang", Reply(fault="hang"))
-    hosted.on("GET", "/x", {"a": 1})
-
-    async def story() -> Any:
-        async with opened(attempt_seconds=0.02, max_attempts=1) as http:
-            await asyncio.gather(*[failure(free(http, hosted.base_url, "/hang")) for _ in range(40)])
-            http.policy = Clock().policy()
-            tasks = [asyncio.create_task(free(http, hosted.base_url, "/hang")) for _ in range(40)]
-            await asyncio.to_thread(hosted.wait_until, lambda it: it.answering_now == MAX_FREE_CALLS)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            told = await free(http, hosted.base_url)
-            await asyncio.to_thread(hosted.wait_until, lambda it: it.open_now == 1)
-            return told
-
-    assert asyncio.run(story()) == {"a": 1}
 
 
 def test_an_answer_that_would_fill_the_memory_is_not_read(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -575,19 +544,6 @@ def test_every_way_of_saying_no_becomes_the_matching_error(hosted: Hosted, reply
     assert len(str(error)) < 1_000
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), vars(again)) == (kind, vars(error))
-
-
-def test_a_refusal_keeps_its_facts(hosted: Hosted) -> None:
-    """Its kind, what it needs, and the list of problems with their places."""
-    problems = [{"loc": ["body", "input", "fps"], "msg": "too many", "type": "t"}]
-    body = {"detail": problems, "error_type": "validation_error", "needed": 5, "request_id": "r-5"}
-    hosted.on("GET", "/x", Reply(422, body))
-
-    error = outcome(lambda http: failure(free(http, hosted.base_url)))
-
-    assert isinstance(error, errors.Refused)
-    assert (error.error_type, error.request_id) == ("validation_error", "r-5")
-    assert (error.facts["needed"], error.facts["detail"]) == (5, problems)
 
 
 # The key

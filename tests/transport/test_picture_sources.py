@@ -93,19 +93,6 @@ def sent(service: Service, request: Input) -> dict[str, Any]:
     return asyncio.run(both())
 
 
-def watched_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The threads in which files are read from now on, one entry for each file."""
-    reads: list[int] = []
-    real = Path.read_bytes
-
-    def noted(path: Path) -> bytes:
-        reads.append(threading.get_ident())
-        return real(path)
-
-    monkeypatch.setattr(Path, "read_bytes", noted)
-    return reads
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where a notebook runs, with a picture beside it."""
@@ -155,16 +142,6 @@ def test_every_kind_of_picture_is_read_with_its_place(folder: Path) -> None:
 def test_an_address_that_holds_the_picture_is_known_by_its_content(address: str) -> None:
     """However it is written, so that the same picture is the same run."""
     assert read(closer(address))["image_url",].sha256 == sha(png(3))
-
-
-def test_a_picture_at_many_places_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slide show may repeat one a thousand times."""
-    reads = watched_reads(monkeypatch)
-
-    found = read(ImagesToVideo(images=["boats/Paper Boat.png"] * 1000))
-
-    assert len(found) == 1000
-    assert len(reads) == 1
 
 
 def test_a_path_is_read_when_the_run_is_sent_and_not_before(folder: Path) -> None:
@@ -293,12 +270,6 @@ def test_uploads_that_are_not_there_after_all_go_inside(status: int, folder: Pat
 
     assert asyncio.run(twice()) == [as_data(png(0)), as_data(png(1))]
     assert service.uploaded == []
-
-
-def test_any_other_refusal_of_an_upload_is_told() -> None:
-    """It says something about the account or the picture."""
-    with pytest.raises(ServiceError, match="too large"):
-        sent(Service("uploads", refuse=ServiceError("too large", status=413)), closer(DOT))
 
 
 def test_a_picture_too_large_for_a_request_is_told_its_size(monkeypatch: pytest.MonkeyPatch) -> None:

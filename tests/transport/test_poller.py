@@ -308,24 +308,6 @@ def test_who_stops_waiting_is_not_asked_for_any_more() -> None:
     assert moved(story()) <= 23
 
 
-def test_a_watcher_rests_when_all_are_gone_and_goes_on_when_others_come() -> None:
-    """No timer and no task is left between two runs; what was learnt is."""
-    service = Pretended()
-
-    async def story() -> None:
-        poller = Poller(service)
-        for name in "ab":
-            service.take(name, 2.0)
-            await poller.follow(MODEL, name, nothing)
-            await asyncio.sleep(0.1)
-            assert asyncio.all_tasks() == {asyncio.current_task()}
-            await asyncio.sleep(100)
-
-    moved(story())
-
-    assert len(service.jobs["b"].looks) < len(service.jobs["a"].looks) / 2
-
-
 def test_closing_ends_all_following() -> None:
     """Those who wait are cancelled, nothing is asked afterwards, and new ones are told that it is closed."""
     service = Pretended()

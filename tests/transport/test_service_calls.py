@@ -18,7 +18,7 @@ from reelbook.models.queue_status import QueueStatus
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.transport.http import Http
 from reelbook.transport.service_calls import ServiceCalls, ServiceInfo
-from tests.support import KEY, Served, png
+from tests.support import KEY, Served
 from tests.transport.patience import Clock
 from tests.transport.variants import Answering, Hosted, Reply, page
 
@@ -257,20 +257,6 @@ def test_the_key_goes_to_no_other_host(hosted: Hosted, where: str) -> None:
         assert told(work, hosted.base_url).status == "IN_QUEUE"
         assert [one.path for one in hosted.seen()] == [RUN, f"{ONE}/status"]
         assert other.connections == 0
-
-
-def test_an_address_that_turns_out_to_be_none_is_forgotten(hosted: Hosted) -> None:
-    """Behind a proxy a service names addresses that do not exist outside: the usual one works, from then on at once."""
-    hosted.on("POST", RUN, {"requestId": "r-1", "statusUrl": f"{hosted.base_url}/inside/r-1"})
-    hosted.on("GET", f"/api{ONE}/status", {"status": "IN_QUEUE"})
-    hosted.on("POST", f"/api{RUN}", {"requestId": "r-1", "statusUrl": f"{hosted.base_url}/inside/r-1"})
-
-    async def work(calls: ServiceCalls) -> list[str]:
-        await calls.run(MODEL, {})
-        return [(await calls.status(MODEL, "r-1")).status for _ in range(2)]
-
-    assert told(work, hosted.base_url + "/api/") == ["IN_QUEUE"] * 2
-    assert [one.path for one in hosted.seen("GET")] == ["/inside/r-1"] + [f"/api{ONE}/status"] * 2
 
 
 # Results
@@ -556,61 +542,7 @@ def test_a_lost_paid_call_without_a_key_is_not_sent_anywhere_else(hosted: Hosted
     assert hosted.connections == 0
 
 
-def test_addresses_that_the_old_service_named_hold_at_the_new_one(hosted: Hosted) -> None:
-    """Their host and port are those of the service, wherever it is."""
-    hosted.on("GET", "/s/1", {"status": "COMPLETED"})
-    with Hosted() as old:
-        old.on("POST", RUN, {"requestId": "r-1", "statusUrl": f"{old.base_url}/s/1"})
-
-        async def work(calls: ServiceCalls) -> QueueStatus:
-            await calls.run(MODEL, {})
-            old.stop_listening()
-            return await calls.status(MODEL, "r-1")
-
-        assert told(work, old.base_url, renew=Moving(hosted)).status == "COMPLETED"
-
-
-def test_a_service_that_cannot_be_found_again_says_so(moved: tuple[str, Moving]) -> None:
-    """The reason is that of whoever tried; nothing was sent."""
-
-    def renew() -> str:
-        raise OSError("no room")
-
-    error = told(lambda calls: calls.run(MODEL, {}), moved[0], renew=renew)
-
-    assert isinstance(error, errors.Unreachable)
-    assert "no room" in str(error)
-
-
 # Real services
-
-
-def test_every_call_works_with_the_embedded_service(shared: Served, dot: str) -> None:
-    """A whole run with everything that it offers: upload, log, repetition without a second charge."""
-    picture = png(16, 16)
-
-    async def work(calls: ServiceCalls) -> None:
-        service_info = await calls.service_info()
-        assert {"idempotency", "uploads", "estimate"} <= service_info.features
-        assert [model["id"] for model in await calls.models()].count(MODEL) == 1
-        assert (await calls.description(MODEL))["openapi"] == "3.1.0"
-        assert (await calls.estimate(ImagesToVideo(images=[dot]))).source == "exact"
-
-        spent = (await calls.account())["credits_available"]
-        file_id = await calls.upload(picture, "dot.png", "image/png")
-        wire = {"images": [{"url": file_id, "frames": 2}], "fps": 24}
-        twice = [await calls.run(MODEL, wire, idempotency_key="test-service-1") for _ in range(2)]
-        assert twice[0].request_id == twice[1].request_id
-        request_id = str(twice[0].request_id)
-
-        while not (await calls.status(MODEL, request_id)).finished:
-            await asyncio.sleep(0.01)
-        assert (await calls.result(MODEL, request_id))["video"]["content_type"] == "video/mp4"
-        assert (await calls.status(MODEL, request_id)).last_lines()[0]
-        assert await calls.cancel(MODEL, request_id) is False
-        assert spent - (await calls.account())["credits_available"] == 53
-
-    assert told(work, shared.base_url) is None
 
 
 def test_every_call_that_the_specification_shows_works_without_the_rest(shared_spec_only: Served, dot: str) -> None:

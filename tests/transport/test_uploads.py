@@ -70,21 +70,6 @@ def test_many_runs_with_one_picture_upload_it_once() -> None:
     assert service.uploaded == [f"{'0' * 16}.png"]
 
 
-def test_only_a_few_go_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hundred pictures of megabytes would fill the memory and the line."""
-
-    async def most() -> tuple[int, int]:
-        monkeypatch.setattr(picture_sources, "MAX_UPLOADS", 3)
-        uploads, service = Uploads(), Service()
-        waiting = [asyncio.ensure_future(uploads.get_or_upload(service, picture)) for picture in pictures(20)]
-        await until_going(service, 3)
-        service.go.set()
-        await asyncio.gather(*waiting)
-        return service.most, len(service.uploaded)
-
-    assert asyncio.run(most()) == (3, 20)
-
-
 def test_what_a_service_no_longer_knows_goes_up_again() -> None:
     """Told by its own words about the file."""
 

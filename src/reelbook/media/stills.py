@@ -14,7 +14,7 @@ from PIL import Image, ImageCms
 
 from ..errors import ReelbookError
 from ..models.file_kinds import BINARY, HEAD_BYTES, MP4, parse_header, sniff_kind
-from ..models.picture_encoding import MAX_PIXELS, NotAPicture, require_picture
+from ..models.picture_encoding import NotAPicture, check_pixels, require_picture
 from . import bounded_open, video_colours
 from .bounded_open import CONTAINERS, ON_ITS_SIDE, ORIENTATION, is_video, open_video
 from .stream_facts import get_display_size, get_rate, get_rotation, read_display_size, turn_size
@@ -162,11 +162,7 @@ def read_last_frame(path: Path) -> bytes:
 @lru_cache(maxsize=4)  # The runs of a sweep often start from the same clip.
 def _encode_last_frame(path: str, size: int, changed: int) -> bytes:
     try:
-        width, height = get_size(path)
-        if width * height > MAX_PIXELS:
-            raise NotAPicture(
-                f"has {width:,} × {height:,} pixels; {MAX_PIXELS / 1e6:g} megapixels are the most. Make it smaller."
-            )
+        check_pixels(*get_size(path))
         out = io.BytesIO()
         read_frames(path, lambda count, _: [count - 1], None).frames[0].save(out, "PNG")
     except NotAPicture:

@@ -58,8 +58,7 @@ def is_one_array(value: Any) -> bool:
 
     A stack of grey pictures, three or four pixels wide, is mistaken for one colour picture, but is not expected.
     """
-    shape = _shape(value) if _is_array(value) else ()
-    return len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3, 4))
+    return _is_array(value) and _has_picture_shape(_shape(value))
 
 
 def encode_picture(value: Any) -> tuple[bytes, str]:
@@ -70,20 +69,17 @@ def encode_picture(value: Any) -> tuple[bytes, str]:
         content, label = value.__reel_picture__()
         return require_picture(bytes(content)), str(label)
     if _is_pil(value):
-        return _encode_pil(value), _label_pil(value)
+        # The name of the file that it was opened from, or what it is a still of; else its size.
+        name = PurePath(str(getattr(value, "filename", "") or "")).name or value.info.get(STILL_OF)
+        return _encode_pil(value), str(name or f"picture {value.width} × {value.height}")
     if _is_figure(value):
         return _encode_figure(value), "figure"
     if _is_file(value):
-        return _read_file(value), _name_of(value)
+        name = getattr(value, "name", None)
+        return _read_file(value), PurePath(name).name if isinstance(name, str) and name else "file"
     if _is_array(value):
         return _encode_array(value), f"array {' × '.join(map(str, _shape(value)))}"
     raise NotAPicture(f"needs a picture and has {_named(value)}. {_ACCEPTED_KINDS}")
-
-
-def _label_pil(picture: Any) -> str:
-    """The name of the file that a picture was opened from, or what it is a still of; else its size."""
-    name = PurePath(str(getattr(picture, "filename", "") or "")).name
-    return name or str(picture.info.get(STILL_OF) or f"picture {picture.width} × {picture.height}")
 
 
 def parse_picture_address(address: str) -> bytes:
@@ -105,15 +101,19 @@ def require_picture(content: bytes) -> bytes:
         raise NotAPicture(f"is {kind.name}; PNG, JPEG, WebP and GIF can be sent.{'' if kind == EMPTY else advice}")
     if header.pixels == 0:
         raise NotAPicture(f"is {header.kind.name} that is damaged or cut short: it does not say how large it is.")
-    _check_pixels(header.width, header.height)
+    check_pixels(header.width, header.height)
     return content
 
 
-def _check_pixels(width: int, height: int) -> None:
+def check_pixels(width: int, height: int) -> None:
+    """Raise `NotAPicture` for a picture of too many pixels, before it is decoded or drawn."""
     if width * height > MAX_PIXELS:
         raise NotAPicture(
             f"has {width:,} × {height:,} pixels; the limit is {MAX_PIXELS / 1e6:g} megapixels. Make it smaller."
         )
+
+
+# What a value is, without importing any library to find out.
 
 
 def has_picture_method(value: Any) -> bool:
@@ -123,8 +123,7 @@ def has_picture_method(value: Any) -> bool:
 
 
 def _is_pil(value: Any) -> bool:
-    # An image can only exist once Pillow is imported, so nothing is imported here.
-    # While another thread is importing it, `Image` may be missing.
+    # While another thread is importing Pillow, `Image` may be missing.
     image = getattr(sys.modules.get("PIL.Image"), "Image", None)
     return image is not None and isinstance(value, image)
 
@@ -151,19 +150,19 @@ def _shape(value: Any) -> tuple[int, ...]:
     return tuple(shape) if isinstance(shape, (tuple, list)) else ()
 
 
+def _has_picture_shape(shape: tuple[int, ...]) -> bool:
+    return len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3, 4))
+
+
 def _named(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return f"a mapping of {len(value):,}"
-    if isinstance(value, (list, tuple, set)):
-        return f"a {type(value).__name__} of {len(value):,}"
+    if isinstance(value, (Mapping, list, tuple, set)):
+        return f"a {'mapping' if isinstance(value, Mapping) else type(value).__name__} of {len(value):,}"
     if value is None or isinstance(value, (bool, int, float)):
         return repr(value)[:60]
     return f"a value of the type {type(value).__name__}"
 
 
-def _name_of(file: Any) -> str:
-    name = getattr(file, "name", None)
-    return PurePath(name).name if isinstance(name, str) and name else "file"
+# The files of each kind of value.
 
 
 def _read_file(file: Any) -> bytes:
@@ -184,7 +183,7 @@ def _encode_figure(figure: Any) -> bytes:
     inner = getattr(figure, "figure", figure)
     if hasattr(inner, "get_size_inches") and hasattr(inner, "dpi"):
         width, height = (math.ceil(side * inner.dpi) for side in inner.get_size_inches())
-        _check_pixels(width, height)
+        check_pixels(width, height)
     out = io.BytesIO()
     # Without the version of matplotlib, so that the same picture has the same bytes.
     figure.savefig(out, format="png", metadata={"Software": None})
@@ -192,41 +191,30 @@ def _encode_figure(figure: Any) -> bytes:
 
 
 def _encode_pil(image: Any) -> bytes:
-    _check_pixels(image.width, image.height)
+    from PIL import ImageOps
+
+    check_pixels(image.width, image.height)
     if not image.width or not image.height:
         raise NotAPicture(f"is a picture of {image.width} × {image.height} pixels.")
     image.load()
-    return _encode_png(_plain(_upright(image)))
-
-
-def _upright(image: Any) -> Any:
-    """A copy of the image, with its EXIF orientation applied."""
-    from PIL import ImageOps
-
     try:
-        return ImageOps.exif_transpose(image)
+        upright = ImageOps.exif_transpose(image)
     except Exception:
         # Damaged metadata may raise anything, and is no reason to refuse the picture.
-        return image.copy()
+        upright = image.copy()
+    return _encode_png(_plain(upright))
 
 
 def _plain(image: Any) -> Any:
     """The image in a mode that every reader of PNG supports."""
     mode = image.mode
-    if mode == "LAB":
-        from PIL import ImageCms
-
-        lab, srgb = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
-        return ImageCms.profileToProfile(image, lab, srgb, outputMode="RGB")
     if mode in ("I", "F") or mode.startswith("I;16"):
         return _plain_grey(image)
     if mode == "La":
         return image.convert("LA")
     if "transparency" in image.info or mode in ("PA", "RGBa"):
         return image.convert("RGBA")
-    if mode in _ONE_TO_ONE:
-        return image
-    return image.convert("L" if mode == "1" else "RGB")
+    return image if mode in _ONE_TO_ONE else image.convert("L" if mode == "1" else "RGB")
 
 
 def _plain_grey(image: Any) -> Any:
@@ -254,12 +242,11 @@ def _encode_array(value: Any) -> bytes:
     from PIL import Image
 
     if hasattr(value, "iloc") and getattr(value, "ndim", 0) == 1:
-        words = (
-            "is a row or a column of a table. Give one cell with a picture or a video, such as table.output_video[7]"
+        raise NotAPicture(
+            "is a row or a column of a table. Give one cell with a picture or a video, such as table.output_video[7], "
+            "or a run: table.reel.run(7)."
         )
-        raise NotAPicture(f"{words}, or a run: table.reel.run(7).")
-    shape = _shape(value)
-    _check_shape(shape)
+    _check_shape(_shape(value))
     try:
         array = numpy.asarray(value)
     except Exception as error:
@@ -271,19 +258,25 @@ def _encode_array(value: Any) -> bytes:
     elif array.dtype.kind == "f":
         array = _in_bytes(_within(array))
     elif array.dtype != numpy.uint8:
-        raise NotAPicture(f"is an array of {array.dtype}{_range(array)}. {_ACCEPTED_ARRAYS}{_hint(array)}")
+        values, hint = "", ""
+        if array.dtype.kind in "iu":
+            values = f" with values from {array.min()} to {array.max()}"
+            fits = array.min() >= 0 and array.max() <= 255
+            scaled = "give array / 65535" if array.dtype.name == "uint16" else "scale it first"
+            hint = ': give array.astype("uint8")' if fits else f": {scaled}"
+        raise NotAPicture(f"is an array of {array.dtype}{values}. {_ACCEPTED_ARRAYS}{hint}.")
     return _encode_png(Image.fromarray(numpy.ascontiguousarray(array[:, :, 0] if array.shape[2:] == (1,) else array)))
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
-    if not (len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3, 4))) or 0 in shape:
+    if not _has_picture_shape(shape) or 0 in shape:
         hint = ""
         if len(shape) == 3 and shape[0] in (1, 3, 4) and 0 not in shape:
             hint = "; this one has its channels first: give array.transpose(1, 2, 0)"
         elif len(shape) == 4:
             hint = "; this one is a stack: give one of its pictures, such as array[0]"
         raise NotAPicture(f"is an array of shape {shape}. {_ACCEPTED_ARRAYS}{hint}.")
-    _check_pixels(shape[1], shape[0])
+    check_pixels(shape[1], shape[0])
 
 
 def _within(array: Any) -> Any:
@@ -304,18 +297,6 @@ def _in_bytes(array: Any) -> Any:
     import numpy
 
     return numpy.rint(numpy.multiply(array, 255, dtype=numpy.float32, casting="same_kind")).astype(numpy.uint8)
-
-
-def _range(array: Any) -> str:
-    return f" with values from {array.min()} to {array.max()}" if array.dtype.kind in "iu" else ""
-
-
-def _hint(array: Any) -> str:
-    if array.dtype.kind not in "iu":
-        return "."
-    if array.min() >= 0 and array.max() <= 255:
-        return ': give array.astype("uint8").'
-    return ": give array / 65535." if array.dtype.name == "uint16" else ": scale it first."
 
 
 def _encode_png(image: Any) -> bytes:

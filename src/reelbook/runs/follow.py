@@ -29,14 +29,13 @@ from ..media.metadata.file_marks import read_marks
 from ..models.base import File, Output
 from ..models.catalog import CATALOG, find_endpoint
 from ..models.images import unwrap_pictures
-from ..models.queue_status import ANSWER_LOST, QueueStatus
+from ..models.queue_status import ANSWER_LOST, QueueStatus, RunLog
 from ..storage.ledger import claims, known_services, transitions
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import dumps
 from ..transport import answers
 from ..transport.answers import RESULT_SECONDS
 from ..transport.downloader import DownloadedFile
-from ..transport.run_log import RunLog
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS
 from ..util.data_address import is_data_address

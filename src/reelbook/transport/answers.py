@@ -15,10 +15,8 @@ from __future__ import annotations
 import html
 import json
 import re
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -161,22 +159,14 @@ def parse_refusal(answer: ServiceAnswer, key: Key) -> ServiceError:
     )
 
 
-def parse_retry_after(headers: Mapping[str, str], *, now: Callable[[], float] = time.time) -> float | None:
-    """The seconds of a Retry-After header, given as a number or as a date; None without one.
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds of a Retry-After header; None without one, and for a date, which needs two clocks to agree.
 
     >>> parse_retry_after({"retry-after": "7"})
     7.0
     """
     value = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
-        return float(value)
-    try:
-        until = parsedate_to_datetime(value).timestamp()
-        # By the service's own clock, if its response has the date: the local clock may be wrong.
-        sent = headers.get("date")
-        return max(0.0, until - (parsedate_to_datetime(sent).timestamp() if sent else now()))
-    except (ValueError, TypeError, OverflowError):
-        return None
+    return float(value) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value) else None
 
 
 # What decides about money.

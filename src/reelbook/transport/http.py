@@ -41,7 +41,7 @@ GATEWAY_REFUSALS = frozenset({401, 402, 403, 429})
 MAX_BYTES = 256 * 1024 * 1024
 """The largest response that is accepted; results can contain their media inline."""
 MAX_REFUSAL_BYTES = 1024 * 1024
-READ_HEADERS = ("content-type", "date", "retry-after", "x-request-id")
+READ_HEADERS = ("content-type", "retry-after", "x-request-id")
 KEEP_ALIVE_SECONDS = 30.0
 HEADERS = {
     "accept": "application/json, */*;q=0.5",

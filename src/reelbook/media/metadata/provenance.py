@@ -7,8 +7,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BufferedReader
@@ -36,8 +36,6 @@ SIDECAR_SUFFIX = ".reelbook.json"
 
 _ENGINE_RECORD, _MAX_TRIES = re.compile(rb'\{"endpointId"'), 8
 """How the record that our engines write begins, in whatever field of metadata it is, and how many are tried."""
-_EARLIER_RECORD = re.compile(rb"(?:iTXtreelbook\0{5}|Reelbook 1/1 )(?=\{)")
-"""What precedes our own record in a PNG or JPEG of earlier versions."""
 _LONGEST_WORD = 300
 _MAX_SOURCES = 2_000
 _HASHES = re.compile(r"sha256[:\"]+([0-9a-f]{64})")
@@ -92,12 +90,12 @@ def read(path: str | os.PathLike[str], facts: Mapping[str, Any] | None = None, f
     records = _read_records(path)
     # Facts known to this session are formatted and parsed, too, so that they pass the same validation.
     own = (parse_record(format_record(facts)) if facts else None) or records.get("reelbook")
-    external = _ExternalRecord({}) if own else _find_external(path, find)
-    parts = (records.get("engine", {}), own or external.record)
+    external, note = ({}, "") if own else _find_external(path, find)
+    parts = (records.get("engine", {}), own or external)
     fields = {name: value for record in parts for name, value in record.items() if value is not None}
     if fields.keys() & NAMES.values():
-        return _from_record(fields, records, external.note)
-    raise ReelbookError(_format_missing(path, external.note))
+        return _from_record(fields, records, note)
+    raise ReelbookError(_format_missing(path, note))
 
 
 def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
@@ -113,7 +111,10 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
         try:
             if target.exists() and target.samefile(source):
                 raise ReelbookError(f"{target} is the original itself, which stays as it came. Choose another name.")
-            with _write_atomically(target) as copy:
+            # Symbolic links are followed, as when writing a file.
+            final = Path(os.path.realpath(target))
+            final.parent.mkdir(parents=True, exist_ok=True)
+            with open_replacement(final) as copy:
                 if is_marked(source, original):
                     _copy_unchanged(original, copy)
                 else:
@@ -161,21 +162,15 @@ def write_with_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> 
 def sidecar_for(path: Path, facts: Mapping[str, Any]) -> str | None:
     """The text of the sidecar for a file marked by its creator; None for any other, whose copies contain the record."""
     with _original(path) as file:
-        return _format_sidecar(_hash_file(file), facts) if is_marked(path, file) else None
+        if not is_marked(path, file):
+            return None
+        sidecar = {"sha256": _hash_file(file), "record": parse_record(format_record(facts)) or {}}
+    return json.dumps(sidecar, ensure_ascii=False)
 
 
 def sidecar_path(path: Path) -> Path:
     """The path of a file's sidecar: a record in a file of its own, for one that must not be changed."""
     return path.with_name(path.name + SIDECAR_SUFFIX)
-
-
-def _format_sidecar(sha256: str, facts: Mapping[str, Any]) -> str:
-    """The text of a sidecar for the file with this hash.
-
-    >>> _format_sidecar("ab12", {"model": "svc/smart-resize"})
-    '{"sha256": "ab12", "record": {"endpointId": "svc/smart-resize"}}'
-    """
-    return json.dumps({"sha256": sha256, "record": parse_record(format_record(facts)) or {}}, ensure_ascii=False)
 
 
 def _read_sidecar(path: Path) -> tuple[str, dict[str, Any]] | None:
@@ -194,31 +189,20 @@ def _hash_file(file: BufferedReader) -> str:
     return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _ExternalRecord:
-    """A record that is not stored in the file itself."""
-
-    record: Mapping[str, Any]
-    note: str = ""
-    """Where it was found; or why a sidecar that was found does not match."""
-
-
-def _find_external(path: Path, find: Find | None) -> _ExternalRecord:
-    """Find the record of the run that made a file of this content."""
-    sidecar = _read_sidecar(path)
+def _find_external(path: Path, find: Find | None) -> tuple[Mapping[str, Any], str]:
+    """The record of the run that made a file of this content; and where it was found, or why a sidecar does not match."""
+    sidecar, name = _read_sidecar(path), sidecar_path(path).name
     if sidecar is None and find is None:
-        return _ExternalRecord({})
+        return {}, ""
     with _original(path) as file:
         sha256 = _hash_file(file)
     if sidecar is not None and sidecar[0] == sha256:
-        return _ExternalRecord(sidecar[1], f"found by its content in {sidecar_path(path).name}")
+        return sidecar[1], f"found by its content in {name}"
     run = find(sha256) if find is not None else None
     if run is not None:
-        return _ExternalRecord(parse_record(format_record(run[0])) or {}, run[1])
-    if sidecar is not None:
-        name = sidecar_path(path).name
-        return _ExternalRecord({}, f"{name} does not match it: the file was changed or replaced since that was written")
-    return _ExternalRecord({})
+        return parse_record(format_record(run[0])) or {}, run[1]
+    changed = f"{name} does not match it: the file was changed or replaced since that was written"
+    return {}, changed if sidecar is not None else ""
 
 
 def _format_missing(path: Path, note: str) -> str:
@@ -261,7 +245,7 @@ def _read_records(path: Path) -> dict[str, dict[str, Any]]:
             for block in read_blocks(file):
                 if "engine" not in records and (engine := _find_engine_record(block)):
                     records["engine"] = engine
-                if "reelbook" not in records and (own := _find_own_record(block)):
+                if "reelbook" not in records and (own := parse_record(find_record(block) or "")):
                     records["reelbook"] = own
         except OSError as error:
             raise ReelbookError(
@@ -272,22 +256,10 @@ def _read_records(path: Path) -> dict[str, dict[str, Any]]:
 
 def _find_engine_record(block: bytes) -> dict[str, Any] | None:
     for start in islice(_ENGINE_RECORD.finditer(block), _MAX_TRIES):
-        record = _decode_record(block, start.start())
+        record = parse_record(block[start.start() : start.start() + MAX_BYTES].decode("utf-8", "replace"))
         if record and isinstance(record.get("endpointId"), str) and "engine" in record:
             return record
     return None
-
-
-def _find_own_record(block: bytes) -> dict[str, Any] | None:
-    text = find_record(block)
-    if text is not None:
-        return parse_record(text)
-    earlier = _EARLIER_RECORD.search(block)
-    return _decode_record(block, earlier.end()) if earlier else None
-
-
-def _decode_record(block: bytes, start: int) -> dict[str, Any] | None:
-    return parse_record(block[start : start + MAX_BYTES].decode("utf-8", "replace"))
 
 
 def _find_source_type(source: Path, model: Any, record: str) -> str:
@@ -297,16 +269,6 @@ def _find_source_type(source: Path, model: Any, record: str) -> str:
     hashes = list(dict.fromkeys(_HASHES.findall(record)))[:_MAX_SOURCES]
     files = (source.with_name(f"{sha256}{suffix}") for sha256 in hashes for suffix in _PICTURES)
     return get_source_type(model, engine, (read_marks(file).source_type for file in files if file.exists()))
-
-
-@contextmanager
-def _write_atomically(target: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that is renamed to the target after it is complete."""
-    # Follow symbolic links, as writing a file does.
-    target = Path(os.path.realpath(target))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with open_replacement(target) as file:
-        yield file
 
 
 def _from_record(fields: Mapping[str, Any], raw: Mapping[str, Any], note: str) -> Provenance:

@@ -19,7 +19,7 @@ from ...display.formatting import format_size, join_with_dots, shorten
 from ...media.bounded_open import PICTURES
 from ...media.stills import read_last_frame
 from ...models.file_kinds import AVIF, BMP, MP4, TIFF, WEBM, PictureHeader, parse_header, sniff_kind
-from ...models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, encode_picture, require_picture
+from ...models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, check_pixels, encode_picture, require_picture
 
 BOX = (320, 320)
 """The maximum size of a thumbnail in pixels."""
@@ -163,7 +163,7 @@ def convert_picture(content: bytes) -> bytes:
     if parse_header(content) is not None:
         return require_picture(content)
     with _decoder_errors(), Pillow.open(io.BytesIO(content), formats=[*CONVERTED.values()]) as picture:
-        _check_pixels(picture.size)
+        check_pixels(*picture.size)
         return encode_picture(picture)[0]
 
 
@@ -193,18 +193,13 @@ def _check_kind(head: bytes) -> None:
         raise NotAPicture(f"is {kind.name}. {KINDS}.")
 
 
-def _check_pixels(seen: tuple[int, int]) -> None:
-    if seen[0] * seen[1] > MAX_PIXELS:
-        raise NotAPicture(f"has {seen[0]:,} × {seen[1]:,} pixels; the limit is {MEGAPIXELS}. Make it smaller.")
-
-
 def _make_thumb(content: bytes, header: PictureHeader) -> tuple[bytes, tuple[int, int]]:
     from ...media.stills import read_picture
 
     with _decoder_errors():
         with Pillow.open(io.BytesIO(content), formats=PICTURES) as opened:
             # The first picture of a GIF may be larger than its header says.
-            _check_pixels(opened.size)
+            check_pixels(*opened.size)
             on_its_side = opened.getexif().get(0x0112) in (5, 6, 7, 8)
         small = read_picture(io.BytesIO(content), BOX)
     out = io.BytesIO()
