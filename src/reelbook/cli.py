@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,6 @@ from .errors import ReelbookError, UncertainRun
 from .models.base import Input
 from .models.catalog import CATALOG, get_endpoint
 from .models.pricing import Rates, estimate
-from .util.interrupts import exit_on_sigterm
 from .util.printable import printable, readable_id
 
 if TYPE_CHECKING:
@@ -50,6 +50,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if str(stop):  # Says what continues at the service and how to resume it.
                 print(f"reelbook: {stop}", file=sys.stderr)
             return INTERRUPTED
+
+
+@contextlib.contextmanager
+def exit_on_sigterm() -> Iterator[None]:
+    """Raise `SystemExit` on SIGTERM during the block, unless another handler is installed."""
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is leave:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _parser() -> argparse.ArgumentParser:

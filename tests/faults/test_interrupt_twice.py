@@ -30,7 +30,7 @@ GRACE = 0.4
 """In place of the second within which interrupts are one."""
 APART = GRACE + 0.1
 """A person who presses again, and means it."""
-QUICKLY = f"from reelbook.util import interrupts\ninterrupts.GRACE_SECONDS = interrupts.REPEAT_SECONDS = {GRACE}\n"
+QUICKLY = f"from reelbook import shutdown\nshutdown.REPEAT_SECONDS = {GRACE}\n"
 IGNORED = "Exception ignored"
 SEED = 7
 CONNECT = "import reelbook as rb\nclient = rb.connect({address!r}, api_key={key!r}, library={library!r})\n"
@@ -120,14 +120,14 @@ def place(shared_spec_only: Served, tmp_path: Path) -> Iterator[Place]:
         yield Place(served, gate, tmp_path / "library")
 
 
-def test_the_third_interrupt_at_the_end_gives_up_and_says_what_is_uncertain(place: Place) -> None:
+def test_the_second_interrupt_at_the_end_gives_up_and_says_what_is_uncertain(place: Place) -> None:
     """Knowingly: it ends at once, and names the run and what it may have cost."""
     held = place.gate.hold("POST /models/run", after=True)
     process = place.script(SCRIPTS["a run"])
     held.arrived()
     process.signal()
     process.until("Interrupted")
-    for words in ("twice more", "once more", "You gave up"):
+    for words in ("once more", "You gave up"):
         time.sleep(APART)
         process.signal()
         process.until(words)

@@ -1,1 +1,1 @@
-"""Utilities for all other packages: background event loop, interrupts, name hints, printable text, public addresses."""
+"""Utilities for all other packages: background event loop, file locks, printable text, addresses."""
