@@ -10,25 +10,21 @@ with Notebooks() as notebooks:
 from __future__ import annotations
 
 import asyncio
-import json
 import multiprocessing
 import queue
-import sqlite3
 import threading
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from tests.faults.nursery import PATIENCE, clip, number_of
+from tests.faults.nursery import PATIENCE, clip
 
 if TYPE_CHECKING:
     from reelbook.client import Client
-    from tests.support import Served
 
 AT_ONCE = 32
 
@@ -228,11 +224,3 @@ def _reads(order: Order, news: Connection[Any, Any]) -> None:
             news.send(Outcome(looks, f"{type(error).__name__}: {error}"))
         looks += 1
     news.send(Outcome(looks, "", "", tuple(frame["request_id"])))
-
-
-def paid(served: Served) -> Counter[int]:
-    """How often each clip was paid for, by the service's own charge log."""
-    with closing(sqlite3.connect(served.server.service.settings.data / "service.sqlite3", timeout=30)) as db:
-        requests = db.execute("SELECT id, input, account FROM requests").fetchall()
-    asked = {name: number_of(json.loads(text)) for name, text, account in requests if served.account in (None, account)}
-    return Counter(asked[line["request_id"]] for line in served.charges() if line["kind"] == "reserve")

@@ -17,8 +17,9 @@ from reelbook.client import Client
 from reelbook.runs.submit import Submission
 from reelbook.storage.ledger.budget import Budget
 from reelbook.util.background_loop import background
+from tests.faults.audit import paid
 from tests.faults.nursery import clip, number_of
-from tests.faults.pairs import Notebooks, Order, Outcome, paid
+from tests.faults.pairs import Notebooks, Order, Outcome
 from tests.support import Served, png
 from tests.transport.variants import Hosted, Received, Reply
 

@@ -6,20 +6,18 @@ The oracles are the service's own charge log and what its database keeps of each
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import signal
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.nursery import Child, Nursery, Trap, number_of
+from tests.faults.audit import Row, asked_of, query, rows_of
+from tests.faults.nursery import Child, Nursery, Trap
 from tests.support import Served
 
 SEED = 1
@@ -45,18 +43,6 @@ def nursery() -> Iterator[Nursery]:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A run as the ledger has it."""
-
-    id: int
-    number: int
-    state: str
-    request_id: str | None
-    media: tuple[str, ...]
-    """The hashes of its files."""
-
-
-@dataclass(frozen=True)
 class Audit:
     """What the service was paid for, beside what the library has."""
 
@@ -76,7 +62,7 @@ class Audit:
 
 
 def audit(served: Served, library: Path) -> Audit:
-    rows = ledger_rows(library)
+    rows = rows_of(library)
     asked = asked_of(served)
     charges = served.charges()
     reserved = [line["request_id"] for line in charges if line["kind"] == "reserve"]
@@ -85,22 +71,6 @@ def audit(served: Served, library: Path) -> Audit:
     lost = [name for name in reserved if name not in kept and asked[name] not in doubtful]
     assert not [line for line in charges if line["kind"] == "refund"]
     return Audit(rows, Counter(asked[name] for name in reserved), lost)
-
-
-def ledger_rows(library: Path) -> list[Row]:
-    found = _query(library / "ledger.sqlite", "SELECT id, input, state, request_id, media FROM runs ORDER BY id")
-    return [
-        Row(run, number_of(json.loads(text)), state, request_id, tuple(file["sha256"] for file in json.loads(media or "[]")))
-        for run, text, state, request_id, media in found
-    ]  # fmt: skip
-
-
-def asked_of(served: Served) -> dict[str, int]:
-    """The number of the clip that each request asked for, as the service has kept it."""
-    requests = _query(
-        served.server.service.settings.data / "service.sqlite3", "SELECT id, input, account FROM requests"
-    )
-    return {name: number_of(json.loads(text)) for name, text, account in requests if served.account in (None, account)}
 
 
 class _Files:
@@ -114,19 +84,14 @@ class _Files:
         return path is not None and path.name.startswith(sha256)
 
 
-def _query(path: Path, sql: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(path, timeout=30)) as db:
-        return db.execute(sql).fetchall()
-
-
 def explained(library: Path, kills: Sequence[float]) -> Counter[float]:
     """How many uncertain runs each kill explains; 0.0 stands for those that none explains.
 
     One is explained by the kill that came after it was sent and before the next client found it unanswered.
     """
     found: Counter[float] = Counter()
-    events = _query(library / "ledger.sqlite", "SELECT run, state, at FROM events WHERE run IS NOT NULL ORDER BY seq")
-    for row in ledger_rows(library):
+    events = query(library / "ledger.sqlite", "SELECT run, state, at FROM events WHERE run IS NOT NULL ORDER BY seq")
+    for row in rows_of(library):
         if row.state == "uncertain":
             story = [(state, at) for run, state, at in events if run == row.id]
             *_, (before, sent), (last, judged) = story

@@ -8,16 +8,11 @@ request with the sound answer to another.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import json
-import sqlite3
-import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,10 +25,11 @@ from reelbook.client import Client
 from reelbook.runs import follow
 from reelbook.runs.submit import Submission
 from reelbook.transport import downloader, http, retries
-from reelbook.transport.answers import ServiceAnswer
-from reelbook.transport.http import Call, ConnectionPool, Http, NoAnswer, RetryPolicy, SendState
+from reelbook.transport.http import RetryPolicy
 from reelbook.util.background_loop import background
 from reelbook_service.accounts import NewAccount
+from tests.faults.audit import Row, reserved, rows_of
+from tests.faults.nursery import number_of
 from tests.faults.proxy import EVERY, ONCE, SHARE, SOUND, Deck, Only, Passed, Proxy
 from tests.support import Serve, Served, as_data_uri, deep, png
 
@@ -44,7 +40,6 @@ STITCH = rb.ImagesToVideo.endpoint_id
 AT_ONCE = 8
 MAX_TIMES = 8
 """So often at most the same cell is run; what is left after that is lost."""
-OVERRUN_SECONDS, BEAT_SECONDS = 1.5, 0.05
 
 SHORT = RetryPolicy(
     free_seconds=4.0,
@@ -68,77 +63,14 @@ SIZES = [
 """Runs, the requests that they come to at the least, and whether the service shows only the specification."""
 
 
-@dataclass
-class Watch:
-    """How long calls took beyond their deadlines, and how those ended that got no answer."""
-
-    calls: int = 0
-    worst: float = 0.0
-    away: float = 0.0
-    """How long the machine kept the loop of all conversations waiting, at worst."""
-    lost: Counter[str] = field(default_factory=Counter)
-
-    def ended(self, seconds: float, began: float, got: ServiceAnswer | NoAnswer | None = None) -> None:
-        self.calls += 1
-        self.worst = max(self.worst, time.monotonic() - began - seconds)
-        if isinstance(got, NoAnswer):
-            self.lost[got.reason] += 1
-
-
 @pytest.fixture
-def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
-    """Clients with little patience, and a clock held to each of their calls."""
-    found = Watch()
-
-    async def beat() -> None:
-        while True:
-            began = time.monotonic()
-            await asyncio.sleep(BEAT_SECONDS)
-            await asyncio.to_thread(int)
-            found.away = max(found.away, time.monotonic() - began - BEAT_SECONDS)
-
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients with little patience; that each call ends at its deadline is in tests/transport/test_http.py."""
     monkeypatch.setattr(http, "RetryPolicy", lambda: SHORT)
     monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(downloader, "STALL_SECONDS", 1.0)
     monkeypatch.setattr(follow, "RESULT_SECONDS", 4.0)
     monkeypatch.setattr(retries, "MAX_RETRY_AFTER_SECONDS", 0.1)
-    free, paid, whole = ConnectionPool.free, ConnectionPool.paid, Http.free
-
-    async def timed_free(pool: ConnectionPool, call: Call, seconds: float) -> ServiceAnswer | NoAnswer:
-        began = time.monotonic()
-        got = await free(pool, call, seconds)
-        found.ended(seconds, began, got)
-        return got
-
-    async def timed_paid(
-        pool: ConnectionPool, call: Call, seconds: float, state: SendState
-    ) -> ServiceAnswer | NoAnswer:
-        # Its deadline begins when its bytes leave, however long the ledger took before.
-        began = [time.monotonic()]
-        mark_sending = state.mark_sending
-
-        async def leaves() -> None:
-            await mark_sending()
-            began[0] = time.monotonic()
-
-        monkeypatch.setattr(state, "mark_sending", leaves)
-        got = await paid(pool, call, seconds, state)
-        found.ended(seconds, began[0], got)
-        return got
-
-    async def timed_whole(self: Http, *args: Any, **more: Any) -> ServiceAnswer:
-        began = time.monotonic()
-        try:
-            return await whole(self, *args, **more)
-        finally:
-            found.ended(SHORT.large_seconds if more.get("is_large") else SHORT.free_seconds, began)
-
-    monkeypatch.setattr(ConnectionPool, "free", timed_free)
-    monkeypatch.setattr(ConnectionPool, "paid", timed_paid)
-    monkeypatch.setattr(Http, "free", timed_whole)
-    beating = background.submit(beat())
-    yield found
-    beating.cancel()
 
 
 def clip(number: int) -> rb.ImagesToVideo:
@@ -169,58 +101,9 @@ def run_again_and_again(
     return rounds
 
 
-def number_of(asked: Mapping[str, Any]) -> int:
-    """The number of an input, as a service or a ledger has kept it."""
-    return int(asked["images"][0]["frames"] - 1) * 119 + int(asked["fps"]) - 1
-
-
 def _is_over(outcome: rb.Run | rb.ReelbookError) -> bool:
     """Whether another try changes nothing: it is there, or only a person can say what became of it."""
     return isinstance(outcome, rb.Run) or (isinstance(outcome, rb.UncertainRun) and not outcome.repeatable)
-
-
-@dataclass(frozen=True)
-class Row:
-    """A run as the ledger has it."""
-
-    number: int
-    state: str
-    request_id: str | None
-    media: tuple[str, ...]
-    """The hashes of its files."""
-    sent: float
-    judged: float
-    """When it was sent, and when its last news came."""
-
-
-def rows_of(library: Path) -> list[Row]:
-    found = _query(
-        library / "ledger.sqlite",
-        "SELECT input, state, request_id, media, (SELECT max(at) FROM events WHERE run = runs.id AND state = 'sending'),"
-        " (SELECT max(at) FROM events WHERE run = runs.id) FROM runs ORDER BY id",
-    )
-    return [
-        Row(number_of(json.loads(text)), state, request_id, tuple(file["sha256"] for file in json.loads(media or "[]")), sent, judged)
-        for text, state, request_id, media, sent, judged in found
-    ]  # fmt: skip
-
-
-def asked_of(served: Served) -> dict[str, int]:
-    """The number that each request asked for, as the service has kept it."""
-    requests = _query(
-        served.server.service.settings.data / "service.sqlite3", "SELECT id, input, account FROM requests"
-    )
-    return {name: number_of(json.loads(text)) for name, text, account in requests if served.account in (None, account)}
-
-
-def paid_for(served: Served) -> dict[int, list[str]]:
-    """The requests of each number that were paid for, by the service's own charge log."""
-    asked, found = asked_of(served), defaultdict[int, list[str]](list)
-    for line in served.charges():
-        assert line["kind"] != "refund"
-        if line["kind"] == "reserve":
-            found[asked[line["request_id"]]].append(line["request_id"])
-    return found
 
 
 def right_media(served: Served, row: Row) -> bool:
@@ -232,7 +115,7 @@ def right_media(served: Served, row: Row) -> bool:
 
 def unexplained(proxy: Proxy, served: Served, rows: Sequence[Row]) -> list[Row]:
     """Uncertain runs of which no answer was destroyed or late, and on which nobody hung up before they were read."""
-    paid = paid_for(served)
+    paid = reserved(served)
     posts = defaultdict[int, list[Passed]](list)
     for post in proxy.of("run"):
         if post.body:
@@ -266,18 +149,14 @@ def settled(proxy: Proxy, library: Path) -> None:
             run.wait(60)
 
 
-def _query(path: Path, sql: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(path, timeout=30)) as db:
-        return db.execute(sql).fetchall()
-
-
 def start(serve: Serve, **settings: Any) -> Served:
     return serve(workers=1, accounts=[NewAccount("default", CANARY)], **settings)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(("runs", "requests", "spec_only"), SIZES)
 def test_on_a_faulty_network_nothing_is_paid_twice_and_nothing_paid_is_lost(
-    serve: Serve, tmp_path: Path, watch: Watch, runs: int, requests: int, spec_only: bool
+    serve: Serve, tmp_path: Path, runs: int, requests: int, spec_only: bool
 ) -> None:
     """Every run is stored, but where a lost answer explains it: and then it is settled with what the account has."""
     served, library = start(serve, spec_only=spec_only), tmp_path / "library"
@@ -285,11 +164,10 @@ def test_on_a_faulty_network_nothing_is_paid_twice_and_nothing_paid_is_lost(
     deck = Deck(SEED, ONCE if spec_only else EVERY, spared=["nature"])
 
     with Proxy(served.base_url, deck) as proxy:
-        rounds = run_again_and_again(proxy, library, range(runs))
-        rows, paid = rows_of(library), paid_for(served)
+        run_again_and_again(proxy, library, range(runs))
+        rows, paid = rows_of(library), reserved(served)
         doubtful = [row for row in rows if row.state == "uncertain"]
         blameless = unexplained(proxy, served, rows)
-        report(proxy, watch, rounds, doubtful)
         passed = list(proxy.journal)
         proxy.calm()
         settled(proxy, library)
@@ -300,7 +178,6 @@ def test_on_a_faulty_network_nothing_is_paid_twice_and_nothing_paid_is_lost(
     slack = 0.1 if requests >= 500 else 0.4  # Three standard deviations of so few.
     assert (1 - slack) / SHARE <= len(damaged) / len(passed) <= (1 + slack) / SHARE
     assert len({one.fault for one in damaged if one.route == "run"}) >= min(18, runs // 6)
-    assert watch.lost["the connection was refused"] or runs < 40
     # Nothing was paid twice, and only what cannot be known is uncertain.
     assert {number: names for number, names in paid.items() if len(names) > 1} == {}
     assert blameless == []
@@ -310,26 +187,12 @@ def test_on_a_faulty_network_nothing_is_paid_twice_and_nothing_paid_is_lost(
     last = rows_of(library)
     assert [row.state for row in last] == ["stored"] * runs
     assert [row for row in last if not right_media(served, row)] == []
-    assert {number: [row.request_id for row in last if row.number == number] for number in range(runs)} == paid_for(served)  # fmt: skip
-    assert watch.worst <= OVERRUN_SECONDS + watch.away
+    assert {number: [row.request_id for row in last if row.number == number] for number in range(runs)} == reserved(served)  # fmt: skip
     assert CANARY.encode() not in b"".join(proxy.elsewhere)
 
 
-def report(
-    proxy: Proxy, watch: Watch, rounds: Sequence[Sequence[rb.Run | rb.ReelbookError]], doubtful: Sequence[Row]
-) -> None:
-    """The figures, for whoever asks for them with -s."""
-    told = Counter(type(one).__name__ for one in rounds[0] if not isinstance(one, rb.Run))
-    print(
-        f"\n{len(proxy.journal)} requests, {sum(one.fault != SOUND for one in proxy.journal)} damaged in "
-        f"{len({one.fault for one in proxy.journal}) - 1} ways; {len(rounds)} rounds, the first with {dict(told)}; "
-        f"{len(doubtful)} uncertain; {watch.calls} calls, {max(watch.worst, 0):.3f} s over the deadline at worst, "
-        f"and {watch.away:.3f} s in which the machine let nobody go on"
-    )
-
-
 @pytest.mark.parametrize("fault", ["502", *deep(("moved",))])
-@pytest.mark.usefixtures("watch")
+@pytest.mark.usefixtures("impatient")
 def test_a_service_that_does_not_say_at_first_who_it_is_is_not_paid_again_when_it_does(
     shared: Served, tmp_path: Path, fault: str
 ) -> None:
@@ -342,8 +205,8 @@ def test_a_service_that_does_not_say_at_first_who_it_is_is_not_paid_again_when_i
         (again,) = run_again_and_again(proxy, library, [1], served.key)
 
     assert all(isinstance(one, rb.ServiceError) for (one,) in first)
-    assert [len(names) for names in paid_for(served).values()] == [1]
-    assert [one.request_id for one in again if isinstance(one, rb.Run)] == paid_for(served)[1]
+    assert [len(names) for names in reserved(served).values()] == [1]
+    assert [one.request_id for one in again if isinstance(one, rb.Run)] == reserved(served)[1]
 
 
 @pytest.mark.deep
@@ -366,4 +229,4 @@ def test_a_client_that_repeats_what_it_has_no_answer_to_pays_twice(serve: Serve)
                     assert answer.raise_for_status().json()["requestId"]
                     break
 
-    assert sum(len(names) > 1 for names in paid_for(served).values()) >= 5
+    assert sum(len(names) > 1 for names in reserved(served).values()) >= 5

@@ -22,8 +22,8 @@ import pytest
 
 import reelbook as rb
 from tests.decide.races import PRICE, make_plan, merit
+from tests.faults.audit import query
 from tests.faults.nursery import PATIENCE, ROOT
-from tests.faults.test_kill import _query
 from tests.support import Served, deep
 from tests.sweeps.dots import reserved
 
@@ -80,13 +80,13 @@ class Racing:
 
 def paid_for(served: Served) -> Counter[tuple[float, ...]]:
     """How often each clip was paid for: its speed, and how long it holds its pictures, as the service has stored them."""
-    requests = dict(_query(served.server.service.settings.data / "service.sqlite3", "SELECT id, input FROM requests"))
+    requests = dict(query(served.server.service.settings.data / "service.sqlite3", "SELECT id, input FROM requests"))
     asked = [json.loads(requests[name]) for name in reserved(served)]
     return Counter((one["fps"], *(frame["frames"] for frame in one["images"])) for one in asked)
 
 
 def states(library: Path) -> Counter[str]:
-    return Counter(state for (state,) in _query(library / "ledger.sqlite", "SELECT state FROM runs"))
+    return Counter(state for (state,) in query(library / "ledger.sqlite", "SELECT state FROM runs"))
 
 
 @pytest.mark.parametrize(("seed", "kills"), [(0, (2, 6)), *deep((1, (1, 2, 3, 4, 5, 6, 7, 8, 9)), (2, (3, 3, 3, 9)))])

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import reelbook as rb
+from tests.faults.audit import paid
 from tests.faults.nursery import PATIENCE
-from tests.faults.pairs import Notebooks, Order, Outcome, paid
+from tests.faults.pairs import Notebooks, Order, Outcome
 from tests.support import KEY, Served, png
 from tests.transport.variants import Hosted, Received, Reply
 
