@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import product
 from math import floor, prod, sqrt
 
-from PIL import Image, ImageFilter
+import numpy as np
+from PIL import Image, ImageFilter, ImageOps
 
 from .open_pictures import flattened
 
@@ -81,49 +82,25 @@ def on_canvas(picture: Image.Image, canvas: PixelSize) -> Image.Image:
     missing = canvas[0] - picture.width, canvas[1] - picture.height
     if missing == (0, 0):
         return picture
-    if set(missing) <= {0, 1}:
-        return _edges_repeated(picture, canvas)
-    size = _fitting(picture.size, canvas)
+    if set(missing) <= {0, 1}:  # Video needs even sides: the last column or row is repeated.
+        return Image.fromarray(np.pad(np.asarray(picture), ((0, missing[1]), (0, missing[0]), (0, 0)), mode="edge"))
+    scale = min(canvas[0] / picture.width, canvas[1] / picture.height)
+    width, height = picture.width * scale, picture.height * scale
+    fills = canvas[0] - width <= THIN * canvas[0] and canvas[1] - height <= THIN * canvas[1]
+    size = canvas if fills else (min(_even(width), canvas[0]), min(_even(height), canvas[1]))
     sharp = Image.Resampling.LANCZOS if size[0] < picture.width else Image.Resampling.BICUBIC
     fitted = picture.resize(size, sharp)
-    if size == canvas:
+    if fills:
         return fitted
-    frame = Image.new("RGB", canvas) if see_through else _backdrop(picture, canvas)
+    frame = Image.new("RGB", canvas)
+    if not see_through:
+        # The middle of the picture, dimmed and so blurred that only its colours remain.
+        across, down = (max(1, round(side * BACKDROP / max(canvas))) for side in canvas)
+        soft = ImageOps.fit(picture, (across, down), Image.Resampling.BOX).filter(ImageFilter.GaussianBlur(3))
+        frame = soft.point(lambda value: value * DIMMED).resize(canvas, Image.Resampling.BICUBIC)
     # On even pixels: two pixels share their colour, so an odd edge would tint the border.
     frame.paste(fitted, ((canvas[0] - size[0]) // 4 * 2, (canvas[1] - size[1]) // 4 * 2))
     return frame
-
-
-def _fitting(size: PixelSize, canvas: PixelSize) -> PixelSize:
-    scale = min(canvas[0] / size[0], canvas[1] / size[1])
-    width, height = size[0] * scale, size[1] * scale
-    if canvas[0] - width <= THIN * canvas[0] and canvas[1] - height <= THIN * canvas[1]:
-        return canvas
-    return min(_even(width), canvas[0]), min(_even(height), canvas[1])
-
-
-def _edges_repeated(picture: Image.Image, canvas: PixelSize) -> Image.Image:
-    """The picture with its last column or row repeated, because video needs even sides."""
-    frame = Image.new("RGB", canvas)
-    missing = canvas[0] - picture.width, canvas[1] - picture.height
-    # From the far corner to the near one: each copy leaves only the last column or row of the previous one visible.
-    for left in range(missing[0], -1, -1):
-        for top in range(missing[1], -1, -1):
-            frame.paste(picture, (left, top))
-    return frame
-
-
-def _backdrop(picture: Image.Image, canvas: PixelSize) -> Image.Image:
-    """The middle of the picture, dimmed and so blurred that only its colours remain."""
-    width, height = picture.size
-    scale = min(width / canvas[0], height / canvas[1])
-    cut = canvas[0] * scale, canvas[1] * scale
-    left, top = (width - cut[0]) / 2, (height - cut[1]) / 2
-    longer = max(canvas)
-    small = max(1, round(canvas[0] * BACKDROP / longer)), max(1, round(canvas[1] * BACKDROP / longer))
-    soft = picture.resize(small, Image.Resampling.BOX, box=(left, top, left + cut[0], top + cut[1]))
-    soft = soft.filter(ImageFilter.GaussianBlur(3)).point(lambda value: value * DIMMED)
-    return soft.resize(canvas, Image.Resampling.BICUBIC)
 
 
 def _even(side: float) -> int:

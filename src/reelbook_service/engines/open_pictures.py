@@ -30,21 +30,23 @@ MAX_MARKERS = 10_000
 """Maximum metadata markers of a JPEG; Pillow parses each in Python, so millions of empty ones take very long."""
 _MARKER = re.compile(rb"\xff[\xe0-\xef\xfe]")
 
-STRIP_PIXELS = 1_000_000
-"""Pixels converted at a time; a converted copy of the largest picture would not fit into memory beside it."""
-
 _ORIENTATION = 0x0112
 _PNG_ORIENTATION_MARKERS = (b"eXIf", b"Raw profile type", b"XML:com.adobe.xmp")
-_UPRIGHT = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
-_SWAPS_SIDES = (5, 6, 7, 8)
+_T = Image.Transpose
+_UPRIGHT = dict(
+    enumerate(
+        (
+            _T.FLIP_LEFT_RIGHT,
+            _T.ROTATE_180,
+            _T.FLIP_TOP_BOTTOM,
+            _T.TRANSPOSE,
+            _T.ROTATE_270,
+            _T.TRANSVERSE,
+            _T.ROTATE_90,
+        ),
+        2,
+    )
+)
 
 
 def open_picture(source: str, data: bytes, *, at_least: tuple[int, int] | None = None) -> Image.Image:
@@ -138,40 +140,20 @@ def _orientation(picture: Image.Image, data: bytes) -> int:
 
 
 def _turned(size: tuple[int, int], orientation: int) -> tuple[int, int]:
-    return (size[1], size[0]) if orientation in _SWAPS_SIDES else size
+    return (size[1], size[0]) if orientation >= 5 else size
 
 
 def _plain(picture: Image.Image, wanted: tuple[int, int]) -> Image.Image:
     """RGB or RGBA with 8 bits, reduced by an integer factor to no less than the wanted size."""
-    factor = max(1, min(picture.width // wanted[0], picture.height // wanted[1]))
-    mode = "RGBA" if _is_transparent(picture) else "RGB"
-    if factor == 1 and picture.mode == mode:
-        return picture
-    plain = Image.new(mode, (-(-picture.width // factor), -(-picture.height // factor)))
-    top = 0
-    for strip in _strips(picture, factor):
+    mode = "RGB"
+    if picture.mode.startswith("I;16"):
         # Pillow's own conversion would clip grey of 16 bits to white.
-        strip = Image.fromarray((np.asarray(strip) // 257).astype(np.uint8)) if _is_deep(strip) else strip
-        strip = strip.convert(mode)
-        strip = strip.reduce(factor) if factor > 1 else strip
-        plain.paste(strip, (0, top))
-        top += strip.height
-    return plain
-
-
-def _strips(picture: Image.Image, factor: int = 1) -> Iterator[Image.Image]:
-    """Yield the picture in strips from top to bottom, with heights that are multiples of the factor, save the last."""
-    rows = max(1, STRIP_PIXELS // (picture.width * factor)) * factor
-    for top in range(0, picture.height, rows):
-        yield picture.crop((0, top, picture.width, min(top + rows, picture.height)))
-
-
-def _is_transparent(picture: Image.Image) -> bool:
-    return picture.mode in ("RGBA", "LA", "PA", "RGBa") or ("transparency" in picture.info and not _is_deep(picture))
-
-
-def _is_deep(picture: Image.Image) -> bool:
-    return picture.mode.startswith("I;16")
+        picture = Image.fromarray((np.asarray(picture) // 257).astype(np.uint8))
+    elif picture.mode in ("RGBA", "LA", "PA", "RGBa") or "transparency" in picture.info:
+        mode = "RGBA"
+    plain = picture if picture.mode == mode else picture.convert(mode)
+    factor = min(picture.width // wanted[0], picture.height // wanted[1])
+    return plain.reduce(factor) if factor > 1 else plain
 
 
 def _reason(data: bytes, error: Exception) -> str:

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move.engine import Shot, move
+from reelbook_service.engines.move.engine import Shot, frame_of, move
 from reelbook_service.engines.move.plan import make_plan
-from reelbook_service.engines.move.warp import frame_of
 from reelbook_service.engines.protocol import EngineTask, OutputFile
 from tests.heard import Heard, Progress
 

@@ -13,10 +13,12 @@ from ..particles import PARTICLES, Particles
 from ..sketch.noise import cloudy
 from .camera import ease
 from .plan import LIGHT, WEATHER, Plan
-from .warp import Planes
 
 BLACK, WHITE, NEUTRAL = 16, 235, 128
 """The bounds of luma, and neutral chroma, in video of limited range."""
+
+Planes = tuple[Image.Image, Image.Image, Image.Image]
+"""Luma and two chroma planes, the latter at half the width and height."""
 
 FOG = "#c8cdcf"
 

@@ -16,9 +16,6 @@ from .plan import Plan
 
 Map = NDArray[np.floating[Any]]
 
-STEEPEST = 5.0
-"""Largest gradient of a map, per side of the picture; steeper ones would tear objects on the slope."""
-
 ROUNDS = 6
 """Iterations of the inverse search for the point that moved to a given place; each nearly halves the error."""
 
@@ -54,30 +51,24 @@ def relief_of(saliency: Saliency) -> Relief:
         for axis, side in enumerate(subject.shape)
     )
     centre = (max(-0.3, min(0.3, x)), max(-0.3, min(0.3, y))) if saliency.boxes else (0.0, 0.0)
-    return Relief(_with_limited_slopes(0.6 * ground + 0.4 * subject), _with_limited_slopes(subject), centre)
+    return Relief(_softened(0.6 * ground + 0.4 * subject), _softened(subject), centre)
 
 
-def _with_limited_slopes(chart: Map) -> Map:
-    """The map scaled to 0 to 1, with limited slopes: peaks keep their height and become wider.
+def _softened(chart: Map) -> Map:
+    """The map from 0 to 1 without steep slopes, which would tear objects: peaks keep their height and become wider.
 
     So near objects move as one piece, and only the background around them is warped.
     """
-    rows, columns = chart.shape
-    for radius in range(1, max(rows, columns)):
-        reach = radius + radius // 2
-        smooth = chart
-        for axis in (0, 1):
-            ends = [(0, 0), (0, 0)]
-            ends[axis] = (reach, reach)
-            padded = np.pad(smooth, ends, mode="edge")
-            smooth = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=axis).max(axis=-1)
-        for _ in range(3):
-            smooth = blurred(smooth, radius)
-        smooth = smooth - smooth.min()
-        smooth = smooth / max(float(smooth.max()), 1e-4)
-        if max(abs(np.diff(smooth, axis=1)).max() * columns, abs(np.diff(smooth, axis=0)).max() * rows) <= STEEPEST:
-            return np.asarray(smooth)
-    return np.zeros_like(chart)
+    radius = max(1, max(chart.shape) // 12)
+    reach = radius + radius // 2
+    for axis in (0, 1):
+        ends = [(reach, reach) if axis == at else (0, 0) for at in (0, 1)]
+        padded = np.pad(chart, ends, mode="edge")
+        chart = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=axis).max(axis=-1)
+    for _ in range(3):
+        chart = blurred(chart, radius)
+    chart = chart - chart.min()
+    return np.asarray(chart / max(float(chart.max()), 1e-4))
 
 
 def value_at(chart: Map, x: Map, y: Map) -> Map:
@@ -102,11 +93,6 @@ class Field:
         self._pulls = _pull(relief.subject.mean(axis=0)), _pull(relief.subject.mean(axis=1))
         self._restraint = 1.0
         self._restraint = min(1.0, MAX / max(self._strain(pose) for pose in poses))
-
-    @property
-    def waves(self) -> bool:
-        """Whether there are waves, which need a mesh with low cells."""
-        return bool(self._plan.amount("ripple"))
 
     def origin(self, x: Map, y: Map, pose: CameraPose) -> tuple[Map, Map]:
         """The picture coordinates of points of the frame; coordinates run from -0.5 to 0.5."""

@@ -262,19 +262,20 @@ def described(plan: Plan) -> str:
     >>> described(make_plan(prompt))
     'From the prompt: pan left, rain. Left out because of the negative prompt: shake.'
     """
+    chosen = [act for act in plan.acts if plan.own and act.kind in CAMERA]
+    steps = (", ".join(_named(act) for act in plan.acts if act.step == step and act not in chosen) for step in (0, 1))
+    read = "; then ".join(filter(None, steps))
+    sentences = [f"From the prompt: {read}." if read else "The prompt names no camera move."]
     if plan.own:
-        read = ", ".join(_named(act) for act in plan.acts if act.kind not in CAMERA)
-        chosen = ", ".join(_named(act) for act in plan.acts if act.kind in CAMERA)
-        text = f"From the prompt: {read}." if read else "The prompt names no camera move."
-        text += f" Chosen by the engine: {chosen}." if chosen else " The camera stays still."
-    else:
-        steps = (", ".join(_named(act) for act in plan.acts if act.step == step) for step in (0, 1))
-        text = f"From the prompt: {'; then '.join(filter(None, steps))}."
+        names = ", ".join(map(_named, chosen))
+        sentences.append(f"Chosen by the engine: {names}." if names else "The camera stays still.")
     if plan.refused:
-        text += f" Left out because of the negative prompt: {', '.join(plan.refused)}."
+        sentences.append(f"Left out because of the negative prompt: {', '.join(plan.refused)}.")
     if any(act.kind in ("zoom", "dolly") and act.sign < 0 for act in plan.acts):
-        text += " Nothing lies outside the picture, so pulling back makes its middle smaller and its margins wider."
-    return text
+        sentences.append(
+            "Nothing lies outside the picture, so pulling back makes its middle smaller and its margins wider."
+        )
+    return " ".join(sentences)
 
 
 def _named(act: Act) -> str:
