@@ -89,7 +89,7 @@ def _place(stage: Stage, kinds: Sequence[str], spots: Sequence[Spot], row: dict[
             light, min(tallest, 1.2 * stage.unit), (), stage.random(kind, index), row["depth"], still=True,
             season=stage.scene.season or stage.scene.grade,
         )  # fmt: skip
-        figures.append([part for part in draw(kind, kit) if not part.rise])
+        figures.append([part for part in draw(kind, kit) if not part.motion.get("rise")])
     choice = stage.random(str(row)).permutation(len(spots))
     for index, (x, foot, high) in enumerate(spots):
         pose = Pose(x + stage.margin_x, foot - top, high, mirrored=x > stage.width / 2, turn=turn * (index % 5 - 2))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
@@ -48,56 +48,8 @@ class Sprite:
     """Pixels per unit."""
 
 
-def oval(x: float, y: float, rx: float, ry: float, turn: float = 0.0) -> NoiseField:
-    """The outline of an ellipse around (x, y), rotated by `turn` degrees."""
-    points = arc(0, 0, rx, ry, 0, 352.5, steps=48)
-    return np.asarray(turned(points, turn) + np.array((x, y)))
-
-
-def arc(x: float, y: float, rx: float, ry: float, start: float, end: float, steps: int = 40) -> NoiseField:
-    """Points along an arc around (x, y), in degrees clockwise from the right."""
-    angles = np.radians(np.linspace(start, end, steps))
-    return np.stack([x + rx * np.cos(angles), y + ry * np.sin(angles)], 1)
-
-
-def box(left: float, top: float, right: float, bottom: float, corner: float = 0.0) -> NoiseField:
-    """The outline of a rectangle with round corners."""
-    r = min(corner, (right - left) / 2, (bottom - top) / 2)
-    across, down = (right - r, left + r), (bottom - r, top + r)
-    corners = ((0, 1), (0, 0), (1, 0), (1, 1))
-    return np.concatenate(
-        [arc(across[x], down[y], r, r, 90 * turn - 90, 90 * turn, steps=7) for turn, (x, y) in enumerate(corners)]
-    )
-
-
-def stroke(path: NoiseField, width: float, taper: float = 1.0) -> list[NoiseField]:
-    """The outlines of a stroke with round ends, `taper` times as wide at its end as at its start."""
-    ahead = np.gradient(path, axis=0)
-    ahead /= np.hypot(ahead[:, 0], ahead[:, 1])[:, None] + 1e-9
-    half = np.linspace(width / 2, width * taper / 2, len(path))
-    side = np.stack([-ahead[:, 1], ahead[:, 0]], 1) * half[:, None]
-    ends = [oval(float(path[index, 0]), float(path[index, 1]), half[index], half[index]) for index in (0, -1)]
-    return [np.concatenate([path + side, (path - side)[::-1]]), *ends]
-
-
-def smooth(points: NoiseField, *, closed: bool) -> NoiseField:
-    """A smooth line through all points: a Catmull–Rom spline."""
-    ring = np.concatenate([points[-1:], points, points[:2]] if closed else [points[:1], points, points[-1:]])
-    share = np.linspace(0, 1, 8, endpoint=False)[None, :, None]
-    before, start, end, after = (ring[index : len(ring) - 3 + index][:, None] for index in range(4))
-    curve = 0.5 * (
-        2 * start + (end - before) * share + (2 * before - 5 * start + 4 * end - after) * share**2
-        + (3 * start - before - 3 * end + after) * share**3
-    )  # fmt: skip
-    return np.concatenate([curve.reshape(-1, 2), points[-1:][: not closed]])
-
-
-def turned(points: NoiseField, degrees: float) -> NoiseField:
-    """The points rotated clockwise around (0, 0)."""
-    return np.asarray(points @ _rotation(degrees).T)
-
-
-def _rotation(degrees: float) -> NoiseField:
+def rotation(degrees: float) -> NoiseField:
+    """The matrix of a clockwise rotation."""
     cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     return np.array([[cosine, -sine], [sine, cosine]])
 
@@ -170,32 +122,24 @@ class FigurePart:
     sprite: Sprite
     at: Point = (0.0, 0.0)
     """The position of its origin on the figure, in units."""
-    swing: float = 0.0
-    """Amplitude of the swing in degrees."""
-    beat: float = 1.0
-    """Swings per second."""
-    phase: float = 0.0
-    """Phase of the swing, in full swings."""
-    spin: float = 0.0
-    """Rotation in degrees per second, as of wheels."""
-    fold: float = 0.0
-    """Vertical contraction during a swing, like a wing seen from the side: with 1 down to zero height."""
-    narrow: float = 0.0
-    """The same horizontally, like the wing of a butterfly."""
-    bob: float = 0.0
-    """Amplitude of the vertical oscillation, in units."""
-    rise: float = 0.0
-    """Distance it rises before it has faded and restarts, in units: smoke, bubbles, drops."""
-    lean: float = 0.0
-    """Horizontal drift during the rise, in units."""
-    swell: float = 0.0
-    """Relative growth during the rise."""
-    life: float = 2.0
-    """Seconds from start to restart, where it rises."""
+    motion: Mapping[str, float] = field(default_factory=dict)
+    """Numbers by the names in `MOTIONS`."""
 
 
-MOTIONS = frozenset(item.name for item in fields(FigurePart)) - {"sprite", "at"}
-"""The names of the movements of a part."""
+MOTIONS = {
+    "swing": 0.0,  # Amplitude of a swing in degrees,
+    "beat": 1.0,  # swings per second,
+    "phase": 0.0,  # and where a swing begins, in full swings.
+    "spin": 0.0,  # Rotation in degrees per second, as of wheels.
+    "fold": 0.0,  # Vertical contraction during a swing, like a wing seen from the side: with 1 down to zero height.
+    "narrow": 0.0,  # The same horizontally, like the wing of a butterfly.
+    "bob": 0.0,  # Amplitude of the vertical oscillation, in units.
+    "rise": 0.0,  # Distance it rises before it has faded and restarts, in units: smoke, bubbles, drops;
+    "lean": 0.0,  # its horizontal drift on the way, in units,
+    "swell": 0.0,  # its relative growth,
+    "life": 2.0,  # and the seconds that it takes.
+}
+"""What moves a part of a figure, and its usual values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,26 +164,22 @@ class Pose:
 def show(picture: Image.Image, parts: Sequence[FigurePart], pose: Pose) -> None:
     """Paint a figure into the picture."""
     side = -1 if pose.mirrored else 1
-    world = np.diag([side * pose.scale, pose.scale * pose.squash]) @ _rotation(side * pose.turn)
+    world = np.diag([side * pose.scale, pose.scale * pose.squash]) @ rotation(side * pose.turn)
     for part in parts:
-        local, at, alpha = _moved(part, pose.time)
-        _paste(picture, part.sprite, world @ local, world @ at + (pose.x, pose.y), alpha * pose.alpha)
-
-
-def _moved(part: FigurePart, time: float) -> tuple[NoiseField, NoiseField, float]:
-    """A part's own transform, position and opacity at a time."""
-    wave = math.sin(2 * math.pi * (time * part.beat + part.phase))
-    at, alpha, size = np.array(part.at) - (0, part.bob * wave), 1.0, 1.0
-    if part.rise or part.lean:
-        age = (time / part.life + part.phase) % 1.0
-        at = at + np.array((part.lean * age, -part.rise * age))
-        size = 1 + part.swell * age
-        # A fast fade-in and a slow fade-out, so that it does not pop up.
-        alpha = min(1.0, age * 6) * (1 - age) ** 1.2
-    # Never near zero, because the matrix must be invertible; below it, the wing is seen from the other side.
-    shown = [1 - amount * (0.5 + 0.5 * wave) for amount in (part.narrow, part.fold)]
-    opened = [size * (share if abs(share) > 0.06 else 0.06) for share in shown]
-    return _rotation(part.swing * wave + part.spin * time) @ np.diag(opened), at, alpha
+        motion = {**MOTIONS, **part.motion}
+        wave = math.sin(2 * math.pi * (pose.time * motion["beat"] + motion["phase"]))
+        at, alpha, size = np.array(part.at) - (0, motion["bob"] * wave), pose.alpha, 1.0
+        if motion["rise"] or motion["lean"]:
+            age = (pose.time / motion["life"] + motion["phase"]) % 1.0
+            at = at + np.array((motion["lean"] * age, -motion["rise"] * age))
+            size = 1 + motion["swell"] * age
+            # A fast fade-in and a slow fade-out, so that it does not pop up.
+            alpha *= min(1.0, age * 6) * (1 - age) ** 1.2
+        # Never near zero, because the matrix must be invertible; below it, the wing is seen from the other side.
+        shown = [1 - motion[name] * (0.5 + 0.5 * wave) for name in ("narrow", "fold")]
+        opened = [size * (share if abs(share) > 0.06 else 0.06) for share in shown]
+        local = rotation(motion["swing"] * wave + motion["spin"] * pose.time) @ np.diag(opened)
+        _paste(picture, part.sprite, world @ local, world @ at + (pose.x, pose.y), alpha)
 
 
 def _paste(picture: Image.Image, sprite: Sprite, matrix: NoiseField, origin: NoiseField, alpha: float) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from .brush import MOTIONS, FigurePart, Ink, Sprite, arc, box, oval, paint, smooth, stroke, turned
+from .brush import MOTIONS, FigurePart, Ink, Sprite, paint, rotation
 from .light import Colour, Light, hexed, mixed, scaled
 from .noise import NoiseField
 from .tables import FIGURES, Block, Figure, numbers, options_of
@@ -39,7 +38,7 @@ def draw(name: str, kit: Kit) -> list[FigurePart]:
     """The parts of a figure, ready to be shown."""
     parts = _parts(name, kit, _palette(FIGURES[name], kit), np.ones(2))
     shift = float(kit.rng.uniform(0, 1))
-    return [replace(part, phase=part.phase + shift) for part in parts]
+    return [replace(part, motion={**part.motion, "phase": part.motion["phase"] + shift}) for part in parts]
 
 
 def _palette(figure: Figure, kit: Kit) -> dict[str, Colour]:
@@ -57,7 +56,7 @@ def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: NoiseField)
     named: dict[str, Block] = {}
     sprites: dict[tuple[str, float], Sprite] = {}
     for block in FIGURES[name].blocks:
-        motion: dict[str, Any] = {key: float(value) for key, value in block.options.items() if key in MOTIONS}
+        motion = {key: float(value) for key, value in block.options.items() if key in MOTIONS}
         if kit.still and "gait" in block.options:
             motion |= {"swing": 0.0, "spin": 0.0, "bob": 0.0}
         if block.is_use:
@@ -77,62 +76,58 @@ def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: NoiseField)
         for x, y, *phase in block.places:
             for part in drawn:
                 at = part.at[0] + x * float(size[0]), part.at[1] + y * float(size[1])
-                first = (phase[0] if phase else motion.get("phase", 0.0)) + part.phase
-                parts += [replace(part, at=at, **motion | {"phase": first + copy / times}) for copy in range(times)]
+                first = (phase[0] if phase else motion.get("phase", 0.0)) + part.motion.get("phase", 0.0)
+                for copy in range(times):
+                    moves = {**part.motion, **motion, "phase": first + copy / times}
+                    parts.append(FigurePart(part.sprite, at, moves))
     return parts
+
+
+_USUAL = {"line": (0.4, 0.08), "arc": (0.4, 0.08), "box": (0.3, 0.12)}
+"""How round kinds of shapes are, and how much darker at their foot, where they do not say."""
 
 
 def _inks(tokens: Sequence[str], kit: Kit, palette: Mapping[str, Colour], size: NoiseField, dim: float) -> list[Ink]:
     """The shapes of one line."""
-    if tokens[0] in ("night", "day", "winter"):
-        condition, *tokens = tokens
-        if not {"night": kit.lit, "day": not kit.lit, "winter": kit.season == "winter"}[condition]:
-            return []
-    kind, colour, *rest = tokens
+    conditions = {"night": kit.lit, "day": not kit.lit, "winter": kit.season == "winter"}
+    if not conditions.get(tokens[0], True):
+        return []
+    kind, colour, *rest = tokens[1:] if tokens[0] in conditions else tokens
     options = options_of([token for token in rest if token != "/" and not _is_point(token)])
     glow = "glow" in options
     if kit.lit and "lit" in options:
         colour, glow = options["lit"], True
     elif kit.season == "winter" and "winter" in options:
         colour = options["winter"]
-    number = {key: float(value) for key, value in options.items() if key in _NUMBERS}
     usual_round, usual_shade = _USUAL.get(kind, (0.5, 0.16))
-    alpha = number.get("alpha", 0.7 if kind == "halo" else 1.0)
-    rounded = number.get("round", usual_round)
+    rounded = float(options.get("round", usual_round))
     copies: list[list[NoiseField]] = []
     for path in " ".join(rest).split("/"):
         points = np.array([numbers(token) for token in path.split() if _is_point(token)])
-        copies += _copies(_outlines(kind, points, options, number, size), options, size)
+        copies += _copies(_outlines(kind, points, options, size), options, size)
     if (glow or rounded == 0) and kind != "halo":
         # Without shading of their own, all of them are one shape, which is quicker.
         copies = [[outline for copy in copies for outline in copy]]
-    tint, shade = scaled(_colour(colour, palette), dim), number.get("shade", usual_shade)
+    tint, shade = scaled(_colour(colour, palette), dim), float(options.get("shade", usual_shade))
+    alpha = float(options.get("alpha", 0.7 if kind == "halo" else 1))
     return [Ink(copy, tint, rounded, shade, glow, alpha, kind == "halo") for copy in copies]
 
 
-_NUMBERS = frozenset({"w", "taper", "turn", "corner", "round", "shade", "alpha", "from", "to"})
-_USUAL = {"line": (0.4, 0.08), "arc": (0.4, 0.08), "box": (0.3, 0.12)}
-"""How round kinds of shapes are, and how much darker at their foot, where they do not say."""
-
-
-def _outlines(
-    kind: str, points: NoiseField, options: Mapping[str, str], number: Mapping[str, float], size: NoiseField
-) -> list[NoiseField]:
-    width, taper, wide, high = number.get("w", 0.0) * size[0], number.get("taper", 1.0), size[0], size[1]
-    if kind in ("line", "shape"):
-        points = points * size
-        if kind == "shape":
-            return [smooth(points, closed=True) if "smooth" in options else points]
-        return stroke(
-            smooth(points, closed=False) if len(points) > 2 and "straight" not in options else points, width, taper
-        )
-    x, y, *extent = points[0] * np.resize((wide, high), points.shape[1])
+def _outlines(kind: str, points: NoiseField, options: Mapping[str, str], size: NoiseField) -> list[NoiseField]:
+    """The outlines of one shape, in units of the figure."""
+    width, taper = float(options.get("w", 0)) * size[0], float(options.get("taper", 1))
+    if kind == "shape":
+        return [smooth(points * size, closed=True) if "smooth" in options else points * size]
+    if kind == "line":
+        is_curved = len(points) > 2 and "straight" not in options
+        return stroke(smooth(points * size, closed=False) if is_curved else points * size, width, taper)
+    x, y, *extent = points[0] * np.resize(size, points.shape[1])
     if kind == "box":
-        return [box(x, y, extent[0], extent[1], number.get("corner", 0.0) * wide)]
-    rx, ry = extent[0], abs(extent[1]) if len(extent) > 1 else abs(high) * points[0][2]
+        return [box(x, y, extent[0], extent[1], float(options.get("corner", 0)) * size[0])]
+    rx, ry = extent[0], abs(extent[1]) if len(extent) > 1 else abs(size[1]) * points[0][2]
     if kind == "arc":
-        return stroke(arc(x, y, rx, ry, number.get("from", 0.0), number.get("to", 360.0)), width, taper)
-    return [oval(x, y, rx, ry, number.get("turn", 0.0))]
+        return stroke(arc(x, y, rx, ry, float(options.get("from", 0)), float(options.get("to", 360))), width, taper)
+    return [oval(x, y, rx, ry, float(options.get("turn", 0)))]
 
 
 def _copies(outlines: list[NoiseField], options: Mapping[str, str], size: NoiseField) -> list[list[NoiseField]]:
@@ -140,11 +135,11 @@ def _copies(outlines: list[NoiseField], options: Mapping[str, str], size: NoiseF
     if "mirror" in options:
         return [outlines, [outline * (-1, 1) for outline in outlines]]
     count, _, point = options.get("ring", options.get("row", "1")).partition("@")
-    step = np.array(numbers(point or "0,0")) * size
+    step, indexes = np.array(numbers(point or "0,0")) * size, range(int(count))
     if "ring" in options:
-        angles = [360 * index / int(count) for index in range(int(count))]
-        return [[turned(outline - step, angle) + step for outline in outlines] for angle in angles]
-    return [[outline + step * index for outline in outlines] for index in range(int(count))]
+        turns = [rotation(360 * index / int(count)).T for index in indexes]
+        return [[(outline - step) @ turn + step for outline in outlines] for turn in turns]
+    return [[outline + step * index for outline in outlines] for index in indexes]
 
 
 def _is_point(token: str) -> bool:
@@ -159,3 +154,47 @@ def _colour(text: str, palette: Mapping[str, Colour]) -> Colour:
         return mixed(palette[name], hexed(tint), float(share))
     name, _, factor = text.partition("*")
     return scaled(palette[name] if name.startswith("$") else hexed(name), float(factor or 1))
+
+
+def oval(x: float, y: float, rx: float, ry: float, turn: float = 0.0) -> NoiseField:
+    """The outline of an ellipse around (x, y), rotated by `turn` degrees."""
+    points = arc(0, 0, rx, ry, 0, 352.5, steps=48)
+    return np.asarray(points @ rotation(turn).T + np.array((x, y)))
+
+
+def arc(x: float, y: float, rx: float, ry: float, start: float, end: float, steps: int = 40) -> NoiseField:
+    """Points along an arc around (x, y), in degrees clockwise from the right."""
+    angles = np.radians(np.linspace(start, end, steps))
+    return np.stack([x + rx * np.cos(angles), y + ry * np.sin(angles)], 1)
+
+
+def box(left: float, top: float, right: float, bottom: float, corner: float = 0.0) -> NoiseField:
+    """The outline of a rectangle with round corners."""
+    r = min(corner, (right - left) / 2, (bottom - top) / 2)
+    across, down = (right - r, left + r), (bottom - r, top + r)
+    corners = ((0, 1), (0, 0), (1, 0), (1, 1))
+    return np.concatenate(
+        [arc(across[x], down[y], r, r, 90 * turn - 90, 90 * turn, steps=7) for turn, (x, y) in enumerate(corners)]
+    )
+
+
+def stroke(path: NoiseField, width: float, taper: float = 1.0) -> list[NoiseField]:
+    """The outlines of a stroke with round ends, `taper` times as wide at its end as at its start."""
+    ahead = np.gradient(path, axis=0)
+    ahead /= np.hypot(ahead[:, 0], ahead[:, 1])[:, None] + 1e-9
+    half = np.linspace(width / 2, width * taper / 2, len(path))
+    side = np.stack([-ahead[:, 1], ahead[:, 0]], 1) * half[:, None]
+    ends = [oval(float(path[index, 0]), float(path[index, 1]), half[index], half[index]) for index in (0, -1)]
+    return [np.concatenate([path + side, (path - side)[::-1]]), *ends]
+
+
+def smooth(points: NoiseField, *, closed: bool) -> NoiseField:
+    """A smooth line through all points: a Catmull–Rom spline."""
+    ring = np.concatenate([points[-1:], points, points[:2]] if closed else [points[:1], points, points[-1:]])
+    share = np.linspace(0, 1, 8, endpoint=False)[None, :, None]
+    before, start, end, after = (ring[index : len(ring) - 3 + index][:, None] for index in range(4))
+    curve = 0.5 * (
+        2 * start + (end - before) * share + (2 * before - 5 * start + 4 * end - after) * share**2
+        + (3 * start - before - 3 * end + after) * share**3
+    )  # fmt: skip
+    return np.concatenate([curve.reshape(-1, 2), points[-1:][: not closed]])
