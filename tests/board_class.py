@@ -20,9 +20,8 @@ from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_files import StoredFile
 from reelbook_service.service_settings import Settings
 from tests.clips import film
-from tests.support import png
+from tests.support import TEXT, png
 
-TEXT = "svc/text-to-video-13b-distilled"
 KINDS = ("content_policy_violation", "engine_error", "file_download_error")
 PROMPTS = ("a paper boat on a rainy street, seen from above at dusk", "a red kite", "two foxes crossing a frozen lake")
 

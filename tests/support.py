@@ -31,6 +31,8 @@ from reelbook_service.spec_decisions import DEFAULT_GRANT
 from reelbook_service.store import open_transaction
 
 KEY = "test-key"
+TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
+RESIZE, STITCH = "svc/smart-resize", "svc/frames-api/images-to-video"
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,13 @@ class Served:
         response = self.result(endpoint_id, request_id, key)
         assert response.status_code == 200, response.text
         return dict(response.json())
+
+    def cancel(self, endpoint_id: str, request_id: str, key: str | None = None) -> httpx.Response:
+        return self.http.put(f"/{endpoint_id}/requests/{request_id}/cancel", headers={"x-api-key": self._key(key)})
+
+    def moves(self, request_id: str | None = None) -> list[str]:
+        """How credits moved, for one request or for all."""
+        return [line["kind"] for line in self.charges() if request_id in (None, line["request_id"])]
 
     def charges(self) -> list[dict[str, Any]]:
         """The charge log, the oracle of all money."""

@@ -11,11 +11,11 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.board_class import TEXT, Board, running_board, student_key
+from tests.board_class import Board, running_board, student_key
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.looks import overflow, shot
 from tests.hostile import PAYLOADS
-from tests.support import Served, deep
+from tests.support import TEXT, Served, deep
 
 pytestmark = pytest.mark.browser
 

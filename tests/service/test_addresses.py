@@ -7,15 +7,9 @@ from typing import Any
 import pytest
 
 from reelbook.models.catalog import CATALOG
-from reelbook_service import spec_decisions
 from reelbook_service.docs import read_choices
 from reelbook_service.routes import prefixes
-from tests.support import KEY, Serve, Served
-
-STITCH = "svc/frames-api/images-to-video"
-TEXT = "svc/text-to-video-13b-distilled"
-MOVE = "svc/video-gen/v2.1/master/image-to-video"
-RESIZE = "svc/smart-resize"
+from tests.support import KEY, MOVE, RESIZE, STITCH, TEXT, Serve, Served
 
 
 def inputs(dot: str) -> dict[str, dict[str, Any]]:
@@ -87,7 +81,7 @@ def test_status_tells_place_progress_and_log(serve: Serve, dot: str) -> None:
     waiting = [served.submitted(STITCH, inputs(dot)[STITCH]) for _ in range(3)]
 
     places = [served.get(f"/{STITCH}/requests/{request_id}/status").json() for request_id in waiting]
-    served.http.put(f"/{TEXT}/requests/{first}/cancel", headers={"x-api-key": KEY})
+    served.cancel(TEXT, first)
     final = served.finished(STITCH, waiting[-1])
 
     assert [(place["status"], place["queue_position"]) for place in places] == [
@@ -101,17 +95,6 @@ def test_status_tells_place_progress_and_log(serve: Serve, dot: str) -> None:
     assert set(entries[0]) == {"message", "level", "source", "timestamp"}
     assert "stitch" in entries[0]["message"]
     assert final["metrics"]["engine"].startswith("stitch")
-
-
-def test_who_answers_and_the_list_of_models_need_no_key(shared: Served) -> None:
-    """`/`, `/models`, the descriptions and `/docs` are open; the id is the service's own."""
-    root = shared.http.get("/").json()
-
-    assert root["features"] == list(spec_decisions.FEATURES)
-    assert root["id"] == shared.server.service.id
-    assert [row["id"] for row in shared.http.get("/models").json()] == [row.id for row in CATALOG]
-    for path in ("/docs", "/openapi.json", f"/models/openapi.json?endpoint_id={TEXT}"):
-        assert shared.http.get(path).status_code == 200
 
 
 def test_the_docs_page_lists_every_model_field_address_and_choice(shared: Served) -> None:

@@ -15,8 +15,8 @@ import pytest
 import reelbook
 from reelbook.cli import main
 from reelbook_service.class_report import read_class
-from tests.board_class import TEXT, Board, running_board, student_key
-from tests.support import Serve, Served
+from tests.board_class import Board, running_board, student_key
+from tests.support import TEXT, Serve, Served
 
 NAMES = [f"Student {number:02}" for number in range(60)]
 INPUT = {"prompt": "a paper boat", "num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 7}

@@ -15,9 +15,8 @@ from reelbook_service.accounts import record_charge
 from reelbook_service.class_report import ClassRow, read_class
 from reelbook_service.refusals import Refusal
 from reelbook_service.store import Store, open_transaction
-from tests.support import Serve, Served, administer
+from tests.support import STITCH, TEXT, Serve, Served, administer
 
-STITCH, TEXT = "svc/frames-api/images-to-video", "svc/text-to-video-13b-distilled"
 PRICE = 53
 MONDAY = datetime(2026, 11, 23, 12).timestamp()
 LONG = {"prompt": "a lake", "num_frames": 1441, "resolution": "480p"}
@@ -101,7 +100,7 @@ def test_what_is_given_back_for_an_earlier_week_is_void(classroom: Classroom) ->
     classroom.now += 7 * 24 * 3600
     before = classroom.row("Ada")
     for request_id in runs:
-        classroom.served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": key})
+        classroom.served.cancel(TEXT, request_id, key)
         classroom.served.finished(TEXT, request_id, key)
     after = classroom.row("Ada")
 
@@ -115,7 +114,7 @@ def test_a_run_given_back_in_its_own_week_can_be_spent_again(classroom: Classroo
     classroom.add("Ada", budget=PRICE, weekly="mon 00:00")
     key = classroom.keys["Ada"]
     request_id = classroom.served.submitted(TEXT, LONG, key)
-    classroom.served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": key})
+    classroom.served.cancel(TEXT, request_id, key)
     classroom.served.finished(TEXT, request_id, key)
 
     assert classroom.row("Ada").left == PRICE
@@ -166,7 +165,7 @@ def test_more_runs_at_once_than_allowed_wait_outside(classroom: Classroom) -> No
     first, _ = (classroom.served.submitted(TEXT, LONG, key) for _ in range(2))
 
     response = classroom.served.run(TEXT, LONG, key)
-    classroom.served.http.put(f"/{TEXT}/requests/{first}/cancel", headers={"x-api-key": key})
+    classroom.served.cancel(TEXT, first, key)
     classroom.served.finished(TEXT, first, key)
 
     assert (response.status_code, response.headers["retry-after"]) == (429, "2")
@@ -313,7 +312,7 @@ def test_an_account_can_become_weekly_and_stop_being_so(classroom: Classroom) ->
 
     classroom.act("add", students=[{"name": "Ada"}], weekly="mon", reset=True)
     first = classroom.row("Ada")
-    classroom.served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": key})
+    classroom.served.cancel(TEXT, request_id, key)
     classroom.served.finished(TEXT, request_id, key)
     given_back = classroom.row("Ada")
     classroom.act("add", students=[{"name": "Ada"}], weekly="none", reset=True)

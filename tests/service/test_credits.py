@@ -11,10 +11,8 @@ import pytest
 
 from reelbook.models.pricing import Rates
 from reelbook_service.accounts import BadAccounts, NewAccount
-from tests.support import KEY, Serve, Served, administer
+from tests.support import KEY, STITCH, TEXT, Serve, Served, administer
 
-STITCH = "svc/frames-api/images-to-video"
-TEXT = "svc/text-to-video-13b-distilled"
 LONG = {"prompt": "a lake", "num_frames": 1441, "resolution": "480p"}
 
 
@@ -30,7 +28,7 @@ def test_a_run_reserves_at_submission_and_settles_at_completion(shared: Served, 
 
     assert statement(served) == (1_000_000 - 53, 53, 0)
     request_id = served.submitted(STITCH, {"images": [dot]})
-    served.http.put(f"/{TEXT}/requests/{long}/cancel", headers={"x-api-key": served.key})
+    served.cancel(TEXT, long)
     served.finished(STITCH, request_id)
     served.finished(TEXT, long)
 
@@ -114,7 +112,7 @@ def test_the_same_key_and_body_is_one_run_even_twenty_times_at_once(shared: Serv
         answers = list(pool.map(lambda _: served.run(STITCH, show, **{"idempotency-key": "one"}).json(), range(20)))
 
     assert len({answer["requestId"] for answer in answers}) == 1
-    assert [c["kind"] for c in served.charges()].count("reserve") == 1
+    assert served.moves().count("reserve") == 1
 
 
 def test_a_key_stands_for_one_body_of_one_account(shared: Served, dot: str) -> None:
@@ -128,7 +126,7 @@ def test_a_key_stands_for_one_body_of_one_account(shared: Served, dot: str) -> N
 
     assert first == second
     assert (refused.status_code, "Idempotency-Key" in refused.json()["detail"]) == (422, True)
-    assert [c["kind"] for c in served.charges()].count("reserve") == 1
+    assert served.moves().count("reserve") == 1
     assert other.run(STITCH, {"images": [dot], "fps": 8}, **key).json()["requestId"] != first
 
 

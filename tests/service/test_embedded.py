@@ -16,10 +16,7 @@ import httpx
 
 from reelbook_service.embedded import Embedded, ServiceAccess
 from reelbook_service.service_settings import Settings
-from tests.support import read_charges
-
-STITCH = "svc/frames-api/images-to-video"
-TEXT = "svc/text-to-video-13b-distilled"
+from tests.support import STITCH, TEXT, read_charges
 
 KERNEL = """
 import json, sys, time

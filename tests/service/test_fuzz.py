@@ -36,7 +36,7 @@ def something_of_each_kind(served: Served, dot: str) -> dict[str, list[str]]:
     finished = [served.submitted(row.id, inputs[row.id]) for row in CATALOG]
     failed = served.submitted(CATALOG[3].id, {"images": [as_data_uri(b"no picture")]})
     cancelled = served.submitted(CATALOG[0].id, {"prompt": "a lake", "num_frames": 1441})
-    served.http.put(f"/{CATALOG[0].id}/requests/{cancelled}/cancel", headers={"x-api-key": KEY})
+    served.cancel(CATALOG[0].id, cancelled)
     for row, request_id in zip(CATALOG, finished, strict=True):
         served.finished(row.id, request_id)
     served.finished(CATALOG[3].id, failed)

@@ -26,12 +26,8 @@ from reelbook_service.accounts import NewAccount
 from reelbook_service.queue import Queue, Request
 from reelbook_service.refusals import CODES
 from reelbook_service.service_files import Files, StoredFile
-from tests.support import KEY, Served, as_data_uri, deep, png, running
+from tests.support import KEY, MOVE, RESIZE, STITCH, TEXT, Served, as_data_uri, deep, png, running
 
-STITCH = "svc/frames-api/images-to-video"
-TEXT = "svc/text-to-video-13b-distilled"
-MOVE = "svc/video-gen/v2.1/master/image-to-video"
-RESIZE = "svc/smart-resize"
 ALICE = "alice-key"
 SOON = 20.0
 """How many seconds an attack may take."""
@@ -488,7 +484,7 @@ def test_who_is_told_that_a_run_is_cancelled_does_not_pay_for_it(
 
     assert answers == ["CANCELLATION_REQUESTED"]
     assert final["error_type"] == "cancelled"
-    assert [charge["kind"] for charge in served.charges()] == ["reserve", "refund"]
+    assert served.moves() == ["reserve", "refund"]
     assert served.result(STITCH, request_id).status_code == 499
 
 
@@ -512,7 +508,7 @@ def test_a_cancellation_that_comes_too_late_says_so(shared: Served, dot: str, mo
     assert answered.wait(30)  # The end is seen before the answer to whoever came too late.
     assert served.result(STITCH, request_id).status_code == 200
     assert answers == ["ALREADY_COMPLETED"]
-    assert [charge["kind"] for charge in served.charges()] == ["reserve", "settle"]
+    assert served.moves() == ["reserve", "settle"]
 
 
 def test_a_made_file_that_is_gone_ends_the_run(shared: Served, dot: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -530,5 +526,5 @@ def test_a_made_file_that_is_gone_ends_the_run(shared: Served, dot: str, monkeyp
         final = served.finished(STITCH, request_id, within=10)
 
     assert final["error_type"] == "engine_error"
-    assert [charge["kind"] for charge in served.charges()] == ["reserve", "refund"]
+    assert served.moves() == ["reserve", "refund"]
     assert served.done(STITCH, {"images": [dot]})["video"]["url"]

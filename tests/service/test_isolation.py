@@ -10,10 +10,8 @@ from itertools import permutations
 import pytest
 
 from reelbook_service.accounts import NewAccount
-from tests.support import KEY, Served, deep, png, running
+from tests.support import KEY, STITCH, TEXT, Served, deep, png, running
 
-STITCH = "svc/frames-api/images-to-video"
-TEXT = "svc/text-to-video-13b-distilled"
 NEVER = "00000000-0000-4000-8000-000000000000"
 NEVER_UPLOADED = f"file_{'0' * 32}"
 STUDENTS = 5
@@ -56,7 +54,7 @@ def course(tmp_path_factory: pytest.TempPathFactory, dot: str) -> Iterator[Cours
             served.finished(STITCH, request_id, key)
         busy = served.submitted(TEXT, {"prompt": "a calm lake", "num_frames": 1441, "resolution": "480p"})
         yield Course(served, [made(served, key, done, dot) for key, done in zip(keys, finished, strict=True)])
-        served.http.put(f"/{TEXT}/requests/{busy}/cancel", headers={"x-api-key": KEY})
+        served.cancel(TEXT, busy)
 
 
 def made(served: Served, key: str, finished: str, dot: str) -> Student:

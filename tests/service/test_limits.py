@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from reelbook_service.limits import BadLimit, Limits, Weekly, parse_week
 from reelbook_service.refusals import Refusal
-
-TEXT = "svc/text-to-video-13b-distilled"
+from tests.support import TEXT
 
 
 @pytest.fixture(autouse=True)

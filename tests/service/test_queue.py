@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -63,27 +62,6 @@ async def taken(queue: Queue, count: int) -> list[str]:
         names.append(request.account)
         await queue.finish(request, output={})
     return names
-
-
-def test_a_sweep_does_not_make_the_others_wait_for_all_of_it(store: Store, accounts: Accounts) -> None:
-    """Two accounts keep many requests in the queue, and a third one comes with a single one: they take turns."""
-
-    async def scene() -> None:
-        queue = opened(store, accounts)
-        await submit(queue, "ana", 30)
-        await submit(queue, "ben", 20)
-        before = await taken(queue, 3)
-        (late,) = await submit(queue, "una")
-        request = next(one for one in queue.unfinished() if one.id == late)
-
-        place = queue.position(request)
-        served = await taken(queue, 9)
-
-        assert before == ["ana", "ben", "ana"]
-        assert place == 2
-        assert served == ["ben", "ana", "una", *itertools.islice(itertools.cycle(["ben", "ana"]), 6)]
-
-    asyncio.run(scene())
 
 
 def test_a_request_whose_cancellation_cannot_be_stored_waits_on(

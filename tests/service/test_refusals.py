@@ -15,12 +15,8 @@ from reelbook_service import spec_decisions
 from reelbook_service.accounts import NewAccount
 from reelbook_service.refusals import CODES
 from reelbook_service.routes import all_routes
-from tests.support import KEY, Serve, Served, as_data_uri, deep, running
+from tests.support import KEY, MOVE, RESIZE, STITCH, TEXT, Serve, Served, as_data_uri, deep, running
 
-STITCH = "svc/frames-api/images-to-video"
-TEXT = "svc/text-to-video-13b-distilled"
-MOVE = "svc/video-gen/v2.1/master/image-to-video"
-RESIZE = "svc/smart-resize"
 SMALL = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1"}
 LONG = {"prompt": "a calm lake", "num_frames": 1441}
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -71,11 +67,6 @@ def failed(served: Served, endpoint_id: str, input: Any, key: str = KEY) -> tupl
     request_id = served.submitted(endpoint_id, input, key)
     final = served.finished(endpoint_id, request_id, key)
     return final, served.result(endpoint_id, request_id, key)
-
-
-def kinds(served: Served, request_id: str) -> list[str]:
-    """How the credits of a request moved."""
-    return [charge["kind"] for charge in served.charges() if charge["request_id"] == request_id]
 
 
 # --- Refused at the door: nothing enters the charge log ---
@@ -257,7 +248,7 @@ def test_a_run_that_fails_says_why_with_its_status_and_its_result_and_is_refunde
     assert (final["error"], final["error_type"]) == (body["detail"], error_type)
     assert result.headers["x-request-id"] == final["request_id"]
     assert final["metrics"]["credits"] == 0
-    assert kinds(classroom, final["request_id"]) == ["reserve", "refund"]
+    assert classroom.moves(final["request_id"]) == ["reserve", "refund"]
 
 
 def test_only_an_account_that_may_is_left_unchecked(classroom: Served) -> None:
@@ -289,14 +280,14 @@ def test_an_unfinished_result_is_not_ready_and_a_cancelled_one_is_499(classroom:
     request_id = classroom.submitted(TEXT, LONG)
 
     early = classroom.result(TEXT, request_id)
-    classroom.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": KEY})
+    classroom.cancel(TEXT, request_id)
     final = classroom.finished(TEXT, request_id)
     late = classroom.result(TEXT, request_id)
 
     check_refusal(early, "not_ready", status=400)
     check_refusal(late, "cancelled", status=499)
     assert final["error_type"] == "cancelled"
-    assert kinds(classroom, request_id) == ["reserve", "refund"]
+    assert classroom.moves(request_id) == ["reserve", "refund"]
 
 
 # --- Refusals that need a service of their own ---
@@ -314,14 +305,14 @@ def test_too_many_waiting_requests_are_429_with_a_time_to_wait(serve: Serve, dot
     repeated = served.run(STITCH, {"images": [dot]}, **{"idempotency-key": "one"})
     other = served.run(STITCH, {"images": [dot]}, "key-b", **{"idempotency-key": "theirs"})
     borrowed = served.run(STITCH, {"images": [dot]}, **{"idempotency-key": "theirs"})
-    served.http.put(f"/{TEXT}/requests/{running}/cancel", headers={"x-api-key": KEY})
+    served.cancel(TEXT, running)
 
     body = check_refusal(refused, "too_many_requests", status=429)
     assert "2 requests" in body["detail"]
     assert int(refused.headers["retry-after"]) >= 1
     assert repeated.json()["requestId"] == first["requestId"]
     assert (other.status_code, borrowed.status_code) == (200, 429)
-    assert [charge["kind"] for charge in served.charges()].count("reserve") == 4
+    assert served.moves().count("reserve") == 4
 
 
 def stop_by_itself(served: Served, request_id: str) -> None:
@@ -367,7 +358,7 @@ def test_an_engine_that_breaks_off_is_the_service_s_fault_and_costs_nothing(
     body = check_refusal(served.result(TEXT, request_id), error_type)
     assert says in body["detail"]
     assert final["error_type"] == error_type
-    assert kinds(served, request_id) == ["reserve", "refund"]
+    assert served.moves(request_id) == ["reserve", "refund"]
     assert served.get("/account").json()["credits_reserved"] == 0
     if not settings:
         assert served.done(STITCH, {"images": [dot]})["video"]["url"]
@@ -384,7 +375,7 @@ def test_an_engine_error_is_told_without_its_inside(shared: Served, monkeypatch:
 
     body = check_refusal(result, "engine_error")
     assert "/nowhere" not in body["detail"]
-    assert kinds(served, final["request_id"]) == ["reserve", "refund"]
+    assert served.moves(final["request_id"]) == ["reserve", "refund"]
 
 
 def test_a_worker_that_cannot_be_started_ends_the_run_and_not_the_crew(
@@ -397,7 +388,7 @@ def test_a_worker_that_cannot_be_started_ends_the_run_and_not_the_crew(
         final, result = failed(served, STITCH, {"images": [dot]})
 
     check_refusal(result, "engine_error")
-    assert kinds(served, final["request_id"]) == ["reserve", "refund"]
+    assert served.moves(final["request_id"]) == ["reserve", "refund"]
     assert served.done(STITCH, {"images": [dot]})["video"]["url"]
 
 

@@ -13,10 +13,8 @@ import pytest
 
 from reelbook_service.accounts import NewAccount
 from reelbook_service.store import open_transaction
-from tests.support import KEY, Serve, deep, read_charges
+from tests.support import KEY, STITCH, TEXT, Serve, deep, read_charges
 
-STITCH = "svc/frames-api/images-to-video"
-TEXT = "svc/text-to-video-13b-distilled"
 BUSY = {"prompt": "a calm sea", "resolution": "480p", "aspect_ratio": "1:1"}
 """What keeps a worker busy for a while, and has to be made anew by the next service."""
 

@@ -18,10 +18,8 @@ import pytest
 
 from reelbook.models.catalog import CATALOG
 from reelbook_service import spec_decisions
-from tests.support import KEY, Serve, Served, as_data_uri, read_charges
+from tests.support import KEY, STITCH, TEXT, Serve, Served, as_data_uri, read_charges
 
-STITCH = "svc/frames-api/images-to-video"
-TEXT = "svc/text-to-video-13b-distilled"
 LONG = {"prompt": "a calm lake", "num_frames": 481, "resolution": "480p", "aspect_ratio": "1:1"}
 
 
@@ -320,7 +318,7 @@ def test_spec_only_answers_what_the_spec_shows_and_nothing_else(shared_spec_only
         "status", "request_id", "logs", "metrics", "status_url", "response_url", "cancel_url",
     }  # fmt: skip
     assert served.result(STITCH, request_id).json()["video"]["content_type"] == "video/mp4"
-    assert [charge["kind"] for charge in served.charges()] == ["reserve", "settle"]
+    assert served.moves() == ["reserve", "settle"]
     for path in ("/docs", "/openapi.json", f"/models/openapi.json?endpoint_id={TEXT}"):
         assert served.http.get(path).status_code == 200
     body = {"endpointId": TEXT, "input": {"prompt": "a"}}
@@ -340,7 +338,7 @@ def test_spec_only_tells_a_failure_by_the_result_alone(shared_spec_only: Served)
 
     assert not {"error", "error_type"} & set(status)
     assert (result.status_code, result.json()["error_type"]) == (422, "image_load_error")
-    assert [charge["kind"] for charge in served.charges()] == ["reserve", "refund"]
+    assert served.moves() == ["reserve", "refund"]
 
 
 def test_spec_only_cancels_with_success_alone_and_knows_no_idempotency(shared_spec_only: Served) -> None:
@@ -348,12 +346,9 @@ def test_spec_only_cancels_with_success_alone_and_knows_no_idempotency(shared_sp
     served = shared_spec_only.with_own_account()
     first, second = (served.run(TEXT, LONG, **{"idempotency-key": "one"}).json()["requestId"] for _ in range(2))
 
-    answers = [
-        served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": served.key}).json()
-        for request_id in (first, second)
-    ]
+    answers = [served.cancel(TEXT, request_id).json() for request_id in (first, second)]
     served.finished(TEXT, first)
-    again = served.http.put(f"/{TEXT}/requests/{first}/cancel", headers={"x-api-key": served.key}).json()
+    again = served.cancel(TEXT, first).json()
 
     assert first != second
     assert answers == [{"success": True}] * 2

@@ -5,9 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tests.support import KEY, Serve, Served, png
-
-RESIZE = "svc/smart-resize"
+from tests.support import KEY, RESIZE, Serve, Served, png
 
 
 def upload(

@@ -11,10 +11,8 @@ import pytest
 
 from reelbook_service.queue import Request
 from reelbook_service.workers import seed_of
-from tests.support import Serve, Served
+from tests.support import STITCH, TEXT, Serve, Served
 
-STITCH = "svc/frames-api/images-to-video"
-TEXT = "svc/text-to-video-13b-distilled"
 LONG = {"prompt": "a calm lake", "num_frames": 481, "resolution": "480p", "aspect_ratio": "1:1"}
 
 
@@ -43,7 +41,7 @@ def test_a_worker_that_dies_is_replaced_and_its_run_starts_again_for_free(serve:
 
     assert "error" not in final
     assert any("worker died" in entry["message"] for entry in final["logs"]["entries"])
-    assert [c["kind"] for c in served.charges()] == ["reserve", "settle"]
+    assert served.moves() == ["reserve", "settle"]
     assert seed == seed_of(Request(1, request_id, "default", TEXT, 53, 0.0), {})
 
 
