@@ -223,10 +223,8 @@ def test_nothing_runs_in_a_studio(chromium: Browser, texts: list[str], part: str
         found = found_again(watched, texts)
         page.evaluate(USE)
         for number, text in list(enumerate(texts))[::6]:
-            entry = {**card(number, text), "line": text, "facts": [text], "whole": text, "advice": text, "blamed": [[text, text]],
-                     "log": text, "lines": 1, "said": text, "expanded": text, "can": ["use", "code", "facts"]}  # fmt: skip
             page.evaluate("key => document.querySelector(`[data-run='${key}']`)?.click()", str(number))
-            page.evaluate("content => say(content)", {**messages(text), "shown": str(number), "entry": entry, "used": str(number), "words": text})  # fmt: skip
+            page.evaluate("content => say(content)", {**messages(text), "used": str(number), "words": text})
             page.evaluate("content => say(content)", {"refused": text})
             page.evaluate("content => say(content)", {"earlier": 1, "from": 0, "cards": told["cards"], "total": 99, "more": True, "models": texts, "words": text})  # fmt: skip
         page.evaluate(USE)
@@ -244,8 +242,9 @@ def test_nothing_runs_in_a_studio(chromium: Browser, texts: list[str], part: str
 def card(number: int, text: str) -> dict[str, Any]:
     """A run in the gallery."""
     return {
-        "key": str(number), "status": "failed", "mark": "✕", "model": text, "name": text, "lead": text, "facts": [text], "credits": text,
-        "text": text, "error": text,
+        "key": str(number), "status": "failed", "mark": "✕", "model": text, "name": text, "lead": text, "facts": [text], "paid": text,
+        "line": text, "whole": text, "error": text, "advice": text, "blamed": [[text, text]], "log": text, "lines": 1, "said": text,
+        "expanded": text, "asked": [text], "can": ["use", "code", "facts"],
     }  # fmt: skip
 
 

@@ -107,7 +107,7 @@ def test_the_best_is_found_and_taken_over_by_keyboard(racing: OpenNotebook) -> N
     page.keyboard.press("Enter")
     expect(page.locator(".rbf-sweep-winner")).to_contain_text("The form has these values now.")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator(".rbf-sweep-job").get_by_role("button", name="Copy code").click()
+    page.get_by_role("group", name="this race").get_by_role("button", name="Copy code").click()
     page.get_by_role("button", name="Copied").wait_for()
     code = page.evaluate("navigator.clipboard.readText()")
     racing.run_cell(1)

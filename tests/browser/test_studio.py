@@ -245,14 +245,12 @@ def test_a_run_whose_kernel_ends_is_uncertain_small_and_large(studio: OpenNotebo
 
 def test_a_run_that_nobody_tells_of_is_uncertain(chromium: Browser) -> None:
     """The same of a gallery on a page of its own, to which the host says that the kernel is another one."""
-    card = {"key": "1", "status": "running", "mark": "◑", "model": TEXT, "name": TEXT, "lead": "a long way", "paid": "≈ 53 credits", "percent": "40%", "text": "a long way"}  # fmt: skip
+    card = {"key": "1", "status": "running", "mark": "◑", "model": TEXT, "name": TEXT, "lead": "a long way", "paid": "≈ 53 credits", "fraction": 0.4, "line": "painting · 40%", "can": ["cancel", "use"], "lines": 1, "since": 0, "shapes": [[16000, 9000]]}  # fmt: skip
     told = {"part": "gallery", "cards": [card], "script_key": ""}
-    entry = {**card, "line": "painting · 40%", "can": ["cancel", "use"], "lines": 1, "since": 0, "shapes": [[16000, 9000]]}  # fmt: skip
 
     with page_of(chromium, page_with(pack_script("studio")[1], told)) as watched:
         page = watched.page
         cards(page).first.click()
-        page.evaluate("entry => say({shown: '1', entry})", entry)
         large = page.locator(".rbs-large .rbf-run-state")
         expect(large).to_contain_text("running")
         page.evaluate("() => { window.hasEnded = true; happen('comm_live_update'); }")
@@ -303,7 +301,7 @@ def compare(page: Page, tmp_path: Path, *, count: int) -> None:
 def gallery_of(count: int) -> dict[str, Any]:
     """A gallery of clips."""
     file = {"kind": "video/mp4", "name": "a.mp4", "width": 640, "height": 360, "frames": 9, "rate": 24}
-    card = {"status": "completed", "mark": "●", "model": TEXT, "name": TEXT, "lead": "a boat", "text": "a boat", "file": file, "count": 1}  # fmt: skip
+    card = {"status": "completed", "mark": "●", "model": TEXT, "name": TEXT, "lead": "a boat", "can": [], "files": [file]}  # fmt: skip
     return {"part": "gallery", "cards": [{**card, "key": str(place)} for place in range(count)], "script_key": ""}
 
 

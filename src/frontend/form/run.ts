@@ -35,13 +35,9 @@ export type RunEntry = {
 export const runsIsLive = (entry: { status: string }) => ["waiting", "running"].includes(entry.status);
 
 /** A run whose kernel is gone: its state is no longer updated, and it has no actions. */
-export function runsLost(entry: RunEntry): RunEntry {
-  const { log, ...rest } = entry;
-  return {
-    ...rest,
-    can: [],
-    ...(runsIsLive(entry) ? { status: "uncertain", mark: "?", line: `it was ${entry.status}` } : {}),
-  };
+export function runsLost<E extends RunEntry>(entry: E): E {
+  const lost = { status: "uncertain", mark: "?", line: `it was ${entry.status}`, fraction: 0 };
+  return { ...entry, log: "", can: [], ...(runsIsLive(entry) ? lost : {}) };
 }
 
 /** A time as one says it. */

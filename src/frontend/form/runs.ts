@@ -7,7 +7,7 @@ import type { FormLink } from "./link.ts";
 import { type RunEntry, runsIsLive, runsLarge, runsLost, runsState } from "./run.ts";
 import { makeSpeaker } from "./speaker.ts";
 
-const RUNS_USED = "The form has the inputs of this run now.";
+export const RUNS_USED = "The form has the inputs of this run now.";
 const RUNS_IN_VIEW = 0.7; // So much of a result is enough to be seen.
 const RUNS_SAID = 4000; // What Run was answered stands so long at least.
 

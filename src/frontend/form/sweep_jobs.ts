@@ -2,10 +2,10 @@
 import { copyText } from "../page/copy.ts";
 import { made } from "../page/element.ts";
 import { makeCards } from "./cards.ts";
-import { type ClipFile, ClipShelf, makeClip } from "./clip.ts";
+import { ClipShelf } from "./clip.ts";
 import { quietButton } from "./quiet.ts";
-import { runsState } from "./run.ts";
-import { runsReveal, runsWaited } from "./runs.ts";
+import { type RunEntry, runsLarge, runsState } from "./run.ts";
+import { RUNS_USED, runsReveal, runsWaited } from "./runs.ts";
 import { whenSeen } from "./seen.ts";
 
 export type SweepJob = {
@@ -26,7 +26,7 @@ export type SweepJob = {
   /** The best setting of a race, in words. */
   best?: string;
 };
-type SweepShot = { key: string; label: string; count: number; file: ClipFile };
+type SweepShot = RunEntry & { label: string };
 
 const SWEEP_DO: Record<string, string> = {
   pause: "Pause",
@@ -50,7 +50,7 @@ export function sweepLost(job: SweepJob): SweepJob {
 /** What a sweep has made: a small picture for each run, labelled by what varies, and one of them large. */
 function sweepFilm(link: any, job: string, isFirstOpen: boolean) {
   const shelf = new ClipShelf(link);
-  const large = made("div", { class: "rbf-sweep-large" });
+  const large = made("div", { class: "rbf-runs rbf-sweep-large" });
   const row = made("div", { class: "rbf-sweep-film", role: "group", "aria-label": "results of this sweep" });
   const count = made("span", {});
   const all = quietButton("Show all", () => {
@@ -62,11 +62,11 @@ function sweepFilm(link: any, job: string, isFirstOpen: boolean) {
   let total = 0,
     most = SWEEP_FIRST,
     opened = "";
-  let clip: ReturnType<typeof makeClip> | null = null;
+  let run: ReturnType<typeof runsLarge> | null = null;
 
   const close = () => {
-    clip?.dispose();
-    clip = null;
+    run?.dispose();
+    run = null;
     large.replaceChildren();
     opened = "";
   };
@@ -75,11 +75,17 @@ function sweepFilm(link: any, job: string, isFirstOpen: boolean) {
     close();
     if (was !== shot.key) {
       opened = shot.key;
-      clip = makeClip(shelf, shot.key, 0, shot.file, { isAlone: true, isNewest: false, text: shot.label });
-      const words = [shot.label, shot.file.caption].filter(Boolean).join(" · ");
-      large.append(clip.el, made("p", { class: "rbf-caption", text: words }));
+      const [file] = shot.files ?? [];
+      run = runsLarge(link, shelf, shot, {
+        isNewest: false,
+        shape: [file?.width ?? 16, file?.height ?? 9],
+        now: () => 0,
+        used: RUNS_USED,
+      });
+      large.append(made("b", { text: shot.label }), run.el);
       // Whoever opens a clip wants to see it move.
-      if (plays) (clip.el.querySelector(".rbf-clip-play") as HTMLElement | null)?.click();
+      const play = run.el.querySelectorAll<HTMLElement>(".rbf-clip-play");
+      if (plays && play.length === 1) play[0].click();
     }
     draw();
   };

@@ -1,27 +1,21 @@
 /** The cards of a gallery: a poster in a box that is there before it, how the run stands, what it was and what it cost. */
 import { makeCards } from "../form/cards.ts";
 import type { ClipShelf } from "../form/clip.ts";
-import { runsIsLive, runsState } from "../form/run.ts";
+import { type RunEntry, runsState } from "../form/run.ts";
 import { dotted, made } from "../page/element.ts";
 
-export type StudioCard = {
-  key: string;
-  status: string;
-  mark: string;
-  model: string;
-  name: string;
-  text: string;
-  lead?: string;
-  facts?: string[];
-  asked?: string[];
-  whole?: string;
-  paid?: string;
-  error?: string;
-  percent?: string;
-  count?: number;
-  file?: { kind: string; width: number; height: number };
-  older?: number;
-};
+/** A run as a form has it, and what tells it from those of other models. */
+export type StudioCard = RunEntry & { model: string; name: string; asked?: string[]; paid?: string };
+
+const STUDIO_ERROR_LETTERS = 160;
+
+const studioFile = (card: StudioCard) => card.files?.[0];
+const studioPercent = (card: StudioCard) => (card.fraction ? `${Math.round(100 * card.fraction)}%` : "");
+const studioError = (card: StudioCard) => (card.error || studioFile(card)?.words || "").slice(0, STUDIO_ERROR_LETTERS);
+
+/** The words of a card by which it is found. */
+export const studioText = (card: StudioCard) =>
+  [card.whole ?? card.lead, card.model, card.error, card.status].join(" ").toLowerCase();
 
 /** @param label What these runs are, for those who do not see them. */
 export function studioCards(
@@ -38,24 +32,25 @@ export function studioCards(
   const cards = makeCards<StudioCard>(list, shelf, {
     classes: ["rbs-card", "rbs-box"],
     open,
-    from: (card) => [card, [...equal]],
-    sign: (card) => (card.file ? "" : (card.percent ?? card.mark)),
-    hasFile: (card) => Boolean(card.file),
+    from: ({ line, log, lines, since, ...card }) => [card, [...equal]],
+    sign: (card) => (studioFile(card) ? "" : studioPercent(card) || card.mark),
+    hasFile: (card) => Boolean(studioFile(card)),
     badge: studioBadge,
-    title: (card) => [card.error, card.whole || studioFacts(card).join(" · "), card.name].filter(Boolean).join("\n"),
+    title: (card) =>
+      [studioError(card), card.whole || studioFacts(card).join(" · "), card.name].filter(Boolean).join("\n"),
     words: (card) => {
       const own = studioFacts(card).filter((fact) => !equal.has(fact));
       return [
         made(
           "span",
           { class: "rbs-state" },
-          made("span", {}, ...runsState(card), card.percent ? ` ${card.percent}` : ""),
+          made("span", {}, ...runsState(card), studioPercent(card) ? ` ${studioPercent(card)}` : ""),
           made("span", { class: "rbs-paid", text: card.paid ?? "" }),
         ),
         made(
           "span",
           { class: "rbs-words" },
-          card.error ? made("span", { class: "rbs-error", text: card.error }) : null,
+          studioError(card) ? made("span", { class: "rbs-error", text: studioError(card) }) : null,
           own.length ? made("bdi", { class: "rbs-lead", text: own[0] }) : null,
           own.length > 1 ? dotted(own.slice(1)) : null,
         ),
@@ -80,7 +75,7 @@ export function studioCards(
         if (!tick) continue;
         tick.checked = picked.has(card.key);
         tick.setAttribute("aria-label", `Compare ${card.lead || card.name}`);
-        tick.closest("label")?.toggleAttribute("hidden", !card.file);
+        tick.closest("label")?.toggleAttribute("hidden", !studioFile(card));
       }
       el.hidden = !all.length;
     },
@@ -100,16 +95,11 @@ function studioEqual(cards: StudioCard[]): Set<string> {
   return new Set(others.length ? [...first].filter((fact) => others.every((one) => one.has(fact))) : []);
 }
 
-/** A run whose kernel is gone, as `runsLost` says it of the large one. */
-export function studioLost(card: StudioCard): StudioCard {
-  const { percent, ...rest } = card;
-  return runsIsLive(card) ? { ...rest, status: "uncertain", mark: "?" } : card;
-}
-
 /** How many files a run has, where it is more than one; and that it plays. */
 function studioBadge(card: StudioCard) {
-  const words = (card.count ?? 0) > 1 ? `${card.count} files` : "";
-  const isVideo = card.file?.kind.startsWith("video/");
+  const count = card.files?.length ?? 0;
+  const words = count > 1 ? `${count} files` : "";
+  const isVideo = studioFile(card)?.kind.startsWith("video/");
   return words || isVideo
     ? [made("span", { class: "rbs-badge" }, ...(isVideo ? [made("span", { class: "rbf-clip-triangle" })] : []), words)]
     : [];

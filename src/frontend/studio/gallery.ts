@@ -4,7 +4,7 @@ import { ClipShelf } from "../form/clip.ts";
 import { quietButton } from "../form/quiet.ts";
 import { runsIsLive, runsLarge, runsLost } from "../form/run.ts";
 import { made } from "../page/element.ts";
-import { type StudioCard, studioCards, studioLost } from "./cards.ts";
+import { type StudioCard, studioCards, studioText } from "./cards.ts";
 import { STUDIO_MOST, studioCompare } from "./compare.ts";
 import { studioEarlier } from "./earlier.ts";
 import type { StudioLink } from "./link.ts";
@@ -61,14 +61,14 @@ export function studioGallery(link: StudioLink) {
   const wanted = () => ({ words: search.value.toLowerCase().split(/\s+/).filter(Boolean), model: models.value });
 
   const readCards = (): StudioCard[] =>
-    link.hasEnded ? link.model.get("cards").map(studioLost) : link.model.get("cards");
+    link.hasEnded ? link.model.get("cards").map(runsLost) : link.model.get("cards");
 
   const draw = () => {
     const cards = readCards();
     studioModels(models, [...cards, ...earlier.cards], earlier.models);
     const { words, model } = wanted();
     const found = cards.filter(
-      (card) => (!model || card.model === model) && words.every((word) => card.text.includes(word)),
+      (card) => (!model || card.model === model) && words.every((word) => studioText(card).includes(word)),
     );
     const keys = new Set(picked.keys());
     own.update(found, opened, keys);
@@ -116,6 +116,7 @@ export function studioGallery(link: StudioLink) {
     slot.append(large.el);
     draw();
     studioSee(large.el);
+    large.play();
     return undefined;
   };
 
@@ -141,24 +142,19 @@ export function studioGallery(link: StudioLink) {
     link.on("clock", (content) => {
       skew = 1000 * content.clock - Date.now();
     }),
-    link.on("shown", (content) => {
-      if (content.shown === opened) large?.update(content.entry);
-    }),
     link.on("used", (content) => {
       if (content.used !== opened) return;
       large?.say(content.words);
       if (!content.failed) studioUp(el);
     }),
     link.on("trouble", (content) => (beside ?? large)?.say(content.trouble)),
-    link.on("ended", () => {
-      draw();
-      if (link.hasEnded) large?.lost();
-    }),
+    link.on("ended", () => changed()),
   ];
-  link.follow(["cards"], () => {
-    const cards = draw();
-    large?.changed(cards.find((card) => card.key === opened));
-  });
+  const changed = () => {
+    const card = [...draw(), ...earlier.cards].find(({ key }) => key === opened);
+    if (card) large?.update(link.hasEnded ? runsLost(card) : card);
+  };
+  link.follow(["cards"], changed);
   const ticking = window.setInterval(() => large?.tick(), 1000);
   // Of a kernel that is restarted the host knows at once.
   const asks = () => link.ask({ do: "clock" });
@@ -200,7 +196,7 @@ function studioPicked(compare: () => void, clear: () => void) {
   };
 }
 
-/** One run, large: fetched when it is opened, and again when its card changes. */
+/** One run, large. */
 function studioLarge(
   link: StudioLink,
   shelf: ClipShelf,
@@ -208,35 +204,33 @@ function studioLarge(
   { now, close, pick }: { now: () => number; close: () => void; pick: () => void },
 ) {
   const done = quietButton("Close", close);
-  const compare = quietButton("Compare", () => pick(), {
-    title: "Choose this run and another to compare them",
-    hidden: !card.file,
-  });
+  const compare = quietButton("Compare", pick, { title: "Choose this run and another to compare them" });
   const said = made("span", { class: "rbf-caption", role: "status" });
-  const body = made("div", {});
+  const file = card.files?.[0];
+  const shape = file ? [file.width, file.height] : [16000, 9000];
+  const run = runsLarge(link as any, shelf, card, { isNewest: false, shape, now });
   const el = made(
     "section",
     { class: "rbf-runs rbs-large", tabindex: "-1", "aria-label": card.lead || card.name },
     made("div", { class: "rbs-bar" }, made("span", { class: "rbf-caption", text: card.name }), said, compare, done),
-    body,
+    run.el,
   );
-  let run: ReturnType<typeof runsLarge> | null = null;
-  /** What the kernel said of it last. */
-  let latest: any = null;
-  let drawn = JSON.stringify(card);
-  const ask = () =>
-    link.send({ do: "show", run: card.key }).catch(() => {
-      said.textContent = "The kernel has ended; run the cell again to see it here.";
-    });
   el.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
   });
-  ask();
+  const update = (next: StudioCard) => {
+    compare.hidden = !next.files?.length;
+    run.update(next);
+  };
+  update(card);
   return {
     el,
-    tick: () => run?.tick(),
-    lost: () => {
-      if (latest) run?.update(runsLost(latest));
+    update,
+    tick: run.tick,
+    /** Whoever opens a clip wants to see it move; of several none plays by itself. */
+    play: () => {
+      const clips = run.el.querySelectorAll<HTMLElement>(".rbf-clip-play");
+      if (clips.length === 1 && !runsIsLive(card)) clips[0].click();
     },
     say: (words: string) => {
       said.textContent = words;
@@ -244,26 +238,8 @@ function studioLarge(
     picked: (isPicked: boolean) => {
       compare.textContent = isPicked ? "Remove from comparison" : "Compare";
     },
-    changed: (next: StudioCard | undefined) => {
-      const text = JSON.stringify(next);
-      if (!next || text === drawn) return;
-      drawn = text;
-      compare.hidden = !next.file;
-      ask();
-    },
-    update: (entry: any) => {
-      latest = entry;
-      if (run) return run.update(entry);
-      const shape = card.file ? [card.file.width, card.file.height] : [16000, 9000];
-      run = runsLarge(link as any, shelf, entry, { isNewest: false, shape, now });
-      body.append(run.el);
-      // Whoever opens a clip wants to see it move; of several none plays by itself.
-      const clips = run.el.querySelectorAll(".rbf-clip-play") as NodeListOf<HTMLElement>;
-      if (clips.length === 1 && !runsIsLive(entry)) clips[0].click();
-      return undefined;
-    },
     dispose: () => {
-      run?.dispose();
+      run.dispose();
       el.remove();
     },
   };

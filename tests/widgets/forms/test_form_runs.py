@@ -22,7 +22,7 @@ from reelbook.display.update_clock import updater
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
 from reelbook.widgets import link
-from reelbook.widgets.forms import run_json, runs
+from reelbook.widgets.forms import run_cards, runs
 from reelbook.widgets.forms.form import Form
 from reelbook.widgets.forms.runs import ENDED, GOING, MAX_ENTRIES, SAME, TWICE, FormRuns
 from tests.display.stand_in import StandIn
@@ -77,6 +77,9 @@ class Paper:
 
     def fill(self, value: Input) -> None:
         self.filled.append(value)
+
+    def find_sweep_run(self, key: Any) -> None:
+        """It has no sweeps."""
 
     def in_background(self, name: str, work: Callable[[], object]) -> None:
         thread = threading.Thread(target=work, name=f"form-{name}", daemon=True)
@@ -245,7 +248,7 @@ def test_a_click_never_blocks_the_kernel(paper: Callable[..., Paper], client: Cl
     gate.set()
     form.until(lambda paper: is_over(paper.records[0]))
 
-    assert (meanwhile["status"], meanwhile["sending"], meanwhile["line"]) == ("waiting", True, run_json.SENDING)
+    assert (meanwhile["status"], meanwhile["sending"], meanwhile["line"]) == ("waiting", True, run_cards.SENDING)
     assert meanwhile["can"] == ["use"]
     assert form.records[0]["status"] == "completed"
 
@@ -574,7 +577,7 @@ def test_what_the_service_says_to_a_cancel_is_told(
 
 def test_the_details_have_the_log(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of an endless log the last lines, each cut; the newest stands with the run."""
-    monkeypatch.setattr(run_json, "MAX_LINES", 3)
+    monkeypatch.setattr(run_cards, "MAX_LINES", 3)
     one = StandIn(status="IN_PROGRESS", progress=(0.5, "x"), logs=["a", "<b>", "c" * 5000])
     form = paper(BOAT, start=lambda value: one)
     form.press("run")
@@ -811,12 +814,12 @@ def test_a_form_can_be_closed_by_who_follows_its_runs(client: Client) -> None:
     for thread in threading.enumerate():
         if thread.name == "reelbook-form-run":
             thread.join(WAIT)
-    for run in form.history:
+    for run in form.runs:
         run.wait(WAIT)
 
 
 def test_the_runs_of_a_form_are_runs(client: Client) -> None:
-    """With their clips; `history` is another name of them."""
+    """With their clips."""
     form = rb.form(stitch(22.0))
     started = threading.Event()
     form.observe(lambda _: started.set() if form.runs else None, "records")
@@ -824,7 +827,6 @@ def test_the_runs_of_a_form_are_runs(client: Client) -> None:
     form._handle_custom_msg({"do": "run"}, [])
 
     assert started.wait(WAIT)
-    assert form.runs == form.history
     assert isinstance(form.runs[-1], rb.Run)
     assert form.runs[-1].video.path.exists()
     form.close()

@@ -477,8 +477,8 @@ def test_nothing_is_started_at_a_service_whose_price_nobody_has_seen(tmp_path: P
             # Now the price of the other service stands there, and a press means it.
             scripted.end.set()
             bench.tell(do="run")
-            bench.until(lambda: bench.form.history)
-            bench.form.history[0].wait(WAIT)
+            bench.until(lambda: bench.form.runs)
+            bench.form.runs[0].wait(WAIT)
         sent = scripted.sent
         bench.form.close()
 
@@ -557,7 +557,7 @@ def test_what_a_sweep_has_made_is_labelled_and_brought_also_from_the_library(
 
     assert [shot["label"] for shot in film["shots"]] == ["1 frames/s", "2 frames/s", "3 frames/s"]
     assert film["of"] == 3
-    assert {shot["file"]["kind"] for shot in film["shots"]} == {"video/mp4"}
+    assert {shot["files"][0]["kind"] for shot in film["shots"]} == {"video/mp4"}
     assert bytes(poster[1][0])[:2] == b"\xff\xd8"
     assert clip[0]["kind"] == "video/mp4"
 

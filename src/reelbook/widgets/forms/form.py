@@ -31,10 +31,9 @@ from .words import format_problem, format_service_changed, get_labels
 if TYPE_CHECKING:
     from ...current import Session
     from ...decide.race.race import Race
-    from ...media.local_file import LocalFile
     from ...runs.run import Run
     from ...sweeps.job import SweepJob
-    from .run_json import PressedRun
+    from .run_cards import LibraryRun, PressedRun
     from .started import Started
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
@@ -134,11 +133,6 @@ class Form(ScriptWidget):
         return self._running.entries
 
     @property
-    def history(self) -> tuple[Run, ...]:
-        """Another name of `runs`."""
-        return self._running.runs
-
-    @property
     def jobs(self) -> tuple[SweepJob, ...]:
         """The sweeps started here, the newest last: `form.jobs[-1].frame` is the table of the newest."""
         return self._sweeping.jobs
@@ -160,9 +154,9 @@ class Form(ScriptWidget):
         holder_name = None if holder is None else find_variable_name(holder) or "studio"
         return find_variable_name(self) or (f"{holder_name}.form" if holder_name else "form")
 
-    def sweep_files(self, key: str) -> tuple[LocalFile, ...]:
-        """The files of a run of a sweep, by the page's key."""
-        return self._sweeping.files(key)
+    def find_sweep_run(self, key: Any) -> LibraryRun | None:
+        """A run of a sweep, by the page's key."""
+        return self._sweeping.find_result(key)
 
     def has(self, name: str) -> bool:
         """Whether the model has this field."""

@@ -15,7 +15,7 @@ from ...errors import ReelbookError
 from ...models.catalog import is_reusable
 from ..link import file_senders, parse_want, send_file
 from .base_widget import Handler, LiveUpdates
-from .run_json import PressedRun, details_json, entry_json, find_newest_entries, is_same_request
+from .run_cards import PressedRun, ShownRun, find_newest_entries, is_same_request
 from .words import format_service_changed
 
 if TYPE_CHECKING:
@@ -78,10 +78,8 @@ class FormRuns:
 
     def files(self, key: str) -> tuple[LocalFile, ...]:
         """The files of a run of this form or its sweeps."""
-        entry, form = self._find_entry({"run": key}), self._form
-        if entry is not None:
-            return entry.files
-        return () if form is None else form.sweep_files(key)
+        run = self._find_run({"run": key})
+        return () if run is None else run.files
 
     def close(self) -> None:
         """Stop publishing; the runs go on, and are stored in the library."""
@@ -165,14 +163,14 @@ class FormRuns:
         form.in_background("cancel", cancel)
 
     def _use(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        entry, form = self._find_entry(content), self._form
-        if form is not None and entry is not None:
-            form.fill(entry.value)
+        run, form = self._find_run(content), self._form
+        if form is not None and run is not None:
+            form.fill(run.value)
 
     def _facts(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        entry, form = self._find_entry(content), self._form
-        if form is not None and entry is not None:
-            form.in_background("facts", lambda: form.send({"facts": entry.key, **details_json(entry)}))
+        run, form = self._find_run(content), self._form
+        if form is not None and run is not None:
+            form.in_background("facts", lambda: form.send({"facts": run.key, **run.details()}))
 
     def _clock(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Send the time of this machine: the page displays how long a run has taken, and its clock may differ."""
@@ -184,6 +182,11 @@ class FormRuns:
         key = content.get("run")
         with self._guard:
             return next((entry for entry in self._entries if entry.key == key), None)
+
+    def _find_run(self, content: dict[str, Any]) -> ShownRun | None:
+        """The same, or a run of a sweep."""
+        form = self._form
+        return self._find_entry(content) or (None if form is None else form.find_sweep_run(content.get("run")))
 
     # Display.
 
@@ -206,7 +209,7 @@ class FormRuns:
             older = len(self._entries) - len(entries)
         for entry in entries:
             entry.note_end()
-        runs = [entry_json(entry) for entry in entries]
+        runs = [entry.card() for entry in entries]
         if older:
             runs[-1] = {**runs[-1], "older": older}
         return {"records": runs}

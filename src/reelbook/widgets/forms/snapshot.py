@@ -13,11 +13,10 @@ from ...display.form_snapshot import form_bundle
 from ...display.formatting import join_with_dots, shorten
 from ...errors import ReelbookError
 from ...media.posters import make_thumbnail
-from ..studio.gallery_cards import LibraryRun, StudioRun
 
 if TYPE_CHECKING:
     from .form import Form
-    from .run_json import PressedRun
+    from .run_cards import PressedRun, ShownRun
     from .started import Started
 
 MAX_LINES = 6
@@ -30,7 +29,7 @@ def render_form_snapshot(
     form: Form, entries: Sequence[PressedRun] = (), sweeps: Sequence[Started] = (), *, mark: str
 ) -> dict[str, Any]:
     """The MIME bundle of the static picture of a form, with its runs, the newest first; the form finds it by `mark`."""
-    runs = [StudioRun(entry) for entry in reversed(entries)]
+    runs = list(reversed(entries))
     lines = [*format_runs(runs), *(_format_sweep(entry) for entry in reversed(sweeps) if entry.is_over)]
     below = [*render_thumb(runs), *map(render_small_print, lines)]
     try:
@@ -47,12 +46,12 @@ def count_results(entries: Sequence[PressedRun], sweeps: Sequence[Started]) -> i
     return sum(entry.is_over for entry in entries) + sum(entry.is_over for entry in sweeps)
 
 
-def format_runs(runs: Sequence[StudioRun | LibraryRun]) -> list[str]:
+def format_runs(runs: Sequence[ShownRun]) -> list[str]:
     """The newest runs, one line each."""
     return [_format_run(one.card()) for one in runs[:MAX_LINES]]
 
 
-def render_thumb(runs: Sequence[StudioRun | LibraryRun]) -> list[Markup]:
+def render_thumb(runs: Sequence[ShownRun]) -> list[Markup]:
     """A thumbnail of the newest file; empty if there is none."""
     newest = next((one for one in runs if one.files), None)
     content = None if newest is None else make_thumbnail(newest.files[0].path, *BOX, quality=60)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...decide.race.sentences import RaceProgress, RaceState, format_chance
 from ...display.formatting import STATE_SIGNS, join_with_dots, shorten
@@ -15,14 +15,13 @@ from ...display.report.layout import format_named_value
 from ...display.sweep_panel import format_panel, render_panel
 from ...errors import ReelbookError
 from ...media.bounded_open import is_video
-from ...media.local_file import LocalFile
 from ...media.measuring.metrics import METRICS
-from ...models.base import File, Input
+from ...models.base import Input
 from ...models.catalog import find_endpoint
 from ...storage.run_status import RunStatus
 from ...sweeps.table_files import find_paths
 from ..notebook import is_jupyter_server
-from .run_json import file_json
+from .run_cards import LibraryRun, list_library_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,20 +71,6 @@ WORDS = {
 """The displayed names of metrics, where they differ."""
 
 
-class Result(NamedTuple):
-    """One completed run of a sweep."""
-
-    key: str
-    """The key with which the page requests its poster and its clip."""
-    label: str
-    files: tuple[LocalFile, ...]
-
-    @property
-    def as_json(self) -> Mapping[str, Any]:
-        """The run for the page."""
-        return {"key": self.key, "label": self.label, "file": file_json(self.files[0]), "count": len(self.files)}
-
-
 @dataclass(eq=False)
 class Started:
     """One press of Run or Start, and the sweep or race that it started."""
@@ -112,6 +97,7 @@ class Started:
     """Whether its end was sent to the page."""
     judging: RaceJudging | None = None
     """The panel in which a person judges a race."""
+    _results: tuple[list[LibraryRun], int] | None = None
     _final_card: dict[str, Any] | None = None
     """The card once it is over; it is made once, because the statistics of a race take a moment."""
 
@@ -249,26 +235,25 @@ class Started:
         best = self.race.best
         return best[0] if isinstance(best, tuple) else best
 
-    def list_results(self) -> tuple[list[Result], int]:
-        """The first completed runs, those of a race from the best setting on, and the number of all."""
-        plan, race, table = self.preview.plan, self.race, self.table
-        if table is None or not self.is_over:
-            return [], 0
-        table = table.reset_index(drop=True)
+    def list_results(self) -> tuple[list[LibraryRun], int]:
+        """The first completed runs, those of a race from the best setting on, and the number of all, once it is over."""
+        if self._results is None and self.is_over and (table := self.table) is not None:
+            self._results = self._read_results(table.reset_index(drop=True))
+        return self._results or ([], 0)
+
+    def _read_results(self, table: pd.DataFrame) -> tuple[list[LibraryRun], int]:
+        plan, race, kind = self.preview.plan, self.race, type(self.preview.plan.base)
         completed, names = table[(table["status"] == RunStatus.COMPLETED).to_numpy()], list(plan.columns)
         if race is not None:
-            progress = race.progress
-            completed = _sort_by_merit(completed, progress)
+            completed = _sort_by_merit(completed, race.progress)
             # What was decided first: the rest of a label is cut off.
-            names.sort(key=lambda name: name not in progress.axes)
-        listed, found = completed.head(MAX_RUNS), []
-        for number, paths in zip(listed.index.tolist(), find_paths(listed), strict=True):
+            names.sort(key=lambda name: name not in race.progress.axes)
+        listed = completed.head(MAX_RUNS)
+        runs = list_library_runs(listed, f"sweep{self.key}-", lambda _: kind)
+        for number, run in zip(listed.index.tolist(), runs, strict=True):
             cells: Mapping[str, Any] = plan.rows[number].values if race is None else listed.loc[number]
-            if paths:
-                label = _format_label(cells, names) or f"run {number}"
-                files = tuple(LocalFile(Path(path), File(url="")) for path in paths)
-                found.append(Result(f"sweep{self.key}-{number}", label, files))
-        return found, len(completed)
+            run.label = _format_label(cells, names) or f"run {number}"
+        return [run for run in runs if run.files], len(completed)
 
 
 def list_cards(entries: Sequence[Started], form: str, *, limit: int) -> list[dict[str, Any]]:

@@ -13,14 +13,14 @@ from .base_widget import Handler, LiveUpdates
 from .draft import Draft
 from .pictures import Pictures
 from .planning import NONE_POSSIBLE, PlanPreview, SweepPlanning, parse_limits
-from .started import EYE, FINAL, Result, Started, find_best_input, list_cards, parse_measure
+from .run_cards import LibraryRun
+from .started import EYE, FINAL, Started, find_best_input, list_cards, parse_measure
 from .words import format_service_changed
 
 if TYPE_CHECKING:
     from ...client import Client
     from ...current import Session
     from ...decide.race.race import Race
-    from ...media.local_file import LocalFile
     from ...sweeps.job import SweepJob
     from .form import Form
 
@@ -45,7 +45,7 @@ class FormSweeps:
         self.planning = SweepPlanning(form, draft, pictures, self._publish)
         self._condition = self.planning.condition
         self._entries: list[Started] = []
-        self._results: dict[str, Result] = {}
+        self._results: dict[str, LibraryRun] = {}
         self._displayed = ""
         self._updates = LiveUpdates(
             self,
@@ -239,7 +239,8 @@ class FormSweeps:
             results, count = entry.list_results()
             with self._condition:
                 self._results |= {result.key: result for result in results}
-            form.send({"sweep_film": entry.key, "shots": [result.as_json for result in results], "of": count})
+            shots = [{**result.card(), "label": result.label} for result in results]
+            form.send({"sweep_film": entry.key, "shots": shots, "of": count})
 
         form.in_background("sweep-film", read)
 
@@ -249,11 +250,10 @@ class FormSweeps:
         if form is not None and entry is not None and entry.is_over:
             form.in_background("sweep-sheet", lambda: form.send({"sweep_sheet": entry.key, **entry.draw_sheet()}))
 
-    def files(self, key: str) -> tuple[LocalFile, ...]:
-        """The files of a run of a sweep that was sent to the page."""
+    def find_result(self, key: Any) -> LibraryRun | None:
+        """A run of a sweep that was sent to the page."""
         with self._condition:
-            result = self._results.get(key)
-        return () if result is None else result.files
+            return self._results.get(key) if isinstance(key, str) else None
 
     def _find_entry(self, content: Mapping[str, Any]) -> Started | None:
         return next((entry for entry in self.entries if entry.key == content.get("job")), None)

@@ -6,8 +6,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -16,9 +15,9 @@ import traitlets
 from ...display.compare.compared_items import Item, format_inputs
 from ...display.compare.comparison import Comparison
 from ...errors import ReelbookError
-from ...sweeps.table_files import IMAGES, VIDEO, find_column, find_paths
+from ...sweeps.table_files import find_column
+from ..forms.run_cards import CardJSON, LibraryRun, PressedRun, ShownRun, list_library_runs, short_model_name
 from ..forms.runs import answer_want
-from .gallery_cards import CardJSON, LibraryRun, StudioRun
 from .head import StudioPart
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ PAGE = 24
 """Runs of one page."""
 SEARCHED = ("prompt", "model", "error", "status", "seed", "output_seed")
 KindOf = Callable[[str], "type[Input] | None"]
-MAX_CARDS = 120
+MAX_CARDS = 60
 """Runs of this studio on the page; the library has all of them."""
 USED = "The form has the inputs of this run now."
 COMPARE_ADVICE = "`rb.compare(run, other).differences` has them as a table."
@@ -41,45 +40,40 @@ class Gallery(StudioPart):
     """Cards, one run enlarged, and runs compared."""
 
     cards: Any = traitlets.List().tag(sync=True)
-    """The runs of this studio, the newest first; see `gallery_cards`."""
+    """The runs of this studio, the newest first; see `forms.run_cards`."""
 
     def __init__(self, library: Callable[[], pd.DataFrame], kind_of: KindOf, use: Callable[[Input], object]) -> None:
         super().__init__("gallery")
         self._library, self._kind_of, self._use_inputs = library, kind_of, use
-        self._runs: tuple[StudioRun | LibraryRun, ...] = ()
+        self._runs: Mapping[str, ShownRun] = {}
         self._library_runs: dict[str, LibraryRun] = {}
         self._earlier: EarlierRuns | None = None
         self._library_lock = threading.Lock()
         me = weakref.ref(self)
         self.handlers = {
-            "show": self._show, "facts": self._facts, "use": self._use, "cancel": self._cancel, "clock": self._clock, "compare": self._compare,
+            "facts": self._facts, "use": self._use, "cancel": self._cancel, "clock": self._clock, "compare": self._compare,
             "earlier": self._on_earlier, "want": lambda content, _: answer_want(me, content, self._files),
         }  # fmt: skip
 
-    def set_runs(self, runs: Sequence[StudioRun | LibraryRun]) -> None:
-        """Display these runs of the studio, the newest first, instead of the previous ones."""
-        cards = [_card_or_error(run) for run in runs[:MAX_CARDS]]
+    def set_runs(self, runs: Mapping[str, ShownRun]) -> None:
+        """Display these runs of the studio by their keys, the newest first, instead of the previous ones."""
+        cards = [make_card(key, run) for key, run in list(runs.items())[:MAX_CARDS]]
         if len(runs) > MAX_CARDS:
             cards[-1] = {**cards[-1], "older": len(runs) - MAX_CARDS}
         with self.lock:
-            self._runs = tuple(runs)
+            self._runs = runs
             if cards != self.cards and not self.is_closed:
                 self.cards = cards
 
     def close(self) -> None:
         """Close it, and release the runs."""
-        self._library_runs, self._earlier, self._runs = {}, None, ()
+        self._library_runs, self._earlier, self._runs = {}, None, {}
         super().close()
-
-    def _show(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        run = self._find_run(content)
-        if run is not None:
-            self.in_background("show", lambda: self.send({"shown": run.key, "entry": run.large()}))
 
     def _facts(self, content: dict[str, Any], _: list[memoryview]) -> None:
         run = self._find_run(content)
         if run is not None:
-            self.in_background("facts", lambda: self.send({"facts": run.key, **run.details()}))
+            self.in_background("facts", lambda: self.send({"facts": content["run"], **run.details()}))
 
     def _use(self, content: dict[str, Any], _: list[memoryview]) -> None:
         run = self._find_run(content)
@@ -90,24 +84,27 @@ class Gallery(StudioPart):
             try:
                 self._use_inputs(run.value)
             except ReelbookError as error:
-                self.send({"used": run.key, "words": str(error), "failed": True})
+                self.send({"used": content["run"], "words": str(error), "failed": True})
             else:
-                self.send({"used": run.key, "words": USED})
+                self.send({"used": content["run"], "words": USED})
 
         self.in_background("use", use)
 
     def _cancel(self, content: dict[str, Any], _: list[memoryview]) -> None:
         run = self._find_run(content)
-        entry = run.entry if isinstance(run, StudioRun) else None
-        if entry is not None and entry.can_cancel:
-            entry.is_cancelling = True
-            self.in_background("cancel", entry.cancel)
+        if isinstance(run, PressedRun) and run.can_cancel:
+            run.is_cancelling = True
+            self.in_background("cancel", run.cancel)
 
     def _compare(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Send the viewer of these runs, then their differences: `{do: "compare", runs}`."""
         keys = content.get("runs")
-        found = [self._find_run({"run": key}) for key in keys] if isinstance(keys, list) else []
-        runs = [run for run in found if run is not None]
+        found = (
+            {key: self._find_run({"run": key}) for key in keys if isinstance(key, str)}
+            if isinstance(keys, list)
+            else {}
+        )
+        runs = {key: run for key, run in found.items() if run is not None}
 
         def compare() -> None:
             from ...display.compare.comparison_html import render_comparison_markup, render_differences
@@ -148,7 +145,7 @@ class Gallery(StudioPart):
         earlier = self._earlier
         if start == 0 or earlier is None:
             # Read again: the library may have grown since.
-            requests = {run.request_id for run in self._runs if run.request_id}
+            requests = {run.request_id for run in self._runs.values() if run.request_id}
             earlier = self._earlier = EarlierRuns(self._library(), self._kind_of, without=requests)
         found, total = earlier.page(start, text, model)
         with self.lock:
@@ -156,27 +153,23 @@ class Gallery(StudioPart):
                 return
             # Earlier ones stay known: one of them may be enlarged.
             self._library_runs |= {run.key: run for run in found}
-        cards = [_card_or_error(run) for run in found]
+        cards = [make_card(run.key, run) for run in found]
         self.send({"earlier": turn, "from": start, "cards": cards, "total": total, "more": start + PAGE < total, "models": earlier.models})  # fmt: skip
 
-    def _find_run(self, content: dict[str, Any]) -> StudioRun | LibraryRun | None:
-        key = content.get("run")
+    def _find_run(self, content: dict[str, Any]) -> ShownRun | None:
+        key = str(content.get("run"))
         with self.lock:
-            own = next((run for run in self._runs if run.key == key), None)
-            return own or self._library_runs.get(str(key))
+            return self._runs.get(key) or self._library_runs.get(key)
 
     def _files(self, key: str) -> tuple[LocalFile, ...]:
         run = self._find_run({"run": key})
         return run.files if run is not None else ()
 
 
-def _card_or_error(run: StudioRun | LibraryRun) -> CardJSON:
-    try:
-        return run.card()
-    # The texts come from untrusted services and files, and one broken run must not hide the others.
-    except Exception:
-        log.debug("a run could not be displayed", exc_info=True)
-        return {"key": run.key, "status": "failed", "mark": "✕", "model": run.model, "name": "", "text": "", "error": "This run cannot be shown here. It is in rb.library()."}  # fmt: skip
+def make_card(key: str, run: ShownRun) -> CardJSON:
+    """A run as JSON for the page."""
+    more = {"key": key, "model": run.model, "name": short_model_name(run.model)}
+    return {**run.card(), **more, **({"asked": run.asked} if run.asked else {})}
 
 
 class EarlierRuns:
@@ -186,7 +179,6 @@ class EarlierRuns:
         self._kind_of = kind_of
         requests = find_column(frame, "request_id")
         self._frame = frame if requests is None else frame[~requests.isin(list(without))]
-        self._has_files = find_column(frame, VIDEO) is not None or find_column(frame, IMAGES) is not None
 
     @property
     def models(self) -> list[str]:
@@ -198,17 +190,7 @@ class EarlierRuns:
         """One page of the runs that contain all these words, and the number of all of them."""
         found = self._search(text, model)
         part = found.iloc[::-1].iloc[start : start + PAGE]
-        paths = list(find_paths(part)) if self._has_files else [[] for _ in range(len(part))]
-        rows: list[dict[Any, Any]] = part.to_dict("records")
-        return [
-            LibraryRun(
-                f"l{number}",
-                {str(name): value for name, value in row.items()},
-                [Path(path) for path in each],
-                self._kind_of(str(row.get("model"))),
-            )
-            for number, row, each in zip(part.index, rows, paths, strict=True)
-        ], len(found)
+        return list_library_runs(part, "l", self._kind_of), len(found)
 
     def _search(self, text: str, model: str) -> pd.DataFrame:
         frame = self._frame
@@ -225,12 +207,12 @@ class EarlierRuns:
         return frame
 
 
-def compare_runs(runs: Sequence[StudioRun | LibraryRun]) -> Comparison:
+def compare_runs(runs: Mapping[str, ShownRun]) -> Comparison:
     """The first file of each run, labelled by the inputs that differ."""
-    return Comparison([_make_item(run) for run in runs])
+    return Comparison([_make_item(key, run) for key, run in runs.items()])
 
 
-def _make_item(run: StudioRun | LibraryRun) -> Item:
+def _make_item(key: str, run: ShownRun) -> Item:
     try:
         inputs = format_inputs(run.value)
     except ReelbookError:
@@ -240,4 +222,4 @@ def _make_item(run: StudioRun | LibraryRun) -> Item:
         inputs["seed"] = str(run.seed)
     name = f"run {run.request_id[:8]}".strip()
     trouble = "" if run.files else f"The file of {name} is not on this machine any more."
-    return Item(name, next(iter(run.files), None), {**inputs, "model": run.model}, trouble, key=f"{run.key} 0")
+    return Item(name, next(iter(run.files), None), {**inputs, "model": run.model}, trouble, key=f"{key} 0")

@@ -14,7 +14,7 @@ from ...errors import ReelbookError, UncertainRun
 from ...models.catalog import CATALOG, find_endpoint
 from ...util.printable import format_count
 from ..forms.base_widget import ScriptWidget
-from ..forms.run_json import PressedRun
+from ..forms.run_cards import PressedRun
 from ..forms.schema import get_sheet
 
 if TYPE_CHECKING:

@@ -18,19 +18,19 @@ from ...models.catalog import CATALOG
 from ...settings import options
 from ..forms.base_widget import LiveUpdates
 from ..forms.form import Form
-from ..forms.run_json import PressedRun
+from ..forms.run_cards import PressedRun, ShownRun
 from ..forms.schema import Node
 from ..forms.snapshot import format_runs, render_form_snapshot, render_thumb
 from ..notebook import close_layout, forget_reply_thread
 from .gallery import Gallery
-from .gallery_cards import LibraryRun, StudioRun
 from .head import Head, format_carried, format_cost
-from .sweeps import StudioSweeps
+from .sweeps import find_cost, find_stage, list_results, list_started
 
 if TYPE_CHECKING:
     from ...current import Session
     from ...runs.run import Run
     from ...sweeps.job import SweepJob
+    from ..forms.started import Started
 
 TEXT = "A studio for models: forms, runs and a gallery; it works while the notebook's kernel runs."
 CLOSED = "This studio is closed. Make another one with rb.studio()."
@@ -56,7 +56,9 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             lambda studio, _: studio._refresh(),
             lambda _: {},
             Studio._key,
-            lambda studio: all(entry.is_over for entry in studio._entries) and studio._sweeps.is_over,
+            lambda studio: (
+                all(entry.is_over for entry in studio._entries) and all(entry.is_over for entry in studio._started)
+            ),
         )
         self._handle: Any = None
         self._last_snapshot: dict[str, Any] | None = None
@@ -65,7 +67,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         self._session = session
         # All of these hold the studio weakly, so that a running thread does not keep it alive.
         me = weakref.ref(self)
-        self._sweeps = StudioSweeps(lambda: () if (studio := me()) is None else studio.forms)
         self._mark = f"rb-studio-{id(self):x}"
         self._head = Head(session, lambda model: _get_studio(me).choose(model), twin=self._mark)
         self._gallery = Gallery(
@@ -112,7 +113,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
         """The sweeps of all forms, the oldest first."""
-        return tuple(entry.job for entry, _ in self._sweeps.started if entry.job is not None)
+        return tuple(entry.job for entry in self._started if entry.job is not None)
 
     def choose(self, model: type[Input] | Input | str) -> Form:
         """Display the form of a model, given its class, its id or inputs to fill it with; return the form."""
@@ -196,16 +197,19 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         """Every press of Run in all forms, the oldest first."""
         return sorted((entry for form in self.forms for entry in form.entries), key=lambda entry: entry.started_at)
 
+    @property
+    def _started(self) -> list[Started]:
+        """The sweeps and races of all forms, the oldest first."""
+        return list_started(self.forms)
+
     # Display.
 
     def _refresh(self) -> None:
         """Update the gallery, the cost and the account."""
         if self._is_closed:
             return
-        me = weakref.ref(self)
-        self._sweeps.read(self._gallery.in_background, lambda: _update_later(me))
-        self._gallery.set_runs(self._list_runs())
-        self._head.cost = format_cost(self._entries, self._sweeps.cost)
+        self._gallery.set_runs(dict(self._list_runs()))
+        self._head.cost = format_cost(self._entries, [find_cost(entry) for entry in self._started])
         # What this session has spent and what is left are about the same runs; connecting changes the account, too.
         now = self._head.cost, self._session.service_name()
         if now != self._account_state:
@@ -213,15 +217,16 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             self._head.refresh_account()
         self._draw()
 
-    def _list_runs(self) -> list[StudioRun | LibraryRun]:
-        """All runs started here, the newest first."""
-        started: list[tuple[float, StudioRun | LibraryRun]] = [
-            (entry.started_at, StudioRun(entry, number))
+    def _list_runs(self) -> list[tuple[str, ShownRun]]:
+        """All runs started here by their keys, the newest first; those of a sweep once it is over."""
+        # Each form counts its own runs.
+        pressed: list[tuple[float, str, ShownRun]] = [
+            (entry.started_at, f"r{number}-{entry.key}", entry)
             for number, form in enumerate(self.forms)
             for entry in form.entries
         ]
-        both = sorted([*started, *self._sweeps.items()], key=lambda pair: pair[0])
-        return [one for _, one in reversed(both)]
+        both = sorted([*pressed, *list_results(self._started)], key=lambda run: run[0])
+        return [(key, run) for _, key, run in reversed(both)]
 
     def _draw(self) -> None:
         """Redraw the static picture, if it has changed."""
@@ -236,25 +241,24 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         """A key that changes when the display would; of few parts, however many runs there are."""
         news = [entry.progress_key for entry in self._entries]
         states, fractions, _ = zip(*news, strict=True) if news else ((), (), ())
-        return states, sum(fractions) / max(len(news), 1), self._sweeps.key
+        return states, sum(fractions) / max(len(news), 1), tuple(map(find_stage, self._started))
 
     def _snapshot(self) -> dict[str, Any]:
         kept = self._count_results()
-        return studio_bundle(self._form, self._list_runs(), self._head.cost, mark=self._mark, kept=kept)
+        runs = [run for _, run in self._list_runs()]
+        return studio_bundle(self._form, runs, self._head.cost, mark=self._mark, kept=kept)
 
     def _count_results(self) -> int:
         """How many runs and sweeps have ended."""
         over = sum(entry.is_over for entry in self._entries)
-        return over + sum(entry.is_over for entry, _ in self._sweeps.started)
+        return over + sum(entry.is_over for entry in self._started)
 
     def _send(self, msg: Any, buffers: Any = None) -> None:
         super()._send(msg, buffers)
         forget_reply_thread(self)
 
 
-def studio_bundle(
-    form: Form, runs: Sequence[StudioRun | LibraryRun], cost: str, *, mark: str, kept: int = 0
-) -> dict[str, Any]:
+def studio_bundle(form: Form, runs: Sequence[ShownRun], cost: str, *, mark: str, kept: int = 0) -> dict[str, Any]:
     """The MIME bundle of the static picture; by `mark`, the studio finds and hides it."""
     bundle = render_form_snapshot(form, mark=mark)
     lines = format_runs(runs)

@@ -1,18 +1,23 @@
-"""The JSON of a form's run for its page: plain text and numbers, no markup."""
+"""The runs that a form or a studio shows: those started there, and those of the library, each as JSON for its page.
+
+Plain text and numbers, no markup.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...display import run_text
 from ...display.embedding import MIME_TYPES
 from ...display.formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
 from ...display.input_code import format_run_code
+from ...display.marks_line import format_marks
 from ...display.run_card import (
     find_blamed_fields,
     format_error_type,
@@ -24,20 +29,30 @@ from ...errors import (
     InvalidInput,
     LibraryError,
     OverBudget,
+    ReelbookError,
     ServiceError,
     UncertainRun,
     UnknownModel,
     Unreachable,
 )
-from ...models.base import Input
+from ...media.local_file import LocalFile
+from ...models.base import File, Input
+from ...models.catalog import CATALOG
 from ...models.smart_resize import Size
+from ...storage.ledger.known_services import describe_maker
 from ...storage.run_status import ENDED, RunStatus
-from .schema import get_sheet
+from ...sweeps.table_files import IMAGES, VIDEO, find_column, find_paths
+from ...util.missing_values import is_missing
+from .draft import get_row_values
+from .schema import get_sheet, get_title
 from .words import format_problem, format_sentence, get_labels
 
 if TYPE_CHECKING:
-    from ...media.local_file import LocalFile
+    import pandas as pd
+
     from ...runs.run import Run
+
+CardJSON = dict[str, Any]
 
 MAX_CAPTION_LENGTH, MAX_REASON_LENGTH, MAX_LINE_LENGTH, MAX_LINES = 400, 900, 1000, 500
 MAX_FILES = 40
@@ -45,10 +60,18 @@ MAX_FILES = 40
 STATUS_WORDS = {
     "IN_QUEUE": "waiting", "IN_PROGRESS": "running", "completed": "completed", "from library": "from library", "failed": "failed",
     "cancelled": "cancelled", "unfinished": "unfinished", "uncertain": "uncertain",
+    "rejected": "failed", "expired": "failed", "planned": "planned", "waiting": "waiting", "running": "running",
 }  # fmt: skip
+"""The states of runs, here and in a library, as a page names them."""
 SENDING = "being sent to the service"
 CANCEL_REQUESTED, NOT_CANCELLED = "The service was asked to stop it.", "The service did not cancel it, so it continues."
 TOO_LATE = "It had ended before it could be cancelled."
+UNREADABLE = "This run cannot be shown here. It is in rb.library()."
+IN_CAPTION = {"prompt", "seed", "num_frames", "frame_rate", "fps", "aspect_ratio", "resolution", "duration"}
+"""Fields that the caption of a result covers."""
+MAX_INPUT_LENGTH, MAX_INPUTS = 48, 6
+NOT_OUTPUTS = ("credits", "credits_source", "queued_s", "running_s", "request_id", "model", "error_type", "error")
+"""Columns of a library about a run that are neither its inputs nor its outputs."""
 UNSENT = (InvalidInput, LibraryError, OverBudget, UnknownModel, Unreachable)
 """Errors raised before anything is sent."""
 
@@ -134,56 +157,212 @@ class PressedRun:
             return "uncertain" if uncertain else "failed" if self.error else "IN_QUEUE"
         return "from library" if self.run.from_library and self.run.status == "completed" else self.run.status
 
+    @property
+    def model(self) -> str:
+        """The id of its model."""
+        return self.value.endpoint_id
+
+    @property
+    def request_id(self) -> str:
+        """The id that the service has given it; empty before that."""
+        return self.run.request_id if self.run is not None else ""
+
+    @property
+    def seed(self) -> Any:
+        """The seed that the service has used; None if there is none."""
+        return getattr(getattr(self.run, "output", None), "seed", None)
+
     @cached_property
-    def final_json(self) -> dict[str, Any]:
+    def asked(self) -> list[str]:
+        """The inputs that its caption does not cover."""
+        return format_asked(type(self.value), self.value.changed())
+
+    @cached_property
+    def _final_json(self) -> CardJSON:
         """Its JSON once it is over, made once: an ended run does not change."""
         assert self.run is not None
         return _completed_json(self.run) if self.run.status == "completed" else _failed_json(self.run)
 
+    def card(self) -> CardJSON:
+        """It as JSON for the page."""
+        state = make_state(self.key, self.status)
+        if self.change is not None:
+            state["change"] = self.change
+        if self.is_sending:
+            state["sending"] = True
+        return {**state, **describe_or_fail(self._describe)}
 
-def entry_json(entry: PressedRun) -> dict[str, Any]:
-    """An entry as JSON for the page; one that cannot be described still has its state."""
+    def _describe(self) -> CardJSON:
+        common: CardJSON = {"lead": shorten(run_text.get_prompt(self.value), run_text.MAX_PROMPT_LENGTH)}
+        # The state itself names a cancelled run.
+        if self.cancel_message and self.status != "cancelled":
+            common["said"] = shorten(self.cancel_message, MAX_REASON_LENGTH)
+        if self.error is not None:
+            return {**common, **_unsent_json(self.error, _labels(self.value))}
+        if self.run is None:
+            shapes = estimate_shapes(self.value)
+            return {**common, "line": SENDING, "since": self.started_at, "shapes": shapes, "can": ["use"]}
+        return {**common, **(self._final_json if self.is_over else _under_way_json(self, self.run))}
+
+    def details(self) -> CardJSON:
+        """Its inputs and outputs, its log, and the code that runs it again."""
+        run, outputs, code = self.run, [], ""
+        inputs = run_text.format_input_facts(self.value)
+        if run is not None and run.status == "completed":
+            known = run_text.describe_run(run)
+            inputs, outputs, code = list(known.inputs), list(known.outputs), known.code
+        elif run is not None and self.is_over:
+            outputs = format_failure_facts(run)
+        lines = [line[:MAX_LINE_LENGTH] for line in run.logs[-MAX_LINES:]] if run is not None else []
+        code = code or format_run_code(self.value)
+        return {"asked": inputs, "answered": outputs, "code": code, "log": "\n".join(lines)}
+
+
+class LibraryRun:
+    """A run of the library, from its row in a table of runs."""
+
+    def __init__(self, key: str, row: Mapping[str, Any], files: Iterable[str], kind: type[Input] | None) -> None:
+        self.key, self.model = key, str(row.get("model"))
+        self.files = tuple(LocalFile(Path(path), File(url="")) for path in files)
+        self._row = {name: value for name, value in row.items() if not is_missing(value)}
+        self._kind = kind
+        self.request_id = str(self._row.get("request_id") or "")
+        self.label = ""
+        """What it differs by from the other runs of its sweep."""
+        self.seed = _parse_int(self._row.get("output_seed"))
+
+    @property
+    def made_by(self) -> str:
+        """Who made it, for readers."""
+        service = str(self._row.get("service") or "")
+        return describe_maker(service, self.files[0].path.parent.parent if self.files else None) if service else ""
+
+    @property
+    def value(self) -> Input:
+        """Its inputs; an error if the model is not known yet."""
+        if self._kind is None:
+            raise ReelbookError(f"Open the model {self.model} first: its fields are not known here yet.")
+        found = get_row_values(self._row, self._kind)
+        return found if isinstance(found, self._kind) else self._kind(**dict(found))
+
+    @cached_property
+    def asked(self) -> list[str]:
+        """The inputs that its caption does not cover."""
+        fields = {} if self._kind is None else self._kind.model_fields
+        values = {name: self._row[name] for name in fields if name in self._row}
+        changed = {name: value for name, value in values.items() if value != fields[name].default}
+        return format_asked(self._kind, changed)
+
+    def card(self) -> CardJSON:
+        """It as JSON for the page."""
+        return self._card
+
+    @cached_property
+    def _card(self) -> CardJSON:
+        return {**make_state(self.key, str(self._row.get("status"))), **describe_or_fail(self._describe)}
+
+    def _describe(self) -> CardJSON:
+        row, status = self._row, str(self._row.get("status"))
+        prompt = " ".join(str(row.get("prompt") or "").split())
+        paid = format_credits(_parse_int(row.get("credits")), str(row.get("credits_source")), status)
+        found = _describe_result(prompt, row.get("output_seed", row.get("seed")), self.files, paid, self.made_by)
+        if error := str(row.get("error") or ""):
+            found["error"] = shorten(error, MAX_REASON_LENGTH)
+        if status == "completed" and not self.files:
+            found["said"] = "Its files are not on this machine any more."
+        created = row.get("created")
+        line = f"{created:%Y-%m-%d %H:%M} UTC" if hasattr(created, "strftime") else ""
+        return {**found, "line": line, "can": ["use", "code", "facts"]}
+
+    def details(self) -> CardJSON:
+        """Its inputs and outputs; if the model is not known here, as the library stores them."""
+        row = self._row
+        outputs = [(name, run_text.format_value(row[name])) for name in NOT_OUTPUTS if name in row]
+        outputs += [("marks", format_marks(self.files))] if self.files else []
+        outputs += [("made by", self.made_by)]
+        try:
+            inputs, code = run_text.format_input_facts(self.value), format_run_code(self.value, seed=self.seed)
+        except ReelbookError as error:
+            others = (name for name in row if name not in (*NOT_OUTPUTS, "marks") and not name.startswith("output_"))
+            inputs = [(shorten(name, 60), run_text.format_value(row[name])) for name in others][: run_text.MAX_FACTS]
+            code = f"# {shorten(error, MAX_REASON_LENGTH)}"
+        return {"asked": inputs, "answered": outputs, "code": code, "log": ""}
+
+
+ShownRun = PressedRun | LibraryRun
+
+
+def list_library_runs(
+    table: pd.DataFrame, prefix: str, kind_of: Callable[[str], type[Input] | None]
+) -> list[LibraryRun]:
+    """The runs in a table, in its order; their keys are its index after `prefix`."""
+    has_files = find_column(table, VIDEO) is not None or find_column(table, IMAGES) is not None
+    paths: Iterable[Iterable[str]] = find_paths(table) if has_files else ([] for _ in range(len(table)))
+    rows: list[dict[Any, Any]] = table.to_dict("records")
+    return [
+        LibraryRun(
+            f"{prefix}{number}",
+            {str(name): value for name, value in row.items()},
+            files,
+            kind_of(str(row.get("model"))),
+        )
+        for number, row, files in zip(table.index, rows, paths, strict=True)
+    ]
+
+
+def short_model_name(model: str) -> str:
+    """The short name of a model: the title of its form, if it is in the catalog.
+
+    >>> short_model_name("svc/video-gen/v2.1/master/image-to-video"), short_model_name("lab/song-maker")
+    ('Image to video', 'song-maker')
+    """
+    known = next((row.input for row in CATALOG if row.id == model), None)
+    if known is not None:
+        return get_title(known)
+    return shorten(model.rstrip("/").rpartition("/")[2] or model, 60)
+
+
+def make_state(key: str, status: str) -> CardJSON:
+    """The state of a run, which every card has."""
+    mark = STATE_SIGNS.get(status, STATE_SIGNS["running"])
+    return {"key": key, "status": STATUS_WORDS.get(status, "running"), "mark": mark}
+
+
+def describe_or_fail(describe: Callable[[], CardJSON]) -> CardJSON:
+    """The rest of a card; of a run that cannot be described, a sentence."""
     try:
-        return _entry_json(entry)
+        return describe()
     # The texts come from untrusted services and files, and one broken run must not hide the others.
     except Exception:
         log.debug("a run could not be displayed", exc_info=True)
-        return {**_state_json(entry), "error": "This run cannot be shown here. It is in rb.library().", "can": ["use"]}
+        return {"error": UNREADABLE, "can": ["use"]}
 
 
-def _entry_json(entry: PressedRun) -> dict[str, Any]:
-    common = {**_state_json(entry), "lead": shorten(run_text.get_prompt(entry.value), run_text.MAX_PROMPT_LENGTH)}
-    # The state itself names a cancelled run.
-    if entry.cancel_message and entry.status != "cancelled":
-        common["said"] = shorten(entry.cancel_message, MAX_REASON_LENGTH)
-    if entry.error is not None:
-        return {**common, **_unsent_json(entry.error, _labels(entry.value))}
-    if entry.run is None:
-        return {
-            **common,
-            "line": SENDING,
-            "since": entry.started_at,
-            "shapes": estimate_shapes(entry.value),
-            "can": ["use"],
-        }
-    if entry.is_over:
-        return {**common, **entry.final_json}
-    return {**common, **_under_way_json(entry, entry.run)}
+def format_asked(kind: type[Input] | None, values: Mapping[str, Any]) -> list[str]:
+    """The inputs that a caption does not cover, as text; cards may differ by them."""
+    labels = {} if kind is None else get_labels(get_sheet(kind))
+    inputs = {name: one for name, one in values.items() if name not in IN_CAPTION and not isinstance(one, list | tuple)}
+    return [
+        shorten(f"{labels.get(name, name)}: {run_text.format_value(value)}", MAX_INPUT_LENGTH)
+        for name, value in inputs.items()
+    ][:MAX_INPUTS]
 
 
-def _state_json(entry: PressedRun) -> dict[str, Any]:
-    status = entry.status
-    state: dict[str, Any] = {
-        "key": entry.key,
-        "status": STATUS_WORDS.get(status, "running"),
-        "mark": STATE_SIGNS.get(status, STATE_SIGNS["running"]),
+def _describe_result(prompt: str, seed: Any, files: Sequence[LocalFile], paid: str, made_by: str) -> CardJSON:
+    """What a run has made, and how."""
+    measured = run_text.format_media_facts(files[0]) if len(files) == 1 else [f"{len(files)} files"] if files else []
+    seed_text = "" if seed is None else f"seed {shorten(seed, 40)}"
+    facts = [fact for fact in (seed_text, *measured, paid, made_by) if fact]
+    return {
+        "lead": shorten(prompt, run_text.MAX_PROMPT_LENGTH),
+        "facts": facts,
+        "paid": paid,
+        "whole": join_with_dots(shorten(prompt, MAX_CAPTION_LENGTH), *facts),
+        "files": [file_json(file) for file in files[:MAX_FILES]],
     }
-    if entry.change is not None:
-        state["change"] = entry.change
-    return {**state, "sending": True} if entry.is_sending else state
 
 
-def _under_way_json(entry: PressedRun, run: Run) -> dict[str, Any]:
+def _under_way_json(entry: PressedRun, run: Run) -> CardJSON:
     """A run in progress."""
     fraction, stage = run.progress
     logs = run.logs
@@ -215,28 +394,21 @@ def _unsent_json(error: Exception, labels: Mapping[str, str]) -> dict[str, Any]:
     return {"line": line, "error": words[: 2 * MAX_REASON_LENGTH], "can": ["use", "code"]}
 
 
-def _completed_json(run: Run) -> dict[str, Any]:
+def _completed_json(run: Run) -> CardJSON:
     """A completed run."""
-    files, seed = run.media, getattr(run.output, "seed", None)
+    files, prompt = run.media, run_text.get_prompt(run.input)
     paid = format_credits(run.credits, run.credits_source, run.status)
-    measured = run_text.format_media_facts(files[0]) if len(files) == 1 else [f"{len(files)} files"]
-    seed_text = "" if seed is None else f"seed {shorten(seed, 40)}"
-    facts = [fact for fact in (seed_text, *measured, paid, run.made_by) if fact]
-    output_facts = dict(run_text.format_output_facts(run.output, beside=run.input))
     completed = {
+        **_describe_result(prompt, getattr(run.output, "seed", None), files, paid, run.made_by),
         "line": join_with_dots(format_duration(run.timings["total"]), "nothing paid now" if run.from_library else ""),
         "lines": len(run.logs),
-        "facts": facts,
-        "seed": seed_text,
-        "paid": paid,
-        "whole": join_with_dots(shorten(run_text.get_prompt(run.input), MAX_CAPTION_LENGTH), *facts),
-        "files": [file_json(file) for file in files[:MAX_FILES]],
         "can": ["use", "code", "facts"],
     }
     if len(files) > MAX_FILES:
         completed["said"] = f"{len(files) - MAX_FILES} more files are in run.media."
-    expanded = output_facts.get("prompt")
-    return {**completed, "expanded": expanded} if expanded else completed
+    if expanded := dict(run_text.format_output_facts(run.output, beside=run.input)).get("prompt"):
+        completed["expanded"] = expanded
+    return completed
 
 
 def _failed_json(run: Run) -> dict[str, Any]:
@@ -272,20 +444,6 @@ def file_json(file: LocalFile) -> dict[str, Any]:
     size = {"width": probe.width, "height": probe.height, "bytes": count, "frames": probe.frames}
     rate = {"rate": float(probe.rate)} if probe.rate else {}
     return {"kind": kind, "name": name, **size, **rate, "caption": join_with_dots(*run_text.format_media_facts(file))}
-
-
-def details_json(entry: PressedRun) -> dict[str, Any]:
-    """The inputs and outputs of a run, its log, and the code that runs it again."""
-    run, outputs, code = entry.run, [], ""
-    inputs = run_text.format_input_facts(entry.value)
-    if run is not None and run.status == "completed":
-        known = run_text.describe_run(run)
-        inputs, outputs, code = list(known.inputs), list(known.outputs), known.code
-    elif run is not None and entry.is_over:
-        outputs = format_failure_facts(run)
-    lines = [line[:MAX_LINE_LENGTH] for line in run.logs[-MAX_LINES:]] if run is not None else []
-    code = code or format_run_code(entry.value)
-    return {"asked": inputs, "answered": outputs, "code": code, "log": "\n".join(lines)}
 
 
 def estimate_shapes(value: Input) -> list[list[int]]:
@@ -332,3 +490,10 @@ def find_newest_entries(entries: Sequence[PressedRun], count: int) -> list[Press
 def _labels(value: Any) -> dict[str, str]:
     """The labels of the fields of an input."""
     return get_labels(get_sheet(type(value))) if isinstance(value, Input) else {}
+
+
+def _parse_int(value: Any) -> int | None:
+    try:
+        return None if is_missing(value) else int(value)
+    except (TypeError, ValueError):
+        return None
