@@ -170,14 +170,6 @@ def test_a_table_that_was_written_comes_back_with_its_reel(table: pd.DataFrame, 
             rb.read(tmp_path / wrong)
 
 
-def test_a_merge_that_renamed_the_files_is_told_the_new_names() -> None:
-    """And how to name the one that is meant."""
-    table = pd.DataFrame({"seed": [1], "output_video": ["/a.mp4"], "output_video_url": ["https://example.org"]})
-
-    with pytest.raises(rb.ReelbookError, match=r"It has output_video_x and output_video_y: .*'output_video_x'"):
-        table.merge(table, on="seed").reel.outputs()
-
-
 def test_what_is_ticked_is_of_this_table_alone() -> None:
     """An empty table before, the rows in their order after; a table made of it has nothing ticked, and nothing stays behind."""
     table = pd.DataFrame({"seed": [5, 6, 7]}, index=[3, 4, 5])

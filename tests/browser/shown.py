@@ -15,7 +15,7 @@ import reelbook as rb
 from reelbook.api import (
     table_accessor,  # noqa: F401  # Gives tables their `.reel`.
 )
-from reelbook.decide.race.sentences import Contender, RaceProgress, RaceState
+from reelbook.decide.race.sentences import Contender, End, RaceProgress, RaceState
 from reelbook.display.cards import (
     client_card,
     estimate_table,
@@ -215,7 +215,7 @@ def _race(_: Media, text: str) -> Iterator[Bundle]:
     for state in (RaceState.JUDGING, RaceState.DONE):
         progress = RaceProgress(
             state=state, axes=(text,), contenders=contenders, score=text, is_judged=False, rounds=1, runs=4, repeats=8, free=0, spent=212, earlier=0, enough=0,
-            spent_now=106, budget=424, whole=424, keep=1, sure=0.95, chance=0.5, is_decided=False, elapsed=1.0, findings=(text,), assumptions=(text,),
+            spent_now=106, budget=424, whole=424, keep=1, sure=0.95, chance=0.5, is_decided=False, elapsed=1.0, end=End.STOPPED, reason=text, block=text,
         )  # fmt: skip
         yield race_bundle(cast(Any, SimpleNamespace(progress=progress)))
 

@@ -26,7 +26,7 @@ RACE = RaceProgress(
 
 def test_an_undecided_race_says_so_first() -> None:
     """With the chance, what was asked for, the reason of the end, and what it has cost and saved."""
-    html = render_race(RACE.with_texts())
+    html = render_race(RACE)
 
     assert "<b>Undecided</b>" in html
     assert "Undecided: num_frames 97, resolution 480p leads, with a 70% chance of being the best; 95% was required. 1 other setting may be as good." in html  # fmt: skip
@@ -40,7 +40,7 @@ def test_an_undecided_race_says_so_first() -> None:
     assert "Intervals hold 90%." in html
     assert "5.00, between 4.00 and 6.00" in html
     assert "2 failed" in html
-    assert format_race(RACE.with_texts()).startswith("Undecided · 8 of 24 runs · 318 of 509 credits spent")
+    assert format_race(RACE).startswith("Undecided · 8 of 24 runs · 318 of 509 credits spent")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_an_undecided_race_says_so_first() -> None:
 )  # fmt: skip
 def test_the_end_of_a_race_is_a_sentence(changes: dict[str, object], facts: dict[str, object], what: str) -> None:
     """One for each way to end, or to be under way."""
-    found = replace(RACE, **changes, **facts).with_texts()  # type: ignore[arg-type]
+    found = replace(RACE, **changes, **facts)  # type: ignore[arg-type]
 
     assert what in " ".join(found.findings)
 
@@ -80,14 +80,14 @@ def test_the_end_of_a_race_is_a_sentence(changes: dict[str, object], facts: dict
 )
 def test_what_a_race_assumes_is_said(changes: dict[str, object], facts: dict[str, object], what: str) -> None:
     """In small print, as far as it applies."""
-    found = replace(RACE, **changes, **facts).with_texts()  # type: ignore[arg-type]
+    found = replace(RACE, **changes, **facts)  # type: ignore[arg-type]
 
     assert what in " ".join(found.assumptions)
 
 
 def test_a_decided_race_says_what_it_saved_and_one_with_free_evidence_what_that_was() -> None:
     """And what of its budget is spent, without what was paid before it began."""
-    html = render_race(replace(RACE, is_decided=True, free=5, spent=530, earlier=212).with_texts())
+    html = render_race(replace(RACE, is_decided=True, free=5, spent=530, earlier=212))
 
     assert "742 saved against all runs" in html
     assert "8 of 24 runs · 5 from the library · 318 of 509 credits spent" in format_race(replace(RACE, free=5, spent=530, earlier=212))  # fmt: skip
@@ -95,7 +95,7 @@ def test_a_decided_race_says_what_it_saved_and_one_with_free_evidence_what_that_
 
 def test_an_unfinished_race_says_how_to_go_on_and_a_repeated_one_that_all_was_paid() -> None:
     """For readers of a saved notebook."""
-    running = render_race(replace(RACE, state=RaceState.RUNNING, round_runs=8, round_done=3).with_texts())
+    running = render_race(replace(RACE, state=RaceState.RUNNING, round_runs=8, round_done=3))
 
     assert "Round 2: 3 of 8 runs" in running
     assert "If the kernel has ended since" in running

@@ -16,30 +16,12 @@ from tests.sweeps.dots import dots
 
 BOAT = TextToVideo(prompt="a boat")
 CALLS: dict[str, Any] = {
-    "a number that is none of the plan's": lambda plan, folder: plan[99],
-    "the same in a list": lambda plan, folder: plan[[99]],
-    "half a number": lambda plan, folder: plan[1.5],
-    "nothing in brackets": lambda plan, folder: plan[None],
-    "a slice of words": lambda plan, folder: plan[1:"a"],
-    "a slice with no step": lambda plan, folder: plan[::0],
-    "a price that is no function": lambda plan, folder: plan.priced(5),
-    "a price that is no number": lambda plan, folder: plan.priced(lambda request: "x").credits,
-    "a price below nothing": lambda plan, folder: plan.priced(lambda request: -5),
-    "a folder to write to": lambda plan, folder: plan.to_toml(folder),
-    "a folder that is not there": lambda plan, folder: plan.to_toml(folder / "no" / "a.toml"),
-    "no path to read": lambda plan, folder: rb.sweep.read(None),  # type: ignore[arg-type]
     "no table to read": lambda plan, folder: rb.read(None),
-    "zipped without names": lambda plan, folder: rb.zipped([1, 2]),  # type: ignore[arg-type]
-    "sampled without names": lambda plan, folder: rb.sampled(3, 5),  # type: ignore[arg-type]
     "a range up to nowhere": lambda plan, folder: rb.sampled(3, num_frames=(9, float("nan"))),
-    "kept columns by number": lambda plan, folder: rb.rows([{"seed": 1}], keep=5),  # type: ignore[arg-type]
     "a range beyond counting": lambda plan, folder: rb.sweep(BOAT, seed=range(10**30)),
     "a rate beyond counting": lambda plan, folder: plan.start(rate=10**400),
     "a price beyond the ledger": lambda plan, folder: plan.start(price=10**30).wait(20),
     "a take beyond the ledger": lambda plan, folder: plan.start(take=10**30),
-    "a client that is a text": lambda plan, folder: plan.start(client="x"),
-    "a timeout that is a text": lambda plan, folder: plan.start().wait(timeout="a"),
-    "a listener that is a number": lambda plan, folder: plan.start().on_change(5),
 }
 
 

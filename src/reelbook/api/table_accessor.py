@@ -60,10 +60,6 @@ class Reel:
     def __repr__(self) -> str:
         return f"<reel of {format_summary(self._table)}>"
 
-    def __getitem__(self, key: object) -> Any:
-        words = "table.loc[[7, 11]].reel is that of some rows, table.reel.run(7) the run of one row, table.reel.runs all of them"
-        raise TypeError(f"table.reel has no rows of its own: {words}.")
-
     @property
     def table(self) -> pd.DataFrame:
         """The table itself."""

@@ -1,9 +1,9 @@
-"""What judgements say in words: whether the first place is decided, who answers at random, and how far raters agree."""
+"""What judgements say in words: whether the first place is decided, and how far raters agree."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
@@ -13,18 +13,14 @@ import numpy as np
 from ..util.printable import format_count
 from .judged_clips import Clips
 from .pairs import SEEN_ENOUGH
-from .posterior import FloatArray, logistic
-from .ranking import JudgedPair, Ranking, rank_clips, rank_units
+from .posterior import logistic
+from .ranking import JudgedPair, Ranking, rank_units
 
 SURE = 0.95
 """The chance to be the best from which the first place is settled."""
-DEVIATIONS = 1.645
-"""Standard deviations that chance exceeds once in twenty times."""
 MIN_RIVAL = 0.01
 """The least chance to be the best of a clip that more judgements would have to rule out."""
 MAX_MORE = 1_000
-MIN_ANSWERS = 20
-"""Answers of a rater from which it can be said whether they are random, or depend on the side."""
 Level = Literal["nominal", "ordinal"]
 
 
@@ -37,10 +33,9 @@ class Advice(tuple[str, ...]):
         return "\n".join(self)
 
 
-def advise(clips: Clips, judged: Sequence[JudgedPair], *, with_raters: bool = False) -> Advice:
-    """The sentences about the first place, and about raters whose answers look random."""
-    sentences, _ = _describe_first_place(clips, judged)
-    return Advice([*sentences, *(_describe_raters(rank_clips(clips, judged)) if with_raters else ())])
+def advise(clips: Clips, judged: Sequence[JudgedPair]) -> Advice:
+    """The sentences about the first place."""
+    return Advice(_describe_first_place(clips, judged)[0])
 
 
 def describe_remaining(clips: Clips, judged: Sequence[JudgedPair]) -> str:
@@ -74,16 +69,11 @@ def _describe_first_place(clips: Clips, judged: Sequence[JudgedPair]) -> tuple[l
     low, high = _round(least), _round(most)
     if least > MAX_MORE:
         remaining = "the leaders cannot be told apart yet"
-        why = (
-            f"that would take more than about {MAX_MORE:,} more judgements. Take any of them, or ask another question."
-        )
-        return [undecided, f"{remaining.capitalize()}: {why}"], remaining
-    end = "would settle the first place"
-    if most > MAX_MORE:
-        sentence = f"At least {low:,} more judgements, and perhaps many more, {end}."
-        return [undecided, sentence], f"at least {low:,} more {end}"
-    span = f"{low:,} to {high:,}" if high > low else f"{low:,}"
-    return [undecided, f"About {span} more judgements {end}."], f"about {span} more {end}"
+        why = f"that would take more than about {MAX_MORE:,} more judgements. Take any of them, or ask another question"
+        return [undecided, f"{remaining.capitalize()}: {why}."], remaining
+    span = f"about {low:,} to {high:,}" if high > low else f"about {low:,}"
+    span, end = f"at least {low:,}" if most > MAX_MORE else span, "would settle the first place"
+    return [undecided, f"{span.capitalize()} more judgements {end}."], f"{span} more {end}"
 
 
 def describe_stars(clips: Clips, stars: Mapping[str, Sequence[int]]) -> Advice:
@@ -125,38 +115,6 @@ def estimate_more(ranking: Ranking) -> tuple[float, float]:
         best += due / (chance * (1 - chance))
         slow = max(slow, due * int(ranking.is_decided.sum()) / known)
     return best, max(best, slow)
-
-
-def _describe_raters(ranking: Ranking) -> Iterator[str]:
-    """Sentences on the raters of decided pairs whose answers look random, or depend on the side."""
-    predicted = _predict_each(ranking)
-    for rater in sorted(set(ranking.raters[ranking.is_decided].tolist())):
-        mine = (ranking.raters == rater) & ranking.is_decided & (ranking.share != 0.5)
-        is_predicted = mine & (np.abs(predicted) > 1e-6)
-        count = int(is_predicted.sum())
-        hits = int(np.sum((predicted > 0)[is_predicted] == (ranking.share == 1)[is_predicted]))
-        if count >= MIN_ANSWERS and hits <= count / 2 + DEVIATIONS * math.sqrt(count) / 2:
-            yield (
-                f"The answers of {rater} look random: the other answers predict {hits} of {count}, and "
-                f"{count / 2:.0f} would be chance. The clips may be too similar, or the question unclear."
-            )
-        total, left = int(mine.sum()), int(np.sum(ranking.share[mine] == 1))
-        if total >= MIN_ANSWERS and abs(left - total / 2) > 3 * math.sqrt(total) / 2:
-            yield (
-                f"{rater} chose the {'left' if left > total / 2 else 'right'} clip in {max(left, total - left)} of "
-                f"{format_count(total, 'pair')}: the side seems to count more than the clip."
-            )
-
-
-def _predict_each(ranking: Ranking) -> FloatArray:
-    """The distance of the clips of each pair as all other answers have it, by taking out one at a time."""
-    left, right, belief = ranking.left, ranking.right, ranking.belief
-    gap = belief.mean[left] - belief.mean[right]
-    variance = np.diag(belief.covariance)
-    spread = variance[left] + variance[right] - 2 * belief.covariance[left, right]
-    chance = logistic(gap)
-    without = spread / np.maximum(1 - chance * (1 - chance) * spread, 1e-9)
-    return np.asarray(gap - without * (ranking.share - chance))
 
 
 def _percent(chance: float) -> str:

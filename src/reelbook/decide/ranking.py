@@ -38,7 +38,6 @@ class Ranking:
         answered = [pair for pair in judged if not pair.is_skipped and pair.left != pair.right]
         self.left, self.right = (np.array([pair[side] for pair in answered], dtype=np.int64) for side in (0, 1))
         self.share = np.array([np.nan if pair.share is None else pair.share for pair in answered])
-        self.raters = np.array([pair.rater for pair in answered], dtype=object)
         self.is_decided = ~np.isnan(self.share)
         """False where both clips are bad."""
         self._unit, self._levels = unit, levels

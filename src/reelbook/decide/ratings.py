@@ -129,24 +129,21 @@ class Ratings:
         """
         import pandas as pd
 
-        judgements = self._read()
-        rows, by_key = self._clips.rows, self._clips.by_key
-        left = [rows[by_key[judgement.first]] for judgement in judgements]
-        right = [None if judgement.second is None else rows[by_key[judgement.second]] for judgement in judgements]
-        times = [datetime.fromtimestamp(judgement.at, UTC) for judgement in judgements]
-        kinds = [str(judgement.kind) for judgement in judgements]
-        return pd.DataFrame(
-            {
-                "at": pd.to_datetime(times, utc=True),
-                "rater": pd.array([judgement.rater for judgement in judgements], dtype="string"),
-                "question": pd.array([judgement.question for judgement in judgements], dtype="string"),
-                "kind": pd.Categorical(kinds, categories=list(map(str, Kind))),
-                "left": pd.array(left, dtype="Int64"),
-                "right": pd.array(right, dtype="Int64"),
-                "answer": pd.array([judgement.answer for judgement in judgements], dtype="string"),
-                "seconds": pd.array([judgement.seconds for judgement in judgements], dtype="Float64"),
-            }
-        )
+        judgements, by_key = self._read(), dict(zip(self._clips.keys, self._clips.rows, strict=True))
+        columns = {
+            "at": pd.to_datetime([datetime.fromtimestamp(judgement.at, UTC) for judgement in judgements], utc=True),
+            **{name: [getattr(judgement, name) for judgement in judgements] for name in ("rater", "question", "kind")},
+            "left": [by_key[judgement.first] for judgement in judgements],
+            "right": [None if judgement.second is None else by_key[judgement.second] for judgement in judgements],
+            **{name: [getattr(judgement, name) for judgement in judgements] for name in ("answer", "seconds")},
+        }
+        kinds: dict[str, Any] = {
+            "kind": pd.CategoricalDtype(list(map(str, Kind))),
+            "left": "Int64",
+            "right": "Int64",
+            "seconds": "Float64",
+        }
+        return pd.DataFrame(columns).astype({"rater": "string", "question": "string", "answer": "string", **kinds})
 
     @property
     def table(self) -> pd.DataFrame:
@@ -163,22 +160,22 @@ class Ratings:
         )  # fmt: skip
 
     @property
-    def verdict(self) -> Advice:
-        """Sentences: whether the first place is decided, and roughly how many more judgements would settle it.
-
-        Of stars and of what to keep: which has the most, and how many there are of each.
-        """
-        return self._advise(with_raters=False)
-
-    @property
     def remaining(self) -> str:
         """About how many judgements more would settle the first place, for one who judges: it names no clip."""
         return describe_remaining(self._clips, self.pairs) if self.kind == Kind.PAIRS else ""
 
     @property
     def advice(self) -> Advice:
-        """The sentences of the verdict, and those about raters who answer at random or by the side."""
-        return self._advise(with_raters=True)
+        """Sentences: whether the first place is decided, and roughly how many more judgements would settle it.
+
+        Of stars and of what to keep: which has the most, and how many there are of each.
+        """
+        judgements = self._read()
+        if self.kind == Kind.STARS:
+            return describe_stars(self._clips, collect_stars(judgements))
+        if self.kind == Kind.KEEP:
+            return describe_votes(self._clips, count_votes(judgements))
+        return advise(self._clips, self._make_pairs(judgements))
 
     def ranking(self, by: str | None = None) -> pd.DataFrame:
         """The rows of the table, best first: score, low, high, chance to be the best, and counts; empty before any answer.
@@ -274,14 +271,6 @@ class Ratings:
         self._store.add(
             Judgement(self.rater, self.question, kind, self._clips.keys[first], other, str(answer), took, mark=mark)
         )
-
-    def _advise(self, *, with_raters: bool) -> Advice:
-        judgements = self._read()
-        if self.kind == Kind.STARS:
-            return describe_stars(self._clips, collect_stars(judgements))
-        if self.kind == Kind.KEEP:
-            return describe_votes(self._clips, count_votes(judgements))
-        return advise(self._clips, self._make_pairs(judgements), with_raters=with_raters)
 
     def _find_given(self, of_kind: list[Judgement]) -> list[Judgement]:
         """Answers of the kind asked for, without skipped and withdrawn ones; about single clips the last of each rater."""

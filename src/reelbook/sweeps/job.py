@@ -14,7 +14,6 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from ..errors import Interrupted, ReelbookError
-from ..models.problems import format_literal
 from ..runs.cancel import CancelResult
 from ..storage.run_status import RunStatus
 from ..util import registry
@@ -72,11 +71,6 @@ class BackgroundJob(ABC, Generic[Outcome]):
 
     def wait(self, timeout: float | None = None) -> Outcome:
         """Wait for the end and return what has come of it. An interrupt ends the wait, never the work."""
-        if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
-            raise usage_error(
-                f"`timeout` is {format_literal(timeout)}; give a number of seconds, or None to wait for the end.",
-                self.noun,
-            )
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         try:
             # In short steps, because the end of a blocking wait may be missed after an interrupt.
@@ -103,10 +97,6 @@ class BackgroundJob(ABC, Generic[Outcome]):
 
         Listeners are called from a separate thread, so that a slow one delays nothing.
         """
-        if not callable(listener):
-            raise usage_error(
-                f"on_change() calls a function with the job; {format_literal(listener)} is none.", self.noun
-            )
         with self._guard:
             self._listeners.append(listener)
             self._changed.set()
@@ -309,8 +299,6 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
 
 def make_job(plan: Plan, client: Client, options: RunOptions) -> SweepJob:
     """Create a job that is not started yet; raises without a limit if the service charges real credits."""
-    if not hasattr(client, "context"):
-        raise usage_error(f"`client` is {format_literal(client)}; give the result of rb.connect().")
     if options.budget is None and options.spend is None and not client.is_embedded:
         is_stored = find_known(plan, client.context, take=options.take)
         due = [row for row in plan.distinct if not is_stored(row)]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 CALL_SECONDS = 120.0
-BATCH_SIZE = 2_000
-"""Rows per query; limited because a query blocks writers."""
 MAX_PAST_RUNS = 200
 """The number of recent runs that a forecast uses."""
 
@@ -138,14 +134,12 @@ async def name_runs(
 def find_rows(ledger: Ledger, service: str, keys: Iterable[RunKey], *, unknown: int = 0) -> dict[RunKey, LedgerRow]:
     """The ledger rows of those runs that are in the ledger, by key. `unknown` is the price of a run without one."""
     wanted = set(keys)
-    identities = sorted({identity for identity, _ in wanted})
-    rows: dict[RunKey, LedgerRow] = {}
-    for start in range(0, len(identities), BATCH_SIZE):
-        batch = json.dumps(identities[start : start + BATCH_SIZE])
-        values = {"service": service, "values": batch, "unknown": unknown}
-        where = "service = :service AND identity IN (SELECT value FROM json_each(:values))"
-        rows |= {row.key: row for row in ledger.read(partial(_select, where=where, values=values)) if row.key in wanted}
-    return rows
+    identities = json.dumps(sorted({identity for identity, _ in wanted}))
+    values = {"service": service, "values": identities, "unknown": unknown}
+    where = "service = :service AND identity IN (SELECT value FROM json_each(:values))"
+    query = f"SELECT {_COLUMNS} FROM entries WHERE {where}"
+    stored = map(LedgerRow._make, ledger.read(lambda db: db.execute(query, values).fetchall()))
+    return {row.key: row for row in stored if row.key in wanted}
 
 
 def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
@@ -167,10 +161,6 @@ def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
 def has_result(row: LedgerRow, files: Mapping[str, str]) -> bool:
     """Whether the library has the result with all its files, so that no request is necessary."""
     return row.state == State.STORED and all(sha256 in files for sha256 in row.files)
-
-
-def _select(db: sqlite3.Connection, *, where: str, values: Mapping[str, Any]) -> list[LedgerRow]:
-    return [LedgerRow(*row) for row in db.execute(f"SELECT {_COLUMNS} FROM entries WHERE {where}", values)]
 
 
 def forecast(rows: Iterable[Row], ledger: Ledger, service: str) -> float | None:

@@ -224,7 +224,7 @@ def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
     >>> len(together), together.columns
     (2, ('seed', 'prompt'))
     """
-    members = make_axes({**_check_names("zipped(seed=[1, 2])", axes), **more})
+    members = make_axes({**(axes or {}), **more})
     if not members:
         raise usage_error("zipped() has no axes; name at least one, such as zipped(seed=[1, 2]).")
     if len({len(member) for member in members}) > 1:
@@ -243,8 +243,6 @@ def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
     2
     """
     names, records = read_records(table)
-    if not isinstance(keep, Iterable):
-        raise usage_error(f"`keep` names columns, such as keep=['note'], not {format_literal(keep)}.")
     label_names = (keep,) if isinstance(keep, str) else tuple(keep)
     for name in label_names:
         if name not in names:
@@ -303,17 +301,11 @@ def sampled(
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         hint = ' To draw the seeds of the runs, write sampled(n, {"seed": (0, 99)}).'
         raise usage_error(f"The sampler's own seed is a whole number from 0, not {format_literal(seed)}.{hint}")
-    named = {**_check_names("sampled(40, num_frames=(9, 257))", fields), **more}
+    named = {**(fields or {}), **more}
     domains = {name: parse_domain(name, given) for name, given in named.items()}
     if not domains:
         raise usage_error("sampled() has no fields; name at least one, such as num_frames=(9, 257).")
     return Sampled.model_construct(count=n, method=method, seed=seed, domains=domains)
-
-
-def _check_names(example: str, axes: Any) -> Mapping[str, Any]:
-    if axes is not None and not isinstance(axes, Mapping):
-        raise usage_error(f"Give fields by name, as in {example}, not {format_literal(axes)}.")
-    return axes or {}
 
 
 def make_axes(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:
@@ -336,8 +328,6 @@ def merge(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _find_gaps(text: str) -> list[str]:
     """The distinct names of the gaps in a template."""
-    if not isinstance(text, str):
-        raise usage_error(f"A template is a text with gaps, not {format_literal(text)}.")
     try:
         parts = list(Formatter().parse(text))
     except ValueError as error:

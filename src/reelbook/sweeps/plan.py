@@ -27,8 +27,6 @@ from .plan_rows import (
     Row,
     RowMaker,
     call_on_row,
-    check_price,
-    get_row,
     is_field,
     select_rows,
     value_key,
@@ -79,14 +77,10 @@ class Plan:
     def __getitem__(self, place: Any) -> Row | Plan:
         """One row by its number, or a plan of the rows selected by a slice, a list of numbers or a mask."""
         if isinstance(place, slice):
-            try:
-                return self._with_rows(self.rows[place])
-            except (TypeError, ValueError) as error:
-                raise usage_error(f"The slice {place} takes no runs of a plan: {error}.") from None
-        # Before `get_row`, because an array may also implement `__index__`.
-        if isinstance(place, Iterable):
+            return self._with_rows(self.rows[place])
+        if isinstance(place, Iterable):  # Before a number, because an array may also implement `__index__`.
             return self._with_rows(select_rows(self.rows, coerce_value(list(place))))
-        return get_row(self.rows, place)
+        return self.rows[operator.index(place)]
 
     def __add__(self, other: Plan) -> Plan:
         """The runs of both plans; runs of the second that are also in the first are dropped."""
@@ -116,11 +110,6 @@ class Plan:
 
     def where(self, predicate: Callable[[Row], Any]) -> Plan:
         """The runs for which the predicate is true; an impossible run for which it fails is kept."""
-        if not callable(predicate):
-            hint = "give a function of a run, such as where(lambda run: run.num_frames < 100)"
-            raise usage_error(
-                f"where() cannot ask {format_literal(predicate)}; {hint}, or a mask in brackets: plan[mask]."
-            )
         return self._with_rows(
             [row for row in self.rows if call_on_row("where", lambda run: bool(predicate(run)), row, otherwise=True)]
         )
@@ -144,11 +133,8 @@ class Plan:
 
     def shuffled(self, seed: int = 0) -> Plan:
         """The runs in random order, determined by the seed."""
-        seed = coerce_value(seed)
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise usage_error(f"shuffled() needs a whole number as its seed, not {format_literal(seed)}.")
         # By `random()` only, whose sequence is stable between Python versions.
-        draw = random.Random(seed)
+        draw = random.Random(coerce_value(seed))
         rows = [row for _, row in sorted(((draw.random(), row) for row in self.rows), key=operator.itemgetter(0))]
         return self._with_rows(rows, notes=self.notes)
 
@@ -160,16 +146,12 @@ class Plan:
         >>> sweep(TextToVideo(prompt="a paper boat"), seed=[1, 2]).priced(lambda request: 40).credits
         80
         """
-        if not callable(price):
-            raise usage_error(
-                f"priced() asks a function of an input, such as lambda request: 40, not {format_literal(price)}."
-            )
         estimates: dict[Input, Estimate] = {}
         rows = []
         for row in self.rows:
             if row.input is not None and row.input not in estimates:
                 answer = price(row.input)
-                estimates[row.input] = answer if isinstance(answer, Estimate) else Estimate(check_price(answer))
+                estimates[row.input] = answer if isinstance(answer, Estimate) else Estimate(answer)
             rows.append(row if row.input is None else replace(row, estimate=estimates[row.input]))
         return replace(self, rows=tuple(rows))
 
@@ -249,10 +231,7 @@ class Plan:
         text = format_plan_file(self._make_file())
         if path is None:
             return text
-        try:
-            Path(path).write_text(text, encoding="utf-8", newline="\n")
-        except (OSError, TypeError) as error:
-            raise usage_error(f"The plan could not be written to {path}: {error}.") from error
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
         return None
 
     def run(

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InvalidInput, Problem
+from ..errors import InvalidInput
 from ..models.base import Input
 from ..models.pricing import Estimate, estimate
 from ..models.problems import format_literal, unknown_field
 from .field_paths import MissingPath, get_fields, get_value, parse_field_path, set_value
-from .values import NoSuchRow, coerce_value, usage_error
+from .values import coerce_value, usage_error
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -194,18 +194,7 @@ def select_rows(rows: Sequence[Row], indexes: list[Any]) -> list[Row]:
         if len(indexes) != len(rows):
             raise usage_error(f"The mask has {len(indexes):,} values and the plan {len(rows):,} runs.")
         return [row for row, is_in in zip(rows, indexes, strict=True) if is_in]
-    return [get_row(rows, index) for index in indexes]
-
-
-def get_row(rows: Sequence[Row], index: Any) -> Row:
-    """One row by its number."""
-    try:
-        return rows[operator.index(index)]
-    except TypeError:
-        raise usage_error("A plan takes a number, a slice, a list of numbers or a mask in brackets.") from None
-    except IndexError:
-        sentence = f"The plan has {len(rows):,} runs, numbered from 0; there is no run {index}."
-        raise NoSuchRow("sweep", [Problem((), sentence, "index")]) from None
+    return [rows[operator.index(index)] for index in indexes]
 
 
 def order_rows(plan: Plan, order: str) -> list[Row]:
@@ -287,18 +276,3 @@ def call_on_row(what: str, function: Callable[[Row], Any], row: Row, *, otherwis
             return otherwise
         values = ", ".join(f"{name}={format_literal(value, 30)}" for name, value in row.values.items())
         raise usage_error(f"`{what}` failed at run {row.number} ({values}): {type(error).__name__}: {error}") from error
-
-
-def check_price(price: Any) -> int | None:
-    """Validate the price of a run returned by a user's function."""
-    if price is None:
-        return None
-    try:
-        checked = -1 if isinstance(price, bool) else operator.index(price)
-    except TypeError:
-        checked = -1
-    if checked < 0:
-        raise usage_error(
-            f"A price is a whole number of credits, or None if it is unknown, not {format_literal(price)}."
-        )
-    return checked

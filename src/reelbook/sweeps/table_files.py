@@ -39,15 +39,9 @@ def find_paths(table: pd.DataFrame) -> Iterator[list[str]]:
     empty: list[Any] = [None] * len(table)
     video_column, image_column = (find_column(table, name) for name in (VIDEO, IMAGES))
     if video_column is None and image_column is None:
-        hint = "Keep one of them in it."
-        # A merge of two tables renames them.
-        near = [
-            str(name) for name in table.columns if str(name).startswith((VIDEO, IMAGES)) and "_url" not in str(name)
-        ]
-        if near:
-            example = f"table.rename(columns={{{near[0]!r}: {VIDEO if near[0].startswith(VIDEO) else IMAGES!r}}})"
-            hint = f"It has {' and '.join(near)}: name the one that is meant, as in {example}."
-        raise ReelbookError(f"This table has neither {VIDEO} nor {IMAGES}, so it says nothing about files. {hint}")
+        raise ReelbookError(
+            f"This table has neither {VIDEO} nor {IMAGES}, so it says nothing about files. Keep one of them in it."
+        )
     videos, images = (empty if found is None else list(found) for found in (video_column, image_column))
     for video, pictures in zip(videos, images, strict=True):
         listed = [] if pictures is None or isinstance(pictures, (float, str)) or pictures is pd.NA else list(pictures)

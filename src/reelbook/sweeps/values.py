@@ -22,10 +22,6 @@ MAX_RUNS = 1_000_000
 """The maximum number of runs of a plan: more is most likely a mistake, and would exhaust the memory."""
 
 
-class NoSuchRow(InvalidInput, IndexError):
-    """A plan has no run with this number."""
-
-
 def usage_error(sentence: str, of: str = "sweep") -> InvalidInput:
     """The error for a sweep, or a race or judging, that cannot begin.
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import OverBudget
-from ...models.problems import format_literal
 from ...storage.run_status import RunStatus
 from ...storage.table import build_column
 from ...sweeps.job import BackgroundJob, SweepJob
@@ -37,7 +36,6 @@ from .settings import (
     find_budget,
     group_settings,
     make_drafts,
-    race_error,
 )
 
 if TYPE_CHECKING:
@@ -121,21 +119,18 @@ class Race(BackgroundJob["Race"]):
         numbers, nothing = [row.number for row in rows], [None] * len(finals)
         table = self._runs.make_table([*rows, *finals])
         columns: dict[str, list[Any]] = {
-            "round": [*(round_of[number] for number in numbers), *nothing],
+            "round": [*map(round_of.__getitem__, numbers), *nothing],
             "setting": [self._rounds.setting_of[row.number] for row in (*rows, *finals)],
         }
         if self._score is not None:
-            totals = self._score.totals()
-            columns["score"] = [*(totals.get(number) for number in numbers), *nothing]
-            if metrics := self._score.get_metrics(numbers):
-                measured = {name: build_column([*values, *nothing]).array for name, values in metrics.items()}
-                table = add_metric_columns(table, measured)
+            columns["score"] = [*map(self._score.totals().get, numbers), *nothing]
+            metrics = self._score.get_metrics(numbers)
+            measured = {name: build_column([*values, *nothing]).array for name, values in metrics.items()}
+            table = add_metric_columns(table, measured)
         if self._options.draft:
             columns["draft"] = [True] * len(rows) + [False] * len(finals)
-        arrays = {name: build_column(values).array for name, values in columns.items()}
-        result = table.assign(
-            **{COLUMN_PREFIX + name if name in table.columns else name: arrays[name] for name in arrays}
-        )
+        names = {name: COLUMN_PREFIX + name if name in table.columns else name for name in columns}
+        result = table.assign(**{names[name]: build_column(values).array for name, values in columns.items()})
         result.attrs = table.attrs
         return result
 
@@ -377,7 +372,7 @@ class Race(BackgroundJob["Race"]):
             noise=None if belief is None else belief.noise, is_constant=score is not None and score.is_constant,
             has_repeats=any(len(setting.rows) > 1 for setting in rounds.race.settings), block=rounds.race.block,
             is_draft=bool(options.draft), is_mix=score is not None and score.is_mix,
-        ).with_texts()  # fmt: skip
+        )  # fmt: skip
 
     def _set_state(self, state: RaceState) -> None:
         with self._guard:
@@ -393,8 +388,6 @@ class Race(BackgroundJob["Race"]):
 
 def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
     """Create a race that is not started yet; raises if there is nothing to decide, or no budget where credits are real."""
-    if not hasattr(client, "context"):
-        raise race_error(f"`client` is {format_literal(client)}; give the result of rb.connect().")
     judge = Judging(options) if options.judge is not None else make_score(options.by, plan)
     drafts = make_drafts(plan, options.draft) if options.draft else plan
     race = group_settings(drafts, options.over, options.seed, is_paired=options.judge is not None)
@@ -407,5 +400,5 @@ def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
         free = {row.key for row in runs.find_free(drafts.distinct)}
         check_budget(budget, race, lambda row: 0 if row.key in free else runs.get_price(row) or 0)
     earlier = runs.limit(budget, judge.name, is_new=options.is_new)
-    rounds = Rounds(drafts, race, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
+    rounds = Rounds(race, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
     return Race(replace(plan, notes=()), rounds, runs, judge, options, budget=budget, whole=whole, earlier=earlier)

@@ -28,10 +28,10 @@ from ...sweeps.ledger_lookup import (
 from ...sweeps.money_text import find_prices
 from ...sweeps.options import RunOptions
 from ...sweeps.plan import Plan
-from ...sweeps.plan_rows import Row, spread_rows
+from ...sweeps.plan_rows import Row
 from ...sweeps.tables import make_stored_table
 from ...util.background_loop import background
-from ..posterior import choose
+from ..posterior import choose, learn_values
 from .settings import MIN_LEADER_RUNS
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ MAX_FAILURES = 2
 class Rounds:
     """What a race has tried, and the choice of what it tries next. Equal results lead to equal choices."""
 
-    plan: Plan
-    """The plan whose rows are raced: drafts, if there are any."""
     race: RaceSettings
     seed: int
     size: int
@@ -69,6 +67,7 @@ class Rounds:
 
     def __post_init__(self) -> None:
         self.setting_of = {row.number: setting.number for setting in self.race.settings for row in setting.rows}
+        self.tries = [0] * len(self.race.settings)
 
     def count_runs(self) -> list[int]:
         """The number of scored runs of each setting."""
@@ -80,22 +79,16 @@ class Rounds:
     def choose_rows(self, belief: Belief | None, fits: Callable[[list[Row], Row], bool]) -> list[Row]:
         """The rows of the next round; empty if nothing is left that fits. `fits` says so after the rows chosen before."""
         chosen: list[Row] = []
-        taken = set(self.round_of)
         rng = np.random.default_rng([self.seed, len(self.used)])
-        wanted = self._next_of_first_rounds() if self._is_first_rounds() else []
-        for setting in wanted[: self.size]:
-            self._take(setting, chosen, taken, fits)
-        while belief is not None and not self._is_first_rounds() and len(chosen) < self.size:
-            is_open = np.array(
-                [self._find_next(number, chosen, taken, fits) is not None for number in range(len(self.race.settings))]
-            )
-            if not is_open.any():
-                break
+        for setting in self._choose_first()[: self.size]:
+            self._take(setting, chosen, fits)
+        is_stuck = belief is None or self._count_first_left() > 0
+        while belief is not None and not is_stuck and len(chosen) < self.size:
+            is_open = np.array([self._find_next(number, chosen, fits) is not None for number in range(len(self.tries))])
             before = len(chosen)
-            for setting in choose(belief, rng, self.size - len(chosen), spent=self._count_tries(), open_=is_open):
-                self._take(int(setting), chosen, taken, fits)
-            if len(chosen) == before:
-                break
+            for setting in choose(belief, rng, self.size - len(chosen), spent=self.tries, open_=is_open):
+                self._take(int(setting), chosen, fits)
+            is_stuck = len(chosen) == before
         return chosen
 
     def record(self, rows: Sequence[Row], *, is_free: bool = False) -> None:
@@ -105,6 +98,7 @@ class Rounds:
             if row.number not in self.round_of:
                 self.round_of[row.number] = 0 if is_free else self.number
                 self.used.append(row)
+                self.tries[self.setting_of[row.number]] += 1
 
     def find_chances(self, belief: Belief, keep: int) -> FloatArray:
         """The chance of each setting to be among the `keep` best; those given up have none."""
@@ -132,52 +126,40 @@ class Rounds:
         tried = [row.number for row in self.race.settings[setting].rows if row.number in ended]
         return len(tried) >= MAX_FAILURES and not any(number in self.scored for number in tried)
 
-    def _is_first_rounds(self) -> bool:
-        """Whether too little is known for a choice by what is known."""
-        return self._count_first_left() > 0
-
     def _count_first_left(self) -> int:
         """The runs until the first choice by what is known: whole rounds, with some for each effect of an axis' value."""
         rounds = max(1, math.ceil(self.race.wanted / self.size))
         possible = sum(len(setting.rows) for setting in self.race.settings) - len(self.uncertain)
         return min(rounds * self.size, possible) - (len(self.used) - len(self.uncertain))
 
-    def _next_of_first_rounds(self) -> list[int]:
-        """The settings spread over all axes, each once before any twice."""
+    def _choose_first(self) -> list[int]:
+        """The settings of the first rounds: those that say most about all, each once before any twice."""
+        tries, chosen = list(self.tries), list[int]()
+        left = max(self._count_first_left(), 0)
+        if not left:
+            return []
         if not self._order:
-            first = self.plan[[setting.rows[0].number for setting in self.race.settings]]
-            self._order = [row.number for row in spread_rows(first)]
-        tried = self._count_tries()
-        left = self._count_first_left()
-        chosen: list[int] = []
+            prior, count = learn_values(self.race.levels, [], []), max(self.race.wanted, self.size)
+            first = choose(prior, np.random.default_rng(self.seed), min(count, len(tries)))
+            self._order = list(dict.fromkeys([*first, *range(len(tries))]))
         while len(chosen) < left:
-            nearest = [setting for setting in self._order if tried[setting] < len(self.race.settings[setting].rows)]
-            if not nearest:
+            open_ = [setting for setting in self._order if tries[setting] < len(self.race.settings[setting].rows)]
+            if not open_:
                 break
-            least = min(tried[setting] for setting in nearest)
-            for setting in nearest:
-                if tried[setting] == least and len(chosen) < left:
-                    chosen.append(setting)
-                    tried[setting] += 1
+            chosen.append(min(open_, key=tries.__getitem__))
+            tries[chosen[-1]] += 1
         return chosen
 
-    def _count_tries(self) -> list[int]:
-        tried = [0] * len(self.race.settings)
-        for row in self.used:
-            tried[self.setting_of[row.number]] += 1
-        return tried
-
-    def _take(self, setting: int, chosen: list[Row], taken: set[int], fits: Callable[[list[Row], Row], bool]) -> None:
-        row = self._find_next(setting, chosen, taken, fits)
-        if row is not None:
+    def _take(self, setting: int, chosen: list[Row], fits: Callable[[list[Row], Row], bool]) -> None:
+        if (row := self._find_next(setting, chosen, fits)) is not None:
             chosen.append(row)
-            taken.add(row.number)
 
-    def _find_next(
-        self, setting: int, chosen: list[Row], taken: set[int], fits: Callable[[list[Row], Row], bool]
-    ) -> Row | None:
+    def _find_next(self, setting: int, chosen: list[Row], fits: Callable[[list[Row], Row], bool]) -> Row | None:
         """The next row of a setting that was not tried; None if there is none, it does not fit, or it is given up."""
-        row = next((row for row in self.race.settings[setting].rows if row.number not in taken), None)
+        rows = self.race.settings[setting].rows
+        row = next(
+            (row for row in rows if row.number not in self.round_of and all(row is not other for other in chosen)), None
+        )
         return None if row is None or self.is_given_up(setting) or not fits(chosen, row) else row
 
 

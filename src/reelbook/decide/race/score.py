@@ -85,23 +85,21 @@ class Score:
         The parts of a mix are put on one scale first: each is divided by its standard deviation over the runs scored
         so far, after its mean is subtracted. A part that does not vary counts nothing.
         """
-        if not self.is_mix:
-            (measure,) = self.weights
-            return {number: value for number, value in self.values.get(measure, {}).items() if value is not None}
-        total: dict[int, float] = {}
+        # Ordered by number, so that rounding does not depend on the order in which runs ended.
+        parts = {measure: self.values.get(measure, {}) for measure in self.weights}
         complete = [
-            number
-            for number in self._known()
-            if all(self.values[measure].get(number) is not None for measure in self.weights)
+            number for number in sorted(self._known()) if all(part.get(number) is not None for part in parts.values())
         ]
+        total = dict.fromkeys(complete, 0.0)
         for measure, weight in self.weights.items():
-            # Ordered by number, so that rounding does not depend on the order in which runs ended.
-            part = {number: self.values[measure][number] or 0.0 for number in sorted(complete)}
-            mean = math.fsum(part.values()) / len(part) if part else 0.0
-            spread = math.sqrt(math.fsum((value - mean) ** 2 for value in part.values()) / len(part)) if part else 0.0
-            for number, value in part.items():
-                scaled = (value - mean) / spread if spread > 1e-12 * max(abs(mean), 1e-300) else 0.0
-                total[number] = total.get(number, 0.0) + weight * scaled
+            values = {number: float(parts[measure][number] or 0.0) for number in complete}
+            if self.is_mix:
+                mean = math.fsum(values.values()) / max(len(values), 1)
+                spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values.values()) / max(len(values), 1))
+                is_flat = spread <= 1e-12 * max(abs(mean), 1e-300)
+                values = {number: 0.0 if is_flat else (value - mean) / spread for number, value in values.items()}
+            for number, value in values.items():
+                total[number] += weight * value
         return total
 
     def learn(self, rounds: Rounds) -> tuple[Belief | None, set[int]]:
@@ -224,31 +222,25 @@ def make_score(by: Any, plan: Plan) -> Score:
 
 def _check(measure: Any, plan: Plan) -> Measure:
     if isinstance(measure, str):
-        fields = list(dict.fromkeys([*type(plan.base).model_fields, *plan.columns]))
-        if measure in METRICS and not METRICS[measure].compares and METRICS[measure].minimum is not None:
+        fields = dict.fromkeys([*type(plan.base).model_fields, *plan.columns])
+        metrics = [key for key, metric in METRICS.items() if not metric.compares and metric.minimum is not None]
+        if measure in (*metrics, *FIGURES, *fields) or (measure not in METRICS and measure.startswith("output_")):
             return measure
-        if measure in FIGURES or measure in fields or measure.startswith("output_"):
-            return measure
-        raise race_error(_format_unknown(measure, fields))
+        hint = suggest(measure, [*metrics, *FIGURES, *fields])
+        if measure in METRICS:
+            why = "compares with a reference" if METRICS[measure].compares else "is not a number"
+            hint = f" {measure} {why}, so it orders nothing by itself."
+        elif measure in RUN_COLUMNS:
+            hint = f" The column {measure} is not a number."
+        raise race_error(
+            f"A race cannot be judged by {measure!r}.{hint} There are the metrics {', '.join(metrics)}; the columns "
+            f"{', '.join(FIGURES)}, the inputs, and what a service returns as output_…; or give a function of a run."
+        )
     if callable(measure) and not isinstance(measure, type):
         return measure  # type: ignore[no-any-return]
     raise race_error(
         f"`by` cannot be {format_literal(measure)}. It is the name of a metric or a column, a function of a run, a mix "
         'such as {"sharpness": 1, "temporal_flickering": -2}, or rb.judge for a person.'
-    )
-
-
-def _format_unknown(name: str, fields: list[str]) -> str:
-    metrics = [key for key, metric in METRICS.items() if not metric.compares and metric.minimum is not None]
-    hint = suggest(name, [*metrics, *FIGURES, *fields])
-    if name in METRICS:
-        why = "compares with a reference" if METRICS[name].compares else "is not a number"
-        hint = f" {name} {why}, so it orders nothing by itself."
-    elif name in RUN_COLUMNS:
-        hint = f" The column {name} is not a number."
-    return (
-        f"A race cannot be judged by {name!r}.{hint} There are the metrics {', '.join(metrics)}; the columns "
-        f"{', '.join(FIGURES)}, the inputs, and what a service returns as output_…; or give a function of a run."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from statistics import pstdev
 from typing import TYPE_CHECKING, Any
@@ -132,19 +132,21 @@ class RaceProgress:
     """What may shift all settings alike: the prompt or the seed; empty for nothing."""
     is_draft: bool = False
     is_mix: bool = False
-    findings: tuple[str, ...] = ()
-    """Sentences: the outcome, why the race has ended, what is missing, and what to do."""
-    assumptions: tuple[str, ...] = ()
-    """Sentences on what the figures assume."""
 
     @property
     def saved(self) -> int | None:
         """Credits that the whole plan would cost beyond what was spent; 0 while nothing is decided, None without a price."""
         return None if self.whole is None else max(self.whole - self.spent, 0) if self.is_decided else 0
 
-    def with_texts(self) -> RaceProgress:
-        """The same with its sentences."""
-        return replace(self, findings=_make_findings(self), assumptions=_make_assumptions(self))
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Sentences: the outcome, why the race has ended, what is missing, and what to do."""
+        return _make_findings(self)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Sentences on what the figures assume, and what the budget is."""
+        return _make_assumptions(self)
 
 
 def format_setting(values: Mapping[str, Any]) -> str:
@@ -235,21 +237,13 @@ def _make_findings(progress: RaceProgress) -> tuple[str, ...]:
 
 
 def _make_assumptions(progress: RaceProgress) -> tuple[str, ...]:
-    """What the figures assume, and what the budget is."""
-    preference = (
-        "Scores are on the scale of a judge's preference: one that is 1.1 higher is preferred three times out of four."
-    )
-    mix = "Each part of the score is divided by its standard deviation over the runs so far; higher is better."
-    sums = (
-        "A setting's score is modelled as the sum of the effects of its values, of their pairs and of the setting itself, "
-        "with equal noise."
-    )
+    is_mix = progress.is_mix and not progress.is_judged
     rules = (
         (progress.budget is not None, "The budget is the most that the race spends from its first start on; what the library held then costs nothing, and is used first."),
-        (progress.is_judged, preference),
-        (progress.is_mix and not progress.is_judged, mix),
-        (not progress.is_mix and not progress.is_judged, "Higher is better."),
-        (len(progress.axes) > 1, sums),
+        (progress.is_judged, "Scores are on the scale of a judge's preference: one that is 1.1 higher is preferred three times out of four."),
+        (is_mix, "Each part of the score is divided by its standard deviation over the runs so far; higher is better."),
+        (not progress.is_judged and not is_mix, "Higher is better."),
+        (len(progress.axes) > 1, "A setting's score is modelled as the sum of the effects of its values, of their pairs and of the setting itself, with equal noise."),
         (len(progress.axes) <= 1, "There is only one axis, so each setting is judged mostly by its own runs."),
         (bool(progress.block), f"A {progress.block} may shift all settings alike, so each setting is judged over several."),
         (not progress.has_repeats, "Each setting can be run only once in this plan, so luck cannot be told from merit. Add seed=range(4) to the sweep."),
@@ -273,30 +267,23 @@ def _format_outcome(progress: RaceProgress, *, is_done: bool) -> str:
     leaders = find_leaders(progress)
     if progress.chance is None or not any(contender.runs for contender in progress.contenders):
         return ""
-    names = "; ".join(format_setting(contender.values) for contender in leaders)
-    what = "the best" if progress.keep == 1 else f"among the best {progress.keep}"
-    chance = format_chance(progress.chance)
     if progress.is_constant:
         return "Undecided: all runs have the same score." if is_done else "All runs have the same score so far."
+    names = "; ".join(format_setting(contender.values) for contender in leaders)
+    is_one, chance = progress.keep == 1, format_chance(progress.chance)
+    what = "the best" if is_one else f"among the best {progress.keep}"
     if progress.is_decided:
-        return f"Decided: {names}. The chance to be {what} is {chance}{'' if progress.keep == 1 else ' or more'}."
-    least = "" if progress.keep == 1 else "each at least "
-    if is_done:
-        lead = "leads" if progress.keep == 1 else "lead"
-        rivals = sum((contender.chance or 0.0) >= RIVAL_CHANCE for contender in progress.contenders) - progress.keep
-        open_ = f" {format_count(rivals, 'other setting')} may be as good." if rivals > 0 else ""
-        untried = (
-            ""
-            if all(contender.runs for contender in leaders)
-            else " That is predicted from its values: it was not run."
-        )
-        need = (
-            f"{progress.sure:.0%} was required"
-            if progress.chance < progress.sure
-            else f"a decision takes {MIN_LEADER_RUNS} runs of it"
-        )
-        return f"Undecided: {names} {lead}, {least}with a {chance} chance of being {what}; {need}.{untried}{open_}"
-    return f"So far {names} {'leads' if progress.keep == 1 else 'lead'}, {least}with a {chance} chance of being {what}; {progress.sure:.0%} ends the race."
+        return f"Decided: {names}. The chance to be {what} is {chance}{'' if is_one else ' or more'}."
+    lead = f"{names} {'leads, ' if is_one else 'lead, each at least '}with a {chance} chance of being {what}"
+    if not is_done:
+        return f"So far {lead}; {progress.sure:.0%} ends the race."
+    is_unsure = progress.chance < progress.sure
+    need = f"{progress.sure:.0%} was required" if is_unsure else f"a decision takes {MIN_LEADER_RUNS} runs of it"
+    is_run = all(contender.runs for contender in leaders)
+    untried = "" if is_run else " That is predicted from its values: it was not run."
+    rivals = sum((contender.chance or 0.0) >= RIVAL_CHANCE for contender in progress.contenders) - progress.keep
+    open_ = f" {format_count(rivals, 'other setting')} may be as good." if rivals > 0 else ""
+    return f"Undecided: {lead}; {need}.{untried}{open_}"
 
 
 def _format_end(progress: RaceProgress) -> str:
@@ -339,20 +326,11 @@ def _format_variation(progress: RaceProgress) -> str:
     if progress.is_constant:
         return "It cannot tell the settings apart: choose another measure, or vary more."
     means = [contender.mean for contender in progress.contenders if contender.mean is not None and contender.runs]
-    if (
-        progress.is_decided
-        or len(means) < 2
-        or progress.noise is None
-        or not _is_faint(progress.contenders, progress.noise)
-    ):
+    is_open = not progress.is_decided and len(means) > 1 and progress.noise is not None
+    if not is_open or pstdev(means) >= FAINT_SHARE * (progress.noise or 0.0):
         return ""
     if progress.is_judged:
         return (
             "The answers favour no setting: they could be due to chance. More judges, or a clearer question, may help."
         )
     return "The settings differ less than repeats of one setting do: any of the leaders is about as good."
-
-
-def _is_faint(contenders: tuple[Contender, ...], noise: float) -> bool:
-    means = [contender.mean for contender in contenders if contender.mean is not None and contender.runs]
-    return pstdev(means) < FAINT_SHARE * noise

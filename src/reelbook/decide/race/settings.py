@@ -50,11 +50,8 @@ def _credits_or_share(value: Any) -> int | float | None:
     """Credits as an integer, a share as a float; a float beyond 1 without a fraction is credits, too."""
     if value is None:
         return None
-    if isinstance(value, Real) and not hasattr(value, "__index__"):
-        share = float(value)
-        if 0 < share <= 1:
-            return share
-        value = int(share) if share.is_integer() else -1
+    if isinstance(value, Real) and not hasattr(value, "__index__") and 0 < float(value) <= 1:
+        return float(value)
     number = parse_whole(value)
     if number < 0:
         raise ValueError("neither credits nor a share")
@@ -81,12 +78,8 @@ class RaceOptions(BaseModel):
     keep: Whole = Field(1, ge=1, description="give a whole number of at least 1")
     over: Any = ("seed", "prompt")
     seed: Whole = Field(0, ge=0, description="give a whole number of at least 0")
-    sure: float = Field(
-        0.95,
-        ge=0.5,
-        lt=1,
-        strict=True,
-        description="give the chance from 0.5 to below 1 at which the race stops, such as 0.95",
+    sure: Annotated[float, Field(ge=0.5, lt=1, strict=True)] = Field(
+        0.95, description="give the chance from 0.5 to below 1 at which the race stops, such as 0.95"
     )
     concurrency: Any = None
     price: Any = None
@@ -209,11 +202,7 @@ def _check_over(plan: Plan, over: Sequence[str]) -> tuple[str, ...]:
     """The columns that repeat a setting; raises for a name that is neither a column nor a field."""
     names = (over,) if isinstance(over, str) or not isinstance(over, Iterable) else tuple(over)
     for name in names:
-        if (
-            name not in plan.columns
-            and name not in ("seed", "prompt", "take")
-            and name not in type(plan.base).model_fields
-        ):
+        if name not in (*plan.columns, "seed", "prompt", "take", *type(plan.base).model_fields):
             raise race_error(
                 f"`over` names {name!r}, and this plan varies {', '.join(plan.columns) or 'nothing'}. "
                 "Name the columns that only repeat a setting, such as seed and prompt."

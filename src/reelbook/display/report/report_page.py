@@ -99,7 +99,7 @@ class ReportContent:
             clips=ClipGrid(self.groups, self.media, picks=KEY).markup,
             views=self.views.render(runs, self.media, names),
             # Without names of people, because the page is made to be shared.
-            ratings=[(one.question, render_ratings(one, one.verdict)) for one in self.ratings],
+            ratings=[(one.question, render_ratings(one, one.advice)) for one in self.ratings],
             costs=list(self._render_costs()),
             live_table=self._render_table(names),
             runs=runs,
