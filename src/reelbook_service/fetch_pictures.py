@@ -40,7 +40,9 @@ Resolve = Callable[[str, int], Sequence[str]]
 
 
 class SourceError(Exception):
-    """A source that could not be fetched; ends the run with `file_download_error`."""
+    """A source that could not be fetched."""
+
+    error_type = "file_download_error"
 
     def __init__(self, source: str, reason: str) -> None:
         super().__init__(source, reason)

@@ -23,7 +23,9 @@ DEFAULT_TOLERANCE = 4
 
 
 class ContentRefused(Exception):
-    """The check refused the prompt or the pictures; ends the run with `content_policy_violation`."""
+    """The check refused the prompt or the pictures."""
+
+    error_type = "content_policy_violation"
 
 
 def check_prompt(request: Input, *, may_be_unchecked: bool) -> None:

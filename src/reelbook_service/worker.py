@@ -25,8 +25,8 @@ from reelbook.models.catalog import get_endpoint
 from reelbook.models.images import pictures_of
 from reelbook.util.data_address import is_data_address
 
-from .fetch_pictures import Fetcher, SourceError, decode_data_uri
-from .prompt_check import ContentRefused, check_prompt
+from .fetch_pictures import Fetcher, decode_data_uri
+from .prompt_check import check_prompt
 
 if TYPE_CHECKING:
     from .engines.protocol import Engine, LoadingEngine, Report
@@ -105,17 +105,8 @@ def run_order(
     order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool], engines: Engines | None = None
 ) -> dict[str, Any]:
     """Load a model ahead or execute a run, and return a message with the outcome; raises nothing."""
-    # Imported here, so that Pillow is loaded only for a run.
-    from .engines.protocol import Cancelled, PictureError, Report
-    from .weights.config import BadWeights, LoRAError
+    from .engines.protocol import Cancelled, Report  # Not before a run, because it loads Pillow.
 
-    error_types: dict[type[Exception], str] = {
-        ContentRefused: "content_policy_violation",
-        SourceError: "file_download_error",
-        PictureError: "image_load_error",
-        LoRAError: "lora_load_error",
-        BadWeights: "engine_error",
-    }
     engines = engines or Engines()
     try:
         if "load" in order:
@@ -128,8 +119,7 @@ def run_order(
         words = "The run needed more memory than a worker has. Make it smaller: fewer frames, or smaller pictures."
         return failed("engine_error", str(error) or words)
     except Exception as error:
-        error_type = next((name for kind, name in error_types.items() if isinstance(error, kind)), None)
-        if error_type is not None:
+        if error_type := getattr(error, "error_type", None):  # The engine's own sentence for whoever sent the run.
             return failed(error_type, str(error))
         traceback.print_exc()  # For the operator: the service's folder has the log of the workers.
         sys.stderr.flush()

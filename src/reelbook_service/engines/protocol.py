@@ -129,7 +129,9 @@ def engine_for(request: Input) -> Engine:
 
 
 class PictureError(Exception):
-    """A source picture that cannot be used; ends the run with `image_load_error`."""
+    """A source picture that cannot be used."""
+
+    error_type = "image_load_error"
 
     def __init__(self, source: str, reason: str) -> None:
         super().__init__(source, reason)

@@ -35,9 +35,13 @@ _CLUSTER = re.compile(rf"{DASK}(tcp|tls)://[A-Za-z0-9.\-\[\]:]+:\d{{1,5}}(/cpu)?
 class BadWeights(ReelbookError):
     """Weights that cannot be used: a sentence for whoever runs the service, with the file and the next step."""
 
+    error_type = "engine_error"
+
 
 class LoRAError(Exception):
-    """A LoRA that cannot be used; ends the run with `lora_load_error`."""
+    """A LoRA that cannot be used."""
+
+    error_type = "lora_load_error"
 
 
 def _beside(path: Path, info: ValidationInfo) -> Path:
