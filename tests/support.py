@@ -119,6 +119,10 @@ class Served:
         lines = read_charges(self.server.service.settings.data)
         return [line for line in lines if self.account in (None, line["account"])]
 
+    def money(self, request_id: str) -> list[tuple[str, int]]:
+        """How the credits of a request moved."""
+        return [(line["kind"], line["credits"]) for line in self.charges() if line["request_id"] == request_id]
+
     def _key(self, key: str | None) -> str:
         return self.key if key is None else key
 

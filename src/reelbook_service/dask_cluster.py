@@ -7,11 +7,10 @@ import contextlib
 import gc
 import logging
 import os
-import sys
 import tempfile
 import uuid
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -72,12 +71,12 @@ class Cluster:
             count = max(1, await self.count_workers())
         return [DaskWorker(self, settings, rules) for _ in range(count)]
 
-    async def call(self, function: Callable[..., None], *arguments: str, workers: list[str] | None = None) -> None:
-        """Call a function in workers, as far as they are still there."""
+    async def cancel(self, key: str) -> None:
+        """Request that a run stops between two steps, in all workers that are there: it may be about to begin on any."""
         with contextlib.suppress(Exception):
             async with asyncio.timeout(LEAVE_SECONDS):
                 client = await self.client()
-                await client.run(function, *arguments, workers=workers, on_error="ignore")
+                await client.run(cancel_there, key, on_error="ignore")
 
     async def close(self) -> None:
         """Close the connection, whatever state it is in."""
@@ -93,6 +92,8 @@ class DaskWorker:
 
     def __init__(self, cluster: Cluster, settings: Settings, rules: WorkerRules) -> None:
         self.rules = rules
+        self.alive = False
+        """It has no process of its own: those of the cluster keep their weights until another service needs others."""
         self.pid: int | None = None
         """The process of its run on the other machine."""
         self.reason_of_end = ""
@@ -101,11 +102,6 @@ class DaskWorker:
         self._key = self._where = ""
         self._future: Any = None
         self._cancelling: asyncio.Task[None] | None = None
-
-    @property
-    def alive(self) -> bool:
-        """Whether its last run had a process, which holds weights."""
-        return bool(self._where)
 
     async def perform(self, order: Mapping[str, Any], request: Request | None = None) -> dict[str, Any] | None:
         """Execute one run, or load weights ahead of runs; None if it was lost."""
@@ -134,16 +130,12 @@ class DaskWorker:
 
     async def _cancel(self) -> None:
         future = self._future
-        # Everywhere: it may be about to begin on any of them.
-        await self._cluster.call(cancel_there, self._key)
+        await self._cluster.cancel(self._key)
         if future is not None and not self._where:
             await future.cancel()
 
     async def end(self) -> None:
-        """Drop the weights that its last run has loaded."""
-        if self._where:
-            await self._cluster.call(drop_there, workers=[self._where])
-            self._where = ""
+        """There is nothing to end here."""
 
     async def _submit(self, task: Mapping[str, Any], request: Request | None) -> Reply | None:
         """The reply of the cluster; None where the run is lost, with the reason set."""
@@ -232,7 +224,6 @@ def _write_files(files: Mapping[str, bytes], folder: Path) -> None:
 # What follows is done by a process of the cluster, which holds weights between runs, as a worker here does.
 
 _cancelled: set[str] = set()
-_running: set[str] = set()
 _engines: list[tuple[Mapping[str, Any], Engines]] = []
 """At most one, with the message that it was made from. Dask runs each task in this process, so that it stays."""
 
@@ -247,9 +238,9 @@ def run_there(task: Mapping[str, Any], key: str) -> Reply:
     emit({"begin": {"worker": get_worker().address, "pid": os.getpid()}})
     os.environ.update(OFFLINE)
     if not _engines or _engines[0][0] != task["weights"]:
-        _drop_weights()
+        _engines.clear()
+        gc.collect()  # Before other weights are loaded.
         _engines.append((task["weights"], Engines(task["weights"])))
-    _running.add(key)
     try:
         with tempfile.TemporaryDirectory(prefix="reelbook-") as folder:
             results, local = Path(folder, "results"), dict[str, str]()
@@ -262,24 +253,9 @@ def run_there(task: Mapping[str, Any], key: str) -> Reply:
             paths = results.iterdir() if results.is_dir() and "done" in message else ()
             return message, {path.name: path.read_bytes() for path in paths if path.is_file()}
     finally:
-        _running.discard(key)
         _cancelled.discard(key)
 
 
 def cancel_there(key: str) -> None:
     """Request that a run in this process stops between two steps."""
     _cancelled.add(key)
-
-
-def drop_there() -> None:
-    """Drop the weights of this process, unless a run needs them."""
-    if not _running:
-        _drop_weights()
-
-
-def _drop_weights() -> None:
-    _engines.clear()
-    gc.collect()
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()

@@ -140,10 +140,6 @@ def content(served: Served, request_id: str) -> bytes:
     return served.http.get(served.result(TEXT, request_id).json()["video"]["url"]).content
 
 
-def kinds(served: Served, request_id: str) -> list[tuple[str, int]]:
-    return [(line["kind"], line["credits"]) for line in served.charges() if line["request_id"] == request_id]
-
-
 def long_runs(served: Served) -> list[str]:
     """Two runs that both have begun to draw."""
     ids = [served.submitted(TEXT, text(num_frames=121, seed=seed)) for seed in (1, 2)]
@@ -166,7 +162,7 @@ def test_two_runs_at_once_and_a_cancellation(served: Served, cluster: Cluster) -
 
     assert pids == {process.pid for process in cluster.workers}
     assert [end["error_type"] for end in ends] == ["cancelled"] * 2
-    assert [kinds(served, one) for one in ids] == [REFUNDED] * 2
+    assert [served.money(one) for one in ids] == [REFUNDED] * 2
     assert [process.poll() for process in cluster.workers] == [None] * 2
 
 
@@ -179,7 +175,7 @@ def test_a_clip_has_the_bytes_of_this_machine(served: Served, here: bytes) -> No
     assert content(served, request_id) == here
     assert "Loaded" not in json.dumps(final)
     assert final["metrics"]["engine"].startswith(f"ltx {LTX}@")
-    assert kinds(served, request_id) == PAID
+    assert served.money(request_id) == PAID
 
 
 def test_pictures_travel_as_bytes_and_neither_key_nor_token(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +221,7 @@ def test_a_lost_worker_costs_no_run(served: Served, cluster: Cluster, here: byte
 
     assert (pid, killed != left) == (left, True)
     assert "error" not in final
-    assert kinds(served, short) == PAID
+    assert served.money(short) == PAID
     assert content(served, after) == here
 
 
@@ -242,5 +238,5 @@ def test_without_a_scheduler_runs_fail_clearly_and_are_refunded(served: Served, 
     assert [end["error_type"] for end in ends] == ["engine_error"] * 2
     assert ["The Dask scheduler could not be reached 2 times" in end["error"] for end in ends] == [True] * 2
     assert cluster.address not in served.get("/").text + repr(ends)
-    assert [kinds(served, one) for one in (running, waiting)] == [REFUNDED] * 2
+    assert [served.money(one) for one in (running, waiting)] == [REFUNDED] * 2
     assert served.get("/account").json()["credits_reserved"] == 0

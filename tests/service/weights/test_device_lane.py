@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from reelbook_service.dask_cluster import run_there
 from reelbook_service.hosted.models_file import ModelsFile
 from reelbook_service.lanes import LaneTable
 from reelbook_service.weights.config import LtxWeights
@@ -101,10 +102,6 @@ def kill_worker(served: Served, request_id: str, dead: int | None = None) -> int
     return pid
 
 
-def kinds(served: Served, request_id: str) -> list[tuple[str, int]]:
-    return [(line["kind"], line["credits"]) for line in served.charges() if line["request_id"] == request_id]
-
-
 def facts_of(status: dict[str, Any]) -> dict[str, Any]:
     """What the stand-in says of its process."""
     lines = [entry["message"] for entry in status["logs"]["entries"]]
@@ -158,33 +155,27 @@ def test_a_cancelled_run_leaves_worker_and_weights(device: Open) -> None:
     after = served.finished(TEXT, served.submitted(TEXT, text()))
 
     assert final["error_type"] == "cancelled"
-    assert kinds(served, request_id) == BALANCED
+    assert served.money(request_id) == BALANCED
     assert facts_of(after)["pid"] == pid
     assert "Loaded" not in json.dumps(after["logs"])
 
 
-@pytest.mark.parametrize(
-    ("prompt", "more", "error_type", "words"),
-    [
+def test_every_failure_is_refunded(device: Open) -> None:
+    """A lost device and a dead worker get one more try; the lane goes on after each."""
+    served = device()
+    for prompt, more, error_type, words in [
         ("lost", {}, "engine_error", "The device was lost 2 times"),
         ("crash", {}, "engine_error", "The worker died 2 times"),
         ("too large", {}, "engine_error", "1280x720 with 121 frames"),
         ("boat", {"loras": [{"path": "none", "scale": 1}]}, "lora_load_error", "no LoRA of that name"),
-    ],
-)
-def test_every_failure_is_refunded(
-    device: Open, prompt: str, more: dict[str, Any], error_type: str, words: str
-) -> None:
-    """A lost device and a dead worker get one more try; the lane goes on after each."""
-    served = device()
-    request_id = served.submitted(TEXT, text(prompt, **more))
+    ]:
+        request_id = served.submitted(TEXT, text(prompt, **more))
+        final = served.finished(TEXT, request_id)
 
-    final = served.finished(TEXT, request_id)
-
-    assert (final["error_type"], words in final["error"]) == (error_type, True)
-    assert kinds(served, request_id) == BALANCED
-    assert served.result(TEXT, request_id).status_code == (422 if "lora" in error_type else 500)
-    assert "error" not in served.finished(TEXT, served.submitted(TEXT, text()))
+        assert (final["error_type"], words in final["error"]) == (error_type, True)
+        assert served.money(request_id) == BALANCED
+        assert served.result(TEXT, request_id).status_code == (422 if "lora" in error_type else 500)
+        assert "error" not in served.finished(TEXT, served.submitted(TEXT, text()))
 
 
 def test_the_charge_log_is_balanced_after_kills(device: Open, tmp_path: Path) -> None:
@@ -205,7 +196,7 @@ def test_the_charge_log_is_balanced_after_kills(device: Open, tmp_path: Path) ->
         ends[request_id] = [("reserve", 53), ("settle", 53)] if how == "again" else BALANCED
         assert ("error" in final) == (how != "again")
 
-    assert {request_id: kinds(served, request_id) for request_id in ends} == ends
+    assert {request_id: served.money(request_id) for request_id in ends} == ends
     account = served.get("/account").json()
     assert (account["credits_reserved"], account["credits_spent"]) == (0, rounds * 53)
 
@@ -226,7 +217,7 @@ def test_a_lane_that_cannot_load_answers_503_and_the_others_go_on(device: Open, 
     assert state == {"state": "failed", "reason": "vae lacks a tensor."}
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "broken" / "pid").read_text()), 0)
-    assert (waited["error_type"], kinds(served, waiting)) == ("engine_error", BALANCED)
+    assert (waited["error_type"], served.money(waiting)) == ("engine_error", BALANCED)
     assert "when the service was started: vae lacks a tensor. Nothing was charged." in waited["error"]
     assert (refused.status_code, refused.json()["error_type"]) == (503, "unavailable")
     assert "vae lacks a tensor" in refused.json()["detail"]
@@ -247,21 +238,16 @@ def test_a_run_moves_along_with_the_engine_of_its_model(device: Open, serve: Ser
     assert "error" not in second.finished(TEXT, request_id)
 
 
-@pytest.mark.parametrize(
-    ("visible", "device", "seen"),
-    [(None, "cuda:1", "1"), ("2, GPU-a", "cuda:1", "GPU-a"), ("2", "cuda:1", ""), ("", "cuda:0", ""), ("2", "cpu", "")],
-)
-def test_a_worker_sees_the_device_that_the_service_means(
-    monkeypatch: pytest.MonkeyPatch, visible: str | None, device: str, seen: str
-) -> None:
+def test_a_worker_sees_the_device_that_the_service_means(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted among those that the service may use; one that is hidden from it stays hidden."""
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    if visible is not None:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    seen = {}
+    for visible, device in [("2, GPU-a", "cuda:1"), ("2", "cuda:1"), ("", "cuda:0"), ("2", "cpu"), (None, "cuda:1")]:
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        if visible is not None:
+            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        seen[visible, device] = DeviceGroup((device,), ()).rules(device).environment["CUDA_VISIBLE_DEVICES"]
 
-    rules = DeviceGroup((device,), ()).rules(device)
-
-    assert rules.environment["CUDA_VISIBLE_DEVICES"] == seen
+    assert list(seen.values()) == ["GPU-a", "", "", "", "1"]
 
 
 def test_two_devices_share_a_line(device: Open) -> None:
@@ -274,3 +260,9 @@ def test_two_devices_share_a_line(device: Open) -> None:
         cancelled(served, one)
 
     assert len(pids) == 2
+
+
+def test_a_process_of_a_cluster_with_another_version_is_refused() -> None:
+    """Its engines may make other bytes, and its messages differ."""
+    with pytest.raises(RuntimeError, match=r"it has reelbook .*, the service has 0\.0"):
+        run_there({"version": "0.0"}, "key")
