@@ -1,19 +1,21 @@
-"""Fetching weights: pinned, licensed, checked file by file, and resumed; against a fake hub on loopback."""
+"""`reelbook weights fetch`: pinned, licensed, checked file by file, and resumed; against a fake hub on loopback."""
 
 from __future__ import annotations
 
+import builtins
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reelbook import cli
 from reelbook_service.weights.config import BadWeights, LoRAFolders, LtxWeights
-from reelbook_service.weights.fetch import Listing, check_space, fetch, list_files, list_targets
+from reelbook_service.weights.fetch import Listing, check_space, fetch, list_files, list_targets, open_hub
 from reelbook_service.weights.folder import RECORD_NAME
 from tests.weights.loopback_hub import COMMIT, FILES, WANTED, LoopbackHub
 
@@ -64,7 +66,7 @@ def test_a_folder_is_fetched_whole_and_recorded(hub: LoopbackHub, tmp_path: Path
     assert (record["repository"], record["revision"], record["license"], record["accepted"]) == (
         "tiny/ltx", COMMIT, "tiny-open-weights", "tiny-open-weights",
     )  # fmt: skip
-    assert listing.size == listing.missing == sum(len(FILES[name]) for name in WANTED)
+    assert listing.missing == sum(len(FILES[name]) for name in WANTED)
     assert not set(hub.fetched()) - WANTED
 
 
@@ -158,8 +160,8 @@ def test_the_licence_gate_holds(hub: LoopbackHub, tmp_path: Path) -> None:
     listing = list_files(HfApi(endpoint=hub.url), list_targets([row(tmp_path / "ltx")])[0])
 
     assert names(tmp_path / "ltx") == set()
-    assert listing.license_lines[0] == "Tiny License"
-    assert "\x1b" not in "".join(listing.license_lines)
+    assert "    | Tiny License\n" in listing.text
+    assert "\x1b" not in listing.text
     assert set(hub.fetched()) <= {"README.md", "LICENSE.md"}
 
 
@@ -189,26 +191,20 @@ def test_a_lora_goes_into_its_folder(hub: LoopbackHub, tmp_path: Path) -> None:
     assert names(tmp_path / "loras" / "ink") == {"README.md", "ink.safetensors"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "loras", "words"),
-    [
+def test_only_commits_are_fetched() -> None:
+    """A branch is refused with what to do instead."""
+    with_folder = {"loras": LoRAFolders(folders=(Path("loras"),))}
+    refusals: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
         ({"revision": "main"}, (), "A branch or tag can change"),
         ({"revision": ""}, (), "40 hex digits"),
         ({"repository": "../evil/ltx"}, (), "organisation/name"),
-        (
-            {"loras": LoRAFolders(folders=(Path("loras"),))},
-            ("someone/ink@main",),
-            "--lora someone/ink@main: revision is a commit",
-        ),
+        (with_folder, ("someone/ink@main",), "--lora someone/ink@main: revision is a commit"),
         ({}, (f"someone/ink@{COMMIT}",), "no folder for LoRAs"),
-    ],
-)
-def test_only_commits_are_fetched(changes: dict[str, Any], loras: tuple[str, ...], words: str) -> None:
-    """A branch is refused with what to do instead."""
-    with pytest.raises(BadWeights) as refused:
-        list_targets([row(Path("ltx"), **changes)], loras)
-
-    assert words in str(refused.value)
+    ]
+    for changes, loras, words in refusals:
+        with pytest.raises(BadWeights) as refused:
+            list_targets([row(Path("ltx"), **changes)], loras)
+        assert words in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -242,3 +238,62 @@ def test_two_models_on_one_folder_are_one_target() -> None:
         list_targets(
             [row(Path("ltx"), loras=LoRAFolders(folders=(Path("loras"),)))], [f"{owner}/ink@{COMMIT}" for owner in "ab"]
         )
+
+
+@pytest.fixture
+def command(hub: LoopbackHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """The command for a `models.toml` with one model, whose licence is accepted by this word."""
+    from huggingface_hub import HfApi
+
+    file = tmp_path / "models.toml"
+
+    def run(*options: str, accepts: str = "tiny-open-weights") -> int:
+        file.write_text(
+            '[models."svc/text-to-video-13b-distilled"]\nengine = "diffusers"\nfamily = "ltx"\nfolder = "ltx"\n'
+            f'upsampler = "up"\nrepository = "tiny/ltx"\nrevision = "{COMMIT}"\naccept_license = "{accepts}"\n'
+        )
+        return cli.main(["weights", "fetch", str(file), *options])
+
+    monkeypatch.setattr("reelbook_service.weights.fetch.open_hub", lambda: HfApi(endpoint=hub.url))
+    return run
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y", 0), ("", 1)])
+def test_it_says_what_comes_and_asks(
+    command: Callable[..., int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    answer: str,
+    status: int,
+) -> None:
+    """Files, sizes and licence first; without a yes nothing is written."""
+    monkeypatch.setattr(builtins, "input", lambda question: print(question) or answer)
+
+    assert command() == status
+
+    out = capsys.readouterr().out
+    assert "tiny/ltx at 0123456789ab →" in out
+    assert "8 files, 408 kB; to come: 408 kB\n  licence tiny-open-weights" in out
+    assert "up is not there and names no upsampler_repository" in out
+    assert 0 < out.index("    | Tiny License") < out.index("Fetch 408 kB?")
+    assert (tmp_path / "ltx" / "model_index.json").exists() == (status == 0)
+    assert ("8 files, each with its hash" in out) == (status == 0)
+
+
+def test_a_licence_that_is_not_accepted_ends_it(
+    command: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also with --yes: it is accepted in the file, and nowhere else."""
+    assert command("--yes", accepts="") == 1
+
+    assert 'accept_license = "tiny-open-weights"' in capsys.readouterr().err
+    assert names(tmp_path / "ltx") == set()
+
+
+def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No traceback of an import."""
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+
+    with pytest.raises(BadWeights, match=r"needs the extra `weights`: pip install 'reelbook\[weights\]'"):
+        open_hub()

@@ -57,14 +57,12 @@ def check_versions() -> Iterator[Finding]:
 def _check_folders(rows: Sequence[Weights], *, deep: bool) -> Iterator[Finding]:
     """Whether each folder is complete, has a licence that is accepted, and the hashes that fetch recorded."""
     for row in rows:
-        for check in (check_weights, check_license):
-            try:
-                check(row)
-            except ReelbookError as error:
-                yield False, str(error)
-            else:
-                if check is check_weights:
-                    yield True, f"{row.endpoint_id}: {row.folder} is complete ({weights_identity(row)})"
+        try:
+            check_license(row)
+            check_weights(row)
+            yield True, f"{row.endpoint_id}: {row.folder} is complete ({weights_identity(row)})"
+        except ReelbookError as error:
+            yield False, str(error)
     for folder in dict.fromkeys(folder for row in rows for folder in folders_of(row) if folder.is_dir()):
         try:
             record = read_record(folder)

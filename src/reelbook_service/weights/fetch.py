@@ -62,7 +62,11 @@ def add_weights_command(commands: _SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _run(options: argparse.Namespace) -> int:
-    rows = read_rows(options.file)
+    from ..hosted.models_file import read_models_file
+
+    rows = tuple(read_models_file(options.file).weights.values())
+    if not rows:
+        raise BadWeights(f'{options.file} has no model with engine = "diffusers", so there are no weights.')
     targets = list_targets(rows, options.lora)
     if not targets:
         raise BadWeights(f"No model of {options.file} names a repository. Write repository and revision, a commit.")
@@ -70,7 +74,7 @@ def _run(options: argparse.Namespace) -> int:
     listings = [list_files(hub, target) for target in targets]
     check_space(listings)
     for listing in listings:
-        print(printable(listing.describe()))
+        print(listing.text)
     for row in rows:
         upsampler = row.upsampler if isinstance(row, LtxWeights) and not row.upsampler_repository else None
         if upsampler is not None and not upsampler.is_dir():
@@ -88,16 +92,6 @@ def _run(options: argparse.Namespace) -> int:
         files = format_count(len(listing.names), "file")
         print(printable(f"{listing.target.folder}: {files}, each with its hash as in the commit"))
     return 0
-
-
-def read_rows(path: Path) -> Sequence[Weights]:
-    """The weights of a `models.toml`, whose folders need not be there yet."""
-    from ..hosted.models_file import read_models_file
-
-    rows = tuple(read_models_file(path).weights.values())
-    if not rows:
-        raise BadWeights(f'{path} has no model with engine = "diffusers", so there are no weights.')
-    return rows
 
 
 def _confirm(question: str) -> bool:
@@ -131,30 +125,17 @@ class Listing:
 
     target: Target
     names: tuple[str, ...]
-    size: int
     missing: int
     """The bytes that are not in the folder yet."""
     license: str
     """The word of its licence, as stated there at that commit."""
-    license_file: str
-    license_lines: tuple[str, ...]
+    text: str
+    """All of it in words, with the first lines of the licence."""
 
     @property
     def is_accepted(self) -> bool:
         """Whether `models.toml` has the word of its licence."""
         return self.license in self.target.accepted
-
-    def describe(self) -> str:
-        """What would come, how large it is, and under which licence."""
-        target, files = self.target, format_count(len(self.names), "file")
-        source = f": {self.license_file}" if self.license_file else ""
-        lines = (
-            f"{target.repository} at {target.revision[:12]} → {target.folder}",
-            f"  {files}, {format_size(self.size)}; to come: {format_size(self.missing)}",
-            f"  licence {self.license}, as stated there; please read it whole{source}",
-            *(f"    | {line}" for line in self.license_lines),
-        )
-        return "\n".join(lines)
 
 
 def list_targets(rows: Sequence[Weights], loras: Sequence[str] = ()) -> list[Target]:
@@ -222,11 +203,17 @@ def list_files(hub: Any, target: Target) -> Listing:
             for name in texts.keys() & set(names):
                 path = hub.hf_hub_download(target.repository, name, revision=target.revision, local_dir=folder)
                 texts[name] = Path(path).read_text(encoding="utf-8", errors="replace")
-    lines = [printable(line.strip())[:120] for line in texts[license_file][:20_000].splitlines() if line.strip()]
     size = sum(file.file_size or 0 for file in files)
     missing = sum(file.file_size or 0 for file in files if file.will_download)
-    word = _license_word(texts["README.md"])
-    return Listing(target, names, size, missing, word, license_file, tuple(lines[:LICENSE_LINES]))
+    word, source = _license_word(texts["README.md"]), f": {license_file}" if license_file else ""
+    lines = [line.strip()[:120] for line in texts[license_file][:20_000].splitlines() if line.strip()]
+    text = (
+        f"{target.repository} at {target.revision[:12]} → {target.folder}",
+        f"  {format_count(len(names), 'file')}, {format_size(size)}; to come: {format_size(missing)}",
+        f"  licence {word}, as stated there; please read it whole{source}",
+        *(f"    | {line}" for line in lines[:LICENSE_LINES]),
+    )
+    return Listing(target, names, missing, word, printable("\n".join(text)))
 
 
 def _license_word(card: str) -> str:

@@ -112,7 +112,7 @@ def weight_files(folder: Path) -> list[Path]:
     for stem in WEIGHT_STEMS:
         index, single = folder / f"{stem}.safetensors.index.json", folder / f"{stem}.safetensors"
         if index.is_file():
-            names = sorted(set(_weight_map(index).values()))
+            names = sorted({str(name) for name in (_read_json(index, "").get("weight_map") or {}).values()})
             if missing := [name for name in names if not (folder / name).is_file()]:
                 some = f"{len(missing)} of {len(names)} files, the first {missing[0]}"
                 raise BadWeights(f"{_label(folder)} lacks {some}. {_FETCH_AGAIN}")
@@ -280,22 +280,9 @@ def _pickles(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*") if path.suffix.lower() in PICKLES) if folder.is_dir() else []
 
 
-def _weight_map(index: Path) -> dict[str, str]:
-    table = _read_json(index, "").get("weight_map")
-    if isinstance(table, dict) and all(
-        isinstance(name, str) and name.endswith(".safetensors") and Path(name).name == name for name in table.values()
-    ):
-        return table
-    raise BadWeights(f"{index.name} in {_label(index.parent)} is damaged. Remove it, and fetch it again.")
-
-
 def _class_in(index: Mapping[str, Any], part: str) -> str:
     """The class of a part with its library; empty for a part that there is not."""
-    match index.get(part):
-        case [str(library), str(class_name)]:
-            return f"{library}.{class_name}"
-        case _:
-            return ""
+    return ".".join(name for name in index.get(part) or () if isinstance(name, str))
 
 
 def _read_json(path: Path, missing: str) -> dict[str, Any]:
