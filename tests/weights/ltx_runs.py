@@ -90,16 +90,16 @@ class Finished:
             return [frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)]
 
 
-def task(request: Any, folder: Path, seed: int = 7) -> EngineTask[Any]:
+def task(request: Any, folder: Path, seed: int = 7, source: bytes | None = None) -> EngineTask[Any]:
     """A task with the start picture, if the input has one."""
-    return EngineTask(request, seed, folder, {PICTURE: picture()})
+    return EngineTask(request, seed, folder, {PICTURE: source or picture()})
 
 
-def run(engine: WeightsEngine, request: Any, seed: int = 7) -> Finished:
+def run(engine: WeightsEngine, request: Any, seed: int = 7, source: bytes | None = None) -> Finished:
     """Run to the end."""
     with TemporaryDirectory() as folder:
         heard = Heard()
-        output = engine(task(request, Path(folder), seed), heard)
+        output = engine(task(request, Path(folder), seed, source), heard)
         return Finished(output, (Path(folder) / "clip.mp4").read_bytes(), heard.news)
 
 

@@ -69,13 +69,13 @@ def test_a_prompt_becomes_a_clip(usual: Finished, engine: WeightsEngine) -> None
 
 def test_the_same_seed_gives_the_same_bytes(usual: Finished, engine: WeightsEngine) -> None:
     """Cold and warm, and after other runs; the prompt is encoded once."""
-    encoded = model_of(engine).prompts.encoded
+    encoded = model_of(engine).prompts.cached.cache_info().misses
     other = run(engine, small(num_frames=9), seed=8)
 
     again = run(engine, small())
 
     assert again.data == usual.data != other.data
-    assert model_of(engine).prompts.encoded == encoded
+    assert model_of(engine).prompts.cached.cache_info().misses == encoded
 
 
 @pytest.mark.parametrize("field", [
@@ -249,4 +249,4 @@ def test_a_long_prompt_is_cut_off_and_the_log_says_so(engine: WeightsEngine, usu
         model_of(engine).prompts.encode(f"boat {number}")
 
     assert any("256 tokens" in line for line in report.lines)
-    assert len(model_of(engine).prompts._cached) == 64
+    assert model_of(engine).prompts.cached.cache_info().currsize == 64

@@ -114,14 +114,6 @@ class ClipPlan:
         scaled = max(width, round(made_width * scale)), max(height, round(made_height * scale))
         return Fit(scaled, (scaled[0] - width) // 2, (scaled[1] - height) // 2)
 
-    def placement(self, made: PixelSize) -> Fit:
-        """Where the start picture is within a pass of this size, so that `fit` returns it in its place."""
-        fit = self.fit()
-        across, down = made[0] / fit.size[0], made[1] / fit.size[1]
-        inner = min(made[0], max(1, round(self.size[0] * across))), min(made[1], max(1, round(self.size[1] * down)))
-        left, top = round(fit.left * across), round(fit.top * down)
-        return Fit(inner, min(left, made[0] - inner[0]), min(top, made[1] - inner[1]))
-
 
 def _spans(count: int, length: int, shared: int) -> list[Span]:
     spans, start = [], 0

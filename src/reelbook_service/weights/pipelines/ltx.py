@@ -339,6 +339,6 @@ def fitted(pixels: Any, plan: ClipPlan) -> Any:
 
 
 def placed(picture: Image.Image, plan: ClipPlan, size: PixelSize) -> Image.Image:
-    """The start picture within a picture of a pass, its edges repeated around it."""
-    place = plan.placement(size)
-    return with_edges(picture.resize(place.size, Image.Resampling.LANCZOS), size, place.left, place.top)
+    """The start picture as a picture of a pass, with its edges repeated where `fitted` cuts."""
+    fit = plan.fit()
+    return with_edges(picture, fit.size, fit.left, fit.top).resize(size, Image.Resampling.LANCZOS)

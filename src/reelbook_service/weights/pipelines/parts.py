@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -107,18 +107,11 @@ class PromptEncoder:
         self._tokenizer = T5TokenizerFast.from_pretrained(row.folder / "tokenizer", local_files_only=True)
         self._encoder = load_transformers_model(kind, row.folder / "text_encoder", torch_dtype(row.dtype))
         self._encoder.to(self._rests_on)
-        self._cached: OrderedDict[str, EncodedPrompt] = OrderedDict()
-        self.encoded = 0
-        """How often the encoder ran."""
+        self.cached = lru_cache(CACHED_PROMPTS)(self._encode)
 
     def encode(self, prompt: str) -> EncodedPrompt:
         """The prompt on the device, from the cache if it is there."""
-        if prompt not in self._cached:
-            self._cached[prompt] = self._encode(prompt)
-            while len(self._cached) > CACHED_PROMPTS:
-                self._cached.popitem(last=False)
-        self._cached.move_to_end(prompt)
-        encoded = self._cached[prompt]
+        encoded = self.cached(prompt)
         return EncodedPrompt(encoded.embeds.to(self._device), encoded.mask.to(self._device), encoded.is_full)
 
     def _encode(self, prompt: str) -> EncodedPrompt:
@@ -135,7 +128,6 @@ class PromptEncoder:
         finally:
             # Also after running out of memory: a parked encoder must not stay on the device.
             self._encoder.to(self._rests_on)
-        self.encoded += 1
         return EncodedPrompt(embeds, mask, bool(mask.all()))
 
 
