@@ -9,7 +9,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -312,7 +312,7 @@ def _not_sent(error_type: str, detail: Any) -> dict[str, Any]:
 
 
 def _take_files(ended: Ended, folder: Path, request: Request) -> Any:
-    """The output with the files of the library linked into a folder, as the result writer takes them."""
+    """The output with the files of the library linked into a folder, as the result writer takes them; no other address."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     by_url: dict[str, dict[str, Any]] = {}
     for number, file in enumerate(ended.files):
@@ -324,30 +324,23 @@ def _take_files(ended: Ended, folder: Path, request: Request) -> Any:
         with path.open("rb") as opened:
             content_type = sniff_content_type(opened.read(16))
         by_url[file["url"]] = {"$made": path.name, "content_type": content_type}
-    declared = frozenset(get_endpoint(request.endpoint_id).output.model_fields)
-    return _with_files(dict(ended.output or {}), by_url, declared)
+
+    def take(value: Any, declared: Collection[str] = ()) -> Any:
+        if isinstance(value, list):
+            return [take(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if isinstance(value.get("url"), str) and (file := by_url.get(value["url"])):
+            facts = {name: item for name, item in value.items() if name not in FILE_FACTS}
+            return {**file, "facts": {k: item for k, item in facts.items() if not isinstance(item, (str, dict, list))}}
+        return {
+            name: take(item)
+            for name, item in value.items()
+            if name in declared or not (isinstance(item, str) and "://" in item)
+        }
+
+    return take(dict(ended.output or {}), get_endpoint(request.endpoint_id).output.model_fields)
 
 
 def _is_web_address(address: str) -> bool:
     return address.lower().startswith(("http://", "https://"))
-
-
-def _with_files(value: Any, by_url: Mapping[str, dict[str, Any]], declared: frozenset[str] = frozenset()) -> Any:
-    """An output with its files in place of their addresses there; other addresses are left out."""
-    if isinstance(value, list):
-        return [_with_files(item, by_url) for item in value]
-    if not isinstance(value, dict):
-        return value
-    file = by_url.get(value["url"]) if isinstance(value.get("url"), str) else None
-    if file is not None:
-        facts = {
-            name: item
-            for name, item in value.items()
-            if name not in FILE_FACTS and not isinstance(item, (str, dict, list))
-        }
-        return {**file, "facts": facts}
-    return {
-        name: _with_files(item, by_url)
-        for name, item in value.items()
-        if name in declared or not (isinstance(item, str) and "://" in item)
-    }

@@ -63,74 +63,66 @@ def test_a_service_has_its_settings(tmp_path: Path) -> None:
     assert CANARY.found_about(usual, read_models_file(written(tmp_path, SERVICE + ALL))) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "names no model"),
-        (SERVICE, "names no model"),
-        (SERVICE + "[models.'*'", "could not be read"),
-        (SERVICE + '[models."svc/text-to-vidio"]\nengine = "local"\n', "no such model"),
-        (SERVICE + '[models."*"]\nengine = "cloud"\n', "engine is 'local', 'hosted' or 'diffusers'"),
-        (SERVICE + '[models."*"]\nengine = "diffusers"\n', "each by its full name"),
-        (SERVICE + '[models."*"]\nengine = "hosted"\nservice = "piad"\n', "one of the services of this file (paid)"),
-        (SERVICE + '[models."*"]\nengine = "local"\nservice = "paid"\n', "no field `service`"),
-        (SERVICE + "at_ones = 3\n" + ALL, "Did you mean `at_once`?"),
-        (SERVICE + "at_once = 0\n" + ALL, "is outside 1 to 256"),
-        (SERVICE + "at_once = true\n" + ALL, "needs a whole number"),
-        (SERVICE + "charges_failures = 1\n" + ALL, "needs True or False"),
-        ("[service.paid]\n" + ALL, "Did you mean `services`?"),
-        ("[services.paid]\nkey = 'env:TEACHER_KEY'\n" + ALL, "address is required"),
-        ("[services.paid]\naddress = 'https://host'\n" + ALL, "key is required"),
-        ("[services.'a b']\naddress = 'https://host'\nkey = 'env:TEACHER_KEY'\n" + ALL, "letters, digits"),
-        (SERVICE.replace("https", "ftp") + ALL, "address is required"),
-        (SERVICE.replace("host.example", "host.example:notaport") + ALL, "address is required"),
-        ("services = 3\n" + ALL, "holds tables"),
-        (ALL, "none yet: write [services.NAME]"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_in_words(tmp_path: Path, text: str, words: str) -> None:
+REFUSALS = [
+    ("", "names no model"),
+    (SERVICE, "names no model"),
+    (SERVICE + "[models.'*'", "could not be read"),
+    (SERVICE + '[models."svc/text-to-vidio"]\nengine = "local"\n', "no such model"),
+    (SERVICE + '[models."*"]\nengine = "cloud"\n', "engine is 'local', 'hosted' or 'diffusers'"),
+    (SERVICE + '[models."*"]\nengine = "diffusers"\n', "each by its full name"),
+    (SERVICE + '[models."*"]\nengine = "hosted"\nservice = "piad"\n', "one of the services of this file (paid)"),
+    (SERVICE + '[models."*"]\nengine = "local"\nservice = "paid"\n', "no field `service`"),
+    (SERVICE + "at_ones = 3\n" + ALL, "Did you mean `at_once`?"),
+    (SERVICE + "at_once = 0\n" + ALL, "is outside 1 to 256"),
+    (SERVICE + "at_once = true\n" + ALL, "needs a whole number"),
+    (SERVICE + "charges_failures = 1\n" + ALL, "needs True or False"),
+    ("[service.paid]\n" + ALL, "Did you mean `services`?"),
+    ("[services.paid]\nkey = 'env:TEACHER_KEY'\n" + ALL, "address is required"),
+    ("[services.paid]\naddress = 'https://host'\n" + ALL, "key is required"),
+    ("[services.'a b']\naddress = 'https://host'\nkey = 'env:TEACHER_KEY'\n" + ALL, "letters, digits"),
+    (SERVICE.replace("https", "ftp") + ALL, "address is required"),
+    (SERVICE.replace("host.example", "host.example:notaport") + ALL, "address is required"),
+    ("services = 3\n" + ALL, "holds tables"),
+    (ALL, "none yet: write [services.NAME]"),
+]
+
+
+def test_what_cannot_be_used_is_refused_in_words(tmp_path: Path) -> None:
     """Each with the place in the file, and the nearest that would do."""
-    assert words in refusal(tmp_path, text)
+    for text, words in REFUSALS:
+        assert words in refusal(tmp_path, text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"[services.paid]\naddress = 'https://host'\nkey = '{CANARY.key}'\n" + ALL,
-        f"[services.paid]\naddress = 'https://host'\nkey = 'env:{CANARY.key}'\n" + ALL,
-        f"[services.paid]\naddress = 'https://host'\nkey = 'keyring:{CANARY.key}'\n" + ALL,
-        f"[services.paid]\naddress = 'https://host'\nkey = ['{CANARY.key}']\n" + ALL,
-        f"[services.paid]\naddress = 'https://host'\napi_key = '{CANARY.key}'\n" + ALL,
-        f"[services.paid]\naddress = 'https://host'\nkey = {CANARY.key}\n" + ALL,
-        f"[services]\nkey = '{CANARY.key}'\n" + ALL,
-        f"services = '{CANARY.key}'\n" + ALL,
-        f"[services.paid]\naddress = 'https://me:{CANARY.spellings['quoted'][0]}@host'\nkey = 'env:TEACHER_KEY'\n"
-        + ALL,
-        f"[services.paid]\naddress = 'https://host/?key={CANARY.spellings['quoted'][0]}'\nkey = 'env:TEACHER_KEY'\n"
-        + ALL,
-    ],
-)
-def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str) -> None:
+QUOTED = CANARY.spellings["quoted"][0]
+KEYS = [
+    f"[services.paid]\naddress = 'https://host'\nkey = '{CANARY.key}'\n" + ALL,
+    f"[services.paid]\naddress = 'https://host'\nkey = 'env:{CANARY.key}'\n" + ALL,
+    f"[services.paid]\naddress = 'https://host'\nkey = 'keyring:{CANARY.key}'\n" + ALL,
+    f"[services.paid]\naddress = 'https://host'\nkey = ['{CANARY.key}']\n" + ALL,
+    f"[services.paid]\naddress = 'https://host'\napi_key = '{CANARY.key}'\n" + ALL,
+    f"[services.paid]\naddress = 'https://host'\nkey = {CANARY.key}\n" + ALL,
+    f"[services]\nkey = '{CANARY.key}'\n" + ALL,
+    f"services = '{CANARY.key}'\n" + ALL,
+    f"[services.paid]\naddress = 'https://me:{QUOTED}@host'\nkey = 'env:TEACHER_KEY'\n" + ALL,
+    f"[services.paid]\naddress = 'https://host/?key={QUOTED}'\nkey = 'env:TEACHER_KEY'\n" + ALL,
+]
+
+
+def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path) -> None:
     """Wherever it stands: in place of a reference, behind one, under another name, or in the address."""
-    refusal(tmp_path, text)
+    for text in KEYS:
+        refusal(tmp_path, text)
 
 
-def test_a_variable_that_is_missing_or_empty_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the start, with what to do."""
-    monkeypatch.setenv("EMPTY_KEY", "  ")
-
-    missing = refusal(tmp_path, SERVICE.replace("TEACHER_KEY", "NO_SUCH_KEY") + ALL)
-    empty = refusal(tmp_path, SERVICE.replace("TEACHER_KEY", "EMPTY_KEY") + ALL)
-
-    assert "the variable NO_SUCH_KEY is not set" in missing
-    assert "the variable EMPTY_KEY is not set, or empty" in empty
-
-
-def test_a_key_with_a_line_break_in_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As everywhere, without repeating it."""
-    monkeypatch.setenv("TEACHER_KEY", CANARY.key + "\nmore")
-
-    assert "Copy it again" in refusal(tmp_path, SERVICE + ALL)
+def test_a_variable_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Missing, empty, or with a line break in it; with what to do, and without repeating it."""
+    for value, words in [
+        (None, "the variable TEACHER_KEY is not set"),
+        ("  ", "is not set, or empty"),
+        (CANARY.key + "\nmore", "Copy it again"),
+    ]:
+        monkeypatch.delenv("TEACHER_KEY") if value is None else monkeypatch.setenv("TEACHER_KEY", value)
+        assert words in refusal(tmp_path, SERVICE + ALL)
 
 
 def test_a_key_file_is_mine_alone(tmp_path: Path) -> None:
@@ -151,21 +143,18 @@ def test_a_key_file_is_mine_alone(tmp_path: Path) -> None:
     assert all("chmod 600" in words for words in refused)
 
 
-@pytest.mark.parametrize(
-    ("reference", "words"),
-    [
-        ("file:no-such-file", "cannot be read"),
-        ("file:", "path of a file"),
-        ("file:.", "path of a file"),
-        ("file:empty", "is empty"),
-    ],
-)
-def test_a_key_file_that_cannot_be_read_is_named(tmp_path: Path, reference: str, words: str) -> None:
+def test_a_key_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """Missing, a folder, or empty."""
     (tmp_path / "empty").touch(mode=0o600)
 
-    with pytest.raises(BadKeyReference, match=words):
-        read_key(reference, tmp_path)
+    for name, words in {
+        "no-such-file": "cannot be read",
+        "": "path of a file",
+        ".": "path of a file",
+        "empty": "is empty",
+    }.items():
+        with pytest.raises(BadKeyReference, match=words):
+            read_key(f"file:{name}", tmp_path)
 
 
 def test_a_key_from_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

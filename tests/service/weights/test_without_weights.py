@@ -22,9 +22,6 @@ order["input"] = {"prompt": "a paper boat", "num_frames": 9, "resolution": "480p
 outcome = run_order(order, lambda message: None, lambda: False)
 print(json.dumps({"modules": sorted(sys.modules), "outcome": outcome}))
 """
-DOT = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYPgPAAEDAQAIicLsAAAAAElFTkSuQmCC"
-)
 
 
 def test_a_notebook_and_a_worker_without_weights_load_none_of_their_modules(tmp_path: Path) -> None:
