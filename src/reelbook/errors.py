@@ -159,39 +159,22 @@ class ServiceError(ReelbookError):
     def __init__(
         self,
         message: str,
-        *,
         status: int,
         error_type: str | None = None,
         request_id: str | None = None,
         facts: Mapping[str, Any] | None = None,
         foreign: bool = False,
     ) -> None:
-        super().__init__(message)
+        # All of it, so that an error survives pickling.
+        super().__init__(message, status, error_type, request_id, facts, foreign)
         self.message, self.status, self.error_type = printable(message), status, error_type
         self.request_id, self.facts = request_id, dict(facts or {})
         self.foreign = foreign
         """Whether the response lacks the service's error format, as from a gateway."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Keyword-only arguments are not in `args`, and an error must survive pickling.
-        state = (self.message, self.status, self.error_type, self.request_id, self.facts, self.foreign)
-        return _revive, (type(self), *state)
-
     def sentence(self) -> str:
         of = f" (Request {readable_id(self.request_id)}.)" if self.request_id else ""
         return f"{as_sentence(self.message)}{of} {self.advice}"
-
-
-def _revive(
-    kind: type[ServiceError],
-    message: str,
-    status: int,
-    error_type: str | None,
-    request_id: str | None,
-    facts: dict[str, Any],
-    foreign: bool = False,
-) -> ServiceError:
-    return kind(message, status=status, error_type=error_type, request_id=request_id, facts=facts, foreign=foreign)
 
 
 class Unauthorized(ServiceError):

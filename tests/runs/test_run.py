@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,51 +14,36 @@ from reelbook.display.run_card import format_failure
 from reelbook.models.base import Output
 from tests.support import png
 from tests.sweeps.dots import Scripted
-from tests.transport.variants import Hosted
-
-Answers = dict[str, tuple[int, Any]]
+from tests.transport.variants import Hosted, Reply
 
 MODEL = rb.TextToVideo.endpoint_id
 BOAT = rb.TextToVideo(prompt="a boat", seed=7)
 
 
 @pytest.fixture
-def hosted() -> Iterator[tuple[str, Answers]]:
-    """A service whose answers the test writes down: address → (code, body)."""
-    answers: Answers = {}
-
-    class Handler(BaseHTTPRequestHandler):
-        def answer(self) -> None:
-            self.rfile.read(int(self.headers.get("content-length", 0)))
-            status, body = answers.get(self.path.partition("?")[0], (404, {"detail": "nothing here"}))
-            content = body if isinstance(body, bytes) else json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = do_PUT = answer
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", answers
-    server.shutdown()
-    server.server_close()
+def hosted() -> Iterator[Hosted]:
+    """A service that has one file."""
+    with Hosted() as service:
+        service.on("GET", "/file", Reply(200, png()))
+        yield service
 
 
-def test_an_output_of_another_shape_is_kept_because_it_is_paid_for(hosted: tuple[str, Answers], tmp_path: Path) -> None:
+def answered(hosted: Hosted, folder: Path, *, output: Any) -> rb.Run:
+    """A run that is answered with its output at once."""
+    hosted.on("POST", "/models/run", {"requestId": "r1", "output": output})
+    with rb.connect(hosted.base_url, api_key="k", library=folder) as client:
+        return client.run(BOAT)
+
+
+def test_an_output_of_another_shape_is_kept_because_it_is_paid_for(hosted: Hosted, tmp_path: Path) -> None:
     """No seed, no prompt, the file under another name: the run succeeds, and its file is brought home."""
-    address, answers = hosted
     root = f"/{MODEL}/requests/r1"
-    answers["/models/run"] = (200, {"requestId": "r1"})
-    answers[root + "/status"] = (202, {"status": "COMPLETED", "request_id": "r1", "logs": [{"message": "made"}]})
-    answers[root] = (200, {"clips": [{"url": f"{address}/file", "label": "x"}], "seed": "seven"})
-    answers["/file"] = (200, png())
+    hosted.on("POST", "/models/run", {"requestId": "r1"})
+    status = {"status": "COMPLETED", "request_id": "r1", "logs": [{"message": "made"}]}
+    hosted.on("GET", f"{root}/status", Reply(202, status))
+    hosted.on("GET", root, {"clips": [{"url": f"{hosted.base_url}/file", "label": "x"}], "seed": "seven"})
 
-    with rb.connect(address, api_key="k", library=tmp_path) as client:
+    with rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:
         run = client.run(BOAT)
 
     assert type(run.output) is Output
@@ -70,46 +52,23 @@ def test_an_output_of_another_shape_is_kept_because_it_is_paid_for(hosted: tuple
     assert (run.credits, run.credits_source, run.logs) == (53, "estimated", ["made"])
 
 
-def test_an_answer_that_holds_the_output_already_is_a_finished_run(hosted: tuple[str, Answers], tmp_path: Path) -> None:
-    """A service that answers synchronously is not asked again."""
-    address, answers = hosted
-    output = {"video": {"url": f"{address}/file"}, "seed": 7, "prompt": "a boat"}
-    answers["/models/run"] = (200, {"requestId": "r1", "output": output})
-    answers["/file"] = (200, png())
+def test_an_answer_that_holds_the_output_already_is_a_finished_run(hosted: Hosted, tmp_path: Path) -> None:
+    """A service that answers synchronously is not asked again. `../../x` and text/html change neither place nor suffix."""
+    file = {"url": f"{hosted.base_url}/file", "file_name": "../../x.html", "content_type": "text/html"}
 
-    with rb.connect(address, api_key="k", library=tmp_path) as client:
-        run = client.run(BOAT)
+    run = answered(hosted, tmp_path, output={"video": file, "seed": 7, "prompt": "a boat"})
 
+    path = run.media[0].path
     assert run.output.seed == 7
-    assert run.media[0].path.exists()
+    assert (path.parent, path.suffix) == (tmp_path / "media", ".png")
 
 
-def test_a_file_with_a_hostile_name_and_type_is_stored_under_a_name_of_ours(
-    hosted: tuple[str, Answers], tmp_path: Path
-) -> None:
-    """`../../x` and text/html change neither the place nor the suffix."""
-    address, answers = hosted
-    file = {"url": f"{address}/file", "file_name": "../../x.html", "content_type": "text/html"}
-    answers["/models/run"] = (200, {"requestId": "r1", "output": {"video": file, "seed": 7, "prompt": "a boat"}})
-    answers["/file"] = (200, png())
-
-    with rb.connect(address, api_key="k", library=tmp_path) as client:
-        path = client.run(BOAT).media[0].path
-
-    assert path.parent == tmp_path / "media"
-    assert path.suffix == ".png"
-
-
-def test_a_file_that_cannot_be_fetched_leaves_the_run_to_be_picked_up(
-    hosted: tuple[str, Answers], tmp_path: Path
-) -> None:
+def test_a_file_that_cannot_be_fetched_leaves_the_run_to_be_picked_up(hosted: Hosted, tmp_path: Path) -> None:
     """The error names the request, and what to do."""
-    address, answers = hosted
-    output = {"video": {"url": f"{address}/gone"}, "seed": 7, "prompt": "a boat"}
-    answers["/models/run"] = (200, {"requestId": "r1", "output": output})
+    output = {"video": {"url": f"{hosted.base_url}/gone"}, "seed": 7, "prompt": "a boat"}
 
-    with rb.connect(address, api_key="k", library=tmp_path) as client, pytest.raises(rb.DownloadFailed, match="r1"):
-        client.run(BOAT)
+    with pytest.raises(rb.DownloadFailed, match="r1"):
+        answered(hosted, tmp_path, output=output)
 
     assert list((tmp_path / "media").iterdir()) == []
 

@@ -88,24 +88,17 @@ def test_a_description_is_asked_for_once_a_day(hosted: Hosted, tmp_path: Path, i
     assert unreachable.endpoint_id == "lab/echo"
 
 
-def test_a_model_that_the_service_does_not_have_is_told_with_the_nearest(hosted: Hosted, tmp_path: Path) -> None:
-    """From the service's own list."""
-    hosted.on("GET", "/models/openapi.json", Reply(404, {"detail": "no such model"}))
-    hosted.on("GET", "/models", [{"id": "lab/echo"}])
+@pytest.mark.parametrize("has_list", [True, False])
+def test_a_model_that_is_not_there_is_named_with_the_nearest_that_is(
+    hosted: Hosted, tmp_path: Path, has_list: bool
+) -> None:
+    """From the service's own list; where it has none, both questions are answered with 404."""
+    missing = Reply(404, {"detail": "Not Found"})
+    hosted.on("GET", "/models/openapi.json", missing)
+    hosted.on("GET", "/models", [{"id": "lab/echo"}] if has_list else missing)
     with (
         rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path),
-        pytest.raises(rb.UnknownModel, match="'lab/echo'"),
-    ):
-        rb.model("lab/ecko")
-
-
-def test_a_model_that_is_not_there_is_named_where_the_service_has_no_list(hosted: Hosted, tmp_path: Path) -> None:
-    """Both questions are answered with 404."""
-    for path in ("/models/openapi.json", "/models"):
-        hosted.on("GET", path, Reply(404, {"detail": "Not Found"}))
-    with (
-        rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path),
-        pytest.raises(rb.UnknownModel, match="There is no model 'lab/ecko'"),
+        pytest.raises(rb.UnknownModel, match="'lab/echo'" if has_list else "There is no model 'lab/ecko'"),
     ):
         rb.model("lab/ecko")
 

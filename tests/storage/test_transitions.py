@@ -448,7 +448,7 @@ def test_a_request_settles_one_run(db: Ledger) -> None:
     run = uncertain(db)
     claims.attach(db, "svc", "m", "r2", HERE)
 
-    with pytest.raises(Moved, match="another one"):
+    with pytest.raises(Moved, match="is run 1 of the library already"):
         transitions.resolve(db, run, "r1", "here")
     entry = transitions.resolve(db, run, "r2", "here")
 

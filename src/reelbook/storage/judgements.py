@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -79,7 +79,8 @@ class Judgements:
 
     def add(self, judgement: Judgement) -> None:
         """Store a judgement, with the time and a new mark."""
-        self._ledger.transact_now(partial(_insert, judgements=[_stamp(judgement)]))
+        stamped = replace(judgement, at=judgement.at or time.time(), mark=judgement.mark or uuid4().hex)
+        self._ledger.transact_now(partial(_insert, judgements=[stamped]))
 
     def undo(self, rater: str, question: str, kinds: Collection[str], clips: Collection[str]) -> Judgement | None:
         """Mark the rater's last judgement of these clips as undone, and return it; None without one."""
@@ -149,11 +150,6 @@ def _is_about(judgement: Judgement, clips: frozenset[str]) -> bool:
     return judgement.first in clips and (judgement.second is None or judgement.second in clips)
 
 
-def _stamp(judgement: Judgement) -> Judgement:
-    values = {name: getattr(judgement, name) for name in _NAMES}
-    return Judgement(**{**values, "at": judgement.at or time.time(), "mark": judgement.mark or uuid4().hex})
-
-
 def _insert(db: sqlite3.Connection, judgements: Sequence[Judgement]) -> None:
     db.executemany(
         f"INSERT OR IGNORE INTO judgements ({', '.join(_STORED)}) VALUES ({', '.join('?' * len(_STORED))})",
@@ -175,5 +171,4 @@ def _undo(
 
 
 def _parse_row(row: Sequence[Any]) -> Judgement:
-    values = dict(zip(_NAMES, row, strict=True))
-    return Judgement(**{**values, "undone": bool(values["undone"])})
+    return replace(Judgement(*row), undone=bool(row[-2]))

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import ReelbookError
-from ..util.printable import readable_id
 from .ledger import transitions
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
@@ -73,11 +72,9 @@ class Uncertain:
         """Resolve it as the request with this id at the service, as found in the account's history."""
         request_id = _parse_request_id(request_id)
         if self._actions.attach is not None:
-            self._ledger.read(lambda db: _check_unused(db, self.entry, request_id))
             return self._actions.attach(self.entry, request_id)
 
         def resolve(db: sqlite3.Connection) -> None:
-            _check_unused(db, self.entry, request_id)
             transitions.resolve(db, self.run, request_id, self._ledger.owner)
             transitions.release(db, self.run, self._ledger.owner)
 
@@ -152,15 +149,3 @@ def _parse_request_id(request_id: str) -> str:
             f"{request_id!r} is not a request id. Copy it as text from the account's history at the service."
         )
     return request_id.strip()
-
-
-def _check_unused(db: sqlite3.Connection, entry: Entry, request_id: str) -> None:
-    """Raise if another run has this request: one charge would be counted for two runs."""
-    row = db.execute(
-        "SELECT id FROM runs WHERE service = ? AND request_id = ? AND id != ?", (entry.service, request_id, entry.id)
-    ).fetchone()
-    if row is not None:
-        raise ReelbookError(
-            f"Request {readable_id(request_id)} is run {row[0]} of the library already, so it is not the lost one. "
-            f"Find another request in the account's history, sent at about {datetime.fromtimestamp(entry.sent or entry.created, UTC):%Y-%m-%d %H:%M} UTC."
-        )

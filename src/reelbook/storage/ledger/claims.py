@@ -213,7 +213,7 @@ def _claim(
     """Claim the run for sending; or mark it uncertain, if it was sent before and cannot be repeated safely."""
     repeats = entry.state == State.PLANNED and entry.attempt_key is not None
     if repeats and (why := _why_unrepeatable(entry, request)):
-        move(db, entry, State.UNCERTAIN, attempt_key=None, body=None, error_type="uncertain", error=why)
+        move(db, entry, State.UNCERTAIN, error_type="uncertain", error=why)
         return get_entry(db, entry.id)
     # What was sent before is repeated with its key, and so paid once.
     spent, unpriced = (entry.spent, entry.unpriced) if repeats else (entry.counted, entry.unknown)
@@ -316,10 +316,7 @@ def _apply_line(db: sqlite3.Connection, line: Mapping[str, Any], is_dead: Callab
     if (entry.owner is not None and not is_dead(entry.owner)) or line["attempt"] < entry.attempt:
         return False  # A live process records it itself.
     if line["attempt"] == entry.attempt and entry.request_id is None and entry.state in UNANSWERED:
-        move(
-            db, entry, State.ACCEPTED, request_id=request_id, owner=None, attempt_key=None, body=None, error=None,
-            error_type=None, note=request_id,
-        )  # fmt: skip
+        move(db, entry, State.ACCEPTED, request_id=request_id, owner=None, note=request_id)
     elif line["attempt"] > entry.attempt and entry.output is None:
         _overwrite(db, entry, line)
     else:

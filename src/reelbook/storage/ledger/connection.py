@@ -136,14 +136,6 @@ def is_damage(error: BaseException) -> bool:
     return is_in_message or (isinstance(error, sqlite3.DatabaseError) and (is_content or is_invalid_text))
 
 
-def is_callers_fault(error: sqlite3.DatabaseError) -> bool:
-    """Whether the caller's statement caused the error; other errors concern the file, and so the complete batch."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    return (code == sqlite3.SQLITE_ERROR and not is_damage(error)) or isinstance(
-        error, (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError)
-    )
-
-
 @contextlib.contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
     """Convert errors of file system and database to `LibraryError`."""

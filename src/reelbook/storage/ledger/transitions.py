@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from ...errors import ReelbookError
+from ...util.printable import readable_id
 
 
 class State(StrEnum):
@@ -48,6 +49,13 @@ MOVES: Mapping[str, frozenset[str]] = {
     State.UNCERTAIN: frozenset({State.ACCEPTED, State.FAILED, State.PLANNED}),
 }
 """The allowed transitions; any other raises `Moved`."""
+
+CLEARED: Mapping[str, tuple[str, ...]] = {
+    State.ACCEPTED: ("attempt_key", "body", "error_type", "error"),
+    State.STORED: ("owner",),
+    **dict.fromkeys((State.REJECTED, State.CANCELLED, State.FAILED, State.UNCERTAIN), ("owner", "attempt_key", "body")),
+}
+"""The columns that a transition to a state clears, unless it sets them."""
 
 UNANSWERED = (State.PLANNED, State.SENDING, State.UNCERTAIN)
 """States in which the acceptance of a request may arrive; in others it is of another request."""
@@ -177,14 +185,13 @@ def allow_retry(db: sqlite3.Connection, run: int) -> None:
 
 def mark_rejected(db: sqlite3.Connection, run: int, error_type: str | None, error: str) -> None:
     """Record that the service rejected it without a charge."""
-    entry = get_entry(db, run)
-    move(db, entry, State.REJECTED, owner=None, attempt_key=None, body=None, error_type=error_type, error=error)
+    move(db, get_entry(db, run), State.REJECTED, error_type=error_type, error=error)
 
 
 def mark_uncertain(db: sqlite3.Connection, run: int, reason: str) -> None:
     """Record that it was sent and the response was lost: only the user can find out whether it was charged."""
     entry = _require_stage(get_entry(db, run), CLAIMED, State.SENDING)
-    move(db, entry, State.UNCERTAIN, owner=None, error_type="uncertain", error=reason)
+    move(db, entry, State.UNCERTAIN, error_type="uncertain", error=reason)
 
 
 def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int | None = None) -> None:
@@ -197,10 +204,7 @@ def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int 
     if entry.state not in UNANSWERED:
         insert_extra_take(db, entry, request_id, known)
         return
-    move(
-        db, entry, State.ACCEPTED, request_id=request_id, price=known, attempt_key=None, body=None, error_type=None,
-        error=None, note=request_id,
-    )  # fmt: skip
+    move(db, entry, State.ACCEPTED, request_id=request_id, price=known, note=request_id)
 
 
 def mark_completed(
@@ -213,7 +217,7 @@ def mark_completed(
         reported = coerce_credits(charged)
         move(
             db, entry, State.ACCEPTED, output=output, charged=entry.charged if reported is None else reported, queued_s=queued_s,
-            running_s=running_s, finished=time.time(), error_type=None, error=None,
+            running_s=running_s, finished=time.time(),
         )  # fmt: skip
 
 
@@ -221,7 +225,7 @@ def mark_stored(db: sqlite3.Connection, run: int, media: str) -> None:
     """Record that its files are on the shelf."""
     entry = get_entry(db, run)
     if entry.state != State.STORED:
-        move(db, _require_stage(entry, COMPLETED), State.STORED, media=media, owner=None)
+        move(db, _require_stage(entry, COMPLETED), State.STORED, media=media)
 
 
 def mark_ended(
@@ -263,11 +267,12 @@ def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> En
         (entry.service, to_storable(request_id), len(ATTACHED), ATTACHED),
     ).fetchone()
     if row is not None:
-        raise Moved(f"The request {request_id!r} is run {row[0]} of the library, so run {run} must be another one.")
-    move(
-        db, entry, State.ACCEPTED, request_id=request_id, owner=owner, attempt_key=None, body=None, error_type=None,
-        error=None, note=request_id,
-    )  # fmt: skip
+        when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(entry.sent or entry.created))
+        raise Moved(
+            f"Request {readable_id(request_id)} is run {row[0]} of the library already, so it is not the lost one. Find another "
+            f"request in the account's history, sent at about {when} UTC."
+        )
+    move(db, entry, State.ACCEPTED, request_id=request_id, owner=owner, note=request_id)
     return get_entry(db, run)
 
 
@@ -275,7 +280,7 @@ def write_off(db: sqlite3.Connection, run: int) -> None:
     """Give up an uncertain run; its price counts as spent."""
     entry = _require_stage(get_entry(db, run), State.UNCERTAIN)
     error, now = "written off: it may have been paid for", time.time()
-    move(db, entry, State.FAILED, attempt_key=None, body=None, error_type="written_off", error=error, finished=now)
+    move(db, entry, State.FAILED, error_type="written_off", error=error, finished=now)
 
 
 def allow_resubmission(db: sqlite3.Connection, run: int) -> None:
@@ -317,7 +322,7 @@ def clear_owner(db: sqlite3.Connection, entry: Entry) -> None:
         move(db, entry, State.PLANNED, owner=None)
     elif entry.state == State.SENDING:
         error = "its process ended while it was sent"
-        move(db, entry, State.UNCERTAIN, owner=None, error_type="uncertain", error=error)
+        move(db, entry, State.UNCERTAIN, error_type="uncertain", error=error)
     else:
         update_run(db, entry.id, owner=None)
 
@@ -326,7 +331,7 @@ def move(db: sqlite3.Connection, entry: Entry, state: str, *, note: str | None =
     """Move a run to its next state and record its stage as an event; raises `Moved` if `MOVES` does not allow it."""
     if state not in MOVES[entry.state]:
         raise Moved(f"Run {entry.id} of the library is {entry.state} and cannot become {state}.")
-    update_run(db, entry.id, state=state, **changes)
+    update_run(db, entry.id, **{"state": state, **dict.fromkeys(CLEARED.get(state, ())), **changes})
     (stage,) = db.execute("SELECT stage FROM entries WHERE id = ?", (entry.id,)).fetchone()
     record_event(db, entry.id, stage, note if note is not None else changes.get("error"))
 

@@ -329,11 +329,9 @@ def _attempt(db: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseExceptio
     db.execute("SAVEPOINT one")
     try:
         result = work(db)
+    except (sqlite3.Error, UnicodeDecodeError):
+        raise  # It concerns the file, and so the complete batch.
     except BaseException as error:
-        if connection.is_damage(error) or (
-            isinstance(error, sqlite3.DatabaseError) and not connection.is_callers_fault(error)
-        ):
-            raise
         db.execute("ROLLBACK TO one")
         db.execute("RELEASE one")
         return None, error
