@@ -276,6 +276,8 @@ def test_turned_and_uneven_clips_are_exact(opened: Open, tmp_path: Path) -> None
     write_greys(uneven, times)
     page = opened([turned, uneven])
     assert page.evaluate("document.querySelector('[data-rb-compare]').compare.items[0].size") == [48, 64]
+    still = page.locator(".rb-compare-stills img").first
+    assert still.evaluate("one => [one.naturalWidth, one.naturalHeight]") == [48, 64]
     mode(page, "Side by side")
     wrong = []
     for tick in (0, 1, 3, 6, 9, 4):

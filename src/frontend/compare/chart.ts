@@ -1,37 +1,40 @@
 /** The chart of differences: the lines of the chosen pair, a mark at the present frame, and seeking by pointer. */
 
 import type { Clock } from "../media/clock.ts";
+import { made } from "../page/element.ts";
 
-export type Series = { ssim: number[] | null; mean_absolute: number[] };
+/** What Python has drawn and written of two files. */
+type Pair = { words: string; lines: Record<string, { points: string; range: string }> };
 
 export function compareChart(root: HTMLElement, clock: Clock): { draw: (a: number, b: number) => void } {
-  const chart = root.querySelector("[data-rb-chart]") as HTMLElement | null;
+  const plot = root.querySelector<HTMLElement>("[data-rb-chart] .rb-compare-plot");
   const sentence = root.querySelector("[data-rb-differences]");
-  const known: Record<string, Record<string, Series>> = JSON.parse(
+  const pairs: Record<string, Record<string, Pair>> = JSON.parse(
     root.querySelector("[data-rb-data]")?.textContent || "{}",
   );
-  const note = /; (computed at [^.]*)\.$/.exec(sentence?.textContent ?? "")?.[1] ?? "";
-  const mark = document.createElement("i");
-  mark.className = "rb-compare-now";
-  const plot = (chart?.querySelector(".rb-compare-plot") ?? null) as HTMLElement | null;
+  const mark = made("i", { class: "rb-compare-now" });
   plot?.append(mark);
-  let length = 0;
 
   const move = () => {
-    mark.style.left = `${(100 * clock.frame) / Math.max(length - 1, 1)}%`;
-    mark.hidden = length < 2 || clock.frame >= length;
+    mark.style.left = `${100 * clock.shareOf(clock.frame)}%`;
+    mark.hidden = clock.frames < 2;
   };
   const draw = (a: number, b: number) => {
-    const series = known[clock.by]?.[[a, b].sort((one, other) => one - other).join("-")];
-    length = clock.frames;
-    for (const line of chart?.querySelectorAll("[data-rb-line]") ?? []) drawLine(line as SVGElement, series, length);
-    if (sentence) sentence.textContent = inWords(series, note);
+    const pair = pairs[clock.by]?.[`${Math.min(a, b)}-${Math.max(a, b)}`];
+    for (const shape of plot?.querySelectorAll<SVGElement>("[data-rb-line]") ?? []) {
+      const line = pair?.lines[shape.dataset.rbLine ?? ""];
+      shape.setAttribute("points", line?.points ?? "");
+      shape.ownerSVGElement?.setAttribute("viewBox", `0 0 ${Math.max(clock.frames - 1, 1)} 1`);
+      const range = shape.closest(".rb-compare-panel")?.querySelector("[data-rb-range]");
+      if (range) range.textContent = line?.range ?? "not computed for these two";
+    }
+    if (sentence) sentence.textContent = pair?.words ?? "The differences of these two have not been computed.";
     move();
   };
   const seek = (event: PointerEvent) => {
-    if (!plot || length < 2) return;
+    if (!plot || clock.frames < 2) return;
     const { left, width } = plot.getBoundingClientRect();
-    clock.seek(Math.round(((event.clientX - left) / width) * (length - 1)));
+    clock.seek(Math.round(((event.clientX - left) / width) * (clock.frames - 1)));
   };
   plot?.addEventListener("pointerdown", (event) => {
     if (event.button) return;
@@ -44,29 +47,4 @@ export function compareChart(root: HTMLElement, clock: Clock): { draw: (a: numbe
   clock.addEventListener("frame", move);
   clock.addEventListener("change", move);
   return { draw };
-}
-
-function drawLine(line: SVGElement, series: Series | undefined, length: number) {
-  const name = line.dataset.rbLine as "ssim" | "mean_absolute";
-  const values = series?.[name] ?? [];
-  const [low, high] = name === "ssim" ? [Math.min(...values, 0.9), 1] : [0, Math.max(...values, 1)];
-  line.setAttribute(
-    "points",
-    values.map((value, frame) => `${frame},${(1 - (value - low) / (high - low)).toFixed(3)}`).join(" "),
-  );
-  line.ownerSVGElement?.setAttribute("viewBox", `0 0 ${Math.max(length - 1, 1)} 1`);
-  const range = line.closest(".rb-compare-panel")?.querySelector("[data-rb-range]");
-  if (range) range.textContent = values.length ? rangeOf(name, values, " – ") : "not computed for these two";
-}
-
-function rangeOf(name: string, values: number[], word: string) {
-  const ends = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(name === "ssim" ? 3 : 2));
-  return ends[0] === ends[1] ? ends[0] : ends.join(word);
-}
-
-function inWords(series: Series | undefined, note: string) {
-  if (!series) return "The differences of these two have not been computed.";
-  if (!series.mean_absolute.length) return "A and B have no frame at the same time.";
-  const ssim = series.ssim ? `, SSIM ${rangeOf("ssim", series.ssim, " to ")}` : "";
-  return `A and B: mean absolute difference ${rangeOf("mean_absolute", series.mean_absolute, " to ")} of 255${ssim}${note ? `; ${note}` : ""}.`;
 }

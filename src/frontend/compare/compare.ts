@@ -7,7 +7,7 @@ import { buttons, keys } from "../media/controls.ts";
 import { made } from "../page/element.ts";
 import { answerKey } from "../page/keys.ts";
 import { compareChart } from "./chart.ts";
-import { type Choice, type Controls, compareControls } from "./controls.ts";
+import { type Choice, compareControls } from "./controls.ts";
 import { type Drawable, drawDifference, drawOne, drawOnion, drawWipe, readPixel } from "./drawing.ts";
 import { compareHandle } from "./handle.ts";
 import { type Bring, CompareItem } from "./item.ts";
@@ -20,20 +20,14 @@ const STILLS = "Small copies of the middle frames, until the files are here.";
 
 /** The viewer of one comparison. */
 export class CompareViewer {
-  root: HTMLElement & { compare?: CompareViewer };
-  room: HTMLElement;
-  items: CompareItem[];
-  pair: number[];
-  clock: Clock;
-  controls: Controls;
-  stage: HTMLElement;
-  views: { el: HTMLElement; canvas: HTMLCanvasElement; name: HTMLElement; context: CanvasRenderingContext2D }[];
-  handle: { el: HTMLElement; place: () => void };
-  words: HTMLElement;
-  pixel: HTMLElement;
-  names: HTMLElement;
-  live: HTMLElement;
-  chart: { draw: (a: number, b: number) => void };
+  /** Not for screen readers, and not seen: where clips are played. */
+  #room = made("div", { class: "rb-compare-room", "aria-hidden": "true" });
+  items = [...this.root.querySelectorAll<HTMLElement>("[data-rb-item]")].map(
+    (figure) => new CompareItem(figure, this.#room, this.bring),
+  );
+  /** Which of the items are A and B. */
+  pair = [0, 1];
+  clock = new Clock(this.items.flatMap(({ clip }) => clip ?? []));
   choice: Choice = {
     mode: "wipe",
     isDown: false,
@@ -44,6 +38,24 @@ export class CompareViewer {
     isFlickering: !matchMedia("(prefers-reduced-motion: reduce)").matches,
   };
   camera = new Camera(MAX_FIT);
+  views = this.items.map(makeView);
+  stage = made("div", { class: "rb-compare-stage" }, ...this.views.map(({ el }) => el));
+  controls = compareControls(this.choice, () => this.#arrange(), this.camera);
+  #handle = compareHandle(this.views[0].el, this.choice, () => this.#due());
+  #words = made("p", { class: "rb-compare-words", role: "status" });
+  // Not for screen readers, which would read it out at every move.
+  #pixel = made("span", { class: "rb-compare-pixel", "aria-hidden": "true" });
+  #names = made("div", { class: "rb-compare-names" });
+  #live = made(
+    "div",
+    { class: "rb-compare-live" },
+    this.controls.bar,
+    this.stage,
+    made("div", { class: "rb-compare-foot" }, this.controls.options, this.#names),
+    made("div", { class: "rb-compare-line" }, this.#words, this.#pixel),
+    this.#room,
+  );
+  #chart: { draw: (a: number, b: number) => void };
   #request = 0;
   #isHelping = false;
   /** What the stage shows, so that it is not drawn again. */
@@ -54,40 +66,17 @@ export class CompareViewer {
   #timer = 0;
   #forget = () => {};
 
-  constructor(root: HTMLElement & { compare?: CompareViewer }, bring?: Bring) {
-    this.root = root;
+  constructor(
+    readonly root: HTMLElement & { compare?: CompareViewer },
+    readonly bring?: Bring,
+  ) {
     root.dataset.rbReady = "";
     root.compare = this;
-    this.room = made("div", { class: "rb-compare-room", "aria-hidden": "true" });
-    this.items = [...(root.querySelectorAll("[data-rb-item]") as NodeListOf<HTMLElement>)].map(
-      (figure) => new CompareItem(figure, this.room, bring),
-    );
-    /** Which of the items are A and B. */
-    this.pair = [0, 1];
-    this.clock = new Clock(this.items.flatMap(({ clip }) => clip ?? []));
     if (root.dataset.rbBy === "frame") this.clock.by = "frame";
-    this.controls = compareControls(this.choice, () => this.#arrange(), this.camera);
-    this.stage = made("div", { class: "rb-compare-stage" });
-    this.views = this.items.map(() => makeView());
-    this.stage.append(...this.views.map(({ el }) => el));
-    this.handle = compareHandle(this.views[0].el, this.choice, () => this.#due());
-    this.words = made("p", { class: "rb-compare-words", role: "status" });
-    // Not for screen readers, which would read it out at every move.
-    this.pixel = made("span", { class: "rb-compare-pixel", "aria-hidden": "true" });
-    this.names = made("div", { class: "rb-compare-names" });
     const stills = root.querySelector(".rb-compare-stills") as HTMLElement;
-    this.live = made(
-      "div",
-      { class: "rb-compare-live" },
-      this.controls.bar,
-      this.stage,
-      made("div", { class: "rb-compare-foot" }, this.controls.options, this.names),
-      made("div", { class: "rb-compare-line" }, this.words, this.pixel),
-      this.room,
-    );
-    stills.after(this.live);
+    stills.after(this.#live);
     stills.classList.add("rb-compare-saved");
-    this.chart = compareChart(root, this.clock);
+    this.#chart = compareChart(root, this.clock);
     this.#listen();
     this.#choose(0, 1);
     this.controls.update();
@@ -101,10 +90,10 @@ export class CompareViewer {
       moveCamera(el, camera);
       el.addEventListener("dblclick", () => camera.toFit());
       el.addEventListener("pointermove", (event) => this.#read(el, event));
-      el.addEventListener("pointerleave", () => (this.pixel.textContent = ""));
+      el.addEventListener("pointerleave", () => (this.#pixel.textContent = ""));
     }
     camera.addEventListener("change", () => this.#due());
-    this.room.addEventListener("reelbook:drawn", () => this.#due());
+    this.#room.addEventListener("reelbook:drawn", () => this.#due());
     for (const item of this.items) {
       item.addEventListener("change", () => this.#due());
       item.still?.decode().then(
@@ -144,9 +133,9 @@ export class CompareViewer {
 
   /** The differences, where they come after the viewer: below the buttons, which stay where they are. */
   addDifferences(markup: Node) {
-    (this.root.querySelector(".rb-compare-transport") ?? this.live).after(markup);
-    this.chart = compareChart(this.root, this.clock);
-    this.chart.draw(this.items[this.pair[0]].place, this.items[this.pair[1]].place);
+    (this.root.querySelector(".rb-compare-transport") ?? this.#live).after(markup);
+    this.#chart = compareChart(this.root, this.clock);
+    this.#chart.draw(this.items[this.pair[0]].place, this.items[this.pair[1]].place);
   }
 
   /** The items on the stage. */
@@ -163,7 +152,7 @@ export class CompareViewer {
       (view, place) => (view.name.textContent = isSide ? `${this.#letter(place)}${this.items[place].label}` : ""),
     );
     this.stage.dataset.mode = this.choice.mode;
-    this.handle.el.hidden = this.choice.mode !== "wipe";
+    this.#handle.el.hidden = this.choice.mode !== "wipe";
     for (const item of this.items) {
       const isWanted = this.#isInView && seen.includes(item);
       if (item.clip && item.clip.isInView !== isWanted)
@@ -225,7 +214,7 @@ export class CompareViewer {
       canvas.style.imageRendering = scale * devicePixelRatio > 1 && !this.camera.isFitted ? "pixelated" : "auto";
     }
     this.stage.toggleAttribute("data-zoomed", !this.camera.isFitted);
-    this.handle.place();
+    this.#handle.place();
   }
 
   /** Draw what is there, if all of it is of one time; else the stage stays as it was. */
@@ -291,7 +280,7 @@ export class CompareViewer {
   /** @param words What the files are waiting for; asked for, the keys. */
   #say(words: string) {
     const text = this.#isHelping ? HELP : words;
-    if (this.words.textContent !== text) this.words.textContent = text;
+    if (this.#words.textContent !== text) this.#words.textContent = text;
   }
 
   /** What A and B have under the pointer. */
@@ -303,10 +292,10 @@ export class CompareViewer {
     );
     const pair = this.pair.map((place) => this.items[place]);
     const isInside = at.every((part, axis) => part >= 0 && part < box[axis]);
-    if (!isInside || this.clock.playing || !pair.every(({ live }) => live)) return void (this.pixel.textContent = "");
+    if (!isInside || this.clock.playing || !pair.every(({ live }) => live)) return void (this.#pixel.textContent = "");
     const values = pair.map(({ size, live }) => readPixel({ size, source: live as CanvasImageSource }, box, at));
     const words = values.map((value, side) => `${"AB"[side]} ${value ? value.join(" ") : "–"}`);
-    this.pixel.textContent = [`${at[0]}, ${at[1]}`, ...words].join(" · ");
+    this.#pixel.textContent = [`${at[0]}, ${at[1]}`, ...words].join(" · ");
   }
 
   /** The column or row of the wipe, in pixels of the pictures. */
@@ -320,9 +309,9 @@ export class CompareViewer {
   /** Make these A and B. */
   #choose(a: number, b: number) {
     this.pair = [a, b];
-    this.names.replaceChildren(...[a, b].map((_, side) => this.#namer(side)));
-    if (this.items.length === 2) this.names.append(this.#swapper());
-    this.chart.draw(this.items[a].place, this.items[b].place);
+    this.#names.replaceChildren(...[a, b].map((_, side) => this.#namer(side)));
+    if (this.items.length === 2) this.#names.append(this.#swapper());
+    this.#chart.draw(this.items[a].place, this.items[b].place);
     this.#arrange();
   }
 
@@ -330,21 +319,20 @@ export class CompareViewer {
     const letter = made("b", {}, "AB"[side]);
     const item = this.items[this.pair[side]];
     if (this.items.length === 2) return made("span", { title: item.label }, letter, " ", made("bdi", {}, item.label));
-    const select = made("select", { "aria-label": `File ${"AB"[side]}` });
-    select.append(
-      ...this.items.map(({ label }, place) => new Option(label, String(place), false, place === this.pair[side])),
+    const options = this.items.map(
+      ({ label }, place) => new Option(label, String(place), false, place === this.pair[side]),
     );
-    select.addEventListener("change", () => this.#use(side, Number(select.value)));
+    const choose = () => this.#use(side, Number(select.value));
+    const select = made("select", { "aria-label": `File ${"AB"[side]}`, onchange: choose }, ...options);
     return made("label", {}, letter, " ", select);
   }
 
   #swapper() {
-    const button = made("button", { type: "button", title: "Swap A and B (A)" }, "Swap");
-    button.addEventListener("click", () => {
+    const swap = () => {
       this.#choose(this.pair[1], this.pair[0]);
-      (this.names.querySelector("button") as HTMLElement | null)?.focus();
-    });
-    return button;
+      this.#names.querySelector("button")?.focus();
+    };
+    return made("button", { type: "button", title: "Swap A and B (A)", onclick: swap }, "Swap");
   }
 
   /** Take another item as A or B; the other's own item is swapped for it. */
@@ -353,7 +341,7 @@ export class CompareViewer {
     if (pair[1 - side] === place) pair[1 - side] = pair[side];
     pair[side] = place;
     this.#choose(pair[0], pair[1]);
-    (this.names.querySelectorAll("select")[side] as HTMLElement | undefined)?.focus({ preventScroll: true });
+    this.#names.querySelectorAll("select")[side]?.focus({ preventScroll: true });
   }
 
   #onKey(event: KeyboardEvent) {
@@ -365,14 +353,8 @@ export class CompareViewer {
       this.#use(side, isOther ? (place + 1) % this.items.length : place);
       this.root.focus({ preventScroll: true });
     };
-    const zoomIn = () => this.camera.step(1),
-      zoomOut = () => this.camera.step(-1);
     answerKey(event, {
-      "+": zoomIn,
-      "=": zoomIn,
-      "-": zoomOut,
-      "−": zoomOut,
-      0: () => this.camera.toFit(),
+      ...this.camera.keys,
       a: () => next(0),
       A: () => next(0),
       b: () => next(1),
@@ -403,6 +385,6 @@ function makeView() {
   return { el, canvas, name, context: canvas.getContext("2d") as CanvasRenderingContext2D };
 }
 
-for (const found of document.querySelectorAll("[data-rb-compare]:not([data-rb-ready])")) {
-  if (found.querySelectorAll("[data-rb-item]").length > 1) new CompareViewer(found as HTMLElement);
+for (const root of document.querySelectorAll<HTMLElement>("[data-rb-compare]:not([data-rb-ready])")) {
+  if (root.querySelectorAll("[data-rb-item]").length > 1) new CompareViewer(root);
 }

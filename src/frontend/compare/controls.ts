@@ -26,33 +26,26 @@ export interface Choice {
   isFlickering: boolean;
 }
 
-function pressed(text: string, title: string, act: () => void) {
-  return made("button", { type: "button", title, onclick: act }, text);
+function pressed(text: string, title: string, act: () => void, attributes: Record<string, string> = {}) {
+  return made("button", { type: "button", title, onclick: act, ...attributes }, text);
 }
 
-function chosen(name: string, options: [string, string][], value: string, act: (value: string) => void) {
-  const select = made("select", { "aria-label": name, title: name });
-  select.append(...options.map(([one, text]) => new Option(text, one, one === value, one === value)));
-  select.addEventListener("change", () => act(select.value));
+function chosen(
+  name: string,
+  options: [string | number, string][],
+  value: string | number,
+  act: (value: string) => void,
+) {
+  const select = made("select", { "aria-label": name, title: name, onchange: () => act(select.value) });
+  select.append(...options.map(([one, text]) => new Option(text, String(one), one === value, one === value)));
   return select;
 }
 
-/** What `compareControls` makes. */
-export interface Controls {
-  bar: HTMLElement;
-  options: HTMLElement;
-  update: () => void;
-  choose: (mode: keyof typeof MODES) => void;
-}
-
-export function compareControls(choice: Choice, changed: () => void, camera: Camera): Controls {
-  const modes = Object.entries(MODES).map(([mode, text]) => {
-    const button = pressed(text, text, () => choose(mode as any));
-    button.dataset.rbMode = mode;
-    return button;
-  });
-  const percent = pressed("", "One pixel on one pixel", () => camera.toPixels());
-  percent.className = "rb-compare-percent";
+export function compareControls(choice: Choice, changed: () => void, camera: Camera) {
+  const modes = Object.entries(MODES).map(([mode, text]) =>
+    pressed(text, text, () => set({ mode: mode as keyof typeof MODES }), { "data-rb-mode": mode }),
+  );
+  const percent = pressed("", "One pixel on one pixel", () => camera.toPixels(), { class: "rb-compare-percent" });
   const zoom = made(
     "div",
     { class: "rb-compare-zoom", role: "group", "aria-label": "Zoom" },
@@ -61,19 +54,23 @@ export function compareControls(choice: Choice, changed: () => void, camera: Cam
     pressed("+", "Larger (+)", () => camera.step(1)),
     pressed("Fit", "All in view (0)", () => camera.toFit()),
   );
-  const options = made("div", { class: "rb-compare-options" });
-  // Arrows move these, and not the clips.
-  options.addEventListener("keydown", (event) => {
-    if ((event.target as HTMLElement).matches("input, select")) event.stopPropagation();
+  const options = made("div", {
+    class: "rb-compare-options",
+    // Arrows move these, and not the clips.
+    onkeydown: (event: KeyboardEvent) => {
+      if ((event.target as HTMLElement).matches("input, select")) event.stopPropagation();
+    },
   });
-  const parts = optionsOf(choice, () => update());
+  const optionsOf = makeOptions(choice, (change) => set(change), changed);
   const update = () => {
     for (const button of modes) button.setAttribute("aria-pressed", String(button.dataset.rbMode === choice.mode));
-    options.replaceChildren(...parts(choice.mode));
+    const focused = options.contains(document.activeElement) ? (document.activeElement as HTMLElement) : null;
+    options.replaceChildren(...optionsOf[choice.mode]());
+    if (focused && options.contains(focused)) focused.focus({ preventScroll: true });
     changed();
   };
-  const choose = (mode: keyof typeof MODES) => {
-    choice.mode = mode;
+  const set = (change: Partial<Choice>) => {
+    Object.assign(choice, change);
     update();
   };
   camera.addEventListener("change", () => {
@@ -81,78 +78,56 @@ export function compareControls(choice: Choice, changed: () => void, camera: Cam
     percent.textContent = words;
     percent.setAttribute("aria-label", `Zoom ${words}, press for one pixel on one pixel`);
   });
-  const bar = made(
-    "div",
-    { class: "rb-compare-bar" },
-    made("div", { class: "rb-compare-modes", role: "group", "aria-label": "Compare by" }, ...modes),
-    zoom,
-  );
-  return { bar, options, update, choose };
+  const modeBar = made("div", { class: "rb-compare-modes", role: "group", "aria-label": "Compare by" }, ...modes);
+  return { bar: made("div", { class: "rb-compare-bar" }, modeBar, zoom), options, update, set };
 }
 
 /** What each mode can be set to. */
-function optionsOf(choice: Choice, update: () => void): (mode: keyof typeof MODES) => (Node | string)[] {
-  const way = chosen(
-    "Direction of the wipe",
-    [
-      ["across", "left to right"],
-      ["down", "top to bottom"],
-    ],
-    "across",
-    (value) => {
-      choice.isDown = value === "down";
-      update();
-    },
-  );
+function makeOptions(
+  choice: Choice,
+  set: (change: Partial<Choice>) => void,
+  changed: () => void,
+): Record<keyof typeof MODES, () => (Node | string)[]> {
+  const ways: [string, string][] = [
+    ["across", "left to right"],
+    ["down", "top to bottom"],
+  ];
+  const way = chosen("Direction of the wipe", ways, "across", (value) => set({ isDown: value === "down" }));
   const opacity = made("input", {
     type: "range",
-    min: "0",
-    max: "100",
-    value: String(100 * choice.opacity),
+    min: 0,
+    max: 100,
+    value: 100 * choice.opacity,
     "aria-label": "Opacity of B",
+    oninput: () => {
+      choice.opacity = Number(opacity.value) / 100;
+      share.textContent = `${opacity.value} % of B`;
+      changed(); // A slider that is being dragged stays where it is.
+    },
   });
-  const said = made("span");
-  opacity.addEventListener("input", () => {
-    choice.opacity = Number(opacity.value) / 100;
-    said.textContent = `${opacity.value} % of B`;
-    update();
-  });
-  said.textContent = `${opacity.value} % of B`;
+  const share = made("span", {}, `${opacity.value} % of B`);
   const factor = chosen(
     "Amplified by",
-    FACTORS.map((one) => [String(one), `× ${one}`]),
-    String(choice.factor),
-    (value) => {
-      choice.factor = Number(value);
-      update();
-    },
+    FACTORS.map((one) => [one, `× ${one}`]),
+    choice.factor,
+    (value) => set({ factor: Number(value) }),
   );
   const rate = chosen(
     "Changes in a second",
-    RATES.map((one) => [String(one), `${one === 0.5 ? "½" : one} a second`]),
-    String(choice.rate),
-    (value) => {
-      choice.rate = Number(value);
-      update();
-    },
+    RATES.map((one) => [one, `${one === 0.5 ? "½" : one} a second`]),
+    choice.rate,
+    (value) => set({ rate: Number(value) }),
   );
-  const play = pressed("", "Alternate A and B", () => {
-    choice.isFlickering = !choice.isFlickering;
-    update();
-  });
-  return (mode) => {
-    play.textContent = choice.isFlickering ? "Stop" : "Start";
-    const found: Record<string, (Node | string)[]> = {
-      wipe: [way],
-      onion: [opacity, said],
-      difference: ["amplified", factor, scaleOf(choice.factor)],
-      flicker: [play, rate],
-      side: [],
-    };
-    const focused = document.activeElement;
-    if (focused instanceof HTMLElement && found[mode].includes(focused))
-      queueMicrotask(() => focused.focus({ preventScroll: true }));
-    return found[mode];
+  const play = pressed("", "Alternate A and B", () => set({ isFlickering: !choice.isFlickering }));
+  return {
+    wipe: () => [way],
+    onion: () => [opacity, share],
+    difference: () => ["amplified", factor, scaleOf(choice.factor)],
+    flicker: () => {
+      play.textContent = choice.isFlickering ? "Stop" : "Start";
+      return [play, rate];
+    },
+    side: () => [],
   };
 }
 

@@ -13,44 +13,42 @@ export type Bring = typeof bringFile;
 
 /** A clip or a picture. Dispatches `change` when there is something else to draw, or to say. */
 export class CompareItem extends EventTarget {
-  bring: Bring;
-  place: number;
-  label: string;
-  size: number[];
-  still: HTMLImageElement | null;
-  wanted: { key: string; row: number; place: number };
-  forget: (() => void) | undefined;
-  words = "";
+  place = Number(this.figure.dataset.rbItem);
+  label = this.figure.dataset.rbLabel ?? "";
+  size = [Number(this.figure.dataset.width), Number(this.figure.dataset.height)];
+  still = this.figure.querySelector("img");
   isAsked = false;
   /** Whether nobody has brought the file. */
   isAbsent = false;
   clip: Clip | null = null;
-  picture: ImageBitmap | null = null;
+  #picture: ImageBitmap | null = null;
+  #wanted: { key: string; row: number; place: number };
+  #forget: () => void;
+  #words = "";
   /** The frame in exact colours, where the browser has none. */
   #exact: { canvas: HTMLCanvasElement; number: number } | null = null;
   #isRefining = false;
 
   /** @param room Where the boxes of clips are put; they are not seen. */
-  constructor(figure: HTMLElement, room: HTMLElement, bring: Bring = bringFile) {
+  constructor(
+    readonly figure: HTMLElement,
+    room: HTMLElement,
+    readonly bring: Bring = bringFile,
+  ) {
     super();
-    this.bring = bring;
-    this.place = Number(figure.dataset.rbItem);
-    this.label = figure.dataset.rbLabel ?? "";
-    this.size = [Number(figure.dataset.width), Number(figure.dataset.height)];
-    this.still = figure.querySelector("img");
     const [key, row, place] = (figure.dataset.rbKey ?? "").split(" ");
-    this.wanted = { key, row: Number(row), place: Number(place ?? 0) };
-    if (figure.dataset.rbKind === "film") this.clip = this.#makeClip(figure, room);
-    else
-      this.forget = onKernel(key, () => {
-        if (this.isAbsent) this.load();
-      });
+    this.#wanted = { key, row: Number(row), place: Number(place ?? 0) };
+    if (figure.dataset.rbKind === "film") this.clip = this.#makeClip(room);
+    this.#forget = onKernel(key, () => {
+      if (this.clip?.isBroken) this.clip.retry();
+      else if (!this.clip && this.isAbsent) this.load();
+    });
   }
 
   /** The frame or the picture that is there now; null before. */
   get live(): CanvasImageSource | null {
     const picture = this.clip?.picture;
-    if (!this.clip) return this.picture;
+    if (!this.clip) return this.#picture;
     if (!picture || this.clip.isBroken) return null;
     if ("canvas" in picture)
       return picture.shown < 0 ? null : this.#exact?.number === picture.shown ? this.#exact.canvas : picture.canvas;
@@ -66,7 +64,7 @@ export class CompareItem extends EventTarget {
 
   /** What is said while it is not there. */
   get said() {
-    return this.words || (this.clip?.isBroken ? `${this.label} cannot be played in this browser.` : "");
+    return this.#words || (this.clip?.isBroken ? `${this.label} cannot be played in this browser.` : "");
   }
 
   /** Whether the frame is there in exact colours; else they are made, and a change says that they are. */
@@ -100,23 +98,22 @@ export class CompareItem extends EventTarget {
 
   /** Ask for a picture; a clip asks for itself. */
   async load() {
-    if (this.clip || this.picture) return;
+    if (this.clip || this.#picture) return;
     this.isAsked = true;
     const { blob, url, words } = await this.#bring();
-    const picture = await (blob ? createImageBitmap(blob) : pictureAt(url ?? "")).catch(() => null);
-    this.picture = picture;
-    this.#say(picture ? "" : words || "It cannot be read as a picture here.");
+    this.#picture = await (blob ? createImageBitmap(blob) : pictureAt(url ?? "")).catch(() => null);
+    this.#say(this.#picture ? "" : words || "It cannot be read as a picture here.");
   }
 
   close() {
-    this.forget?.();
+    this.#forget();
     this.clip?.unload();
-    this.picture?.close();
-    this.picture = this.#exact = null;
+    this.#picture?.close();
+    this.#picture = this.#exact = null;
   }
 
-  #makeClip(figure: HTMLElement, room: HTMLElement) {
-    const { frames = "", rate = "" } = figure.dataset;
+  #makeClip(room: HTMLElement) {
+    const { frames = "", rate = "" } = this.figure.dataset;
     const box = makeClipBox({ frames, rate });
     room.append(box);
     const clip = new Clip(box, async () => {
@@ -124,15 +121,12 @@ export class CompareItem extends EventTarget {
       this.#say(found.bytes || found.url ? "" : (found.words ?? ""));
       return found;
     });
-    this.forget = onKernel(this.wanted.key, () => {
-      if (clip.isBroken) clip.retry();
-    });
     box.addEventListener("reelbook:played", () => this.#follow(clip.video as HTMLVideoElement));
     return clip;
   }
 
   async #bring() {
-    const bring = () => this.bring(this.wanted, () => this.#say("Waiting for the kernel to send it."));
+    const bring = () => this.bring(this.#wanted, () => this.#say("Waiting for the kernel to send it."));
     let found = await bring();
     if (found.words === ASK_AGAIN && (await this.#arrives())) found = await bring();
     this.isAbsent = !found.url;
@@ -141,7 +135,7 @@ export class CompareItem extends EventTarget {
 
   /** Whether the connection to the kernel comes a moment after the page, as it may. */
   #arrives(): Promise<boolean> {
-    if (!this.wanted.key) return Promise.resolve(false);
+    if (!this.#wanted.key) return Promise.resolve(false);
     return new Promise((resolve) => {
       const done = (isHere: boolean) => {
         clearTimeout(timer);
@@ -149,7 +143,7 @@ export class CompareItem extends EventTarget {
         resolve(isHere);
       };
       const timer = setTimeout(() => done(false), CONNECTING);
-      const forget = onKernel(this.wanted.key, () => done(true));
+      const forget = onKernel(this.#wanted.key, () => done(true));
     });
   }
 
@@ -163,7 +157,7 @@ export class CompareItem extends EventTarget {
   }
 
   #say(words: string) {
-    this.words = words;
+    this.#words = words;
     this.dispatchEvent(new Event("change"));
   }
 }

@@ -38,7 +38,7 @@ export function studioCompare(link: StudioLink, shelf: ClipShelf, runs: string[]
     said.textContent = "";
     if (el.querySelectorAll("[data-rb-item]").length < 2) return;
     viewer = new CompareViewer(el.querySelector("[data-rb-compare]") as HTMLElement, bring);
-    if (runs.length > 2) viewer.controls.choose("side");
+    if (runs.length > 2) viewer.controls.set({ mode: "side" });
   });
   link.ask({ do: "compare", runs });
   return {

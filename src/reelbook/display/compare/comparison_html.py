@@ -19,10 +19,10 @@ from ..formatting import join_with_dots, shorten
 from ..original_links import get_link_key
 from ..strips import fit_jpegs, join_frames
 from ..tables.table_columns import format_json
-from ..theme import get_macros, render_script, render_style
+from ..theme import Macros, render_script, render_style
 from .compared_items import Item, Timing, find_box, find_clock, find_differing, find_frame, fit_size
 from .comparison import FRAME, TIME, Comparison
-from .frame_differences import Differences, get_compared_size
+from .frame_differences import Differences, ItemPair, get_compared_size
 
 STYLES, SCRIPT = ("clock.css", "compare.css"), "compare.js"
 """The assets of a page with comparisons, once."""
@@ -41,6 +41,8 @@ TITLES = {MEAN: "mean difference, of 255", SSIM: "SSIM, 1 is equal"}
 HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
 """The name of a file of the shelf, of which a table has the first letters, as a line cannot be broken within it."""
 
+views = Macros("compare.html")
+
 
 def render_comparison(comparison: Comparison) -> str:
     """The viewer with its style sheet and script."""
@@ -58,27 +60,25 @@ def render_comparison_markup(
     stills = _read_stills(comparison)
     films = sum(items[place].is_video for place in places)
     kind = "clips" if films == len(places) else "files" if films else "pictures"
-    return Markup(
-        get_macros("compare.html").viewer(
-            comparison.by,
-            f"{len(places)} {kind} compared",
-            [
-                _describe_still(
-                    place, items[place], stills.get(place), STILLS_BYTES // len(places), LETTERS[rank : rank + 1]
-                )
-                for rank, place in enumerate(places)
-            ],
-            _describe_differences(comparison, advice) if with_differences else {"missing": "", "sentence": ""},
-            bool(films) and len(places) > 1,
-            [*list_notes(comparison), *notes],
-            list(_list_tables(comparison.items)),
-        )
+    return views.viewer(
+        comparison.by,
+        f"{len(places)} {kind} compared",
+        [
+            _describe_still(
+                place, items[place], stills.get(place), STILLS_BYTES // len(places), LETTERS[rank : rank + 1]
+            )
+            for rank, place in enumerate(places)
+        ],
+        _describe_differences(comparison, advice) if with_differences else {},
+        bool(films) and len(places) > 1,
+        [*list_notes(comparison), *notes],
+        list(_list_tables(comparison.items)),
     )
 
 
 def render_differences(comparison: Comparison, *, advice: str = ADVICE) -> Markup:
     """The chart and the sentence of the first two, and the figures of all pairs for the page; for long files, why not."""
-    return Markup(get_macros("compare.html").differences(_describe_differences(comparison, advice)))
+    return views.differences(_describe_differences(comparison, advice))
 
 
 def render_comparison_jpeg(comparison: Comparison) -> bytes | None:
@@ -161,45 +161,41 @@ def _find_key(item: Item) -> str:
 
 
 def _describe_differences(comparison: Comparison, advice: str) -> dict[str, Any]:
-    """The chart and the sentence of the first two that can be compared, and the figures of all pairs."""
+    """The chart and the sentence of the first two that can be compared, and those of all pairs for the page."""
     if len(comparison.comparable) < 2:
-        return {"missing": "", "sentence": ""}
-    pair = (comparison.comparable[0], comparison.comparable[1])
+        return {}
     if not comparison.is_quick:
         return {"missing": f"{LONG} {advice}".strip()}
-    items = [comparison.items[place] for place in pair]
-    found = comparison.compute(comparison.by)[pair]
+    ways = [comparison.by] if comparison.is_even else [TIME, FRAME]
+    pairs = {
+        by: {f"{one}-{other}": _describe_pair(comparison, (one, other), by) for one, other in comparison.compute(by)}
+        for by in ways
+    }
     ticks = find_clock([item.timing for item in comparison.items if item.timing is not None], by=comparison.by)[1]
+    first = pairs[comparison.by]["{}-{}".format(*comparison.comparable[:2])]
+    return {"ticks": ticks, "titles": TITLES, "first": first, "pairs": format_json(pairs)}
+
+
+def _describe_pair(comparison: Comparison, pair: ItemPair, by: str) -> dict[str, Any]:
+    """The sentence and the lines of two items."""
+    items, found = [comparison.items[place] for place in pair], comparison.compute(by)[pair]
     size = get_compared_size(items)
     shapes = [item.timing.size for item in items if item.timing is not None]
     is_partial = any(fit_size(shape, find_box(shapes))[2:] != find_box(shapes) for shape in shapes)
     note = f"computed at {size[0]}×{size[1]}{', where both have pixels' if is_partial else ''}" if size else ""
-    panels = [
-        _describe_panel(name, found.frames, values)
+    lines = {
+        name: _describe_line(name, found.frames, values)
         for name, values in ((MEAN, found.mean_absolute), (SSIM, found.ssim))
-        if not any(math.isnan(value) for value in values)
-    ]
-    return {
-        "missing": "", "ticks": ticks, "panels": panels if ticks > 1 and len(found.frames) > 1 else [],
-        "sentence": format_differences(found, ("A", "B"), note), "series": format_json(_pack_series(comparison)),
-    }  # fmt: skip
-
-
-def _pack_series(comparison: Comparison) -> dict[str, Any]:
-    """The differences of the pairs for the page, by what is the same in all clips."""
-    ways = [comparison.by] if comparison.is_even else [TIME, FRAME]
-    return {
-        by: {f"{one}-{other}": _pack(found) for (one, other), found in comparison.compute(by).items()} for by in ways
+        if len(found.frames) > 1 and not any(map(math.isnan, values))
     }
+    return {"words": format_differences(found, ("A", "B"), note), "lines": lines}
 
 
-def _pack(found: Differences) -> dict[str, Any]:
-    # Frames of both are a stretch from the first on.
-    is_known = all(value == value for value in found.ssim)
-    return {
-        "ssim": [round(value, 4) for value in found.ssim] if is_known else None,
-        "mean_absolute": [round(value, 2) for value in found.mean_absolute],
-    }
+def _describe_line(name: str, frames: Sequence[int], values: Sequence[float]) -> dict[str, str]:
+    """The points of a line in a panel whose sides are 1, and the values at its ends."""
+    low, high = (0.0, max(*values, 1.0)) if name == MEAN else (min(*values, 0.9), 1.0)
+    points = (f"{frame},{1 - (value - low) / (high - low):.3f}" for frame, value in zip(frames, values, strict=True))
+    return {"points": " ".join(points), "range": _format_range(name, values, " – ")}
 
 
 def _list_tables(items: Sequence[Item]) -> Iterator[dict[str, Any]]:
@@ -249,8 +245,7 @@ def _read_still(path: str, version: int, timing: Timing, number: int | None) -> 
     box = (MAX_STILL_SIDE, MAX_STILL_SIDE)
     if timing.rate is None:
         return read_picture(Path(path), box).convert("RGB")
-    still = read_frames(path, lambda count, _: [count - 1 if number is None else number], box).frames[0]
-    return still.rotate(-timing.rotation, expand=True) if timing.rotation else still
+    return read_frames(path, lambda count, _: [count - 1 if number is None else number], box).frames[0]
 
 
 # The differences over time as a chart, and in words.
@@ -269,22 +264,6 @@ def format_differences(differences: Differences, names: tuple[str, str], note: s
     if not any(math.isnan(value) for value in differences.ssim):
         parts.append(f"SSIM {_format_range(SSIM, differences.ssim, ' to ')}")
     return f"{names[0]} and {names[1]}: {', '.join(parts)}{f'; {note}' if note else ''}."
-
-
-def _describe_panel(name: str, frames: Sequence[int], values: Sequence[float]) -> dict[str, str]:
-    low, high = find_scale(name, values)
-    points = (f"{frame},{1 - (value - low) / (high - low):.3f}" for frame, value in zip(frames, values, strict=True))
-    return {
-        "name": name, "title": TITLES[name], "range": _format_range(name, values, " – "), "points": " ".join(points),
-        "words": f"{TITLES[name]}: {_format_range(name, values, ' to ')} over {len(frames):,} frames",
-    }  # fmt: skip
-
-
-def find_scale(name: str, values: Sequence[float]) -> tuple[float, float]:
-    """The values at the lower and the upper edge of a panel; the page uses the same."""
-    if name == MEAN:
-        return 0.0, max(*values, 1.0)
-    return min(*values, 0.9), 1.0
 
 
 def _format_range(name: str, values: Sequence[float], word: str) -> str:
