@@ -156,7 +156,8 @@ def test_rows_of_one_file_share_its_poster(opened: Open, clips: list[str]) -> No
     row = page.locator(ROWS).last
     expect(row.locator("td").nth(1)).to_have_text("299")
 
-    assert row.locator("img").evaluate("one => [one.style.width, one.style.objectPosition]") == ["20px", "-128px 0px"]
+    expect(row.locator("img")).to_have_js_property("complete", True)
+    assert row.locator("img").evaluate("one => [one.style.width, one.naturalWidth]") == ["20px", 20]
 
 
 def test_a_courier_without_a_kernel_says_so(opened: Open) -> None:

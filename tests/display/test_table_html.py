@@ -421,11 +421,11 @@ class TestWeight:
         """Also noise, of which no poster is small: at most 600 kB; and the rows that have none are told of once."""
         page = Page(render_table(runs(count, output_video=[f"{row}.mp4" for row in range(count)])))
 
-        found = page.payload["posters"]
-        weight = sum(map(len, found["sheets"])) + sum(
-            len(str(one["src"])) for tag, one in page.attributes if tag == "img"
-        )
-        seen = STATIC_ROWS + sum(spot is not None for spot in unpacked(found["at"]))
+        packed = page.payload["posters"]["addresses"]
+        addresses = unpacked(packed)
+        static = [str(picture["src"]) for tag, picture in page.attributes if tag == "img"]
+        weight = sum(len(address or "") for address in {*addresses, *static})
+        seen = STATIC_ROWS + sum(address is not None for address in addresses)
 
         assert 0 < weight <= 600_000
         assert seen == count or page.notes.endswith(
@@ -437,12 +437,13 @@ class TestWeight:
         """Two thousand rows of six files are as light as six, and every row has its poster."""
         page = Page(render_table(runs(2_004, output_video=[f"{row % 6}.mp4" for row in range(2_004)])))
 
-        found = page.payload["posters"]
-        spots = unpacked(found["at"])
+        packed = page.payload["posters"]["addresses"]
+        later = unpacked(packed)[STATIC_ROWS:]
         assert "poster" not in page.notes
-        assert spots[STATIC_ROWS:] == [[0, (row - STATIC_ROWS) % 6] for row in range(STATIC_ROWS, 2_004)]
-        assert len(found["sheets"]) == 1
-        assert len(found["at"]["of"]) == 7
+        assert len(packed["of"]) == 7
+        assert len(set(later[:6])) == 6
+        assert later == [later[row % 6] for row in range(len(later))]
+        assert all(address.startswith("data:image/webp;base64,") for address in later)
 
     def test_heavy_columns_that_are_not_shown_stay_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The heaviest goes first, and the note names it; what is shown always comes along."""

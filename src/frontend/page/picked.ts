@@ -14,18 +14,19 @@ function pickedGroups(): Map<string, number[]> {
 
 /** The picked rows, as one display has them. */
 export class Picked {
-  key: string;
-  group: string;
-  isListening: boolean;
-  changed: () => void;
+  readonly key: string;
+  readonly group: string;
+  /** Whether a kernel keeps them. */
+  isListening = false;
   rows: Set<number>;
+
   /** @param changed Called when another display or the kernel changed them. */
-  constructor({ key = "", group = "" }: { key?: string; group?: string }, changed: () => void) {
+  constructor(
+    { key = "", group = "" }: { key?: string; group?: string },
+    readonly changed: () => void,
+  ) {
     this.key = key;
     this.group = group || key;
-    /** Whether a kernel keeps them. */
-    this.isListening = false;
-    this.changed = changed;
     this.rows = new Set(pickedGroups().get(this.group));
     if (!this.group) return;
     // Weakly referenced by the window, so that the display can be collected when its cell is run again.

@@ -1,7 +1,7 @@
 /** A clip or a picture in the place of its poster: the original if a kernel can send it, else the copy in the page. */
 
 import { isCalm, makeVideo } from "../media/video.ts";
-import type { Posters } from "../table/poster_sheet.ts";
+import type { Posters } from "../table/row_posters.ts";
 import { dotted, made } from "./element.ts";
 import { ASK_AGAIN, askFile } from "./kernel_files.ts";
 

@@ -8,8 +8,11 @@ const MAX_FACTS = 8,
   MAX_NARROW = 5;
 const NARROW = 420; // Pixels of a plot of which a card leaves little.
 
+/** What a point says of its run: the words of each point. */
+export type Fact = { name: string; words: (string | null)[] };
+
 /** Whether a part of a caption is what a fact says: with its name or, as a prompt, without it, and perhaps cut. */
-export function isSaidBy(part: string, { name, words }: { name: string; words: (string | null)[] }, point: number) {
+export function isSaidBy(part: string, { name, words }: Fact, point: number) {
   const said = words[point];
   if (said === null) return false;
   return part === said || part === `${name} ${said}` || (part.endsWith("…") && said.startsWith(part.slice(0, -1)));
@@ -17,15 +20,10 @@ export function isSaidBy(part: string, { name, words }: { name: string; words: (
 
 /** The card of one plot; the reader's programs get the same words from the button on the point. */
 export class PlotCard {
-  plot: Plot;
-  node: HTMLElement;
-  point: number | null;
+  node = made("div", { class: "rb-card", hidden: "", "aria-hidden": "true" });
+  point: number | null = null;
 
-  constructor(plot: Plot) {
-    this.plot = plot;
-    this.node = made("div", { class: "rb-card", hidden: "", "aria-hidden": "true" });
-    this.point = null;
-  }
+  constructor(readonly plot: Plot) {}
 
   hide() {
     this.node.hidden = true;
@@ -44,23 +42,18 @@ export class PlotCard {
     const { plot } = this;
     if (!plot.files[point]?.length) return [];
     const [width, height] = plot.posters.sizeOf(point);
-    return [
-      made(
-        "span",
-        { class: "rb-poster", style: `width:${width}px;height:${height}px` },
-        ...plot.posters.picture(point),
-      ),
-    ];
+    const style = `width:${width}px;height:${height}px`;
+    return [made("span", { class: "rb-poster", style }, ...plot.posters.picture(point))];
   }
 
   #factsOf(point: number) {
     return this.plot.facts
       .slice(0, this.plot.stack.clientWidth < NARROW ? MAX_NARROW : MAX_FACTS)
-      .filter((fact: any) => fact.words[point] !== null);
+      .filter((fact) => fact.words[point] !== null);
   }
 
   #facts(point: number) {
-    const lines = this.#factsOf(point).flatMap((fact: any) => [
+    const lines = this.#factsOf(point).flatMap((fact) => [
       made("dt", {}, made("bdi", {}, fact.name || "row")),
       made("dd", {}, made("bdi", {}, fact.words[point])),
     ]);
@@ -72,7 +65,7 @@ export class PlotCard {
     const facts = this.#factsOf(point);
     const parts = this.plot.captions[point]
       .split(" · ")
-      .filter((part: string) => part && !facts.some((fact: any) => isSaidBy(part, fact, point)));
+      .filter((part: string) => part && !facts.some((fact) => isSaidBy(part, fact, point)));
     return parts.length ? [made("p", {}, dotted(parts.join(" · ")))] : [];
   }
 

@@ -8,9 +8,9 @@
 import { made, shaped } from "../page/element.ts";
 import { Picked } from "../page/picked.ts";
 import { detail, isFilm, players } from "../page/player.ts";
-import { Posters } from "../table/poster_sheet.ts";
 import { unpacked } from "../table/query.ts";
-import { isSaidBy, PlotCard } from "./card.ts";
+import { Posters } from "../table/row_posters.ts";
+import { type Fact, isSaidBy, PlotCard } from "./card.ts";
 
 const NEAR = 14; // Pixels of the drawing within which a point is meant.
 const NEAR_FINGER = 24;
@@ -26,53 +26,62 @@ export type Place = [number, number];
 
 /** One plot on the page. */
 export class Plot {
-  root: HTMLElement;
-  payload: any;
-  rows: number[];
-  captions: string[];
-  facts: any;
-  files: string[][];
-  posters: Posters;
-  places: Place[];
-  order: number[];
-  current: number;
-  opened: number | null;
-  stack: HTMLElement;
-  drawing: SVGSVGElement;
-  scroll: HTMLElement;
-  picked: Picked;
-  count!: HTMLElement;
-  clear!: HTMLElement;
-  cursor!: HTMLElement;
-  card!: PlotCard;
-  voice!: HTMLElement;
-  stage!: HTMLElement;
-  start: Place | undefined;
-  frame: SVGRectElement | undefined;
-  pick: HTMLElement | undefined;
+  files: string[][] = this.payload.files;
+  captions: string[] = unpacked(this.payload.captions);
+  facts: Fact[] = this.payload.facts.map(({ name, words }: any) => ({ name, words: unpacked(words) }));
+  posters = new Posters(this.root, this.payload.posters);
+  stack = this.root.querySelector(".rb-plot-drawings") as HTMLElement;
+  /** The row of each point. */
+  #rows: number[] = this.payload.rows;
+  #places: Place[] = this.payload.places;
+  /** The points from left to right, and from below. */
+  #order = this.#rows
+    .map((_, point) => point)
+    .sort((a, b) => this.#places[a][0] - this.#places[b][0] || this.#places[b][1] - this.#places[a][1]);
+  #current = 0;
+  #opened: number | null = null;
+  #drawing = this.stack.querySelector(".rb-drawing") as SVGSVGElement;
+  #scroll = this.#drawing.parentElement as HTMLElement;
+  #picked = new Picked(this.payload, () => this.#mark());
+  #count = made("span", { role: "status" });
+  #clear = made(
+    "button",
+    { type: "button", hidden: "", "aria-label": "Clear selection", onclick: () => this.#clearAll() },
+    "Clear",
+  );
+  #cursor = made("button", {
+    type: "button",
+    class: "rb-cursor",
+    "aria-expanded": "false",
+    "aria-description": "Arrows go to other runs, Enter plays, Space selects.",
+    onclick: () => this.open(this.#current),
+    onfocus: () => this.#cursor.matches(":focus-visible") && this.#goTo(this.#current),
+    onblur: () => this.#card.hide(),
+    // Firefox presses a button when the space bar is released.
+    onkeyup: (event: KeyboardEvent) => event.key === " " && event.preventDefault(),
+  });
+  #card = new PlotCard(this);
+  #voice = made("span", { class: "rb-hidden", role: "status" });
+  #stage = made("div", { class: "rb-stage" });
+  #start: Place | undefined;
+  #frame: SVGRectElement | undefined;
+  #pickButton: HTMLElement | undefined;
 
-  constructor(root: HTMLElement, payload: any) {
-    this.root = root;
-    this.payload = payload;
-    /** The row of each point. */
-    this.rows = payload.rows;
-    this.captions = unpacked(payload.captions);
-    this.facts = payload.facts.map((fact: any) => ({ name: fact.name, words: unpacked(fact.words) }));
-    this.files = payload.files;
-    this.posters = new Posters(root, payload.posters);
-    if (payload.isReport) this.rows.forEach((row, point) => this.#borrow(row, point));
-    this.places = payload.places;
-    /** The points from left to right, and from below. */
-    this.order = this.rows
-      .map((_, point) => point)
-      .sort((a, b) => this.places[a][0] - this.places[b][0] || this.places[b][1] - this.places[a][1]);
-    this.current = 0;
-    this.opened = null;
-    this.stack = root.querySelector(".rb-plot-drawings") as HTMLElement;
-    this.drawing = this.stack.querySelector(".rb-drawing") as SVGSVGElement;
-    this.scroll = this.drawing.parentElement as HTMLElement;
-    this.picked = new Picked(payload, () => this.#mark());
-    this.#build();
+  constructor(
+    readonly root: HTMLElement,
+    readonly payload: any,
+  ) {
+    if (payload.isReport) this.#rows.forEach((row, point) => this.#borrow(row, point));
+    this.stack.hidden = false;
+    // Its height is reserved, so that nothing moves when something is selected.
+    this.stack.after(made("div", { class: "rb-bar" }, this.#count, this.#clear));
+    this.#scroll.append(this.#cursor); // It moves with the drawing.
+    this.stack.append(this.#card.node, this.#voice);
+    root.append(this.#stage);
+    this.#listen(this.#drawing);
+    root.addEventListener("keydown", (event) => this.#key(event));
+    this.#scroll.addEventListener("scroll", () => this.#measure());
+    new ResizeObserver(() => this.#measure()).observe(this.stack);
     this.#measure();
     this.#mark();
   }
@@ -82,39 +91,12 @@ export class Plot {
     const poster = document
       .querySelector(`[data-rb-viewer] figure[data-row="${row}"][data-place="0"] .rb-clip img`)
       ?.getAttribute("src");
-    if (poster) this.posters.single.set(point, poster);
+    if (poster) this.posters.addresses[point] = poster;
   }
 
-  #build() {
-    this.stack.hidden = false;
-    this.count = made("span", { role: "status" });
-    this.clear = made("button", { type: "button", hidden: "", "aria-label": "Clear selection" }, "Clear");
-    this.clear.addEventListener("click", () => {
-      this.#pick([]);
-      this.cursor?.focus();
-    });
-    // Its height is reserved, so that nothing moves when something is selected.
-    this.stack.after(made("div", { class: "rb-bar" }, this.count, this.clear));
-    this.cursor = made("button", {
-      type: "button",
-      class: "rb-cursor",
-      "aria-expanded": "false",
-      onclick: () => this.open(this.current),
-    });
-    this.cursor.addEventListener("focus", () => this.cursor?.matches(":focus-visible") && this.#goTo(this.current));
-    this.cursor.addEventListener("blur", () => this.card.hide());
-    this.card = new PlotCard(this);
-    this.voice = made("span", { class: "rb-hidden", role: "status" });
-    this.scroll.append(this.cursor); // It moves with the drawing.
-    this.stack.append(this.card.node, this.voice);
-    this.stage = made("div", { class: "rb-stage" });
-    this.root.append(this.stage);
-    this.#listen(this.drawing);
-    this.root.addEventListener("keydown", (event) => this.#key(event));
-    // Firefox presses a button when the space bar is released.
-    this.cursor.addEventListener("keyup", (event) => event.key === " " && event.preventDefault());
-    this.scroll.addEventListener("scroll", () => this.#measure());
-    new ResizeObserver(() => this.#measure()).observe(this.stack);
+  #clearAll() {
+    this.#pick([]);
+    this.#cursor.focus();
   }
 
   #listen(drawing: SVGSVGElement) {
@@ -123,27 +105,27 @@ export class Plot {
     drawing.addEventListener("pointerup", (event) => this.#release(event));
     drawing.addEventListener("pointercancel", () => this.#endFrame());
     // A finger that is lifted leaves as well; what it has tapped stays.
-    drawing.addEventListener("pointerleave", (event) => this.frame || event.pointerType === "touch" || this.#leave());
+    drawing.addEventListener("pointerleave", (event) => this.#frame || event.pointerType === "touch" || this.#leave());
   }
 
   /** Put everything over the drawing where it belongs, also after its size has changed. */
   #measure() {
     this.#placeCursor();
-    this.card.hide();
+    this.#card.hide();
   }
 
   /** @returns In the pixels of the page, from the left and the top of the drawings. */
   placeOf(point: number): Place {
-    const box = this.drawing.getBoundingClientRect();
-    const scale = box.width / this.drawing.viewBox.baseVal.width;
-    const [x, y] = this.places[point];
+    const box = this.#drawing.getBoundingClientRect();
+    const scale = box.width / this.#drawing.viewBox.baseVal.width;
+    const [x, y] = this.#places[point];
     return [x * scale + box.left - this.stack.getBoundingClientRect().left, y * scale];
   }
 
   /** @returns In the pixels of the drawing. */
   #at(event: PointerEvent): Place {
-    const box = this.drawing.getBoundingClientRect();
-    const scale = this.drawing.viewBox.baseVal.width / box.width;
+    const box = this.#drawing.getBoundingClientRect();
+    const scale = this.#drawing.viewBox.baseVal.width / box.width;
     return [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
   }
 
@@ -151,7 +133,7 @@ export class Plot {
   #nearest([x, y]: Place, reach: number): number {
     let found = -1;
     let least = reach * reach;
-    this.places.forEach(([left, top], point) => {
+    this.#places.forEach(([left, top], point) => {
       const away = (left - x) ** 2 + (top - y) ** 2;
       // The later one lies above the earlier.
       if (away <= least) [found, least] = [point, away];
@@ -160,115 +142,113 @@ export class Plot {
   }
 
   #move(event: PointerEvent) {
-    if (this.start) return this.#drag(event);
+    if (this.#start) return this.#drag(event);
     if (event.pointerType === "touch") return;
     const point = this.#nearest(this.#at(event), NEAR);
     this.root.toggleAttribute("data-over", point >= 0);
-    point < 0 ? this.card.hide() : this.card.show(point);
+    point < 0 ? this.#card.hide() : this.#card.show(point);
   }
 
   #leave() {
     this.root.removeAttribute("data-over");
-    this.card.hide();
+    this.#card.hide();
   }
 
   #press(event: PointerEvent) {
     if (event.button) return;
-    this.start = this.#at(event);
+    this.#start = this.#at(event);
     // A finger scrolls the page.
-    if (event.pointerType !== "touch") this.drawing.setPointerCapture(event.pointerId);
+    if (event.pointerType !== "touch") this.#drawing.setPointerCapture(event.pointerId);
   }
 
   #drag(event: PointerEvent) {
     const [x, y] = this.#at(event),
-      [left, top] = this.start ?? [x, y];
-    if (event.pointerType === "touch" || (!this.frame && Math.hypot(x - left, y - top) < DRAG)) return;
-    this.card.hide();
-    this.frame ??= this.drawing.appendChild(shaped("rect", { class: "rb-frame" })) as SVGRectElement;
+      [left, top] = this.#start ?? [x, y];
+    if (event.pointerType === "touch" || (!this.#frame && Math.hypot(x - left, y - top) < DRAG)) return;
+    this.#card.hide();
+    this.#frame ??= this.#drawing.appendChild(shaped("rect", { class: "rb-frame" })) as SVGRectElement;
     const sides = { x: Math.min(x, left), y: Math.min(y, top), width: Math.abs(x - left), height: Math.abs(y - top) };
-    for (const [name, value] of Object.entries(sides)) this.frame.setAttribute(name, String(value));
+    for (const [name, value] of Object.entries(sides)) this.#frame.setAttribute(name, String(value));
   }
 
   #release(event: PointerEvent) {
-    if (!this.start) return;
+    if (!this.#start) return;
     const [x, y] = this.#at(event),
-      [left, top] = this.start;
+      [left, top] = this.#start;
     const isMore = event.shiftKey || event.ctrlKey || event.metaKey;
-    if (this.frame) {
+    if (this.#frame) {
       const [low, high] = [
         [Math.min(x, left), Math.min(y, top)],
         [Math.max(x, left), Math.max(y, top)],
       ];
-      const inside = this.rows.filter((_, point) =>
-        this.places[point].every((at, side) => at >= low[side] && at <= high[side]),
+      const inside = this.#rows.filter((_, point) =>
+        this.#places[point].every((at, side) => at >= low[side] && at <= high[side]),
       );
       this.#endFrame();
-      return this.#pick(isMore ? [...this.picked.rows, ...inside] : inside);
+      return this.#pick(isMore ? [...this.#picked.rows, ...inside] : inside);
     }
     this.#endFrame();
     const isFinger = event.pointerType === "touch";
     const point = this.#nearest([x, y], isFinger ? NEAR_FINGER : NEAR);
-    const isNew = isFinger && this.card.point !== point;
-    const hadCard = this.card.point !== null;
-    if (isNew) this.card.hide();
+    const isNew = isFinger && this.#card.point !== point;
+    const hadCard = this.#card.point !== null;
+    if (isNew) this.#card.hide();
     // Beside all points a finger first puts the card away.
     if (point < 0) return isMore || (isFinger && hadCard) || this.#pick([]);
-    this.current = point;
+    this.#current = point;
     this.#placeCursor();
     if (isMore) this.#toggle(point);
-    else if (isNew) this.card.show(point);
+    else if (isNew) this.#card.show(point);
     else this.open(point);
   }
 
   #endFrame() {
-    this.frame?.remove();
-    this.frame = this.start = undefined;
+    this.#frame?.remove();
+    this.#frame = this.#start = undefined;
   }
 
   #pick(rows: Iterable<number>) {
-    this.picked.set(rows);
+    this.#picked.set(rows);
     this.#mark();
   }
 
   #toggle(point: number) {
-    this.picked.toggle(this.rows[point]);
+    this.#picked.toggle(this.#rows[point]);
     this.#mark();
   }
 
   /** Draw which points are selected, and say how many. */
   #mark() {
-    const { rows } = this.picked;
-    const points = this.rows.flatMap((row, point) => (rows.has(row) ? [point] : []));
+    const { rows } = this.#picked;
+    const points = this.#rows.flatMap((row, point) => (rows.has(row) ? [point] : []));
     this.root.toggleAttribute("data-some", points.length > 0);
-    for (const shape of this.drawing.querySelectorAll(".rb-points use"))
+    for (const shape of this.#drawing.querySelectorAll(".rb-points use"))
       shape.toggleAttribute("data-picked", rows.has(Number(shape.getAttribute("data-row"))));
-    this.drawing.querySelector(".rb-rings")?.remove();
-    const isMany = this.rows.length > MANY;
+    this.#drawing.querySelector(".rb-rings")?.remove();
+    const isMany = this.#rows.length > MANY;
     const rings = points.map((point) => shaped("circle", this.#circle(point, isMany ? SMALL_RING : RING)));
-    if (this.opened !== null)
-      rings.push(shaped("circle", { ...this.#circle(this.opened, RING + 3), class: "rb-opened" }));
-    this.drawing.appendChild(shaped("g", { class: isMany ? "rb-rings rb-many" : "rb-rings" }, ...rings));
-    if (this.count)
-      this.count.textContent = rows.size
-        ? `${rows.size.toLocaleString("en-US")} selected`
-        : matchMedia("(hover: none)").matches
-          ? HINT_FINGER
-          : HINT;
-    if (this.clear) this.clear.hidden = !rows.size;
-    this.pick?.setAttribute("aria-pressed", String(this.opened !== null && rows.has(this.rows[this.opened])));
+    if (this.#opened !== null)
+      rings.push(shaped("circle", { ...this.#circle(this.#opened, RING + 3), class: "rb-opened" }));
+    this.#drawing.appendChild(shaped("g", { class: isMany ? "rb-rings rb-many" : "rb-rings" }, ...rings));
+    this.#count.textContent = rows.size
+      ? `${rows.size.toLocaleString("en-US")} selected`
+      : matchMedia("(hover: none)").matches
+        ? HINT_FINGER
+        : HINT;
+    this.#clear.hidden = !rows.size;
+    this.#pickButton?.setAttribute("aria-pressed", String(this.#opened !== null && rows.has(this.#rows[this.#opened])));
     this.#nameCursor();
   }
 
   #circle(point: number, radius: number) {
-    const [x, y] = this.places[point];
+    const [x, y] = this.#places[point];
     return { cx: String(x), cy: String(y), r: String(radius) };
   }
 
   #placeCursor() {
-    if (!this.cursor) return;
-    const [left, top] = this.placeOf(this.current);
-    this.cursor.style.left = `${left + this.scroll.scrollLeft}px`;
-    this.cursor.style.top = `${top}px`;
+    const [left, top] = this.placeOf(this.#current);
+    this.#cursor.style.left = `${left + this.#scroll.scrollLeft}px`;
+    this.#cursor.style.top = `${top}px`;
     this.#nameCursor();
   }
 
@@ -276,36 +256,35 @@ export class Plot {
   lineOf(point: number): string {
     const caption = this.captions[point];
     const parts = caption.split(" · ");
-    const facts = this.facts.slice(0, 4).filter((fact: any) => !parts.some((part) => isSaidBy(part, fact, point)));
-    const words = facts.map((fact: any) => `${fact.name} ${fact.words[point] ?? "–"}`);
-    return [...words, caption].filter(Boolean).join(" · ") || `row ${this.rows[point]}`;
+    const facts = this.facts.slice(0, 4).filter((fact) => !parts.some((part) => isSaidBy(part, fact, point)));
+    const words = facts.map((fact) => `${fact.name} ${fact.words[point] ?? "–"}`);
+    return [...words, caption].filter(Boolean).join(" · ") || `row ${this.#rows[point]}`;
   }
 
   #nameCursor() {
-    const isSelected = this.picked.rows.has(this.rows[this.current]);
-    this.cursor?.setAttribute("aria-label", `${this.lineOf(this.current)}${isSelected ? ", selected" : ""}`);
-    this.cursor?.setAttribute("aria-expanded", String(this.opened === this.current));
-    this.cursor?.setAttribute("aria-description", "Arrows go to other runs, Enter plays, Space selects.");
+    const isSelected = this.#picked.rows.has(this.#rows[this.#current]);
+    this.#cursor.setAttribute("aria-label", `${this.lineOf(this.#current)}${isSelected ? ", selected" : ""}`);
+    this.#cursor.setAttribute("aria-expanded", String(this.#opened === this.#current));
   }
 
   #goTo(point: number) {
-    this.current = point;
+    this.#current = point;
     this.#placeCursor();
-    this.card.show(point);
+    this.#card.show(point);
   }
 
   /** @returns The point to which a key goes from the current one. */
   #next(key: string): number {
-    const place = this.order.indexOf(this.current);
-    if (key === "Home") return this.order[0];
-    if (key === "End") return this.order.at(-1) ?? this.current;
+    const place = this.#order.indexOf(this.#current);
+    if (key === "Home") return this.#order[0];
+    if (key === "End") return this.#order.at(-1) ?? this.#current;
     if (key === "ArrowRight" || key === "ArrowLeft")
-      return this.order[place + (key === "ArrowRight" ? 1 : -1)] ?? this.current;
+      return this.#order[place + (key === "ArrowRight" ? 1 : -1)] ?? this.#current;
     // Up and down: the nearest point further up, where a step to the side counts twice.
-    const [x, y] = this.places[this.current];
+    const [x, y] = this.#places[this.#current];
     const sign = key === "ArrowUp" ? -1 : 1;
-    let [found, least] = [this.current, Infinity];
-    this.places.forEach(([left, top], point) => {
+    let [found, least] = [this.#current, Infinity];
+    this.#places.forEach(([left, top], point) => {
       const [along, aside] = [(top - y) * sign, Math.abs(left - x)];
       const away = along + 2 * aside;
       if (along > 0.5 && away < least) [found, least] = [point, away];
@@ -316,15 +295,15 @@ export class Plot {
   #key(event: KeyboardEvent) {
     event.stopPropagation();
     if (event.key === "Escape") {
-      if (this.opened !== null) return this.close();
-      if (!this.card.node.hidden) return this.card.hide();
-      return this.picked.rows.size ? this.#pick([]) : undefined;
+      if (this.#opened !== null) return this.close();
+      if (!this.#card.node.hidden) return this.#card.hide();
+      return this.#picked.rows.size ? this.#pick([]) : undefined;
     }
-    if (event.target !== this.cursor || event.altKey || event.metaKey) return;
-    if (event.key === " ") this.#toggle(this.current);
+    if (event.target !== this.#cursor || event.altKey || event.metaKey) return;
+    if (event.key === " ") this.#toggle(this.#current);
     else if (/^(Arrow(Up|Down|Left|Right)|Home|End)$/.test(event.key)) {
       this.#goTo(this.#next(event.key));
-      if (this.voice) this.voice.textContent = this.cursor?.getAttribute("aria-label") ?? "";
+      this.#voice.textContent = this.#cursor.getAttribute("aria-label");
     } else return;
     event.preventDefault();
   }
@@ -332,40 +311,39 @@ export class Plot {
   /** @param point Play the files of a run below the plot. */
   open(point: number) {
     this.close(false);
-    this.card.hide();
-    this.opened = point;
+    this.#card.hide();
+    this.#opened = point;
     const files = this.files[point] ?? [];
     const label = `${isFilm(files[0] ?? "") ? "" : "Picture, "}${this.captions[point] || this.lineOf(point)}`;
-    const node = detail(this.lineOf(point), players(this, { at: point, row: this.rows[point], files, label }), () =>
+    const node = detail(this.lineOf(point), players(this, { at: point, row: this.#rows[point], files, label }), () =>
       this.close(),
     );
     if (!files.length) node.append(made("p", {}, `${this.lineOf(point)}. It has no file.`));
-    this.pick = made(
+    this.#pickButton = made(
       "button",
-      { type: "button", class: "rb-pick", "aria-pressed": String(this.picked.rows.has(this.rows[point])) },
+      { type: "button", class: "rb-pick", onclick: () => this.#toggle(point) },
       "Select",
     );
-    this.pick.addEventListener("click", () => this.#toggle(point));
-    node.prepend(this.pick);
-    this.stage?.replaceChildren(node);
+    node.prepend(this.#pickButton);
+    this.#stage.replaceChildren(node);
     this.#mark();
     node.scrollIntoView?.({ block: "nearest" });
   }
 
   /** Take the player away. @param isByUser Whether the focus goes back to the point. */
   close(isByUser: boolean = true) {
-    if (this.opened === null) return;
-    this.opened = null;
-    this.pick = undefined;
-    this.stage?.replaceChildren();
+    if (this.#opened === null) return;
+    this.#opened = null;
+    this.#pickButton = undefined;
+    this.#stage.replaceChildren();
     this.#mark();
-    if (isByUser) this.cursor?.focus({ preventScroll: true });
+    if (isByUser) this.#cursor.focus({ preventScroll: true });
   }
 }
 
-for (const root of document.querySelectorAll("[data-rb-plot]:not([data-rb-live])")) {
+for (const root of document.querySelectorAll<HTMLElement>("[data-rb-plot]:not([data-rb-live])")) {
   const payload = root.querySelector('script[type="application/json"]');
   if (!payload || !root.querySelector(".rb-drawing")) continue;
-  root.setAttribute("data-rb-live", "");
-  new Plot(root as HTMLElement, JSON.parse(payload.textContent ?? "{}"));
+  root.dataset.rbLive = "";
+  new Plot(root, JSON.parse(payload.textContent ?? "{}"));
 }

@@ -6,21 +6,15 @@ import type { Table } from "./table.ts";
 
 /** The ticks of one table. There are none until a kernel says that it listens, with the event `reelbook:listens`. */
 export class Selection {
-  table: Table;
-  picked: Picked;
-  all: HTMLInputElement | undefined;
+  #picked: Picked;
+  #all: HTMLInputElement | undefined;
 
-  constructor(table: Table) {
-    this.table = table;
-    this.picked = new Picked(table.payload, () => this.#redraw());
+  constructor(readonly table: Table) {
+    this.#picked = new Picked(table.payload, () => this.#redraw());
   }
 
   get isOn() {
-    return this.picked.isListening;
-  }
-
-  get rows() {
-    return this.picked.rows;
+    return this.#picked.isListening;
   }
 
   #redraw() {
@@ -32,40 +26,37 @@ export class Selection {
   /** @returns The head of the column, which ticks all rows that the filter leaves. */
   head(): HTMLElement[] {
     if (!this.isOn) return [];
-    const box = this.#box("Select all rows shown", false);
-    this.all = box;
-    box.addEventListener("change", () => {
-      const rows = new Set(this.rows);
-      for (const row of this.table.view) box.checked ? rows.add(row) : rows.delete(row);
-      this.#change(rows);
+    const tickAll = () => {
+      this.#tick(this.table.view, box.checked);
       this.table.redraw();
-      (this.table.root.querySelector("thead .rb-select input") as HTMLElement | null)?.focus({ preventScroll: true });
-    });
+      this.table.root.querySelector<HTMLElement>("thead .rb-select input")?.focus({ preventScroll: true });
+    };
+    const box = made("input", { type: "checkbox", "aria-label": "Select all rows shown", onchange: tickAll });
+    this.#all = box;
     return [made("th", { scope: "col", class: "rb-select" }, box)];
   }
 
   cell(row: number): HTMLElement[] {
     if (!this.isOn) return [];
-    const box = this.#box(`Select ${this.table.captions[row] || `row ${row}`}`, this.rows.has(row));
-    box.addEventListener("change", () => {
-      const rows = new Set(this.rows);
-      box.checked ? rows.add(row) : rows.delete(row);
-      this.#change(rows);
+    const box = made("input", {
+      type: "checkbox",
+      "aria-label": `Select ${this.table.captions[row] || `row ${row}`}`,
+      checked: this.#picked.rows.has(row),
+      onchange: () => this.#tick([row], box.checked),
+      onkeydown: (event: KeyboardEvent) => this.#move(event, row),
     });
-    box.addEventListener("keydown", (event) => this.#move(event, row));
     return [made("td", { class: "rb-select" }, box)];
   }
 
   /** @returns Update the tick of the head; return the number of selected rows, for the line above the table. */
   update(): string[] {
-    this.#updateAll();
-    return this.rows.size ? [`${this.rows.size.toLocaleString("en-US")} selected`] : [];
-  }
-
-  #box(label: string, isOn: boolean) {
-    const box = made("input", { type: "checkbox", "aria-label": label });
-    box.checked = isOn;
-    return box;
+    const { rows } = this.#picked;
+    const count = this.table.view.filter((row) => rows.has(row)).length;
+    if (this.#all) {
+      this.#all.checked = count > 0 && count === this.table.view.length;
+      this.#all.indeterminate = count > 0 && !this.#all.checked;
+    }
+    return rows.size ? [`${rows.size.toLocaleString("en-US")} selected`] : [];
   }
 
   /** Up and down go to the tick of the row above or below. */
@@ -74,18 +65,13 @@ export class Selection {
     const next = step && this.table.view[this.table.view.indexOf(row) + step];
     if (!step || next === undefined) return;
     event.preventDefault();
-    (this.table.rows.get(Number(next))?.querySelector(".rb-select input") as HTMLElement | null | undefined)?.focus();
+    this.table.rows.get(Number(next))?.querySelector<HTMLElement>(".rb-select input")?.focus();
   }
 
-  #change(rows: Set<number>) {
-    this.picked.set(rows);
+  #tick(rows: number[], isOn: boolean) {
+    const ticked = new Set(this.#picked.rows);
+    for (const row of rows) isOn ? ticked.add(row) : ticked.delete(row);
+    this.#picked.set(ticked);
     this.table.sumUp();
-  }
-
-  #updateAll() {
-    if (!this.all) return;
-    const count = this.table.view.filter((row) => this.rows.has(row)).length;
-    this.all.checked = count > 0 && count === this.table.view.length;
-    this.all.indeterminate = count > 0 && !this.all.checked;
   }
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,28 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from markupsafe import Markup
-from PIL import Image
 
 from ..decide.judged_clips import find_axes
 from ..decide.ratings import Ratings
 from ..errors import ReelbookError
-from ..media.posters import get_posters
-from ..media.stills import fit_size
 from ..util.missing_values import is_missing
 from ..util.printable import format_count
-from .embedding import data_uri
-from .fact_table import render_card, render_details, render_heading, render_small_print
 from .formatting import join_with_dots
 from .tables.table_cells import format_cell
-from .tables.table_media import KnownPoster, find_files
-from .theme import render
+from .tables.table_media import find_files, make_posters
+from .theme import blocks, render, render_card
 
 if TYPE_CHECKING:
     from ..decide.ratings import Counts
 
 WIDTH = 960
-MAX_ROWS, MAX_POSTER_BYTES = 24, 400_000
-LONGEST, POSTER_SIDE = 160, 64
+MAX_ROWS, POSTER_BOX = 24, (64, 64)
 COLUMNS = {
     "pairs": ("score", "judged"),
     "stars": ("stars", "raters"),
@@ -74,16 +67,16 @@ def render_ranking(rows: Sequence[RankedRow], *, columns: tuple[str, str] = COLU
     ends = [(_finite(row.low, row.score), _finite(row.high, row.score)) for row in shown]
     bottom = min(low for low, _ in ends)
     share = 94 / (max(high for _, high in ends) - bottom or 1.0)  # Room for half of the point at both ends.
-    posters = _make_posters([row.path for row in shown])
+    posters = make_posters([[row.path] if row.path else [] for row in shown], first=len(shown), box=POSTER_BOX)
     drawn = [
         {
-            "name": row.name, "poster": poster, "score": (score := _format_score(row.score)), "count": row.count,
+            "name": row.name, "poster": posters.addresses.get(place), "size": posters.sizes.get(place), "score": (score := _format_score(row.score)), "count": row.count,
             "text": f"{score}, between {_format_score(low)} and {_format_score(high)}",
             "interval": "" if low == high else f"{_format_score(low)} to {_format_score(high)}",
             "before": f"{3 + (low - bottom) * share:.1f}", "down": f"{max(row.score - low, 0) * share:.1f}",
             "up": f"{max(high - row.score, 0) * share:.1f}",
         }
-        for row, (low, high), poster in zip(shown, ends, posters, strict=True)
+        for place, (row, (low, high)) in enumerate(zip(shown, ends, strict=True))
     ]  # fmt: skip
     left_out = len(rows) - MAX_ROWS
     more = f"and {format_count(left_out, 'clip')} more" if left_out > 0 else ""
@@ -98,18 +91,6 @@ def _finite(value: float, otherwise: float) -> float:
     return value if math.isfinite(value) else otherwise
 
 
-def _make_posters(paths: Sequence[str]) -> list[KnownPoster | None]:
-    """The posters of these files, as long as there is room in a notebook."""
-    left = MAX_POSTER_BYTES
-    found = dict.fromkeys(paths)
-    for path, content in zip(filter(None, paths), get_posters(list(filter(None, paths)), longest=LONGEST), strict=True):
-        if content is not None and (left := left - len(content)) > 0:
-            with Image.open(io.BytesIO(content)) as picture:
-                size = fit_size(picture.size, (POSTER_SIDE, POSTER_SIDE))
-            found[path] = KnownPoster(data_uri("image/jpeg", content), *size)
-    return [found[path] for path in paths]
-
-
 def render_ratings(ratings: Ratings, notes: Sequence[str] | None = None) -> Markup:
     """How much was judged, the notes or all advice, and the clips in the order of the judgements, best first."""
     rows, kind = _list_ranked(ratings), str(ratings.kind)
@@ -117,7 +98,7 @@ def render_ratings(ratings: Ratings, notes: Sequence[str] | None = None) -> Mark
         Markup("<div>{}</div>").format(text)
         for text in (str(ratings.counts), *(ratings.advice if notes is None else notes))
     ]
-    meaning = [render_small_print(render_details("How this is computed", Markup(MEANINGS[kind])))] if rows else []
+    meaning = [blocks.small(blocks.details("How this is computed", Markup(MEANINGS[kind])))] if rows else []
     return Markup("").join([*lines, render_ranking(rows, columns=COLUMNS[kind]), *meaning])
 
 
@@ -135,7 +116,7 @@ def parse_ratings(given: Any) -> list[Ratings]:
 def ratings_card(ratings: Ratings) -> str:
     """The same under its question, as an output of its own."""
     return render_card(
-        render_heading(Markup("<bdi>{}</bdi>").format(ratings.question)), render_ratings(ratings), width=WIDTH
+        blocks.heading(Markup("<bdi>{}</bdi>").format(ratings.question)), render_ratings(ratings), width=WIDTH
     )
 
 
@@ -157,37 +138,24 @@ def format_progress(counts: Counts, remaining: str) -> str:
 
 
 def _list_ranked(ratings: Ratings) -> list[RankedRow]:
+    """The clips in order: by their score; else by the mean of their stars, or the share of those who keep them."""
     table = ratings.source
-    paths = dict(zip(table.index.tolist(), find_files(table), strict=True))
-    names = _name_rows(table)
+    files, names = dict(zip(table.index.tolist(), find_files(table), strict=True)), _name_rows(table)
+
+    def make_row(row: Any, score: float, low: float, high: float, count: str) -> RankedRow:
+        return RankedRow(names[row], score, low, high, count, next(iter(files[row]), ""))
+
     if ratings.kind == "pairs":
-        ranking = ratings.ranking()
-        found = [
-            (row, (score, low, high), format_outcomes(*counts))
-            for row, score, low, high, *counts in zip(
-                ranking.index,
-                *(ranking[name] for name in ("score", "low", "high", "wins", "ties", "judgements", "bad")),
-                strict=True,
-            )
-        ]
-    else:
-        found = _list_single(ratings)
-    return [RankedRow(names[row], *bounds, count, next(iter(paths[row]), "")) for row, bounds, count in found]
-
-
-def _list_single(ratings: Ratings) -> list[tuple[int, tuple[float, float, float], str]]:
-    """The mean of the stars of each row, or the share of those who keep it, from the least to the most."""
+        columns = ["score", "low", "high", "wins", "ties", "judgements", "bad"]
+        ranked = ratings.ranking()[columns].itertuples(name=None)
+        return [make_row(row, score, low, high, format_outcomes(*counts)) for row, score, low, high, *counts in ranked]
     frame = ratings.frame
     frame = frame[(frame["kind"] == str(ratings.kind)) & ~frame["answer"].isin(["none", "skip"])]
-    values = (
-        {"keep": 1.0, "reject": 0.0} if ratings.kind == "keep" else {str(stars): float(stars) for stars in range(1, 6)}
-    )
+    values = {"keep": 1.0, "reject": 0.0, **{str(stars): float(stars) for stars in range(1, 6)}}
     latest = frame.groupby(["left", "rater"], observed=True)["answer"].last().map(values)
-    found = [
-        (int(str(row)), (float(one.mean()), float(one.min()), float(one.max())), f"{len(one):,}")
-        for row, one in latest.groupby(level="left", observed=True)
-    ]
-    return sorted(found, key=lambda one: -one[1][0])
+    scores = latest.groupby(level="left", observed=True).agg(["mean", "min", "max", "count"])
+    ranked = scores.sort_values("mean", ascending=False, kind="stable").itertuples(name=None)
+    return [make_row(int(str(row)), mean, low, high, f"{count:,}") for row, mean, low, high, count in ranked]
 
 
 def _name_rows(table: pd.DataFrame) -> dict[int, str]:

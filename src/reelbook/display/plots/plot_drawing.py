@@ -66,10 +66,9 @@ PAGE_COLOURS = {
     PAGE.ink: "currentColor", PAGE.soft: "var(--rb-soft,currentColor)", PAGE.line: "var(--rb-line,currentColor)",
     PAGE.paper: "var(--rb-paper,none)", PAGE.accent: "var(--rb-accent,currentColor)",
 }  # fmt: skip
-SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+NAMESPACE = b' xmlns="http://www.w3.org/2000/svg"'
 _FONT = re.compile(r"font-family:[^;]*(;\s*|$)")
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
-_REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
 
 class Drawing(NamedTuple):
@@ -244,10 +243,11 @@ def render_svg(drawing: Drawing, rows: Sequence[Sequence[int]], label: str) -> M
     `rows` are the rows of each series, in the order of its points.
     """
     content = write_figure(drawing.figure, "svg")
-    root = ElementTree.fromstring(content)
     mark = hashlib.sha1(content, usedforsecurity=False).hexdigest()[:8]
+    # A page needs no namespaces.
+    root = ElementTree.fromstring(content.replace(NAMESPACE, b"").replace(b"xlink:href", b"href"))
     for place, of_series in enumerate(rows):
-        shapes = list(root.iterfind(f".//{SVG}g[@id='{POINTS_ID}-{place}']//{SVG}use"))
+        shapes = list(root.iterfind(f".//g[@id='{POINTS_ID}-{place}']//use"))
         # A picture of many points has no shapes.
         for shape, row in zip(shapes, of_series if len(shapes) == len(of_series) else (), strict=False):
             shape.attrib["data-row"] = str(row)
@@ -264,29 +264,19 @@ def render_svg(drawing: Drawing, rows: Sequence[Sequence[int]], label: str) -> M
         for style in defs.findall("style"):
             defs.remove(style)
     root.tail = None
-    return Markup(re.sub(r">\s+<", "><", ElementTree.tostring(root, encoding="unicode", short_empty_elements=True)))
+    return Markup(re.sub(r">\s+<", "><", ElementTree.tostring(root, encoding="unicode")))
 
 
 def _simplify(element: ElementTree.Element, mark: str) -> None:
-    """Change an element in place: no namespace, short numbers, colours of the page, and names of this drawing alone."""
-    element.tag = element.tag.removeprefix(SVG)
-    attributes = dict(element.attrib)
-    element.attrib.clear()
-    for name, value in attributes.items():
-        name = name.removeprefix(XLINK)
-        if name == "id":
-            if value.startswith(POINTS_ID):
-                element.attrib["class"] = POINTS_ID
-            elif element.tag != "g":
-                element.attrib["id"] = f"{mark}-{value}"
-            continue
-        if name == "href" and value.startswith("#"):
-            value = f"#{mark}-{value[1:]}"
-        if not value.startswith("data:"):
+    """Change the attributes of an element: short numbers, colours of the page, and names of this drawing alone."""
+    if element.tag == "g" and (name := element.attrib.pop("id", "")).startswith(POINTS_ID):
+        element.attrib["class"] = POINTS_ID
+    for name, value in element.attrib.items():
+        if name == "id" or (name == "href" and value.startswith("#")):
+            value = f"{mark}-{value}" if name == "id" else f"#{mark}-{value[1:]}"
+        elif not value.startswith("data:"):
             value = _NUMBER.sub(lambda digits: f"{float(digits[0]):.2f}".rstrip("0").rstrip("."), value)
-        value = _REFERENCE.sub(rf"url(#{mark}-\1)", value)
-        if name == "style":
-            value = _FONT.sub("", value).replace(": ", ":").replace("; ", ";")
+            value = re.sub(r"\s+", " ", _FONT.sub("", value).replace("url(#", f"url(#{mark}-").replace("; ", ";"))
             for stand_in, colour in PAGE_COLOURS.items():
                 value = value.replace(stand_in, colour)
-        element.attrib[name] = re.sub(r"\s+", " ", value) if name == "d" else value
+        element.attrib[name] = value

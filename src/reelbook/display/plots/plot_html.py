@@ -28,7 +28,7 @@ from ..tables.table_media import (
     make_posters,
     pack_media,
 )
-from ..theme import render_script, render_style
+from ..theme import render, render_script, render_style
 from .plot_drawing import (
     MAX_MARKERS,
     PAGE,
@@ -52,20 +52,9 @@ POSTER_BOXES = ((60, (160, 90)), (240, (128, 72)), (MAX_MARKERS, (96, 54)))
 """The pixels that a poster may take, by the largest number of points in the plot."""
 MAX_FACT_LENGTH = 80
 
-NOTHING = "No run has both values, so there is nothing to draw."
 PICTURE_NOTE = "More than {:,} points are drawn as one picture; the pointer still finds each of them."
 LABELS_NOTE = "There is no room at the axes for every value; each point shows its own."
 SPREAD_NOTE = "Runs at the same place cover each other; the arrow keys reach each of them."
-
-# The styles are inline too, because a saved notebook may lose its style sheets; the drawings are lost with them.
-ROOT = Markup(
-    '<div class="rb rb-plot mathjax_ignore tex2jax_ignore" data-rb-plot data-lm-suppress-shortcuts="true"><p class="rb-summary" style="margin:0 0 4px">{}</p>'
-    '{}<p class="rb-notes" style="margin:4px 0 0;font-size:12px">{}</p><script type="application/json">{}</script></div>'
-)
-STILL = Markup('<div class="rb-plot-still"><img src="{}" width="{}" alt="{}" style="max-width:100%;height:auto"></div>')
-DRAWINGS = Markup(
-    '<div class="rb-plot-drawings" hidden style="display:none"><div class="rb-plot-scroll" role="group" aria-label="plot">{}</div></div>'
-)
 
 
 class Plot:
@@ -106,17 +95,14 @@ class Plot:
 def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None = None) -> dict[str, Any]:
     """The plot by MIME type: HTML, a PNG for readers that show no HTML, and a line of text."""
     points = plot.points
-    text = points.summary
     if not len(points.rows):
-        return {"text/plain": text, "text/html": str(render_style(*STYLES) + _render_empty(points))}
-    with matplotlib_style():
-        still = _draw_still(points)
+        html = render_style(*STYLES) + _render_root(points, points.rows, {}, [])
+        return {"text/plain": points.summary, "text/html": str(html)}
+    still = _draw_still(points)
     payload, notes = _make_payload(plot.table.head(MAX_ROWS), points, key, group, embed or options.embed)
-    image = STILL.format(data_uri("image/png", still), SIZE[0], f"Plot: {text}")
-    html = Markup("").join(
-        [render_style(*STYLES), _render_root(points, points.rows, image, payload, notes), render_script(SCRIPT)]
-    )
-    return {"text/plain": text, "text/html": str(html), "image/png": still}
+    root = _render_root(points, points.rows, payload, notes, still)
+    html = render_style(*STYLES) + root + render_script(SCRIPT)
+    return {"text/plain": points.summary, "text/html": str(html), "image/png": still}
 
 
 def render_plot_markup(plot: Plot, *, key: str, rows: Sequence[int], posters: Mapping[str, KnownPoster]) -> Markup:
@@ -125,13 +111,10 @@ def render_plot_markup(plot: Plot, *, key: str, rows: Sequence[int], posters: Ma
     `rows` are the positions on the page of the table's rows, and `posters` the sizes of posters by the paths of files.
     """
     points = plot.points
-    if not len(points.rows):
-        return _render_empty(points)
     numbers = np.array(rows, dtype=np.intp)[points.rows]
     payload, notes = _make_payload(plot.table.head(MAX_ROWS), points, key, key, "poster", posters)
-    page = {**payload, "rows": numbers.tolist(), "isReport": True}
     # Without a picture for hosts that drop drawings: a report is displayed as it is.
-    return _render_root(points, numbers, Markup(""), page, notes)
+    return _render_root(points, numbers, {**payload, "rows": numbers.tolist(), "isReport": True}, notes)
 
 
 def render_plot(plot: Plot) -> str:
@@ -139,30 +122,33 @@ def render_plot(plot: Plot) -> str:
     return str(plot_bundle(plot)["text/html"])
 
 
-def _render_empty(points: Points) -> Markup:
-    return ROOT.format(points.summary, Markup("<p>{}</p>").format(NOTHING), "", "{}")
-
-
 def _render_root(
-    points: Points, numbers: RowNumbers, still: Markup, payload: Mapping[str, Any], notes: Sequence[str]
+    points: Points, numbers: RowNumbers, payload: Mapping[str, Any], notes: Sequence[str], still: bytes = b""
 ) -> Markup:
     """The plot with its drawing, in which each point has its number, and the data for the script."""
+    address = data_uri("image/png", still) if still else ""
+    if not len(points.rows):
+        return render("plot.html", summary=points.summary, still="", drawing="", notes=[], payload="{}")
     with matplotlib_style():
         drawing = draw_points(points, SIZE, PAGE)
         rows = [numbers[series.points].tolist() for series in points.series] or [numbers.tolist()]
         svg = render_svg(drawing, rows, f"Plot: {points.summary}")
     places = [[round(left, 1), round(top, 1)] for left, top in drawing.places]
-    return ROOT.format(
-        points.summary,
-        still + DRAWINGS.format(svg),
-        " ".join([*_format_notes(points, has_all_labels=drawing.has_all_labels), *notes]),
-        format_json({**payload, "places": places}),
+    return render(
+        "plot.html",
+        summary=points.summary,
+        still=address,
+        width=SIZE[0],
+        drawing=svg,
+        notes=[*_format_notes(points, has_all_labels=drawing.has_all_labels), *notes],
+        payload=format_json({**payload, "places": places}),
     )
 
 
 def _draw_still(points: Points) -> bytes:
     """The plot as a PNG on white, with few colours, because the notebook holds it twice."""
-    png = write_figure(draw_points(points, SIZE, PAPER).figure, "png", scale=STILL_SCALE, ground=PAPER.paper)
+    with matplotlib_style():
+        png = write_figure(draw_points(points, SIZE, PAPER).figure, "png", scale=STILL_SCALE, ground=PAPER.paper)
     out = io.BytesIO()
     with Image.open(io.BytesIO(png)) as picture:
         picture.convert("RGB").quantize(STILL_COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
@@ -183,17 +169,16 @@ def _make_payload(
     files = [listed[row] for row in rows]
     places = find_columns(table.iloc[rows])
     box = next((box for count, box in POSTER_BOXES if len(rows) <= count), None) if options.poster is None else None
-    pictures = make_posters(files, single=0, known=known, box=box)
+    pictures = make_posters(files, known=known, box=box)
     if pictures.left_out and box is not None:
         # Better small than none.
-        pictures = make_posters(files, single=0)
+        pictures = make_posters(files)
     has_words = len(rows) <= MAX_MARKERS
     captions = format_column_captions(places, len(rows)) if has_words else [""] * len(rows)
     media, notes = pack_media(files, captions, pictures, embed)
-    facts = _make_facts(places if has_words else [], points)
-    left = pictures.left_out
-    if left:
+    if left := pictures.left_out:
         notes = [f"{left:,} runs have no poster here, which would make the notebook too heavy.", *notes]
+    facts = _make_facts(places if has_words else [], points)
     return {"key": key, "group": group, "rows": rows, "facts": facts, **media}, notes
 
 

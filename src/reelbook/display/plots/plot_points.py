@@ -17,6 +17,7 @@ from ...errors import ReelbookError
 from ...media.measuring.metrics import METRICS
 from ...util.printable import format_line
 from ..formatting import join_with_dots, shorten
+from ..report.shared_table import hide_addresses
 from ..tables.table_cells import format_column_name, make_cells
 
 NUMBER, DATE, CATEGORY = "number", "date", "category"
@@ -52,7 +53,7 @@ def find_axis(table: pd.DataFrame, wanted: Any) -> PlotAxis:
     levels = {format_column_name(name): level for level, name in enumerate(table.index.names) if name is not None}
     name = format_column_name(wanted)
     if name in columns:
-        return make_axis(name, table.iloc[:, columns[name]])
+        return make_axis(name, hide_addresses(name, table.iloc[:, columns[name]]))
     if name in levels:
         level = table.index.get_level_values(levels[name])
         return make_axis(name, pd.Series(level.array, dtype=level.dtype))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...models.catalog import CATALOG
@@ -23,33 +23,28 @@ _ADDRESS = re.compile(r"https?://|data:|file_[0-9a-f]+\Z|sha256:", re.IGNORECASE
 def make_shareable(table: pd.DataFrame) -> pd.DataFrame:
     """The table without the addresses of results, which give access to them, and the folders of source pictures."""
     # By position: a joined table may have two columns of the same name.
-    shared = _without_addresses(table.loc[:, [not is_address_column(str(name)) for name in table.columns]])
-    for name in find_picture_fields() & set(shared.columns):
-        shared[name] = _make_column(shared, [_strip_folders(value) for value in shared[name]])
+    shared = table.loc[:, [not is_address_column(str(name)) for name in table.columns]].copy()
+    fields = find_picture_fields()
+    for place, name in enumerate(map(str, shared.columns)):
+        if name in fields:
+            shared.isetitem(place, _make_column(shared.index, map(_strip_folders, shared.iloc[:, place])).array)
     return shared
 
 
 def rename_files(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     """The table with these names in place of the paths of its files."""
+
+    def rename(value: Any) -> Any:
+        if isinstance(value, str):
+            return names.get(value)
+        is_list = isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray"
+        return [rename(path) for path in value] if is_list else None
+
     changed = table.copy()
-    if VIDEO in table.columns:
-        changed[VIDEO] = _make_column(table, [_rename(value, names) for value in table[VIDEO]])
-    if IMAGES in table.columns:
-        found = [None if value is None or isinstance(value, (float, str)) else value for value in table[IMAGES]]
-        changed[IMAGES] = _make_column(
-            table, [value and [_rename(one, names) for one in value] for value in map(_as_list, found)]
-        )
+    for name in (VIDEO, IMAGES):
+        if name in table.columns:
+            changed[name] = _make_column(table.index, map(rename, table[name]))
     return changed
-
-
-def _without_addresses(table: pd.DataFrame) -> pd.DataFrame:
-    """A copy without addresses inside the values of outputs: each size of a resize repeats its pictures."""
-    cleaned = table.copy()
-    for place, name in enumerate(map(str, table.columns)):
-        values = table.iloc[:, place]
-        if name.startswith(OUTPUT) and name not in (VIDEO, IMAGES) and values.dtype.kind not in PLAIN:
-            cleaned.isetitem(place, _make_column(table, [strip_addresses(value) for value in values]).array)
-    return cleaned
 
 
 def find_picture_fields() -> set[str]:
@@ -74,18 +69,10 @@ def _strip_folders(value: Any) -> Any:
     return value
 
 
-def _rename(value: Any, names: Mapping[str, str]) -> Any:
-    return names.get(value) if isinstance(value, str) else None
-
-
-def _as_list(value: Any) -> list[Any] | None:
-    return None if value is None or type(value).__name__ == "NAType" else list(value)
-
-
-def _make_column(table: pd.DataFrame, values: list[Any]) -> pd.Series[Any]:
+def _make_column(index: pd.Index[Any], values: Iterable[Any]) -> pd.Series[Any]:
     import pandas as pd
 
-    return pd.Series(values, index=table.index, dtype=object)
+    return pd.Series(list(values), index=index, dtype=object)
 
 
 # Addresses of results, each of which gives access to its file.
@@ -98,6 +85,13 @@ def is_address_column(name: str) -> bool:
     [True, False, False]
     """
     return name.startswith(OUTPUT) and _is_address(name)
+
+
+def hide_addresses(name: str, values: pd.Series[Any]) -> pd.Series[Any]:
+    """The values of an output without the addresses in them: each size of a resize repeats its pictures."""
+    if not name.startswith(OUTPUT) or name in (VIDEO, IMAGES) or is_address_column(name) or values.dtype.kind in PLAIN:
+        return values
+    return _make_column(values.index, map(strip_addresses, values))
 
 
 def strip_addresses(value: Any) -> Any:

@@ -16,7 +16,7 @@ from ...storage.ledger.known_services import describe_maker
 from ...sweeps.table_files import find_column
 from ...util.missing_values import is_missing
 from ..formatting import STATE_SIGNS
-from ..report.shared_table import OUTPUT, PLAIN, is_address_column, strip_addresses
+from ..report.shared_table import hide_addresses, is_address_column
 from .table_cells import Cells, format_cell, format_column_name, make_cells
 
 STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS = "status", "credits", "credits_source", "marks", "error", "seconds"
@@ -74,7 +74,6 @@ def find_columns(table: pd.DataFrame) -> list[Column]:
         first = ["model", "prompt", "seed", CREDITS, STATUS, *errors, *first]
     visible = [name for name in dict.fromkeys(first) if name in named]
     rest = [name for name in named if name not in visible and not is_address_column(name)]
-    named |= _strip_columns(table, set(rest))
     return [
         *index,
         *(_make_visible_column(name, named[name], roles.get(name, "")) for name in visible),
@@ -94,23 +93,17 @@ def describe_makers(table: pd.DataFrame) -> dict[str, str]:
     return {name: describe_maker(name, None if folder is None else Path(folder)) for name in names}
 
 
-def pack_columns(all_places: Sequence[Column]) -> tuple[list[dict[str, Any]], list[str]]:
+def pack_columns(columns: Sequence[Column]) -> tuple[list[dict[str, Any]], list[str]]:
     """The columns as JSON values for the script, and the names of those that are left out because of `MAX_DATA`."""
-    packed = [_pack_column(place) for place in all_places]
-    weights = [len(json.dumps(one, ensure_ascii=False)) for one in packed]
-    left_out: list[int] = []
-    # Leaving out a small one would make no difference.
-    hidden = [
-        i
-        for i, place in enumerate(all_places)
-        if not place.is_visible and not place.role and weights[i] > MAX_DATA / 100
-    ]
-    hidden.sort(key=weights.__getitem__)
-    while sum(weights) - sum(weights[i] for i in left_out) > MAX_DATA and hidden:
-        left_out.append(hidden.pop())
-    return [one for i, one in enumerate(packed) if i not in left_out], [
-        all_places[i].cells.name for i in sorted(left_out)
-    ]
+    packed = list(map(_pack_column, columns))
+    weights = [len(json.dumps(values, ensure_ascii=False)) for values in packed]
+    left_out = set[int]()
+    for place in sorted(range(len(columns)), key=weights.__getitem__, reverse=True):
+        if sum(weights) > MAX_DATA and not columns[place].is_visible and not columns[place].role:
+            left_out.add(place)
+            weights[place] = 0
+    kept = [values for place, values in enumerate(packed) if place not in left_out]
+    return kept, [columns[place].cells.name for place in sorted(left_out)]
 
 
 def pack(values: Sequence[Any]) -> Any:
@@ -139,25 +132,20 @@ def format_json(value: Any) -> Markup:
     return Markup(text)
 
 
-def _pack_column(place: Column) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": place.cells.name}
-    found |= {
-        name: 1
-        for name, yes in (("shown", place.is_visible), ("index", place.is_index), ("right", place.cells.is_number))
-        if yes
-    }
-    found |= {"role": place.role} if place.role else {}
-    order = place.cells.order
-    if place.keys is not None:
-        found["keys"] = pack(place.keys)
-    if order is not None:
-        found["order"] = pack(order)
+def _pack_column(column: Column) -> dict[str, Any]:
+    cells = column.cells
+    flags = {"shown": column.is_visible, "index": column.is_index, "right": cells.is_number}
+    packed: dict[str, Any] = {"name": cells.name, **{name: 1 for name, is_set in flags.items() if is_set}}
+    if column.role:
+        packed["role"] = column.role
+    if column.keys is not None:
+        packed["keys"] = pack(column.keys)
+    if cells.order is not None:
+        packed["order"] = pack(cells.order)
     # A number whose text is the same in Python and JavaScript needs no text.
-    if order is None or any(
-        word != _format_as_page(number) for word, number in zip(place.cells.words, order, strict=True)
-    ):
-        found["words"] = pack(place.cells.words)
-    return found
+    if cells.order is None or list(map(_format_as_page, cells.order)) != cells.words:
+        packed["words"] = pack(cells.words)
+    return packed
 
 
 def _format_as_page(number: int | float | None) -> str | None:
@@ -177,25 +165,28 @@ def _make_index_cells(table: pd.DataFrame) -> list[Cells]:
 
 
 def _make_columns(table: pd.DataFrame) -> dict[str, Cells]:
-    """All columns by name; later ones of the same name are numbered."""
-    found = {name: _make_cells(name, table.iloc[:, place]) for name, place in _find_places_by_name(table).items()}
+    """All columns by name, and the seconds of clips; later columns of the same name are numbered."""
+    found: dict[str, Cells] = {}
+    for place, label in enumerate(table.columns):
+        name, count = format_column_name(label), 2
+        while name in found:
+            name, count = f"{format_column_name(label)} ({count})", count + 1
+        found[name] = _make_cells(name, table.iloc[:, place])
     if SERVICE in found and MADE_BY not in found:
         makers = describe_makers(table)
         words = [None if word is None else makers.get(word, word) for word in found[SERVICE].words]
-        found = {
-            MADE_BY if name == SERVICE else name: Cells(MADE_BY, words) if name == SERVICE else one
-            for name, one in found.items()
-        }
-    if SECONDS not in found:
-        found |= _make_seconds(found)
+        found = {MADE_BY if name == SERVICE else name: cells for name, cells in found.items()}
+        found[MADE_BY] = Cells(MADE_BY, words)
+    if SECONDS not in found and (seconds := _make_seconds(found)) is not None:
+        found[SECONDS] = seconds
     return found
 
 
 def _make_cells(name: str, values: pd.Series[Any]) -> Cells:
-    """The cells of a column; files by their names, because a page does not show their folders."""
-    if name not in FILES:
-        return make_cells(name, values)
-    return make_cells(name, pd.Series([_name_files(value) for value in values], dtype=object))
+    """The cells of a column: of files their names, because a page does not show their folders, and no address in an output."""
+    if name in FILES:
+        values = pd.Series([_name_files(value) for value in values], dtype=object)
+    return make_cells(name, hide_addresses(name, values))
 
 
 def _name_files(value: Any) -> Any:
@@ -205,57 +196,38 @@ def _name_files(value: Any) -> Any:
     return [_name_files(item) for item in value] if is_list else value
 
 
-def _find_places_by_name(table: pd.DataFrame) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for place, label in enumerate(table.columns):
-        name, count = format_column_name(label), 2
-        while name in found:
-            name, count = f"{format_column_name(label)} ({count})", count + 1
-        found[name] = place
-    return found
-
-
-def _strip_columns(table: pd.DataFrame, names: set[str]) -> dict[str, Cells]:
-    """The columns of outputs without the addresses inside their values."""
-    wanted = {name: place for name, place in _find_places_by_name(table).items() if name in names}
-    return {
-        name: make_cells(name, pd.Series([strip_addresses(value) for value in table.iloc[:, place]], dtype=object))
-        for name, place in wanted.items()
-        if name.startswith(OUTPUT) and name not in FILES and table.iloc[:, place].dtype.kind not in PLAIN
-    }
-
-
 def _is_mixed(named: Mapping[str, Cells]) -> bool:
     """Whether the runs are of several models."""
     return "model" in named and len(set(named["model"].words) - {None}) > 1
 
 
-def _find_rows_with_clip(named: Mapping[str, Cells]) -> list[bool]:
+def _find_rows_with_clip(named: Mapping[str, Cells], count: int) -> list[bool]:
     """Whether each row has a clip: its status is completed or it has a file; true for a table with neither."""
     columns = [named[name].words for name in (STATUS, *FILES) if name in named]
-    if not columns:
-        return [True] * len(next(iter(named.values())).words)
-    states = named[STATUS].words if STATUS in named else []
-    done = [word in DONE for word in states] or [False] * len(columns[0])
-    files = [named[name].words for name in FILES if name in named]
-    return [done[row] or any(words[row] not in (None, "", "[]") for words in files) for row in range(len(done))]
+    has_clip = [STATUS in named and word in DONE for word in columns[0]] if columns else [True] * count
+    for name in FILES:
+        if name in named:
+            has_clip = [
+                yes or word not in (None, "", "[]") for yes, word in zip(has_clip, named[name].words, strict=True)
+            ]
+    return has_clip
 
 
-def _make_seconds(named: Mapping[str, Cells]) -> dict[str, Cells]:
+def _make_seconds(named: Mapping[str, Cells]) -> Cells | None:
     """The column of each clip's seconds, from frames and rate, where the table has both."""
-    frames, rate = (named[name].order if name in named else None for name in ("num_frames", "frame_rate"))
-    if frames is None or rate is None or not (named["num_frames"].is_number and named["frame_rate"].is_number):
-        return {}
-    has_clip = _find_rows_with_clip(named)
-    lengths = [
-        count / each if has_one and count is not None and each else None
-        for count, each, has_one in zip(frames, rate, has_clip, strict=True)
+    frames, rate = (named.get(name) for name in ("num_frames", "frame_rate"))
+    if frames is None or rate is None or not (frames.order and frames.is_number and rate.order and rate.is_number):
+        return None
+    seconds = [
+        round(count / each, 2) if has_clip and count and each else None
+        for count, each, has_clip in zip(
+            frames.order, rate.order, _find_rows_with_clip(named, len(frames.order)), strict=True
+        )
     ]
-    if not any(lengths):
-        return {}
-    words = [None if length is None else format_cell(round(length, 2)) for length in lengths]
-    order: list[int | float | None] = [None if length is None else round(length, 2) for length in lengths]
-    return {SECONDS: Cells(SECONDS, words, order, is_number=True)}
+    if not any(seconds):
+        return None
+    words = [None if value is None else format_cell(value) for value in seconds]
+    return Cells(SECONDS, words, [*seconds], is_number=True)
 
 
 def _find_axes(table: pd.DataFrame, named: Mapping[str, Cells]) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,6 @@ from PIL import Image
 from ...settings import options
 from ..embedding import MAX_FULL_BYTES, MIME_TYPES, data_uri
 from ..formatting import format_credits, join_with_dots, shorten
-from ..strips import encode_jpeg
 from .table_cells import Number, format_cell
 from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, Column, find_columns, pack
 
@@ -27,8 +26,8 @@ MAX_POSTER_BYTES = 600_000
 """Bytes of the posters of one table in the notebook, in base64."""
 
 MAX_POSTERS = 2_000
-QUALITIES = (70, 55, 40)
-SHEET_ACROSS, SHEET_DOWN = 10, 10
+JPEG_QUALITY, WEBP_QUALITIES = 70, (60, 30)
+"""Posters that are to be seen without scripts are JPEGs; the others are WebP, which takes half the bytes."""
 MAX_CLIP_BYTES = int(MAX_FULL_BYTES * 0.75)
 """Bytes of the clips of one table, before base64."""
 
@@ -37,6 +36,7 @@ MAX_CLIPS = 200
 
 MAX_PROMPT_LENGTH = 60
 FileLists = list[list[str]]
+PixelSize = tuple[int, int]
 
 
 class KnownPoster(NamedTuple):
@@ -47,18 +47,12 @@ class KnownPoster(NamedTuple):
     height: int
 
 
-@dataclass(frozen=True, slots=True)
-class Posters:
-    """The posters of rows: the first as single pictures, the others on sprite sheets."""
+class Posters(NamedTuple):
+    """The posters of rows, by the numbers of the rows."""
 
-    box: tuple[int, int]
-    single: dict[int, str] = field(default_factory=dict)
-    """The address of a picture by its row."""
-    sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Width and height of the poster of a row."""
-    sheets: list[str] = field(default_factory=list)
-    at: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """The sheet of a row, and its place on it."""
+    box: PixelSize
+    addresses: Mapping[int, str]
+    sizes: Mapping[int, PixelSize]
     left_out: int = 0
     """Rows whose posters are left out."""
 
@@ -86,9 +80,13 @@ def choose_poster_box(count: int) -> tuple[int, int]:
 
 
 def make_posters(
-    files: FileLists, *, single: int, known: Mapping[str, KnownPoster] | None = None, box: tuple[int, int] | None = None
+    files: FileLists,
+    *,
+    first: int = 0,
+    known: Mapping[str, KnownPoster] | None = None,
+    box: PixelSize | None = None,
 ) -> Posters:
-    """Posters of the first file of each row; those of the first `single` rows are separate, and need no script."""
+    """Posters of the first file of each row; those of the `first` rows are to be seen without scripts."""
     from ...media.posters import get_posters
     from ...media.stills import fit_size
 
@@ -96,23 +94,35 @@ def make_posters(
     firsts = {row: found[0] for row, found in enumerate(files) if found}
     if known is not None:
         given = {row: known[path] for row, path in firsts.items() if path in known}
-        sizes = {row: fit_size((one.width, one.height), box) for row, one in given.items()}
-        return Posters(box, single={row: one.address for row, one in given.items()}, sizes=sizes)
+        sizes = {row: fit_size((poster.width, poster.height), box) for row, poster in given.items()}
+        return Posters(box, {row: poster.address for row, poster in given.items()}, sizes)
     # Many rows may have the same file, which is read and embedded once.
-    different = list(dict.fromkeys(firsts.values()))
-    wanted = different[:MAX_POSTERS]
-    made_of = dict(zip(wanted, get_posters(wanted), strict=True))
-    tiles = {path: _shrink(content, box) for path, content in made_of.items() if content is not None}
-    rows = {row: path for row, path in firsts.items() if path in tiles}
-    singles = {row: _make_poster_uri(made_of[path] or b"", box) for row, path in rows.items() if row < single}
-    others = {path: tiles[path] for row, path in rows.items() if row >= single}
-    sheets, at = _make_sheets(others, box, MAX_POSTER_BYTES - sum(map(len, singles.values())))
-    sizes = {row: tiles[path].size for row, path in rows.items()}
-    spots = {row: at[path] for row, path in rows.items() if row >= single and path in at}
-    missing = sum(
-        path not in made_of or (row >= single and path in tiles and path not in at) for row, path in firsts.items()
+    wanted = dict.fromkeys(islice(dict.fromkeys(firsts.values()), MAX_POSTERS))
+    contents = {path: content for path, content in zip(wanted, get_posters(wanted), strict=True) if content}
+    made = {
+        row: _make_address(contents[path], box, "JPEG", JPEG_QUALITY)
+        for row, path in firsts.items()
+        if row < first and path in contents
+    }
+    room = MAX_POSTER_BYTES - sum(len(address) for address, _ in made.values())
+    later = dict.fromkeys(path for row, path in firsts.items() if row >= first and path in contents)
+    small, weight = dict[str, tuple[str, PixelSize]](), 0
+    for quality in WEBP_QUALITIES:
+        small = {path: _make_address(contents[path], box, "WEBP", quality) for path in later}
+        weight = sum(len(address) for address, _ in small.values())
+        if weight <= room:
+            break
+    while weight > room and small:
+        weight -= len(small.popitem()[1][0])
+    made |= {row: small[path] for row, path in firsts.items() if row >= first and path in small}
+    # A file that cannot be read is told by its row.
+    missing = sum(row not in made and (path in contents or path not in wanted) for row, path in firsts.items())
+    return Posters(
+        box,
+        {row: address for row, (address, _) in made.items()},
+        {row: size for row, (_, size) in made.items()},
+        missing,
     )
-    return Posters(box, singles, sizes, sheets, spots, missing)
 
 
 def format_column_captions(all_places: Sequence[Column], count: int) -> list[str]:
@@ -147,45 +157,10 @@ def format_column_captions(all_places: Sequence[Column], count: int) -> list[str
     return [line(row) for row in range(count)]
 
 
-class EmbeddedClips(NamedTuple):
-    """The embedded clips of a table, which play without a kernel."""
-
-    played: dict[str, list[str]] = {}  # Never changed.
-    """The addresses of the files of a row, by its number."""
-    previews: dict[str, list[int]] = {}
-    """The indices of those that are previews."""
-    notes: Sequence[str] = ()
-    """Notes for the reader."""
-
-
-def make_clips(files: FileLists, embed: str) -> EmbeddedClips:
-    """The clips to embed, by `rb.options.embed` and the limits of a notebook."""
-    paths = [path for found in files for path in found]
-    embedded = _embed_files(paths[:MAX_CLIPS], embed)
-    found = {str(row): [embedded.get(path, ("", False))[0] for path in each] for row, each in enumerate(files) if each}
-    previews = {
-        str(row): small
-        for row, each in enumerate(files)
-        if (small := [place for place, path in enumerate(each) if embedded.get(path, ("", True))[1] is False])
-    }
-    copies = sum(bool(address) and not is_whole for address, is_whole in embedded.values()) if embed == "full" else 0
-    missing = sum(not embedded.get(path, ("", False))[0] for path in paths)
-    notes = (
-        [f"{copies:,} of the clips are small copies: their files together would make the notebook too heavy."]
-        if copies
-        else []
-    )
-    if missing:
-        notes.append(
-            f"{missing:,} of the clips are not in the notebook, which has no room for them or cannot read them."
-        )
-    return EmbeddedClips(found, previews, notes)
-
-
 def pack_media(
     files: FileLists,
     captions: Sequence[str],
-    pictures: Posters,
+    posters: Posters,
     embed: str,
     known: Mapping[str, str] | None = None,
     *,
@@ -195,24 +170,53 @@ def pack_media(
 
     `known` are the addresses of clips that the page has already; the posters of the `first` rows are in its HTML.
     """
-    played = EmbeddedClips()
-    if known is not None:
-        played = EmbeddedClips(
-            {str(row): [known.get(path, "") for path in each] for row, each in enumerate(files) if each}
-        )
-    elif embed in ("preview", "full"):
-        played = make_clips(files, embed)
+    clips, copies, notes = known, set[str](), list[str]()
+    if known is None and embed in ("preview", "full"):
+        clips, copies, notes = _embed_clips([path for found in files for path in found], embed)
     rows = range(len(files))
+    previews = {str(row): [place for place, path in enumerate(files[row]) if path in copies] for row in rows}
     return {
         # A page does not show their folders.
-        "files": [[Path(path).name for path in each] for each in files], "captions": pack(captions),
+        "files": [[Path(path).name for path in found] for found in files], "captions": pack(captions),
         "posters": {
-            "box": pictures.box, "sheets": pictures.sheets, "at": pack([pictures.at.get(row) for row in rows]),
-            "single": pack([pictures.single.get(row) if row >= first else None for row in rows]),
-            "sizes": pack([pictures.sizes.get(row) for row in rows]),
+            "box": posters.box, "sizes": pack([posters.sizes.get(row) for row in rows]),
+            "addresses": pack([posters.addresses.get(row) if row >= first else None for row in rows]),
         },
-        "clips": played.played, "previews": played.previews,
-    }, played.notes  # fmt: skip
+        "clips": {} if clips is None else {str(row): [clips.get(path, "") for path in files[row]] for row in rows if files[row]},
+        "previews": {row: places for row, places in previews.items() if places},
+    }, notes  # fmt: skip
+
+
+def _embed_clips(paths: Sequence[str], embed: str) -> tuple[dict[str, str], set[str], list[str]]:
+    """The addresses of clips by path, as far as there is room; the paths of small copies; and notes for the reader."""
+    from ...media.posters import get_poster
+    from ...media.previews import get_previews
+
+    wanted = list(dict.fromkeys(paths[:MAX_CLIPS]))
+    found = dict[str, str]()
+    room = MAX_CLIP_BYTES
+    for path in wanted if embed == "full" else ():
+        if content := _read_whole(path, room):
+            room -= len(content)
+            found[path] = data_uri(get_mime_type(path), content)
+    rest = [path for path in wanted if path not in found]
+    copies = set[str]()
+    for path, film in zip(rest, get_previews(rest), strict=True):
+        content = film or (b"" if get_mime_type(path).startswith("video/") else get_poster(path) or b"")
+        if content and len(content) <= room:
+            room -= len(content)
+            copies.add(path)
+            found[path] = data_uri("video/mp4" if film else "image/jpeg", content)
+    notes = []
+    if copies and embed == "full":
+        notes.append(
+            f"{len(copies):,} of the clips are small copies: their files together would make the notebook too heavy."
+        )
+    if missing := sum(path not in found for path in paths):
+        notes.append(
+            f"{missing:,} of the clips are not in the notebook, which has no room for them or cannot read them."
+        )
+    return found, copies, notes
 
 
 def get_mime_type(path: str) -> str:
@@ -233,27 +237,6 @@ def is_media(path: str) -> bool:
         return False
 
 
-def _embed_files(paths: Sequence[str], embed: str) -> dict[str, tuple[str, bool]]:
-    """The addresses of clips by path, as far as there is room, and whether each is the original file."""
-    from ...media.posters import get_poster
-    from ...media.previews import get_previews
-
-    found: dict[str, tuple[str, bool]] = {}
-    room = MAX_CLIP_BYTES
-    for path in dict.fromkeys(paths) if embed == "full" else ():
-        content = _read_whole(path, room)
-        room -= len(content)
-        if content:
-            found[path] = data_uri(get_mime_type(path), content), True
-    rest = [path for path in dict.fromkeys(paths) if path not in found]
-    for path, film in zip(rest, get_previews(rest), strict=True):
-        content = film or (b"" if get_mime_type(path).startswith("video/") else get_poster(path) or b"")
-        if content and len(content) <= room:
-            room -= len(content)
-            found[path] = data_uri("video/mp4" if film else "image/jpeg", content), False
-    return found
-
-
 def _read_whole(path: str, room: int) -> bytes:
     """The content of a clip or picture of at most `room` bytes; else empty."""
     try:
@@ -262,41 +245,14 @@ def _read_whole(path: str, room: int) -> bytes:
         return b""
 
 
-@lru_cache(maxsize=256)
-def _make_poster_uri(content: bytes, box: tuple[int, int]) -> str:
-    return data_uri("image/jpeg", encode_jpeg(_shrink(content, box), QUALITIES[0]))
-
-
-@lru_cache(maxsize=MAX_POSTERS)  # Some 7 kB each, never changed.
-def _shrink(content: bytes, box: tuple[int, int]) -> Image.Image:
+@lru_cache(maxsize=2 * MAX_POSTERS)  # Some 2 kB each, never changed.
+def _make_address(poster: bytes, box: PixelSize, kind: str, quality: int) -> tuple[str, PixelSize]:
+    """A poster that fits a box as a `data:` URI, and its width and height."""
     from ...media.stills import fit_size
 
-    with Image.open(io.BytesIO(content), formats=["JPEG"]) as picture:
+    out = io.BytesIO()
+    with Image.open(io.BytesIO(poster), formats=["JPEG"]) as picture:
         size = fit_size(picture.size, box)
         picture.draft("RGB", (2 * size[0], 2 * size[1]))
-        return picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
-
-
-def _make_sheets(
-    pictures: Mapping[str, Image.Image], box: tuple[int, int], room: int
-) -> tuple[list[str], dict[str, tuple[int, int]]]:
-    """The posters on sheets, at the best quality within `room`; if none fits, the last sheets are left out."""
-    paths, each = list(pictures), SHEET_ACROSS * SHEET_DOWN
-    parts = [paths[start : start + each] for start in range(0, len(paths), each)]
-    sheets = [_make_sheet([pictures[path] for path in part], box) for part in parts]
-    written: list[str] = []
-    for quality in QUALITIES:
-        written = [data_uri("image/jpeg", encode_jpeg(sheet, quality)) for sheet in sheets]
-        if sum(map(len, written)) <= room:
-            break
-    while written and sum(map(len, written)) > room:
-        written.pop()
-    at = {path: (number, spot) for number, part in enumerate(parts[: len(written)]) for spot, path in enumerate(part)}
-    return written, at
-
-
-def _make_sheet(pictures: Sequence[Image.Image], box: tuple[int, int]) -> Image.Image:
-    sheet = Image.new("RGB", (SHEET_ACROSS * box[0], math.ceil(len(pictures) / SHEET_ACROSS) * box[1]))
-    for spot, picture in enumerate(pictures):
-        sheet.paste(picture, (spot % SHEET_ACROSS * box[0], spot // SHEET_ACROSS * box[1]))
-    return sheet
+        picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(out, kind, quality=quality)
+    return data_uri(f"image/{kind.lower()}", out.getvalue()), size
