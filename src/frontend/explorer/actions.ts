@@ -31,16 +31,8 @@ export function actionBar(root: HTMLElement, explored: Explored): { say: (words:
   const say = (...words: (Node | string)[]) => status.replaceChildren(...words);
   const act = (what: string) => askKernel(explored.key, { do: what, ...explored.place() });
 
-  const still = actionButton(
-    clip ? "Save still" : "Save",
-    clip ? "This frame in its full size, as a PNG" : "A copy of the file, with how it was made",
-  );
-  const range = actionButton("Save range", "Exactly the frames of the range, as an MP4");
-  const gif = actionButton("Save GIF", "Exactly the frames of the range, as an endless GIF");
-  const use = actionButton(clip ? "Use this frame" : "Use this picture", "As the picture of an input or a form");
-
   /** @param instead Without a kernel. */
-  const save = async (button: HTMLButtonElement, what: string, instead: () => void = () => say(NO_KERNEL)) => {
+  const save = async (button: HTMLElement, what: string, instead: () => void = () => say(NO_KERNEL)) => {
     if (button.hasAttribute("aria-busy")) return;
     button.setAttribute("aria-busy", "true");
     say("Saving…");
@@ -48,24 +40,30 @@ export function actionBar(root: HTMLElement, explored: Explored): { say: (words:
     button.removeAttribute("aria-busy");
     if (!found || found.message.gone) return instead();
     if (found.message.error) return say(made("span", { class: "rb-wrong" }, found.message.error));
-    say(...savedWords(explored.key, found.message, (words) => say(words)));
+    say(...savedWords(explored.key, found.message, say));
   };
-  still.addEventListener("click", () => save(still, "still", clip ? () => downloadStill(explored, say) : undefined));
-  range.addEventListener("click", () => save(range, "clip"));
-  gif.addEventListener("click", () => save(gif, "gif"));
-  use.addEventListener("click", async () => {
-    const found = await act("use");
-    if (!found || found.message.gone) return say(NO_KERNEL);
-    panel.hidden = false;
-    panel.replaceChildren(
-      ...useWords(found.message, () => {
+  const still = actionButton(
+    clip ? "Save still" : "Save",
+    clip ? "This frame in its full size, as a PNG" : "A copy of the file, with how it was made",
+    () => save(still, "still", clip ? () => downloadStill(explored, say) : undefined),
+  );
+  const range = actionButton("Save range", "", () => save(range, "clip"));
+  const gif = actionButton("Save GIF", "Exactly the frames of the range, as an endless GIF", () => save(gif, "gif"));
+  const use = actionButton(
+    clip ? "Use this frame" : "Use this picture",
+    "As the picture of an input or a form",
+    async () => {
+      const found = await act("use");
+      if (!found || found.message.gone) return say(NO_KERNEL);
+      const close = () => {
         panel.hidden = true;
-      }),
-      about,
-    );
-    name = found.message.name;
-    describe();
-  });
+      };
+      panel.hidden = false;
+      panel.replaceChildren(...useWords(found.message, close), about);
+      name = found.message.name;
+      describe();
+    },
+  );
   const about = made("p");
   let name = "";
   const describe = () => {
@@ -74,15 +72,10 @@ export function actionBar(root: HTMLElement, explored: Explored): { say: (words:
       : "";
     about.textContent = `${words}It fits every field that takes a picture.${name ? "" : " First give the explorer a name: explorer = run.video.explore()."}`;
   };
-  clock?.addEventListener("change", describe);
 
-  const scale = actionButton("", "Fit (0)");
-  const [less, more] = [actionButton("−", "Smaller (−)"), actionButton("+", "Larger (+)")];
-  less.setAttribute("aria-label", "Zoom out");
-  more.setAttribute("aria-label", "Zoom in");
-  less.addEventListener("click", () => camera.step(-1));
-  more.addEventListener("click", () => camera.step(1));
-  scale.addEventListener("click", () => (camera.isFitted ? camera.toPixels() : camera.toFit()));
+  const scale = actionButton("", "Fit (0)", () => (camera.isFitted ? camera.toPixels() : camera.toFit()));
+  const less = actionButton("−", "Smaller (−)", () => camera.step(-1), "Zoom out");
+  const more = actionButton("+", "Larger (+)", () => camera.step(1), "Zoom in");
   const showScale = () => {
     const percent = `${Math.round(camera.scale * 100)}%`;
     scale.textContent = camera.isFitted ? "Fit" : percent;
@@ -92,40 +85,42 @@ export function actionBar(root: HTMLElement, explored: Explored): { say: (words:
   camera.addEventListener("change", showScale);
   showScale();
 
-  const change = () => {
-    if (!clock) return;
-    const [first, last] = clock.range ?? [0, clock.frames - 1];
-    const count = last - first + 1;
-    range.textContent = clock.range ? `Save range · ${count} ${count === 1 ? "frame" : "frames"}` : "Save clip";
-    range.title = clock.range
-      ? `Exactly the frames ${first + 1} to ${last + 1}, as an MP4`
-      : "The entire clip; set a range with [ and ] or with the handles";
-    if (count === 1) range.title = "One frame alone: save it as a still";
-    range.disabled = gif.disabled = count === 1 && clock.range !== null;
-  };
-  clock?.addEventListener("change", change);
-  change();
+  if (clock) {
+    const change = () => {
+      describe();
+      const [first, last] = clock.range ?? [0, clock.frames - 1];
+      const count = last - first + 1;
+      range.textContent = clock.range ? `Save range · ${count} ${count === 1 ? "frame" : "frames"}` : "Save clip";
+      range.title = clock.range
+        ? `Exactly the frames ${first + 1} to ${last + 1}, as an MP4`
+        : "The entire clip; set a range with [ and ] or with the handles";
+      if (count === 1) range.title = "One frame alone: save it as a still";
+      range.disabled = gif.disabled = count === 1 && clock.range !== null;
+    };
+    clock.addEventListener("change", change);
+    change();
+  }
 
   const files = made("span", { class: "rb-group" }, still, ...(clip ? [range, gif] : []), use);
   const sizes = made("span", { class: "rb-group rb-zoom", role: "group", "aria-label": "Zoom" }, less, scale, more);
-  const bar = made("div", { class: "rb-bar" }, files, sizes);
   const below = root.querySelector("[data-rb-transport]") ?? root.querySelector("[data-rb-stills]");
-  below?.after(bar, status, panel);
+  below?.after(made("div", { class: "rb-bar" }, files, sizes), status, panel);
   return { say };
 }
 
-function actionButton(label: string, title: string) {
-  return made("button", { type: "button", title }, label);
+function actionButton(label: string, title: string, act: () => unknown, name?: string) {
+  return made("button", { type: "button", title, onclick: act, "aria-label": name }, label);
 }
 
 /** What was saved where, with a link that downloads it. */
 function savedWords(key: string, saved: any, fail: (words: string) => void) {
-  const link = made("button", { type: "button", class: "rb-link", title: `Download ${saved.name}` }, "Download");
-  link.addEventListener("click", async () => {
+  const fetchSaved = async () => {
     const found = await askKernel(key, { do: "fetch", number: saved.number });
     if (!found?.buffers.length) return fail(found?.message.error ?? NO_KERNEL);
     download(new Blob(found.buffers), saved.name);
-  });
+  };
+  const attributes = { type: "button", class: "rb-link", title: `Download ${saved.name}`, onclick: fetchSaved };
+  const link = made("button", attributes, "Download");
   return ["Saved ", made("code", {}, made("bdi", {}, saved.path)), ` · ${saved.size} · `, link];
 }
 

@@ -185,10 +185,7 @@ function cameraOf(box: HTMLElement, size: number[], click?: () => void) {
 function viewerKeys(event: KeyboardEvent, camera: Camera, say: (words: string) => void) {
   const arrows = { ArrowUp: () => camera.pan(0, PAN), ArrowDown: () => camera.pan(0, -PAN) };
   answerKey(event, {
-    "+": () => camera.step(1),
-    "=": () => camera.step(1),
-    "-": () => camera.step(-1),
-    "0": () => camera.toFit(),
+    ...camera.keys,
     "?": () => say(EXPLORER_KEYS),
     ...(camera.isFitted ? {} : arrows),
   });

@@ -11,41 +11,35 @@ import { answerKey } from "../page/keys.ts";
 const EDGE_PIXELS = 1.5; // Half of the thumb of the slider below, which keeps that far from both ends.
 const BUBBLE = 160;
 
-export type Still = { number: number; source: CanvasImageSource; left: number; width: number; height: number };
+type Still = { number: number; source: CanvasImageSource; left: number; width: number; height: number };
 
 /** Stands where the time line is, whose slider it covers: that is dragged, and has the focus. */
 export class Filmstrip {
-  canvas: HTMLCanvasElement;
-  shades: HTMLElement[];
-  line: HTMLElement;
-  clock: Clock;
-  clip: Clip;
-  file: Source;
-  needle: HTMLElement;
-  handles: HTMLElement[];
-  view: HTMLCanvasElement;
-  words: HTMLElement;
-  bubble: HTMLElement;
-  sizes: ResizeObserver;
+  #canvas = made("canvas", { class: "rb-film-strip", "aria-hidden": "true" });
+  #shades = [made("div", { class: "rb-shade" }), made("div", { class: "rb-shade" })];
+  #needle = made("div", { class: "rb-needle" });
+  #handles = [this.#handle(0, "Begin of the range"), this.#handle(1, "End of the range")];
+  #view = made("canvas");
+  #words = made("span");
+  #bubble = made("div", { class: "rb-bubble", hidden: "", "aria-hidden": "true" }, this.#view, this.#words);
+  #sizes = new ResizeObserver(() => this.#draw());
   #hovered: Frames | null = null;
   #wanted = -1;
   #stills: Still[] = [];
 
   /** @param images Stills with their numbers. */
-  constructor(line: HTMLElement, clock: Clock, clip: Clip, file: Source, images: HTMLImageElement[]) {
-    [this.line, this.clock, this.clip, this.file] = [line, clock, clip, file];
-    this.canvas = made("canvas", { class: "rb-film-strip", "aria-hidden": "true" });
-    this.shades = [made("div", { class: "rb-shade" }), made("div", { class: "rb-shade" })];
-    this.needle = made("div", { class: "rb-needle" });
-    this.handles = [this.#handle(0, "Begin of the range"), this.#handle(1, "End of the range")];
-    this.view = made("canvas", {});
-    this.words = made("span", {});
-    this.bubble = made("div", { class: "rb-bubble", hidden: "", "aria-hidden": "true" }, this.view, this.words);
+  constructor(
+    readonly line: HTMLElement,
+    readonly clock: Clock,
+    readonly clip: Clip,
+    readonly file: Source,
+    images: HTMLImageElement[],
+  ) {
     line.classList.add("rb-strip-line");
-    line.prepend(this.canvas, ...this.shades, this.needle);
-    line.append(...this.handles, this.bubble);
+    line.prepend(this.#canvas, ...this.#shades, this.#needle);
+    line.append(...this.#handles, this.#bubble);
     const shape = clip.box.clientWidth / (clip.box.clientHeight || 1) || 16 / 9;
-    [this.view.width, this.view.height] =
+    [this.#view.width, this.#view.height] =
       shape > 1 ? [BUBBLE, Math.round(BUBBLE / shape)] : [Math.round(BUBBLE * shape), BUBBLE];
     this.#use(
       images.map((image) => ({
@@ -56,8 +50,7 @@ export class Filmstrip {
         height: image.naturalHeight || image.height,
       })),
     );
-    this.sizes = new ResizeObserver(() => this.#draw());
-    this.sizes.observe(line);
+    this.#sizes.observe(line);
     line.addEventListener("pointermove", (event) => {
       if (event.pointerType !== "touch") this.#hover(event.clientX);
     });
@@ -85,7 +78,7 @@ export class Filmstrip {
   }
 
   close() {
-    this.sizes.disconnect();
+    this.#sizes.disconnect();
     this.#hovered?.close();
   }
 
@@ -106,17 +99,17 @@ export class Filmstrip {
     const { clientWidth: width, clientHeight: height } = this.line;
     if (!width || !this.#stills.length) return;
     const sharp = Math.min(devicePixelRatio || 1, 2);
-    [this.canvas.width, this.canvas.height] = [width * sharp, height * sharp];
-    const context = this.canvas.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
+    [this.#canvas.width, this.#canvas.height] = [width * sharp, height * sharp];
+    const context = this.#canvas.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
     context.imageSmoothingQuality = "high";
     const shape = this.#stills[0].width / this.#stills[0].height;
     const count = Math.max(1, Math.round(width / (height * shape)));
-    const each = this.canvas.width / count;
+    const each = this.#canvas.width / count;
     for (let cell = 0; cell < count; cell += 1) {
       const still = this.#nearest(((cell + 0.5) / count) * this.clock.frames - 0.5);
       // The cell is a little wider or narrower than the still, whose edges are then left out.
-      const wide = Math.min(still.width, (still.height * each) / this.canvas.height);
-      const high = Math.min(still.height, (still.width * this.canvas.height) / each);
+      const wide = Math.min(still.width, (still.height * each) / this.#canvas.height);
+      const high = Math.min(still.height, (still.width * this.#canvas.height) / each);
       context.drawImage(
         still.source,
         still.left + (still.width - wide) / 2,
@@ -126,7 +119,7 @@ export class Filmstrip {
         Math.round(cell * each),
         0,
         Math.ceil(each),
-        this.canvas.height,
+        this.#canvas.height,
       );
     }
     this.#place();
@@ -149,10 +142,10 @@ export class Filmstrip {
 
   #place() {
     const range = this.#range();
-    this.needle.style.left = this.#left(this.clock.frame);
-    this.shades[0].style.width = this.#left(range[0]);
-    this.shades[1].style.left = this.#left(range[1]);
-    this.handles.forEach((handle, side) => {
+    this.#needle.style.left = this.#left(this.clock.frame);
+    this.#shades[0].style.width = this.#left(range[0]);
+    this.#shades[1].style.left = this.#left(range[1]);
+    this.#handles.forEach((handle, side) => {
       handle.style.left = this.#left(range[side]);
       handle.setAttribute("aria-valuenow", String(range[side] + 1));
       handle.setAttribute("aria-valuemin", "1");
@@ -208,29 +201,39 @@ export class Filmstrip {
     const { clientWidth: width } = this.line;
     const from = within(
       x - this.line.getBoundingClientRect().left,
-      this.view.width / 2,
-      Math.max(width - this.view.width / 2, this.view.width / 2),
+      this.#view.width / 2,
+      Math.max(width - this.#view.width / 2, this.#view.width / 2),
     );
-    this.bubble.hidden = false;
-    this.bubble.style.left = `${from}px`;
+    this.#bubble.hidden = false;
+    this.#bubble.style.left = `${from}px`;
     if (number === this.#wanted) return;
     this.#wanted = number;
     const still = this.#nearest(number);
-    const context = this.view.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
+    const context = this.#view.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
     context.setTransform(1, 0, 0, 1, 0, 0);
-    context.drawImage(still.source, still.left, 0, still.width, still.height, 0, 0, this.view.width, this.view.height);
-    this.words.textContent = `${number + 1} · ${(number / this.clip.rate).toFixed(2)} s`;
-    delete this.bubble.dataset.number;
+    context.drawImage(
+      still.source,
+      still.left,
+      0,
+      still.width,
+      still.height,
+      0,
+      0,
+      this.#view.width,
+      this.#view.height,
+    );
+    this.#words.textContent = `${number + 1} · ${(number / this.clip.rate).toFixed(2)} s`;
+    delete this.#bubble.dataset.number;
     if (!canDecode() || !this.file.index || !this.file.bytes) return;
     this.#hovered ??= new Frames(pageFrames(), this.file.index, this.file.bytes);
     const frame = await this.#hovered.want(number).catch(() => null);
     if (!frame || this.#wanted !== number) return;
     drawTurned(context, frame, (this.file.index.rotation ?? 0) / 90);
-    this.bubble.dataset.number = String(number);
+    this.#bubble.dataset.number = String(number);
   }
 
   #hide() {
-    this.bubble.hidden = true;
+    this.#bubble.hidden = true;
     this.#wanted = -1;
   }
 }

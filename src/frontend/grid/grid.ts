@@ -20,70 +20,52 @@ export type Group = { model: string; axes: { name: string; values: string[]; bar
 const STILLS_ONLY = "Run the cell again to play the clips; these are stills.";
 const BUSY = "Loading, waiting for the kernel.";
 
+/** What somebody has set in a grid. */
+type Held = { frame?: number; view?: "grid" | "one"; tab?: number; row?: number };
+
 /** A grid of clips. */
 export class Grid {
-  root: HTMLElement;
-  key: string;
-  groups: Group[];
-  runs: Map<number, { run: Run; group: Group }>;
-  held: { frame?: number; view?: "grid" | "one"; tab?: number; row?: number };
-  group: HTMLElement | null;
-  clock: Clock;
-  view: { add: (clip: Clip) => void; stop: () => void };
-  picks: Picks;
-  absent: HTMLElement;
-  bar: HTMLElement;
-  stage: Stage;
-  close: () => void;
-  buttons!: Record<string, HTMLElement>;
+  #payload = JSON.parse(this.root.querySelector(':scope > script[type="application/json"]')?.textContent ?? "{}");
+  key: string = this.#payload.key;
+  groups: Group[] = this.#payload.groups;
+  runs = new Map(this.groups.flatMap((group) => group.runs.map((run) => [run.row, { run, group }])));
+  held = heldFor(this.key);
+  clock = new Clock([]);
   figures: Map<number, HTMLElement> = new Map();
   /** Where the files of the page are, by row and place; empty for one that the kernel sends. */
   addresses: Map<string, string> = new Map();
   #clips: Map<HTMLElement, Clip> = new Map();
+  #view = watchView(this.clock);
+  #picks = new Picks(this, this.#payload);
+  #absent = made("p", { class: "rb-notes", role: "status" });
+  #buttons = {
+    grid: made("button", { type: "button", onclick: () => this.show("grid") }, "Grid"),
+    one: made("button", { type: "button", onclick: () => this.show("one") }, "One at a time"),
+  };
+  #bar = made("div", { class: "rb-viewer-bar" });
+  #stage = new Stage(this);
 
-  constructor(root: HTMLElement) {
-    this.root = root;
-    const payload = JSON.parse(
-      (root.querySelector(':scope > script[type="application/json"]') as HTMLElement).textContent ?? "",
-    );
-    this.key = payload.key;
-    this.groups = payload.groups;
-    this.runs = new Map(this.groups.flatMap((group) => group.runs.map((run) => [run.row, { run, group }])));
-    this.held = heldFor(this.key);
-    this.group = root.querySelector("[data-rb-clock]") as HTMLElement | null;
-    this.clock = new Clock([]);
-    if (this.group) {
-      const group = this.group as HTMLElement & { clock?: Clock };
+  constructor(readonly root: HTMLElement) {
+    for (const figure of root.querySelectorAll<HTMLElement>("figure[data-row]")) this.#take(figure);
+    this.clock.measure();
+    const summary = root.querySelector(".rb-summary");
+    summary ? summary.after(this.#bar) : root.prepend(this.#bar);
+    this.#addTabs();
+    const views = { class: "rb-views", role: "group", "aria-label": "View" };
+    this.#bar.append(...this.#picks.nodes, made("div", views, ...Object.values(this.#buttons)));
+    root.addEventListener("keydown", (event) => this.#key(event));
+    const group = root.querySelector<HTMLElement & { clock?: Clock }>("[data-rb-clock]");
+    if (group) {
       group.clock = this.clock;
       group.dataset.rbLive = "";
+      this.#stage.place(group);
+      buttons(group, this.clock);
+      group.append(this.#absent);
+      group.addEventListener("keydown", (event) => keys(event, this.clock));
     }
-    this.view = watchView(this.clock);
-    this.picks = new Picks(this, payload);
-    this.absent = made("p", { class: "rb-notes", role: "status" });
-    for (const figure of root.querySelectorAll("figure[data-row]") as NodeListOf<HTMLElement>) this.#take(figure);
-    this.clock.measure();
-    this.bar = made("div", { class: "rb-viewer-bar" });
-    this.stage = new Stage(this);
-    root.querySelector(".rb-summary")?.after(this.bar);
-    if (!this.bar.isConnected) root.prepend(this.bar);
-    this.#addTabs();
-    this.#addViews();
-    if (this.group) {
-      this.stage.place(this.group);
-      buttons(this.group, this.clock);
-      this.group.append(this.absent);
-      this.group.addEventListener("keydown", (event) => keys(event, this.clock));
-    }
-    const forget = [
-      watchPage(this.clock),
-      onKernel(this.key, () => this.#retry()),
-      onKernel(this.key, (detail) => this.#onCells(detail), "cells"),
-    ];
-    this.close = () => {
-      forget.forEach((action) => action());
-      this.view.stop();
-      this.clock.close();
-    };
+    watchPage(this.clock);
+    onKernel(this.key, () => this.#retry());
+    onKernel(this.key, (detail) => this.#onCells(detail), "cells");
     this.clock.addEventListener("change", () => (this.held.frame = this.clock.frame));
     if (this.held.frame) this.clock.seek(this.held.frame);
     this.show(this.held.view ?? (root.dataset.view === "one" ? "one" : "grid"));
@@ -92,16 +74,16 @@ export class Grid {
   show(view: "grid" | "one", row?: number) {
     this.held.view = view;
     this.root.dataset.view = view;
-    for (const [name, button] of Object.entries(this.buttons))
+    for (const [name, button] of Object.entries(this.#buttons))
       button.setAttribute("aria-pressed", String(name === view));
-    if (view === "one") this.stage.open(row ?? this.held.row ?? this.groups[0]?.runs[0]?.row);
-    else this.stage.close();
+    if (view === "one") this.#stage.open(row ?? this.held.row ?? this.groups[0]?.runs[0]?.row);
+    else this.#stage.close();
   }
 
   /** Show a clip large, with its keys at hand: what was pressed goes out of the page's view. */
   #enlarge(row: number) {
     this.show("one", row);
-    this.stage.holder.focus();
+    this.#stage.holder.focus();
   }
 
   /** The clip of a row, if it has one. */
@@ -126,8 +108,8 @@ export class Grid {
     before.replaceWith(figure);
     this.#take(figure);
     this.clock.measure();
-    this.picks.draw();
-    if (this.held.view === "one" && this.held.row === row) this.stage.open(row);
+    this.#picks.draw();
+    if (this.held.view === "one" && this.held.row === row) this.#stage.open(row);
   }
 
   #take(figure: HTMLElement) {
@@ -142,11 +124,10 @@ export class Grid {
     );
     if (box?.hasAttribute("data-rb-clip")) {
       const inMarkup = box.querySelector("video")?.getAttribute("src");
-      const wait = () => {
-        box.dataset.waiting = BUSY;
-      };
       const bring = async () => {
-        const found = await bringFile({ key: this.key, row, place, copy: "preview" }, wait);
+        const found = await bringFile({ key: this.key, row, place, copy: "preview" }, () => {
+          box.dataset.waiting = BUSY;
+        });
         delete box.dataset.waiting;
         this.#setAbsent(found.words === ASK_AGAIN);
         return found;
@@ -155,7 +136,7 @@ export class Grid {
       if (clip.video) clip.video.controls = false;
       this.#clips.set(figure, clip);
       this.clock.clips.push(clip);
-      this.view.add(clip);
+      this.#view.add(clip);
       if (this.key) box.dataset.rbEager = "";
     }
     const known = this.runs.get(row);
@@ -168,14 +149,10 @@ export class Grid {
     });
     const name = figure.querySelector("figcaption b");
     if (name) {
-      const button = made(
-        "button",
-        { type: "button", class: "rb-name", title: "Show it large", onclick: () => this.#enlarge(row) },
-        name.textContent ?? "",
-      );
-      name.replaceWith(button);
+      const large = { type: "button", class: "rb-name", title: "Show it large", onclick: () => this.#enlarge(row) };
+      name.replaceWith(made("button", large, name.textContent));
     }
-    this.picks.add(row, figure);
+    this.#picks.add(row, figure);
   }
 
   /** Cells that the kernel replaces while a sweep runs. */
@@ -186,13 +163,13 @@ export class Grid {
   /** Say once for all clips that nobody sends their files, and hide the buttons that would move nothing. */
   #setAbsent(isAbsent: boolean) {
     this.root.toggleAttribute("data-absent", isAbsent);
-    this.absent.textContent = isAbsent ? STILLS_ONLY : "";
+    this.#absent.textContent = isAbsent ? STILLS_ONLY : "";
   }
 
   #retry() {
     this.#setAbsent(false);
     for (const clip of this.clock.clips) clip.retry();
-    this.stage.retry();
+    this.#stage.retry();
   }
 
   #addTabs() {
@@ -229,40 +206,29 @@ export class Grid {
       if (toFocus) tabs[chosen].focus();
     };
     list.append(...tabs);
-    this.bar.prepend(list);
+    this.#bar.prepend(list);
     choose(Math.min(this.held.tab ?? 0, parts.length - 1));
   }
 
-  #addViews() {
-    this.buttons = {
-      grid: made("button", { type: "button" }, "Grid"),
-      one: made("button", { type: "button" }, "One at a time"),
-    };
-    const views = made(
-      "div",
-      { class: "rb-views", role: "group", "aria-label": "View" },
-      ...Object.values(this.buttons),
-    );
-    this.buttons.grid.addEventListener("click", () => this.show("grid"));
-    this.buttons.one.addEventListener("click", () => this.show("one"));
-    this.root.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || this.held.view !== "one") return;
-      event.stopPropagation();
-      this.show("grid");
-      (this.figures.get(this.held.row ?? -1)?.querySelector(".rb-name") as HTMLElement | null | undefined)?.focus();
-    });
-    this.bar.append(...this.picks.nodes, views);
+  #key(event: KeyboardEvent) {
+    if (event.key !== "Escape" || this.held.view !== "one") return;
+    event.stopPropagation();
+    this.show("grid");
+    this.figures
+      .get(this.held.row ?? -1)
+      ?.querySelector<HTMLElement>(".rb-name")
+      ?.focus();
   }
 }
 
 /** What somebody has set in the grid of a key. */
-function heldFor(key: string): { frame?: number; view?: "grid" | "one"; tab?: number; row?: number } {
+function heldFor(key: string): Held {
   const all = ((globalThis as any).reelbookGrids ??= new Map());
   if (!key) return {};
   if (!all.has(key)) all.set(key, {});
   return all.get(key);
 }
 
-for (const root of document.querySelectorAll("[data-rb-viewer]") as NodeListOf<HTMLElement & { grid?: Grid }>) {
+for (const root of document.querySelectorAll<HTMLElement & { grid?: Grid }>("[data-rb-viewer]")) {
   root.grid ??= new Grid(root);
 }

@@ -7,88 +7,82 @@ import type { Grid } from "./grid.ts";
 
 /** The ticks of one grid; other displays of the same table follow. */
 export class Picks {
-  grid: Grid;
-  isGone: boolean;
-  count: HTMLElement;
-  copy: HTMLElement;
-  nodes: HTMLElement[];
-  picked: Picked;
   #boxes: Map<number, { box: HTMLInputElement; figure: HTMLElement }> = new Map();
+  #picked = new Picked(this.names, () => this.draw());
+  #isGone = false;
+  #count = made("span", { class: "rb-soft", role: "status" });
+  #copy = made(
+    "button",
+    {
+      type: "button",
+      hidden: "",
+      title: "Copy the files of the selected runs to a new folder next to the notebook",
+      onclick: () => this.#export(),
+    },
+    "Copy to a folder",
+  );
+  nodes = [this.#count, this.#copy];
 
-  constructor(grid: Grid, names: { key: string; group: string }) {
-    this.grid = grid;
-    this.isGone = false;
-    this.count = made("span", { class: "rb-soft", role: "status" });
-    this.copy = made(
-      "button",
-      { type: "button", hidden: "", title: "Copy the files of the selected runs to a new folder next to the notebook" },
-      "Copy to a folder",
-    );
-    this.copy.addEventListener("click", () => this.#export());
-    this.nodes = [this.count, this.copy];
-    this.picked = new Picked(names, () => this.draw());
+  constructor(
+    readonly grid: Grid,
+    readonly names: { key: string; group: string },
+  ) {
     grid.root.addEventListener("keydown", (event) => this.#key(event));
-    onKernel(
-      names.key,
-      ({ said }) => {
-        this.count.textContent = said;
-      },
-      "said",
-    );
+    onKernel(names.key, ({ said }) => this.#say(said), "said");
     onKernel(
       names.key,
       ({ words }) => {
-        this.isGone = true;
+        this.#isGone = true;
         this.draw();
-        this.count.textContent = words;
+        this.#say(words);
       },
       "gone",
     );
   }
 
   add(row: number, figure: HTMLElement) {
-    const label = this.grid.runs.get(row)?.run.label || `row ${row}`;
     const box = made("input", {
       type: "checkbox",
       class: "rb-pick",
       hidden: "",
-      "aria-label": `Select ${label}`,
+      "aria-label": `Select ${this.grid.runs.get(row)?.run.label || `row ${row}`}`,
       title: "Select (X)",
+      onchange: () => this.toggle(row),
     });
-    box.addEventListener("change", () => this.toggle(row));
     this.#boxes.set(row, { box, figure });
     figure.querySelector("figcaption")?.prepend(box);
   }
 
   toggle(row: number) {
-    this.picked.toggle(row);
+    this.#picked.toggle(row);
     this.draw();
   }
 
   draw() {
-    const { rows, isListening } = this.picked;
+    const { rows, isListening } = this.#picked;
     for (const [row, { box, figure }] of this.#boxes) {
       box.hidden = !isListening;
       box.checked = rows.has(row);
       figure.toggleAttribute("data-picked", isListening && rows.has(row));
     }
-    this.count.textContent = isListening && rows.size ? `${rows.size} selected` : "";
+    this.#count.textContent = isListening && rows.size ? `${rows.size} selected` : "";
     // Without a kernel nobody copies.
-    this.copy.hidden = !isListening || !rows.size || !this.picked.key || this.isGone;
+    this.#copy.hidden = !isListening || !rows.size || !this.#picked.key || this.#isGone;
   }
 
   #export() {
-    this.count.textContent = "Copying";
-    dispatchEvent(
-      new CustomEvent("reelbook:selected", {
-        detail: { key: this.picked.key, rows: [...this.picked.rows], to: "export" },
-      }),
-    );
+    this.#say("Copying");
+    const detail = { key: this.#picked.key, rows: [...this.#picked.rows], to: "export" };
+    dispatchEvent(new CustomEvent("reelbook:selected", { detail }));
+  }
+
+  #say(words: string) {
+    this.#count.textContent = words;
   }
 
   /** X ticks the clip that has the focus, or the large one. */
   #key(event: KeyboardEvent) {
-    if (!this.picked.isListening || event.key.toLowerCase() !== "x" || event.ctrlKey || event.metaKey || event.altKey)
+    if (!this.#picked.isListening || event.key.toLowerCase() !== "x" || event.ctrlKey || event.metaKey || event.altKey)
       return;
     const figure = (event.target as HTMLElement).closest("figure");
     const row = this.grid.held.view === "one" ? this.grid.held.row : figure ? Number(figure.dataset.row) : undefined;

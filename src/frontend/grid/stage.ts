@@ -14,12 +14,17 @@ const MAX_ORIGINALS = 4;
 
 /** The large view of a grid. */
 export class Stage {
-  grid: Grid;
-  sharp: HTMLElement;
-  holder: HTMLElement;
-  axes: HTMLElement;
-  words: HTMLElement;
-  node: HTMLElement;
+  holder = made("div", {
+    class: "rb-one-clip",
+    tabindex: "-1",
+    role: "group",
+    "aria-label": "The clip, large",
+    onclick: () => this.grid.clock.toggle(),
+  });
+  #sharp = made("div", { class: "rb-sharp" });
+  #axes = made("div", { class: "rb-axes" });
+  #words = made("p", { class: "rb-one-words", role: "status" });
+  #node = made("div", { class: "rb-one" }, this.holder, made("div", {}, this.#axes, this.#words));
   /** Pictures of original files by row, the least recently used first. */
   #originals: Map<number, DecodedPicture> = new Map();
   #timer = 0;
@@ -29,25 +34,18 @@ export class Stage {
   /** Puts the box of the clip back into its cell. */
   #giveBack: (() => void) | null = null;
 
-  constructor(grid: Grid) {
-    this.grid = grid;
-    this.sharp = made("div", { class: "rb-sharp" });
-    this.holder = made("div", { class: "rb-one-clip", tabindex: "-1", role: "group", "aria-label": "The clip, large" });
-    this.axes = made("div", { class: "rb-axes" });
-    this.words = made("p", { class: "rb-one-words", role: "status" });
-    this.node = made("div", { class: "rb-one" }, this.holder, made("div", {}, this.axes, this.words));
-    this.holder.addEventListener("click", () => grid.clock.toggle());
+  constructor(readonly grid: Grid) {
     for (const event of ["frame", "change"]) grid.clock.addEventListener(event, () => this.#sharpen());
   }
 
   /** @param group The clips and their controls. */
   place(group: HTMLElement) {
-    group.insertBefore(this.node, group.firstChild);
+    group.insertBefore(this.#node, group.firstChild);
   }
 
   open(row: number | undefined) {
     const known = row === undefined ? undefined : this.grid.runs.get(row);
-    if (row === undefined || !known || !this.node.isConnected) return;
+    if (row === undefined || !known || !this.#node.isConnected) return;
     this.close();
     this.#row = this.grid.held.row = row;
     const { run, group } = known;
@@ -56,25 +54,13 @@ export class Stage {
       const mark = document.createComment("");
       box.replaceWith(mark);
       this.#giveBack = () => mark.replaceWith(box);
-      this.holder.replaceChildren(box, this.sharp);
+      this.holder.replaceChildren(box, this.#sharp);
     }
     this.#drawAxes(group, run);
     const count = group.runs.filter(({ codes }) => codes.every((code, axis) => code === run.codes[axis])).length;
-    this.words.replaceChildren(
-      made(
-        "bdi",
-        {},
-        [
-          run.name,
-          run.label,
-          run.price,
-          run.state === "completed" ? "" : run.state,
-          count > 1 ? `${count} runs have these values` : "",
-        ]
-          .filter(Boolean)
-          .join(" · "),
-      ),
-    );
+    const state = run.state === "completed" ? "" : run.state;
+    const facts = [run.name, run.label, run.price, state, count > 1 ? `${count} runs have these values` : ""];
+    this.#words.replaceChildren(made("bdi", {}, facts.filter(Boolean).join(" · ")));
     clearTimeout(this.#timer);
     if (this.grid.key && this.grid.clipOf(row)) this.#timer = window.setTimeout(() => this.#fetch(row), REST);
     this.#sharpen();
@@ -84,7 +70,7 @@ export class Stage {
     clearTimeout(this.#timer);
     this.#giveBack?.();
     this.#giveBack = null;
-    this.sharp.replaceChildren();
+    this.#sharp.replaceChildren();
     this.#row = -1;
   }
 
@@ -93,12 +79,12 @@ export class Stage {
   }
 
   #drawAxes(group: Group, run: Run) {
-    const hadFocus = this.axes.contains(document.activeElement)
+    const hadFocus = this.#axes.contains(document.activeElement)
       ? (document.activeElement as HTMLElement).dataset.axis
       : null;
     // A slider stays on the page while it is dragged: one that is replaced has no pointer any more.
-    const before = this.#group === group ? ([...this.axes.children] as HTMLElement[]) : [];
-    if (!before.length) this.axes.replaceChildren();
+    const before = this.#group === group ? ([...this.#axes.children] as HTMLElement[]) : [];
+    if (!before.length) this.#axes.replaceChildren();
     this.#group = group;
     const fields = group.axes.map((axis, place) => {
       const choose = (code: number) =>
@@ -122,65 +108,52 @@ export class Stage {
     if (!group.axes.length || group.runs.length > new Set(group.runs.map(({ codes }) => codes.join())).size)
       fields.push(this.#list(group, run));
     fields.forEach((field, place) => {
-      if (!before[place]) this.axes.append(field);
+      if (!before[place]) this.#axes.append(field);
       else if (before[place] !== field) before[place].replaceWith(field);
     });
     if (hadFocus)
-      (this.axes.querySelector(`[data-axis="${hadFocus}"]:is(input, [tabindex="0"])`) as HTMLElement | null)?.focus();
+      (this.#axes.querySelector(`[data-axis="${hadFocus}"]:is(input, [tabindex="0"])`) as HTMLElement | null)?.focus();
   }
 
   #slider(axis: { bare: string[]; name: string }, place: number, choose: (code: number) => void) {
     const input = made("input", {
       type: "range",
-      min: "0",
-      max: String(axis.bare.length - 1),
-      step: "1",
+      min: 0,
+      max: axis.bare.length - 1,
       "aria-label": axis.name,
-      "data-axis": String(place),
-    }) as HTMLInputElement;
-    input.addEventListener("input", () => choose(Number(input.value)));
-    input.addEventListener("keydown", (event) => event.stopPropagation()); // Arrows move it, and not the clips.
-    return [input, made("output", {})];
+      "data-axis": place,
+      oninput: () => choose(Number(input.value)),
+      onkeydown: (event: KeyboardEvent) => event.stopPropagation(), // Arrows move it, and not the clips.
+    });
+    return [input, made("output")];
   }
 
   #choices(group: Group, place: number, run: Run, choose: (code: number) => void) {
     const { bare, name } = group.axes[place];
+    const hasRun = (code: number) =>
+      group.runs.some(({ codes }) => codes.every((other, axis) => other === (axis === place ? code : run.codes[axis])));
+    const move = (event: KeyboardEvent, code: number) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      event.stopPropagation();
+      choose((code + step + bare.length) % bare.length);
+    };
     const buttons = bare.map((text, code) => {
       const isChosen = code === run.codes[place];
-      const button = made(
-        "button",
-        {
-          type: "button",
-          role: "radio",
-          "aria-checked": String(isChosen),
-          tabindex: isChosen ? "0" : "-1",
-          "data-axis": String(place),
-          title: text,
-        },
-        made("bdi", {}, text),
-      );
-      // The nearest run has another value of another axis as well.
-      if (
-        !isChosen &&
-        !group.runs.some(({ codes }) =>
-          codes.every((other, axis) => other === (axis === place ? code : run.codes[axis])),
-        )
-      )
-        button.dataset.none = "";
-      button.addEventListener("click", () => choose(code));
-      button.addEventListener("keydown", (event) => {
-        const step =
-          event.key === "ArrowRight" || event.key === "ArrowDown"
-            ? 1
-            : event.key === "ArrowLeft" || event.key === "ArrowUp"
-              ? -1
-              : 0;
-        if (!step) return;
-        event.preventDefault();
-        event.stopPropagation();
-        choose((code + step + bare.length) % bare.length);
-      });
-      return button;
+      const attributes = {
+        type: "button",
+        role: "radio",
+        "aria-checked": String(isChosen),
+        tabindex: isChosen ? 0 : -1,
+        "data-axis": place,
+        // The nearest run has another value of another axis as well.
+        "data-none": !isChosen && !hasRun(code),
+        title: text,
+        onclick: () => choose(code),
+        onkeydown: (event: KeyboardEvent) => move(event, code),
+      };
+      return made("button", attributes, made("bdi", {}, text));
     });
     return [made("div", { class: "rb-choices", role: "radiogroup", "aria-label": name }, ...buttons)];
   }
@@ -216,16 +189,16 @@ export class Stage {
     const row = this.#row;
     const clip = this.grid.clipOf(row);
     const picture = this.#originals.get(row);
-    if (!clip || !picture) return this.sharp.replaceChildren();
+    if (!clip || !picture) return this.#sharp.replaceChildren();
     this.#originals.delete(row); // To the end: used most recently.
     this.#originals.set(row, picture);
     const { clock } = this.grid;
     const number = frameAt(clip, clock.timeFor(clip, clock.time));
-    if (picture.shown !== number) this.sharp.replaceChildren(); // Never another frame than the copy below it.
+    if (picture.shown !== number) this.#sharp.replaceChildren(); // Never another frame than the copy below it.
     if (clock.playing) picture.follow(number);
     else await picture.show(number).catch(() => null);
-    if (row === this.#row && picture.shown === number && picture.canvas.parentNode !== this.sharp)
-      this.sharp.replaceChildren(picture.canvas);
+    if (row === this.#row && picture.shown === number && picture.canvas.parentNode !== this.#sharp)
+      this.#sharp.replaceChildren(picture.canvas);
   }
 }
 

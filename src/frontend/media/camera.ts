@@ -9,7 +9,6 @@ const CLICK_DISTANCE = 4;
 
 /** The zoom and the centre, in pixels of the picture. Dispatches `change`. */
 export class Camera extends EventTarget {
-  maxFit: number;
   /** Width and height of the picture, or of the box around several. */
   box = [1, 1];
   /** Those of a view, in CSS pixels. */
@@ -19,9 +18,8 @@ export class Camera extends EventTarget {
   #scale = 0;
 
   /** @param maxFit How far a tiny picture is blown up by itself. */
-  constructor(maxFit: number) {
+  constructor(readonly maxFit: number) {
     super();
-    this.maxFit = maxFit;
   }
 
   get fit() {
@@ -61,6 +59,12 @@ export class Camera extends EventTarget {
   /** @param way Larger, or smaller. */
   step(way: 1 | -1) {
     this.zoom(STEP ** way);
+  }
+
+  /** The keys of all viewers that zoom. */
+  get keys(): Record<string, () => void> {
+    const [larger, smaller] = [() => this.step(1), () => this.step(-1)];
+    return { "+": larger, "=": larger, "-": smaller, "−": smaller, "0": () => this.toFit() };
   }
 
   /** @param at The point of the view that stays where it is. */

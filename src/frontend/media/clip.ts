@@ -22,20 +22,18 @@ export const pageFrames = (): FrameStore => ((globalThis as any).reelbookFrames 
 
 /** One clip, with what Python knows of it. */
 export class Clip {
-  box: HTMLElement;
-  frames: number;
-  rate: number;
-  seconds: number;
-  times: number[] | null;
-  video: HTMLVideoElement | null;
-  url: string;
-  bring: () => Promise<Source>;
+  frames = Number(this.box.dataset.frames);
+  rate = rateOf(String(this.box.dataset.rate));
+  seconds = this.frames / this.rate;
+  times: number[] | null = null;
+  video = this.box.querySelector("video");
   isInView = false;
   isBroken = false;
   picture: DecodedPicture | PlayedPicture | null = null;
+  source: Source | null = null;
+  #url = this.video?.getAttribute("src") ?? "";
   #loading: Promise<void> | null = null;
   #hasWaited = false;
-  source: Source | null = null;
   #goal = 0;
   #turn = 0; // Counts unloads, so that a file that comes afterwards is not loaded.
   #made = ""; // The address of the bytes, if they are played.
@@ -44,16 +42,10 @@ export class Clip {
    * @param box The element around the poster, with the number of frames and their rate.
    * @param bring Gets the file; by default it is in the markup.
    */
-  constructor(box: HTMLElement, bring: (() => Promise<Source>) | null = null) {
-    this.box = box;
-    this.frames = Number(box.dataset.frames);
-    this.rate = rateOf(String(box.dataset.rate));
-    this.seconds = this.frames / this.rate;
-    this.times = null;
-    this.video = box.querySelector("video") as HTMLVideoElement | null;
-    this.url = this.video?.getAttribute("src") ?? "";
-    this.bring = bring ?? (() => sourceOf(box, this.url));
-  }
+  constructor(
+    readonly box: HTMLElement,
+    readonly bring: (() => Promise<Source>) | null = null,
+  ) {}
 
   get isLoaded() {
     return this.picture !== null;
@@ -131,7 +123,8 @@ export class Clip {
 
   async #load() {
     const turn = this.#turn;
-    const source = await this.bring().catch(() => ({ words: "" }) as Source);
+    const bring = this.bring ?? (() => sourceOf(this.box, this.#url));
+    const source = await bring().catch(() => ({ words: "" }) as Source);
     if (turn !== this.#turn) return;
     this.source = source;
     const times = [source.times, source.index?.times].find((found) => found?.length === this.frames);
@@ -158,8 +151,8 @@ export class Clip {
     this.picture?.close();
     this.picture = null;
     const { bytes, url, words, index } = this.source ?? {};
-    if (!url && !this.url && bytes) this.#made = URL.createObjectURL(new Blob([bytes as any], { type: "video/mp4" }));
-    const address = url || this.url || this.#made;
+    if (!url && !this.#url && bytes) this.#made = URL.createObjectURL(new Blob([bytes as any], { type: "video/mp4" }));
+    const address = url || this.#url || this.#made;
     if (!address || !this.video) return this.#fail(words);
     this.video.src = address;
     const { frames, rate, seconds } = this;

@@ -13,10 +13,9 @@ const MAX_PLAYED = 32; // Browsers refuse to hold many more players than this at
 
 /** The shared playback position of several clips. Dispatches `change` when its state changes, and `frame` for every new frame. */
 export class Clock extends EventTarget implements Player {
-  clips: Clip[];
-  loop: boolean;
-  rate: number;
-  frames: number;
+  loop = true;
+  rate = 1;
+  frames = 1;
   #at = 0; // Seconds, at the moment `#since`.
   #since = 0;
   #playing = false;
@@ -30,12 +29,8 @@ export class Clock extends EventTarget implements Player {
   /** The frames that play, if not all: first and last. */
   #range: [number, number] | null = null;
 
-  constructor(clips: Clip[]) {
+  constructor(public clips: Clip[]) {
     super();
-    this.clips = clips;
-    this.loop = true;
-    this.rate = 1;
-    this.frames = 1;
     this.measure();
   }
 

@@ -6,27 +6,23 @@ const LOOK_AHEAD = 0.75; // Seconds that are decoded before they are played.
 
 /** Draws the frames of one clip. */
 export class DecodedPicture {
-  frames: Frames;
-  ahead: number;
-  turn: number;
-  canvas: HTMLCanvasElement;
-  context: CanvasRenderingContext2D;
-  box: HTMLElement;
   isDecoded = true;
+  canvas = document.createElement("canvas");
+  turn = (this.frames.index.rotation ?? 0) / 90;
   /** The number of the frame on the canvas. */
   shown = -1;
+  #context = this.canvas.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
+  #ahead = Math.ceil(this.rate * LOOK_AHEAD);
   #goal = -1;
 
-  constructor(frames: Frames, box: HTMLElement, rate: number) {
-    this.frames = frames;
-    this.ahead = Math.ceil(rate * LOOK_AHEAD);
-    this.turn = (frames.index.rotation ?? 0) / 90;
+  constructor(
+    readonly frames: Frames,
+    readonly box: HTMLElement,
+    readonly rate: number,
+  ) {
     const [width, height] = frames.index.size;
-    this.canvas = document.createElement("canvas");
     [this.canvas.width, this.canvas.height] =
       frames.index.display ?? (this.turn % 2 ? [height, width] : [width, height]);
-    this.context = this.canvas.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
-    this.box = box;
   }
 
   /** Draw this frame, as soon as it is decoded; a later call replaces an earlier one. */
@@ -44,7 +40,7 @@ export class DecodedPicture {
       const frame = this.frames.get(number);
       if (frame) this.#draw(frame, number);
     }
-    this.frames.prepare(number, this.ahead);
+    this.frames.prepare(number, this.#ahead);
   }
 
   get isBroken() {
@@ -59,7 +55,7 @@ export class DecodedPicture {
   }
 
   #draw(frame: VideoFrame | ImageBitmap, number: number) {
-    drawTurned(this.context, frame, this.turn);
+    drawTurned(this.#context, frame, this.turn);
     this.shown = number;
     // Only now: an empty canvas would hide the poster.
     if (!this.canvas.parentNode) this.box.append(this.canvas);

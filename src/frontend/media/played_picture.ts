@@ -17,26 +17,25 @@ const numberOf = (clip: Timed, time: number) => (clip.times ? frameAt(clip, time
 
 /** Seeks a video to exact frames, and keeps it near the clock while it plays. */
 export class PlayedPicture {
-  clip: Timed;
-  video: HTMLVideoElement;
-  isBroken: boolean;
-  onError: () => void;
   isDecoded = false;
+  isBroken = false;
   #chased = 0;
   #sought = -1;
+  #listening = new AbortController();
 
   /** @param clip With the times of the file that is played; a copy has others than its original. */
-  constructor(clip: Timed, video: HTMLVideoElement, fail: () => void) {
-    this.clip = clip;
-    this.video = video;
-    this.isBroken = false;
+  constructor(
+    readonly clip: Timed,
+    readonly video: HTMLVideoElement,
+    fail: () => void,
+  ) {
     video.controls = false;
     video.preload = "auto";
-    this.onError = () => {
+    const broken = () => {
       this.isBroken = true;
       fail();
     };
-    video.addEventListener("error", this.onError);
+    video.addEventListener("error", broken, this.#listening);
   }
 
   /** The number of the frame on the screen. */
@@ -84,7 +83,7 @@ export class PlayedPicture {
   }
 
   close() {
-    this.video.removeEventListener("error", this.onError);
+    this.#listening.abort();
     this.video.pause();
     this.video.preload = "none";
     this.video.removeAttribute("src");
@@ -125,17 +124,8 @@ export class PlayedPicture {
 
   #waitFor(event: string) {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, MAX_WAIT);
-      for (const name of [event, "error"]) {
-        this.video.addEventListener(
-          name,
-          () => {
-            clearTimeout(timer);
-            resolve(null);
-          },
-          { once: true },
-        );
-      }
+      setTimeout(resolve, MAX_WAIT);
+      for (const name of [event, "error"]) this.video.addEventListener(name, resolve, { once: true });
     });
   }
 }

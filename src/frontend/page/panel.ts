@@ -1,5 +1,7 @@
 /** Buttons for a sweep or a race that runs in the kernel, below its panel or with it. */
 
+import { made } from "./element.ts";
+
 const LABELS: Record<string, string> = { pause: "Pause", resume: "Resume", cancel: "Cancel" };
 const queuedLabel = (model: any) => {
   const back = model.get("credits_back");
@@ -11,6 +13,9 @@ const TITLES: Record<string, string> = {
   cancel: "Send nothing more; runs already sent continue",
   cancel_queued: "Ask the service to drop its queued runs; those in progress continue",
 };
+const BUTTON =
+  "font:inherit;color:var(--jp-ui-font-color1,inherit);background:transparent;border:1px solid " +
+  "var(--jp-border-color1,var(--vscode-panel-border,currentColor));border-radius:6px;padding:3px 12px;cursor:pointer";
 /** Which buttons are of use in which state. */
 const OF_USE: Record<string, string[]> = {
   preparing: ["cancel"],
@@ -29,49 +34,38 @@ function render({ model, el }: { model: any; el: HTMLElement }) {
   // marimo names its theme on the body, and puts widgets where no rule of the page reaches.
   for (const name of ["light-theme", "dark-theme"]) el.classList.toggle(name, document.body.classList.contains(name));
   const noun = model.get("noun") ?? "sweep";
-  const panel = document.createElement("div");
-  const row = document.createElement("div");
-  row.className = "rb";
-  row.setAttribute("role", "group");
-  row.setAttribute("aria-label", noun);
-  row.setAttribute("data-lm-suppress-shortcuts", "true");
-  row.style.cssText = "display:flex;gap:8px;align-items:center;min-height:32px;margin:0 0 4px";
-  row.addEventListener("keydown", (event) => event.stopPropagation());
-  const said = document.createElement("span");
-  said.setAttribute("role", "status");
+  const panel = made("div");
+  const said = made("span", { role: "status" });
+  const row = made("div", {
+    class: "rb",
+    role: "group",
+    "aria-label": noun,
+    "data-lm-suppress-shortcuts": "true",
+    style: "gap:8px;align-items:center;min-height:32px;margin:0 0 4px",
+    onkeydown: (event: KeyboardEvent) => event.stopPropagation(),
+  });
   el.append(panel, row);
 
-  /** The requested state, until it is reached. */
-  let asked: string | null = null;
-  let hasEnded = false,
-    isStale = false;
+  let isAsked = false; // For another state, until that is reached.
+  let hasEnded = false;
+  let isStale = false;
 
   const redraw = () => {
-    const state = model.get("state");
-    const names = hasEnded ? [] : model.get("queued") ? ["cancel_queued"] : (OF_USE[state] ?? []);
-    const focused = row.contains(document.activeElement);
-    row.replaceChildren();
-    row.hidden = !names.length && !hasEnded && !isStale && !model.get("said");
-    row.style.display = row.hidden ? "none" : "flex";
-    for (const name of names) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = LABELS[name] ?? queuedLabel(model);
-      button.title = TITLES[name];
-      button.disabled = asked !== null;
-      button.style.cssText =
-        "font:inherit;color:var(--jp-ui-font-color1,inherit);background:transparent;border:1px solid " +
-        "var(--jp-border-color1,var(--vscode-panel-border,currentColor));border-radius:6px;padding:3px 12px;cursor:pointer";
-      button.addEventListener("click", () => {
-        asked = state;
+    const names = hasEnded ? [] : model.get("queued") ? ["cancel_queued"] : (OF_USE[model.get("state")] ?? []);
+    const hadFocus = row.contains(document.activeElement);
+    const buttons = names.map((name) => {
+      const act = () => {
+        isAsked = true;
         redraw();
         send({ do: name });
-      });
-      row.append(button);
-    }
+      };
+      const attributes = { type: "button", title: TITLES[name], disabled: isAsked, style: BUTTON, onclick: act };
+      return made("button", attributes, LABELS[name] ?? queuedLabel(model));
+    });
     said.textContent = hasEnded ? endedText(noun) : isStale ? staleText(noun, model.get("name")) : model.get("said");
-    row.append(said);
-    if (focused) row.querySelector("button")?.focus();
+    row.replaceChildren(...buttons, said);
+    row.style.display = buttons.length || said.textContent ? "flex" : "none";
+    if (hadFocus) buttons[0]?.focus();
   };
 
   let timer = 0;
@@ -103,35 +97,30 @@ function render({ model, el }: { model: any; el: HTMLElement }) {
     }
     if (hasEnded !== before) redraw();
   };
-  // The host reports a restart at once, before any button is pressed.
-  const lived = () => send({ do: "here" });
-
   const changed = () => {
-    asked = null;
+    isAsked = false;
     redraw();
   };
   // Rendered by the kernel from escaped text; nothing from a user or a service is markup in it.
   const drawn = () => {
     panel.innerHTML = model.get("html");
   };
-
-  model.on("comm_live_update", lived);
-  model.on("change:kept", soon);
-  model.on("change:state", changed);
-  model.on("change:html", drawn);
-  model.on("change:queued", redraw);
-  model.on("change:said", changed);
+  const listeners: [string, () => void][] = [
+    // The host reports a restart at once, before any button is pressed.
+    ["comm_live_update", () => send({ do: "here" })],
+    ["change:kept", soon],
+    ["change:state", changed],
+    ["change:html", drawn],
+    ["change:queued", redraw],
+    ["change:said", changed],
+  ];
+  for (const [name, listener] of listeners) model.on(name, listener);
   drawn();
   redraw();
   soon();
   return () => {
     clearTimeout(timer);
-    model.off("comm_live_update", lived);
-    model.off("change:kept", soon);
-    model.off("change:state", changed);
-    model.off("change:html", drawn);
-    model.off("change:queued", redraw);
-    model.off("change:said", changed);
+    for (const [name, listener] of listeners) model.off(name, listener);
   };
 }
 
