@@ -21,14 +21,12 @@ from ..table_runs import TableRun
 from .sheet_drawing import (
     FULL_WIDTH,
     UNIT,
-    Brush,
     PictureGrid,
     choose_grid,
     draw_labels,
     get_colours,
-    wrap_label,
 )
-from .sheet_runs import RunPictures, read_all, read_at_times, read_labelled, read_side_by_side
+from .sheet_runs import RunPictures, read_all, read_at_times, read_labelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +41,6 @@ FEWER_STEPS_RATIO = 1.5
 """A file larger than `MAX_BYTES` by this factor gets fewer steps, any other only fewer pixels."""
 QUALITY = 72
 KINDS = (".gif", ".webp")
-PICTURE_SECONDS = 0.8
 MAX_BYTES = 5_000_000
 UNREADABLE = "None of the files of this table can be read. rb.attach fetches those of a run again."
 
@@ -54,7 +51,7 @@ def write_animation(
     """Write the clips of a table side by side as a .gif or an animated .webp; returns its path.
 
     All play at the same time, and a shorter one stays on its last frame. To stay near 5 MB, a large one has fewer
-    steps in a second, or fewer pixels than `width`. Pictures are displayed in turn.
+    steps in a second, or fewer pixels than `width`.
     """
     target = _check_target(path)
     if isinstance(width, bool) or not isinstance(width, int) or not MIN_WIDTH <= width <= MAX_WIDTH:
@@ -66,10 +63,11 @@ def write_animation(
         raise ReelbookError(
             f"{len(table):,} runs are too many for one animated picture. Choose up to {MAX_RUNS}: table[:{MAX_RUNS}].reel.gif(…)"
         )
-    if not any(run.files for run in runs):
-        raise ReelbookError("No run of this table has a file, so there is nothing that could move.")
-    encode = _encode_clips if any(run.is_film for run in runs) else _encode_pictures
-    _write(target, encode(runs, width, target.suffix.lower()))
+    if not any(run.is_film for run in runs):
+        raise ReelbookError(
+            "No run of this table has a clip, so nothing could move. table.reel.sheet() draws pictures."
+        )
+    _write(target, _encode_clips(runs, width, target.suffix.lower()))
     return target
 
 
@@ -86,8 +84,7 @@ def _encode_clips(runs: Sequence[TableRun], width: int, kind: str) -> bytes:
     labels = [run.label for run in runs]
     grid = choose_grid(sizes, labels, width, _choose_scale(width))
     across, card, stride = grid.across, grid.card, 1
-    with watch_count(Count(len(runs), "clips read for the animated picture")) as count:
-        media = read_all(runs, lambda run: _count_read(count, read_at_times(run, times, card)))
+    media = read_all(runs, lambda run: read_at_times(run, times, card))
     while True:
         content = _encode_steps(runs, media, grid, len(times), stride, step, kind)
         if len(content) <= MAX_BYTES:
@@ -108,11 +105,6 @@ def _read_length(run: TableRun) -> RunPictures:
         return RunPictures(sizes=[stills.get_size(run.files[0].path)])
     film = stills.read_frames(run.files[0].path, lambda _, __: [], (UNIT, UNIT))
     return RunPictures(sizes=[film.size], film=film)
-
-
-def _count_read(count: Count, media: RunPictures) -> RunPictures:
-    count.done += 1
-    return media
 
 
 def _encode_steps(
@@ -137,11 +129,10 @@ def _encode_steps(
                     picture.paste(shown, (left, top))
             steps.append(picture)
             count.done = number + 1
-        # In a film the dots of dithering would flicker.
-        return encode_animation(steps, stride * step, kind, dither="none")
+        return encode_animation(steps, stride * step, kind)
 
 
-def encode_animation(steps: Sequence[Image.Image], hundredths: int, kind: str, dither: str = "sierra2_4a") -> bytes:
+def encode_animation(steps: Sequence[Image.Image], hundredths: int, kind: str) -> bytes:
     """The content of a file with these steps, each displayed for its number of hundredths of a second, in an endless loop."""
     out = io.BytesIO()
     if kind == ".webp":
@@ -156,35 +147,8 @@ def encode_animation(steps: Sequence[Image.Image], hundredths: int, kind: str, d
             frame = VideoFrame.from_ndarray(np.asarray(step), format="rgb24")
             yield frame.reformat(format="rgb32"), number * hundredths / 100
 
-    write_gif(out, frames, hundredths, dither)
+    write_gif(out, frames, hundredths, "none")  # In a film the dots of dithering would flicker.
     return out.getvalue()
-
-
-def _encode_pictures(runs: Sequence[TableRun], width: int, kind: str) -> bytes:
-    """The pictures of each run, one run after the other."""
-    with_files = [run for run in runs if run.files]
-    media = read_all(with_files, lambda run: read_side_by_side(run, len(run.files), (width, width)))
-    readable = [(run, one) for run, one in zip(with_files, media, strict=True) if one.pictures]
-    if not readable:
-        raise ReelbookError(UNREADABLE)
-    count = max(len(one.pictures) for _, one in readable)
-    # Places for the pictures of one run without labels of their own; the run's label is below all of them.
-    sizes = [size for _, one in readable for size in one.sizes]
-    grid = choose_grid(sizes, [("",)] * count, width, _choose_scale(width))
-    return encode_animation([_draw_page(run, one, grid) for run, one in readable], round(100 * PICTURE_SECONDS), kind)
-
-
-def _draw_page(run: TableRun, media: RunPictures, grid: PictureGrid) -> Image.Image:
-    """The pictures of one run, with its label below."""
-    small, colours = grid.measures.small, get_colours()
-    brush = Brush(grid.width, grid.height + 2 * small.line, colours, grid.measures)
-    for number, picture in enumerate(media.pictures):
-        fitted, left, top = grid.fit(picture, number)
-        brush.picture.paste(fitted, (left, top))
-    room = grid.width - 2 * grid.pad
-    for number, line in enumerate(wrap_label(run.label or (run.name,), small, room, 2)):
-        brush.text(grid.pad, grid.height - grid.pad + number * small.line, line, small, colours.ink, room)
-    return brush.picture
 
 
 def _choose_scale(width: int) -> float:

@@ -173,9 +173,7 @@ def _make_sign_mask(mark: str, size: int) -> Image.Image:
     draw = ImageDraw.Draw(shape)
     edge = max(FINER, side // 9)
     whole = (0, 0, side - 1, side - 1)
-    if mark == "●":
-        draw.ellipse(whole, fill=255)
-    elif mark == "✕":
+    if mark == "✕":
         far = side - edge
         draw.line((edge, edge, far, far), fill=255, width=edge + FINER)
         draw.line((edge, far, far, edge), fill=255, width=edge + FINER)
@@ -186,9 +184,7 @@ def _make_sign_mask(mark: str, size: int) -> Image.Image:
         return letter
     else:
         draw.ellipse(whole, outline=255, width=edge)
-        if mark == "◉":
-            draw.ellipse((side * 0.3, side * 0.3, side * 0.7, side * 0.7), fill=255)
-        elif mark == "⊘":
+        if mark == "⊘":
             draw.line((side * 0.2, side * 0.8, side * 0.8, side * 0.2), fill=255, width=edge)
         elif mark in "◔◑":
             part = Image.new("L", (side, side), 0)
