@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.display.marks_line import format_marks
-from reelbook.display.run_text import describe_file, describe_run
+from reelbook.display.run_text import describe_file, describe_run, format_marks
 from reelbook.display.tables.table_columns import find_columns
 from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import read
@@ -284,7 +283,7 @@ def test_without_the_c2pa_library_a_signature_and_a_mark_are_still_seen(maker: M
         "import sys; sys.modules['c2pa'] = None\n"
         "import reelbook as rb\n"
         "from pathlib import Path\n"
-        "from reelbook.display.marks_line import format_marks\n"
+        "from reelbook.display.run_text import format_marks\n"
         "from reelbook.media.local_file import LocalFile\n"
         "from reelbook.models.base import File\n"
         "print(format_marks([LocalFile(Path(sys.argv[1]), File(url=''))]))"

@@ -10,7 +10,7 @@ import pandas as pd
 from IPython.core.interactiveshell import InteractiveShell
 
 from reelbook.display import register
-from reelbook.display.fact_table import render_state
+from reelbook.display.theme import blocks
 from reelbook.media.measuring.metrics import METRICS
 from reelbook.sweeps.tables import metrics_table
 
@@ -41,7 +41,7 @@ def test_what_is_made_of_it_is_a_plain_table() -> None:
 def test_the_sign_of_a_state_has_one_colour_everywhere() -> None:
     """Green for what is done, as in tables, and never the colour of the words."""
     assert (
-        render_state("completed", "2 <completed>")
+        blocks.state("completed", "2 <completed>")
         == '<span style="color:color-mix(in srgb,var(--rb-good) 75%,var(--rb-ink))">●</span> 2 &lt;completed&gt;'
     )
-    assert "--rb-bad" in render_state("failed", "failed")
+    assert "--rb-bad" in blocks.state("failed", "failed")

@@ -18,24 +18,12 @@ from ..util.data_address import is_data_address
 from ..util.printable import format_count
 from . import run_text
 from .embedding import data_uri
-from .fact_table import (
-    render_card,
-    render_code,
-    render_details,
-    render_dotted,
-    render_fact_table,
-    render_heading,
-    render_rows,
-    render_small_print,
-    render_state,
-    two_lines,
-)
 from .figure import render_figure, render_files, render_with_assets
 from .formatting import format_credits, format_folder, format_size, format_time, join_with_dots, shorten
 from .input_code import MAX_CODE_LENGTH, format_input_code
 from .original_links import render_open_attributes, render_posters
 from .strips import strip_jpeg
-from .theme import get_macros
+from .theme import blocks, render_card
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -61,7 +49,7 @@ CODE = Markup("<code>{}</code>")
 
 def and_more(count: int, where: str = "") -> list[Markup]:
     """How many rows are left out; nothing where none are."""
-    return [render_small_print(f"and {count:,} more{where}")] if count > 0 else []
+    return [blocks.small(f"and {count:,} more{where}")] if count > 0 else []
 
 
 # Options, metrics, models and prices.
@@ -80,7 +68,7 @@ def options_table(options: Options) -> str:
     """A row for each option with its value and meaning, and how to set one."""
     rows = [(name, f"{getattr(options, name)!r} · {MEANING.get(name, '')}".rstrip(" ·")) for name in dir(options)]
     advice = 'rb.options.embed = "full" for the session; with rb.options(embed="full"): for a block.'
-    return render_card(render_heading("Options"), render_fact_table(rows), render_small_print(advice))
+    return render_card(blocks.heading("Options"), blocks.facts(rows), blocks.small(advice))
 
 
 def render_metrics(metrics: Metrics) -> str:
@@ -92,22 +80,22 @@ def render_metrics(metrics: Metrics) -> str:
 
         return str(pd.DataFrame(metrics).to_html(notebook=True))
     rows = [
-        (name, two_lines(meaning, definition), unit, span, better)
+        (name, blocks.two_lines(meaning, definition), unit, span, better)
         for name, meaning, definition, unit, span, better in metrics.itertuples(name=None)
     ]
-    return render_card(render_rows(rows, head=("metric", "meaning", "unit", "range", "better")), width=960)
+    return render_card(blocks.rows(rows, head=("metric", "meaning", "unit", "range", "better")), width=960)
 
 
 def models_table(models: Sequence[Mapping[str, Any]]) -> str:
     """A row for each model that a service lists; what it does not report is left out."""
     if not models:
-        return render_card(render_heading("No models"), render_small_print("The service lists none for this key."))
+        return render_card(blocks.heading("No models"), blocks.small("The service lists none for this key."))
     rows = [_model_row(model) for model in models[:MAX_MODELS]]
     return render_card(
-        render_heading(format_count(len(models), "model")),
-        render_rows(rows, head=("model", "from"), numbers=[1]),
+        blocks.heading(format_count(len(models), "model")),
+        blocks.rows(rows, head=("model", "from"), numbers=[1]),
         *and_more(len(models) - MAX_MODELS),
-        render_small_print('rb.model("…") gives the input of any of them.'),
+        blocks.small('rb.model("…") gives the input of any of them.'),
     )
 
 
@@ -121,7 +109,7 @@ def _model_row(model: Mapping[str, Any]) -> tuple[Markup, str]:
     purpose = find("purpose", "description", "summary") or (known.purpose if known else "")
     kind = find("category", "type", "kind") or (known.category if known else "")
     words = Markup("<bdi>{}</bdi>").format(join_with_dots(shorten(kind, 60), shorten(purpose, 200)))
-    return two_lines(CODE.format(shorten(name or "unnamed", 160)), words), _find_lowest_price(model)
+    return blocks.two_lines(CODE.format(shorten(name or "unnamed", 160)), words), _find_lowest_price(model)
 
 
 def _find_lowest_price(model: Mapping[str, Any]) -> str:
@@ -139,11 +127,11 @@ def estimate_table(estimate: Estimate) -> str:
     """The lines of an estimate and the price, with its source in small print."""
     total = format_credits(estimate.credits) or "unknown"
     lines = [(shorten(line.label, MAX_LABEL_LENGTH), format_amount(line)) for line in estimate.breakdown]
-    table = get_macros("parts.html").prices(lines, total)
+    table = blocks.prices(lines, total)
     origin = ORIGINS.get(estimate.source, "≈ estimated from the catalog")
     if estimate.is_suspect:
         origin = f"{origin}; limits of a sweep count {format_credits(estimate.counted)}, the price in the catalog"
-    return render_card(table, render_small_print(origin))
+    return render_card(table, blocks.small(origin))
 
 
 def format_amount(line: Line) -> str:
@@ -156,9 +144,7 @@ def format_amount(line: Line) -> str:
 
 def client_card(client: Client) -> str:
     """The card of a client; if the service does not respond, it reports that with the other facts."""
-    return render_card(
-        render_fact_table((name, shorten(value, MAX_VALUE_LENGTH)) for name, value in _client_facts(client))
-    )
+    return render_card(blocks.facts((name, shorten(value, MAX_VALUE_LENGTH)) for name, value in _client_facts(client)))
 
 
 def _client_facts(client: Client) -> list[tuple[str, str]]:
@@ -187,7 +173,7 @@ def input_card(request: Input) -> str:
     """The fields that differ from their defaults, the price, and the rest folded; rendered without any request."""
     heading = join_with_dots(type(request)._spelling(), shorten(request.endpoint_id, 120))
     price = _format_catalog_price(request)
-    return render_card(render_heading(heading), *render_input(request, price), width=options.max_width)
+    return render_card(blocks.heading(heading), *render_input(request, price), width=options.max_width)
 
 
 def render_input(request: Input, price: str, labels: Mapping[str, str] | None = None) -> list[Markup]:
@@ -197,19 +183,19 @@ def render_input(request: Input, price: str, labels: Mapping[str, str] | None = 
     rest = {name: value for name, value in request.wire().items() if name not in changed}
     parts = [render_values(changed, labels)]
     if price:
-        parts.append(render_small_print(price))
+        parts.append(blocks.small(price))
     if rest:
         title = f"{len(rest)} with default values" if len(rest) > 1 else "1 with its default value"
-        parts.append(render_details(title, render_values(rest, labels)))
+        parts.append(blocks.details(title, render_values(rest, labels)))
     code = format_input_code(request)
-    return [*parts, render_details("Code", render_code(code))] if len(code) <= MAX_CODE_LENGTH else parts
+    return [*parts, blocks.details("Code", blocks.code(code))] if len(code) <= MAX_CODE_LENGTH else parts
 
 
 def render_values(values: Mapping[str, Any], labels: Mapping[str, str] | None = None) -> Markup:
     """A table of values by the labels of their fields, in the order of the labels."""
     labels = labels or {}
     names = [*(name for name in labels if name in values), *(name for name in values if name not in labels)]
-    return render_fact_table(
+    return blocks.facts(
         (shorten(labels.get(name, name), 60), "none" if values[name] is None else run_text.format_value(values[name]))
         for name in names
     )
@@ -244,11 +230,11 @@ def output_card(output: Output) -> str:
     media, facts = _media_of(output), run_text.format_output_facts(output)
     if not media:
         files = [
-            render_fact_table(_file_facts(file), caption=f"file {place}")
+            blocks.facts(_file_facts(file), caption=f"file {place}")
             for place, file in enumerate(output.files[:MAX_FILES], 1)
         ]
-        note = [render_small_print(ELSEWHERE)] if files else []
-        return render_card(render_heading(type(output).__name__), render_fact_table(facts), *files, *note)
+        note = [blocks.small(ELSEWHERE)] if files else []
+        return render_card(blocks.heading(type(output).__name__), blocks.facts(facts), *files, *note)
     known = run_text.describe_file(media[0])
     # The seed is in both.
     known = replace(known, outputs=(*facts, *(fact for fact in known.outputs if fact not in facts)))
@@ -265,8 +251,8 @@ def output_strip_jpeg(output: Output) -> bytes | None:
 
 def file_card(file: File) -> str:
     """The card of a file at the service: its facts, and its address as text."""
-    heading = render_heading("A file at the service")
-    return render_card(heading, render_fact_table(_file_facts(file)), render_small_print(ELSEWHERE))
+    heading = blocks.heading("A file at the service")
+    return render_card(heading, blocks.facts(_file_facts(file)), blocks.small(ELSEWHERE))
 
 
 def format_file(file: File) -> str:
@@ -298,7 +284,7 @@ def _media_of(output: Output) -> tuple[LocalFile, ...]:
 def provenance_table(provenance: Provenance) -> str:
     """A table of the model, the inputs that differ from the defaults, and the run; what is unknown is left out."""
     facts = [(shorten(name, MAX_LABEL_LENGTH), shorten(value, MAX_LABEL_LENGTH)) for name, value in _origin(provenance)]
-    return render_card(render_fact_table(facts), render_small_print(_format_source(provenance)))
+    return render_card(blocks.facts(facts), blocks.small(_format_source(provenance)))
 
 
 def format_provenance(provenance: Provenance) -> str:
@@ -347,7 +333,7 @@ def library_card(library: Library) -> str:
 
 def summary_card(summary: Summary) -> str:
     """The card of a library from its summary."""
-    folder = render_small_print(f"Library in {format_folder(summary.folder)}")
+    folder = blocks.small(f"Library in {format_folder(summary.folder)}")
     parts = [Markup("<div>{}</div>").format(_render_headline(summary)), folder]
     if summary.uncertain:
         runs = "1 run is" if summary.uncertain == 1 else f"{summary.uncertain:,} runs are"
@@ -356,12 +342,12 @@ def summary_card(summary: Summary) -> str:
     if summary.last:
         with_posters = any(run.path is not None for run in summary.last)
         rows = [_recent_row(run)[0 if with_posters else 1 :] for run in summary.last]
-        parts.append(render_posters(render_rows(rows, label="last runs", numbers=[len(rows[0]) - 1])))
+        parts.append(render_posters(blocks.rows(rows, label="last runs", numbers=[len(rows[0]) - 1])))
     if summary.runs > len(summary.last) > 0:
         rest = (
             f"The newest {len(summary.last)} of {summary.runs:,} runs. rb.library().frame shows and plays all of them."
         )
-        parts.append(render_small_print(rest))
+        parts.append(blocks.small(rest))
     return render_card(*parts, width=WIDTH)
 
 
@@ -369,20 +355,20 @@ def _render_headline(summary: Summary) -> Markup:
     if not summary.runs:
         return Markup("<b>No runs yet.</b> What you run from here on is kept.")
     about = "" if summary.certain else "≈ "
-    states = [render_state(word, f"{count:,} {word}") for word, count in summary.by_status.items()]
+    states = [blocks.state(word, f"{count:,} {word}") for word, count in summary.by_status.items()]
     # Separated by commas, with line breaks between them only.
     ends = [*[","] * (len(states) - 1), ""]
     span = Markup('<span style="white-space:nowrap">{}{}</span>')
     runs = Markup("<b>{}</b>").format(format_count(summary.runs, "run"))
-    facts = render_dotted([runs, f"{about}{summary.credits:,} credits", f"{summary.size} on disk"])
+    facts = blocks.dotted([runs, f"{about}{summary.credits:,} credits", f"{summary.size} on disk"])
     return facts + Markup(" ").join(span.format(state, end) for state, end in zip(states, ends, strict=True))
 
 
 def _recent_row(run: Recent) -> tuple[Markup, Markup, Markup]:
     seed = "" if run.seed is None else shorten(f"seed {run.seed}", MAX_WORDS_LENGTH)
-    facts = render_dotted([f"run {run.run}", seed, _format_model(run.model), _format_day(run.created)])
-    state = render_state(run.status, shorten(run.status, 40))
-    cost = two_lines(state, format_credits(run.credits, run.credits_source, run.status))
+    facts = blocks.dotted([f"run {run.run}", seed, _format_model(run.model), _format_day(run.created)])
+    state = blocks.state(run.status, shorten(run.status, 40))
+    cost = blocks.two_lines(state, format_credits(run.credits, run.credits_source, run.status))
     return _render_poster(run), _render_words(run.what, facts), cost
 
 
@@ -403,8 +389,8 @@ def uncertain_table(entries: Sequence[Uncertain]) -> str:
         "Look at the account’s history at the service. If the run is there: attach(request_id). "
         "If not: resubmit() sends it again, write_off() removes it from the books."
     )
-    table = render_rows(rows, head=("run", "asked", "sent", "at most"), numbers=[3])
-    return render_card(table, render_small_print(advice), width=WIDTH)
+    table = blocks.rows(rows, head=("run", "asked", "sent", "at most"), numbers=[3])
+    return render_card(table, blocks.small(advice), width=WIDTH)
 
 
 def pruned_card(report: Pruned) -> str:
@@ -413,20 +399,20 @@ def pruned_card(report: Pruned) -> str:
     if not report.going:
         return render_card(message, width=WIDTH)
     rows = [_going_row(run) for run in report.going[:MAX_REMOVED]]
-    table = render_rows(rows, label="removed" if report.done else "what would be removed", numbers=[2])
+    table = blocks.rows(rows, label="removed" if report.done else "what would be removed", numbers=[2])
     return render_card(message, table, *and_more(len(report.going) - MAX_REMOVED, ", see .frame"), width=WIDTH)
 
 
 def _going_row(run: PrunedRun) -> tuple[Markup, Markup, Markup]:
     files = "" if run.files == 1 else f"{run.files:,} files"
-    facts = render_dotted([f"run {run.run}", _format_model(run.model), _format_day(run.finished), files])
+    facts = blocks.dotted([f"run {run.run}", _format_model(run.model), _format_day(run.finished), files])
     price = "credits unknown" if run.credits is None else format_credits(run.credits)
-    return _render_poster(run), _render_words(run.what, facts), two_lines(str(run.size), price)
+    return _render_poster(run), _render_words(run.what, facts), blocks.two_lines(str(run.size), price)
 
 
 def _render_words(what: str, facts: str | Markup) -> Markup:
     """What was asked, shortened and whole on hover, and facts below."""
-    return two_lines(shorten(what, MAX_WORDS_LENGTH), facts, shorten(what, 4_000))
+    return blocks.two_lines(shorten(what, MAX_WORDS_LENGTH), facts, shorten(what, 4_000))
 
 
 def _render_poster(run: Recent | PrunedRun) -> Markup:

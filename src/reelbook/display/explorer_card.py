@@ -12,10 +12,9 @@ from ..errors import ReelbookError
 from ..media import stills
 from . import run_text
 from .embedding import data_uri
-from .fact_table import render_card, render_small_print
-from .figure import render_caption
+from .figure import figures
 from .strips import FRAMES, GAP, encode_jpeg, fit_jpegs, join_frames, strip_jpeg
-from .theme import render, render_script, render_style
+from .theme import blocks, render, render_card, render_script, render_style
 
 if TYPE_CHECKING:
     from ..media.local_file import Explorer, LocalFile
@@ -58,7 +57,7 @@ def explorer_bundle(explorer: Explorer, *, key: str = "") -> dict[str, Any]:
         html = render_explorer(explorer, key=key)
         picture = _draw_strip(file) if file.is_video else strip_jpeg(file)
     except (ReelbookError, OSError) as error:
-        return {"text/plain": str(error), "text/html": render_card(render_small_print(str(error)))}
+        return {"text/plain": str(error), "text/html": render_card(blocks.small(str(error)))}
     return {"text/plain": repr(explorer), "text/html": html, "image/jpeg": picture}
 
 
@@ -88,7 +87,7 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
         save=file.make_name(),
         max_width=MAX_WIDTH,
         stills=_make_stills(file) if file.is_video else _make_picture(file),
-        caption=render_caption(known.prompt, facts, tag="div"),
+        caption=figures.caption(known.prompt, facts, tag="div"),
         note=RUN_AGAIN if file.is_video else "Run the cell to look into it closely.",
     )
     return str(render_style(*STYLES) + root + render_script(SCRIPT))

@@ -18,7 +18,7 @@ from .formatting import format_path, join_with_dots, shorten
 from .original_links import get_link_key, render_open_attributes
 from .run_text import MAX_PROMPT_LENGTH, RunText
 from .strips import strip_jpeg
-from .theme import get_macros, render_script, render_style
+from .theme import Macros, render_script, render_style
 
 if TYPE_CHECKING:
     from ..media.local_file import LocalFile
@@ -28,6 +28,8 @@ MAX_HEIGHT, MAX_ROW_HEIGHT, MIN_PLAYER_WIDTH = 480, 168, 240
 MIN_CAPTION_WIDTH = 120
 MAX_POSTER_SIDE, MAX_SMALL_SIDE = 640, 320
 GAP = 16
+
+figures = Macros("figure.html")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +61,20 @@ def render_gallery(files: Sequence[LocalFile]) -> str:
     get_posters([file.path for file in files], longest=MAX_SMALL_SIDE)  # Several at the same time.
     # Two beside each other at least.
     width = min(MAX_SMALL_SIDE, max(MIN_PLAYER_WIDTH, (options.max_width - GAP) // 2))
-    figures = [render_figure(file, run_text.describe_file(file), width=width, many=True) for file in files]
-    return render_with_assets(_draw("row", options.max_width, figures))
+    each = [render_figure(file, run_text.describe_file(file), width=width, many=True) for file in files]
+    return render_with_assets(figures.row(options.max_width, each))
 
 
 def render_files(media: Sequence[LocalFile], known: RunText, *, width: int) -> Markup:
     """The files of one run in rows, with the caption and actions that they share."""
-    figures = [render_figure(file, known, width=width, many=True, is_alone=False) for file in media]
-    caption = render_caption(known.prompt, [known.seed, known.credits, known.made_by])
-    return _draw("row", width, figures) + _draw("figure", {}, width, "", known, caption)
+    each = [render_figure(file, known, width=width, many=True, is_alone=False) for file in media]
+    caption = figures.caption(known.prompt, [known.seed, known.credits, known.made_by])
+    return figures.row(width, each) + figures.figure({}, width, "", known, caption)
 
 
-def render_with_assets(*figures: Markup) -> str:
+def render_with_assets(*bodies: Markup) -> str:
     """Figures with their style sheet and script."""
-    body = Markup("").join(figures)
+    body = Markup("").join(bodies)
     has_posters = "data-rb-opens" in body
     style = render_style("figure.css", *(["player.css"] if has_posters else []))
     return str(style + body + render_script("gallery.js" if has_posters else "figure.js"))
@@ -95,23 +97,9 @@ def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = F
     except (ReelbookError, OSError) as error:
         shown, advice = _find_stored_poster(file, width), known.attach_code
         embedded = EmbeddedPart(note=_format_trouble(error, known.attach_code))
-    caption = render_caption(known.prompt if is_alone else "", facts, embedded.note)
+    caption = figures.caption(known.prompt if is_alone else "", facts, embedded.note)
     whose, path = (known, format_path(file.path)) if is_alone else (RunText(), "")
-    return _draw("figure", _list_data(file, embedded), width, _draw("media", shown), whose, caption, advice, path)
-
-
-def render_caption(prompt: str, facts: Sequence[str], note: str = "", *, tag: str = "figcaption") -> Markup:
-    """The text under a figure, in an element of this kind."""
-    return _draw("caption", prompt, list(facts), note, tag)
-
-
-def render_progress(status: Markup, fraction: float, last: str) -> Markup:
-    """A run under way: its status, a bar, and its last log line."""
-    return _draw("progress", status, fraction, last)
-
-
-def _draw(macro: str, *values: Any) -> Markup:
-    return Markup(getattr(get_macros("figure.html"), macro)(*values))
+    return figures.figure(_list_data(file, embedded), width, figures.media(shown), whose, caption, advice, path)
 
 
 def _list_data(file: LocalFile, embedded: EmbeddedPart) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from ..settings import options
 from .cards import render_input, render_values
-from .fact_table import render_card, render_heading, render_small_print
 from .formatting import join_with_dots, shorten
+from .theme import blocks, render_card
 
 if TYPE_CHECKING:
     from ..models.base import Input
@@ -34,13 +34,13 @@ def form_bundle(
     `mark` is the attribute by which the live form finds and hides it; `labels` are the labels of the fields, in the
     order of the form. `kept` is the number of results in it, by which the live form knows an outdated one.
     """
-    title = render_heading(join_with_dots(shorten(sheet["title"], 80), shorten(sheet["model"], 120)))
+    title = blocks.heading(join_with_dots(shorten(sheet["title"], 80), shorten(sheet["model"], 120)))
     if value is not None:
         body = render_input(value, join_with_dots(state["price"]["told"], state["price"]["source"]), labels)
     else:
-        problems = [render_small_print(shorten(one["words"], 400)) for one in state["problems"][:MAX_PROBLEMS]]
+        problems = [blocks.small(shorten(one["words"], 400)) for one in state["problems"][:MAX_PROBLEMS]]
         body = [*([render_values(state["draft"], labels)] if state["draft"] else []), *problems]
-    html = render_card(title, *body, *below, render_small_print(RUN_AGAIN), width=options.max_width)
+    html = render_card(title, *body, *below, blocks.small(RUN_AGAIN), width=options.max_width)
     line = repr(value) if value is not None else join_with_dots(f"a form for {sheet['model']}", state["why"])
     return {
         "text/html": str(Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>').format(mark, kept, Markup(html))),

@@ -171,10 +171,12 @@ def watch_job(job: SweepJob) -> Iterator[None]:
 class Count:
     """How many of a number of things are done."""
 
+    result = ""
+    """What stays in the cell in place of the last count."""
+
     def __init__(self, of: int, words: str) -> None:
         self.done, self.of = 0, of
         self._words = words
-        self._show: Callable[[Bundle], object] | None = None
 
     @property
     def line(self) -> str:
@@ -185,11 +187,6 @@ class Count:
     def final_line(self) -> str:
         """The line that stays; where it is empty, a cell keeps the last one, because an output cannot be removed."""
         return ""
-
-    def replace_line(self, text: str) -> None:
-        """Put a text in place of the last line in the cell, if that was displayed."""
-        if self._show is not None:
-            self._show(_make_line(text))
 
 
 class FileCount(Count):
@@ -241,7 +238,7 @@ def watch_count(count: AnyCount) -> Iterator[AnyCount]:
 
     def show() -> None:
         if not over.wait(QUIET_SECONDS):
-            with display as count._show:
+            with display:
                 over.wait()
 
     # Without the context of this cell, a kernel would display the output in another one.
@@ -254,19 +251,15 @@ def watch_count(count: AnyCount) -> Iterator[AnyCount]:
         displayer.join()
 
 
-def _choose_display(count: Count) -> AbstractContextManager[Callable[[Bundle], object] | None] | None:
+def _choose_display(count: Count) -> AbstractContextManager[object] | None:
     """The output of a cell or the line of a terminal; None where there is neither."""
     if get_kernel_shell() is not None:
         return updating_output(
-            lambda: _make_bar(count.line, count.done / count.of if count.of else 1.0),
-            lambda _: _make_line(count.final_line or count.line),
+            lambda: _make_line(count.line, BAR, count.done / count.of if count.of else 1.0),
+            lambda _: _make_line(count.result or count.final_line or count.line),
         )
     return updating_line(lambda: count.line, lambda: count.final_line) if is_terminal() else None
 
 
-def _make_bar(text: str, share: float) -> Bundle:
-    return {"text/plain": text, "text/html": str(BAR.format(text, share))}
-
-
-def _make_line(text: str) -> Bundle:
-    return {"text/plain": text, "text/html": str(LINE.format(text))}
+def _make_line(text: str, html: Markup = LINE, share: float = 1.0) -> Bundle:
+    return {"text/plain": text, "text/html": str(html.format(text, share))}

@@ -11,19 +11,12 @@ from ..models.images import pictures_of
 from ..settings import options
 from ..storage.run_status import WITHOUT_RESULT
 from . import run_text
-from .fact_table import (
-    render_card,
-    render_code,
-    render_fact_table,
-    render_heading,
-    render_small_print,
-    render_state,
-)
-from .figure import render_figure, render_files, render_progress, render_with_assets
+from .figure import figures, render_figure, render_files, render_with_assets
 from .formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
 from .input_code import format_run_code
 from .run_text import format_status
 from .strips import strip_jpeg
+from .theme import blocks, render_card
 
 if TYPE_CHECKING:
     from ..runs.run import Run
@@ -59,16 +52,17 @@ def run_strip_jpeg(run: Run) -> bytes | None:
 def progress_card(run: Run) -> str:
     """The status of a run: a line, a bar, and the last log line."""
     last = shorten(run.logs[-1], 400) if run.logs else ""
-    status = render_state(run.status, format_status(run).partition(" ")[2])
-    return render_card(render_progress(status, run.progress[0], last), width=options.max_width)
+    status = blocks.state(run.status, format_status(run).partition(" ")[2])
+    return render_card(figures.progress(status, run.progress[0], last), width=options.max_width)
 
 
 def failed_card(run: Run) -> str:
     """The card of a run without a result: reason, blamed fields, cost, and the next step."""
-    title = render_state(run.status, join_with_dots(run.status, format_error_type(run)))
+    title = blocks.state(run.status, join_with_dots(run.status, format_error_type(run)))
     advice, code = format_next_step(run)
-    parts = [render_heading(title), render_fact_table(format_failure_facts(run)), render_small_print(advice)]
-    return render_card(*parts, *([render_code(code)] if code else []), width=options.max_width)
+    facts = blocks.facts(format_failure_facts(run))
+    steps = [blocks.small(advice), *([blocks.code(code)] if code else [])]
+    return render_card(blocks.heading(title), facts, *steps, width=options.max_width)
 
 
 def format_failure(run: Run) -> str:

@@ -12,11 +12,11 @@ from ..settings import options
 from ..storage.run_status import ENDED
 from ..util.notebook import get_kernel_shell
 from . import original_links
-from .fact_table import render_card, render_code
 from .formatting import STATE_SIGNS, format_credits, join_with_dots
 from .live import is_terminal, new_output, updating_line, updating_output
 from .run_card import format_failure, progress_card, run_figure, run_strip_jpeg
 from .run_text import format_attach_code, format_run, format_status
+from .theme import blocks, render_card
 from .update_clock import Bundle, LiveOutput, OutputKey, updater
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def interrupted_bundle(run: Run) -> Bundle:
         return final_bundle(run)
     code = format_attach_code(run.request_id, run.endpoint_id)
     message = Markup("<div>{} · {}</div>").format(format_status(run), GOES_ON)
-    html = render_card(message, render_code(code), width=options.max_width)
+    html = render_card(message, blocks.code(code), width=options.max_width)
     return {"text/plain": f"{format_status(run)} · {GOES_ON} {code}", "text/html": html}
 
 

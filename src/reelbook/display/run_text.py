@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
@@ -16,7 +17,6 @@ from ..storage.ledger.known_services import describe_maker
 from ..storage.run_status import WITHOUT_RESULT
 from .formatting import STATE_SIGNS, format_credits, format_duration, format_size, join_with_dots, shorten
 from .input_code import format_run_code
-from .marks_line import format_marks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +30,12 @@ FactRows = list[tuple[str, str]]
 MAX_PROMPT_LENGTH, MAX_VALUE_LENGTH, MAX_FACTS = 60, 300, 40
 FROM_LIBRARY = f"{STATE_SIGNS['from library']} from library"
 PAID_BEFORE = "paid when it was made; nothing now"
+MAX_MARKED_FILES = 40
+SIGNATURES = {
+    "Trusted": "the signature is valid, by an issuer that is trusted here",
+    "Valid": "the signature is valid; who the signer is was not verified",
+    "Invalid": "the signature is NOT valid: the file was changed, or the certificate cannot be used for this",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,37 +119,25 @@ def format_media_facts(file: LocalFile) -> list[str]:
         return []  # The figure reports the error.
 
 
-def format_file(file: LocalFile) -> str:
+def format_file(file: LocalFile, path: str = "") -> str:
     """A file on one line, with its path."""
-    return join_with_dots(*_file_line_parts(file), str(file.path))
+    text = describe_file(file)
+    facts = format_media_facts(file)
+    prompt = shorten(text.prompt, MAX_PROMPT_LENGTH)
+    return join_with_dots(prompt, text.seed, *facts, text.credits, text.made_by, path or str(file.path))
 
 
 def format_file_briefly(file: LocalFile) -> str:
     """A file on one line, with a shortened path."""
-    return join_with_dots(*_file_line_parts(file), _format_short_path(file.path))
-
-
-def _file_line_parts(file: LocalFile) -> list[str]:
-    text = describe_file(file)
-    return [shorten(text.prompt, MAX_PROMPT_LENGTH), text.seed, *format_media_facts(file), text.credits, text.made_by]
+    return format_file(file, _format_short_path(file.path))
 
 
 def format_run(run: Run) -> str:
     """A finished run on one line: status, prompt, seed, credits, and its first file."""
-    text = describe_run(run)
-    files = run.media[:1]
-    known = [
-        *(fact for file in files for fact in format_media_facts(file)),
-        *(_format_short_path(file.path) for file in files),
-    ]
-    return join_with_dots(
-        format_status(run),
-        shorten(text.prompt, MAX_PROMPT_LENGTH),
-        text.seed,
-        format_credits(run.credits, run.credits_source, run.status),
-        text.made_by,
-        *known,
-    )
+    text, paid = describe_run(run), format_credits(run.credits, run.credits_source, run.status)
+    files = [fact for file in run.media[:1] for fact in (*format_media_facts(file), _format_short_path(file.path))]
+    prompt = shorten(text.prompt, MAX_PROMPT_LENGTH)
+    return join_with_dots(format_status(run), prompt, text.seed, paid, text.made_by, *files)
 
 
 def _format_short_path(path: Path) -> str:
@@ -158,19 +152,14 @@ def format_status(run: Run) -> str:
     if run.status in WITHOUT_RESULT:
         return f"{STATE_SIGNS[run.status]} {run.status}: {run.failure}"
     if run.status == "completed":
-        mark, how = (
-            (STATE_SIGNS["from library"], "from library")
-            if run.from_library
-            else (STATE_SIGNS["completed"], "completed")
-        )
-        return f"{mark} {how} · {format_duration(run.timings['total'])}"
-    seconds = f"{run.timings['total']:.0f} s" if run.timings["total"] < 60 else format_duration(run.timings["total"])
-    if run.status == "IN_QUEUE":
-        return join_with_dots(f"{STATE_SIGNS['IN_QUEUE']} {shorten(stage, 80)}", seconds)
+        how = FROM_LIBRARY if run.from_library else f"{STATE_SIGNS['completed']} completed"
+        return join_with_dots(how, format_duration(run.timings["total"]))
+    total = run.timings["total"]
+    seconds = f"{total:.0f} s" if total < 60 else format_duration(total)
     # Without a reported progress there is no percentage, rather than 0 %.
-    return join_with_dots(
-        f"{STATE_SIGNS['IN_PROGRESS']} {shorten(stage, 80)}", f"{fraction:.0%}" if fraction else "", seconds
-    )
+    percent = f"{fraction:.0%}" if fraction and run.status != "IN_QUEUE" else ""
+    sign = STATE_SIGNS["IN_QUEUE" if run.status == "IN_QUEUE" else "IN_PROGRESS"]
+    return join_with_dots(f"{sign} {shorten(stage, 80)}", percent, seconds)
 
 
 def format_attach_code(request_id: str, model: str) -> str:
@@ -181,13 +170,11 @@ def format_attach_code(request_id: str, model: str) -> str:
 def format_input_facts(request: Part) -> FactRows:
     """The fields of an input that differ from their defaults, then how many do not."""
     changed = request.changed()
-    rest = len(type(request).model_fields) - len(changed)
     facts = _limit((name, format_value(value)) for name, value in changed.items())
-    return (
-        [*facts, ("other fields", f"{rest} with default values" if rest > 1 else "1 with its default value")]
-        if rest
-        else facts
-    )
+    rest = len(type(request).model_fields) - len(changed)
+    if rest:
+        facts.append(("other fields", f"{rest} with default values" if rest > 1 else "1 with its default value"))
+    return facts
 
 
 def format_output_facts(output: Output, *, beside: Any = None) -> FactRows:
@@ -213,6 +200,23 @@ def format_value(value: Any) -> str:
         value = ", ".join(map(format_value, value[:MAX_VALUE_LENGTH]))
     # Cut first, because a value may be a picture as text.
     return shorten(str(value)[: 4 * MAX_VALUE_LENGTH], MAX_VALUE_LENGTH)
+
+
+def format_marks(files: Iterable[LocalFile]) -> str:
+    """Signer, generator, source type and validity of the files of a run, each distinct statement once."""
+    here = (file for file in islice(files, MAX_MARKED_FILES) if file.path.exists())
+    return shorten("; ".join(dict.fromkeys(map(_format_marks_of, here))), MAX_VALUE_LENGTH)
+
+
+def _format_marks_of(file: LocalFile) -> str:
+    marks = file.marks
+    source = f"ai-marked ({marks.source_type})" if marks.is_ai_marked else marks.source_type
+    if not marks.is_signed:
+        return f"unsigned, {source}" if source else "unsigned"
+    name = f" ({marks.name})" if marks.name and marks.name != marks.signer else ""
+    by = f"signed by {marks.signer}{name}, as stated" if marks.signer else "signed (C2PA)"
+    program = f"with {marks.generator}" if marks.generator else ""
+    return ", ".join(filter(None, (by, program, source, SIGNATURES.get(marks.state, ""))))
 
 
 def _run_facts(run: Run) -> FactRows:

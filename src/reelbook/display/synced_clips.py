@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from .theme import get_macros
+from .theme import Macros
 
 if TYPE_CHECKING:
     from ..media.frame_index import FrameIndex
 
+clips = Macros("clip.html")
 STYLE = "clock.css"
 """The style sheet of a page with clips, once: `render_style(STYLE)`."""
 
@@ -42,7 +43,7 @@ class PlayedClip:
     def markup(self) -> Markup:
         """The player, as wide as its container."""
         index = _compact(self.index.to_json()) if self.index else ""
-        return Markup(get_macros("clip.html").clip(self, index, _compact(self.times) if self.times else ""))
+        return clips.clip(self, index, _compact(self.times) if self.times else "")
 
 
 def _compact(value: Any) -> str:
@@ -57,4 +58,4 @@ def render_synced_clips(body: Markup, *, name: str) -> Markup:
     >>> 'data-frames="25" data-rate="24/1"' in page
     True
     """
-    return Markup(get_macros("clip.html").clock(name, body))
+    return clips.clock(name, body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -36,9 +37,24 @@ def render(template: str, **values: Any) -> Markup:
     return Markup(_get_environment().get_template(template).render(values))
 
 
-def get_macros(template: str) -> Any:
-    """The macros of a template as functions."""
-    return _get_environment().get_template(template).module
+class Macros:
+    """The macros of a template as functions: `blocks.small("a line of small print")`. What they take is escaped."""
+
+    def __init__(self, template: str) -> None:
+        self._template = template
+
+    def __getattr__(self, name: str) -> Callable[..., Markup]:
+        macro = getattr(_get_environment().get_template(self._template).module, name)
+        return lambda *values, **named: Markup(macro(*values, **named))
+
+
+blocks = Macros("parts.html")
+"""The building blocks of cards."""
+
+
+def render_card(*bodies: Markup, width: int = 720) -> str:
+    """Parts in one block, with the style sheet."""
+    return str(blocks.card(width, caller=lambda: Markup("").join(bodies)))
 
 
 @cache

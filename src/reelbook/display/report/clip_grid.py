@@ -18,12 +18,13 @@ from ...sweeps.table_files import get_group
 from ...util.printable import format_count
 from ..embedding import MAX_FULL_BYTES, data_uri
 from ..formatting import STATE_SIGNS, join_with_dots, shorten
+from ..live import Count, watch_count
 from ..synced_clips import STYLE, PlayedClip, render_synced_clips
 from ..table_runs import ModelRuns, TableRun, group_runs, with_unique_index
 from ..tables import table_html
 from ..tables.table_columns import format_json
 from ..tables.table_html import format_table, render_table_markup
-from ..theme import get_macros, render_script, render_style
+from ..theme import Macros, render_script, render_style
 from .media import MAX_CLIP_BYTES, MAX_CLIP_SIDE, InlineMedia, PageMedia, prepare_media
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ MAX_CELLS = 200
 """Runs in one grid of a notebook; a page with more posters is heavy, and nobody compares more clips."""
 POSTER_SIDES = ((12, 320), (24, 256), (64, 192), (MAX_CELLS, 128))
 """The longest side of a poster by the number of files in the grid, so that a saved notebook stays below a megabyte."""
+grids = Macros("grid.html")
 TABLE = Markup('<details class="rb-grid-table"><summary>Table</summary>{}</details>')
 EMPTY = "This table has no rows, so there is nothing to look at. Filter it less, or run the sweep first."
 
@@ -64,11 +66,10 @@ class ClipGrid:
         """The clips with their controls; empty where there is nothing to look at in a report."""
         if self.has_recipes and not any(one.poster or one.clip for one in self.media.values()):
             return Markup("")
-        draw = get_macros("grid.html")
-        body = Markup("").join(draw.group(self._arrange(group), self.has_recipes) for group in self.groups)
+        body = Markup("").join(grids.group(self._arrange(group), self.has_recipes) for group in self.groups)
         if clips := self.clips:
             body = render_synced_clips(body, name=f"{format_count(len(clips), 'clip')} on one clock")
-        return Markup(draw.viewer(self, body))
+        return grids.viewer(self, body)
 
     @property
     def payload(self) -> Markup:
@@ -80,7 +81,7 @@ class ClipGrid:
         group, entry = next((group, one) for group in self.groups for one in group.entries if one.place == row)
         number = group.entries.index(entry)
         label = "" if group.layout.is_grid else _format_label(group, number)
-        html = get_macros("grid.html").figures(self._describe(group, number), label, self.has_recipes)
+        html = grids.figures(self._describe(group, number), label, self.has_recipes)
         return {"row": row, "html": str(html), "run": self._pack_group(group)["runs"][number]}
 
     @property
@@ -199,7 +200,8 @@ def make_clip_grid(
     entries = [entry for group in groups for entry in group.entries]
     files = sum(len(entry.files) for entry in entries)
     longest = next(side for most, side in POSTER_SIDES if files <= most or most == MAX_CELLS)
-    media, _ = prepare_media(entries, NotebookMedia(longest))
+    with watch_count(Count(0, "files made ready for the grid")) as count:
+        media = prepare_media(entries, NotebookMedia(longest), count)
     notes = f"These are the first {MAX_CELLS:,} of {len(table):,} runs." if len(table) > MAX_CELLS else ""
     axes = " × ".join(axis.name for group in groups[:1] for axis in group.axes)
     summary = join_with_dots(format_table(head), axes)

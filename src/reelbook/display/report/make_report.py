@@ -17,10 +17,11 @@ from markupsafe import Markup
 from ...errors import ReelbookError
 from ...util.replace_file import replace_file
 from ..formatting import format_size, join_with_dots
+from ..live import Count, watch_count
 from ..ratings_card import parse_ratings
 from ..table_runs import group_runs, with_unique_index
 from ..tables.table_columns import describe_makers
-from .media import FolderMedia, InlineMedia, prepare_media
+from .media import PROGRESS, FolderMedia, InlineMedia, prepare_media
 from .report_page import ReportContent
 from .report_views import check_views
 from .shared_table import make_shareable
@@ -71,13 +72,16 @@ def write_report(
     rated = parse_ratings(ratings)
     attributes = table.attrs.get("reelbook")
     service = attributes.get("service") if isinstance(attributes, dict) else None
-    with replacing_folder(target) if folder else nullcontext() as part:
+    with (
+        watch_count(Count(0, PROGRESS)) as progress,
+        replacing_folder(target) if folder else nullcontext() as part,
+    ):
         to = FolderMedia(part, str(service) if service else None) if part else InlineMedia()
-        media, progress = prepare_media([*entries, *chosen.others], to)
+        media = prepare_media([*entries, *chosen.others], to, progress)
         page = ReportContent(shared, groups, media, title, describe_makers(counted), folder, chosen, rated, standings)
-        write_page(part / INDEX if part else target, page.html)
-    size = sum(path.stat().st_size for path in ([*target.rglob("*")] if folder else [target]) if path.is_file())
-    progress.replace_line(join_with_dots(f"{target.name}/" if folder else target.name, format_size(size)))
+        size = len(write_page(part / INDEX if part else target, page.html))
+        size += sum(path.stat().st_size for path in part.glob("media/*")) if part else 0
+        progress.result = join_with_dots(f"{target.name}/" if folder else target.name, format_size(size))
     return LinkedPath(target)
 
 
@@ -123,14 +127,14 @@ def _parse_path(path: object) -> Path:
     return Path(path).expanduser()
 
 
-def write_page(target: Path, html: str) -> Path:
-    """Write the page completely, then move it to its name; returns the path."""
+def write_page(target: Path, html: str) -> bytes:
+    """Write the page completely, then move it to its name; returns its content."""
     with _translating_errors(target):
         # A symbolic link is followed, as by any other write.
         real = Path(os.path.realpath(target))
         real.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(real, html.encode(errors="replace"))
-    return target
+        replace_file(real, content := html.encode(errors="replace"))
+    return content
 
 
 @contextmanager

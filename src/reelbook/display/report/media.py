@@ -21,12 +21,13 @@ from ...media.metadata.provenance import sidecar_for, sidecar_path
 from ...media.posters import get_poster
 from ...media.previews import get_preview
 from ..embedding import data_uri
-from ..live import Count, watch_count
+from ..live import Count
 from ..synced_clips import PlayedClip
 from ..table_runs import TableRun
 
 MAX_CLIP_SIDE, MAX_CLIP_BYTES, KEYFRAMES = 320, 150_000, 12
 MEDIA = "media"
+PROGRESS = "files made ready for the report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,22 +117,20 @@ class FolderMedia(InlineMedia):
         return name
 
 
-def prepare_media(entries: Sequence[TableRun], target: InlineMedia) -> tuple[Mapping[Path, PageMedia], Count]:
-    """Prepare all files of these runs; returns them by path, and the progress, whose line in the cell can be replaced."""
+def prepare_media(entries: Sequence[TableRun], target: InlineMedia, count: Count) -> Mapping[Path, PageMedia]:
+    """Prepare all files of these runs; returns them by path. The count says how many are done."""
     first = {file.path: (file, entry) for entry in reversed(entries) for file in entry.files}
-    found = list[PageMedia]()
-    with (
-        ThreadPoolExecutor(min(8, os.cpu_count() or 2)) as pool,
-        watch_count(Count(len(first), "files made ready for the report")) as count,
-    ):
-        tasks = [pool.submit(_prepare, file, entry, target) for file, entry in first.values()]
+    count.of = len(first)
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 2)) as pool:
+        tasks = {path: pool.submit(_prepare, file, entry, target) for path, (file, entry) in first.items()}
+        found = dict[Path, PageMedia]()
         try:
-            for count.done, task in enumerate(tasks, 1):
-                found.append(task.result())
+            for count.done, (path, task) in enumerate(tasks.items(), 1):
+                found[path] = task.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return dict(zip(first, found, strict=True)), count
+    return found
 
 
 def _prepare(file: LocalFile, entry: TableRun, target: InlineMedia) -> PageMedia:

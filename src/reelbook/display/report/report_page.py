@@ -22,12 +22,10 @@ from ...settings import options
 from ...sweeps.cost import compute_costs
 from ...util.printable import format_count
 from ..compare import comparison_html
-from ..compare.comparison import Comparison
 from ..cost_chart import render_cost_table
 from ..embedding import data_uri
 from ..formatting import format_duration, join_with_dots, shorten
 from ..plots import plot_html
-from ..plots.plot_html import Plot
 from ..ratings_card import render_ratings
 from ..table_runs import ModelRuns, TableRun
 from ..tables import table_html
@@ -47,6 +45,9 @@ THUMB, SMALL_THUMB, MANY = (96, 54), (64, 36), 60
 MAX_PLOTS = 3
 REPORT_COSTS = ("runs", "credits", "credits_per_success")
 """The columns of costs in a report, whose tables stand side by side."""
+STYLES = tuple(dict.fromkeys([
+    *table_html.STYLES, *clip_grid.STYLES, *plot_html.STYLES, *comparison_html.STYLES, "costs.css", "report.css",
+]))  # fmt: skip
 MAX_TITLE_LENGTH, MAX_GIVEN_LENGTH = 90, 200
 """Characters of a generated title, and of one that is passed."""
 
@@ -88,7 +89,7 @@ class ReportContent:
             policy=_format_policy(is_folder=self.is_folder),
             version=__version__,
             title=shorten(self.title or _format_title(self.groups), MAX_GIVEN_LENGTH),
-            styles=render_style(*self._list_styles()),
+            styles=render_style(*STYLES),
             theme=f" rb-{options.theme}" if options.theme != "auto" else "",
             about=self._describe(),
             totals=list(self._list_totals()),
@@ -102,20 +103,12 @@ class ReportContent:
             ratings=[(one.question, render_ratings(one, one.advice)) for one in self.ratings],
             costs=list(self._render_costs()),
             live_table=self._render_table(names),
-            runs=runs,
             paper_columns=columns,
-            paper_values=dict(self._list_paper_values()),
             recipes=list(self._list_recipes()),
             written=_format_moment(datetime.now(UTC)),
             media_note=self._format_media_note(),
             scripts=render_script("report.js"),
         )
-
-    def _list_styles(self) -> list[str]:
-        """The style sheets that the page needs."""
-        modules = {Plot: plot_html, Comparison: comparison_html}
-        parts: list[Any] = [table_html, clip_grid, *(modules[kind] for kind in modules if kind in self.views.kinds)]
-        return [*dict.fromkeys(name for part in parts for name in part.STYLES), "costs.css", "report.css"]
 
     def _describe(self) -> list[str]:
         """Models, dates, and service."""
@@ -134,17 +127,14 @@ class ReportContent:
         known = [entry for entry in entries if entry.credits is not None and not entry.is_unsettled]
         reserved = sum(entry.credits or 0 for entry in entries if entry.is_unsettled)
         if known or reserved:
-            estimated = sum(entry.credits or 0 for entry in known if entry.credits_source != "charged")
-            note = join_with_dots(
-                f"{estimated:,} of them estimated" if estimated else "charged" if known else "",
-                f"{reserved:,} more set aside" if reserved else "",
-            )
-            yield "credits", f"{'≈ ' if estimated else ''}{sum(entry.credits or 0 for entry in known):,}", note
+            guessed = sum(entry.credits or 0 for entry in known if entry.credits_source != "charged")
+            source = f"{guessed:,} of them estimated" if guessed else "charged" if known else ""
+            note = join_with_dots(source, f"{reserved:,} more set aside" if reserved else "")
+            yield "credits", f"{'≈ ' if guessed else ''}{sum(entry.credits or 0 for entry in known):,}", note
         clips = [clip for entry in entries for file in entry.files if (clip := self.media[file.path].clip) is not None]
         if clips:
-            seconds = sum(float(clip.frames / clip.rate) for clip in clips)
             note = f"{format_count(len(clips), 'clip')}, {sum(clip.frames for clip in clips):,} frames"
-            yield "video", format_duration(seconds), note
+            yield "video", format_duration(sum(float(clip.frames / clip.rate) for clip in clips)), note
         if spent := [entry.running for entry in entries if entry.running is not None]:
             yield "computing", format_duration(sum(spent)), f"{format_duration(sum(spent) / len(spent))} a run"
 
@@ -191,20 +181,18 @@ class ReportContent:
             names[str(path)] = f"{number}-{name}" if name in names.values() else name
         return names
 
-    def _list_paper_values(self) -> Iterator[tuple[int, list[str]]]:
-        """The values of each run on the axes; with several models, its model."""
+    def _list_recipes(self) -> Iterator[dict[str, Any]]:
+        """Each run with its values, how it was made, and the addresses of its files."""
         for group in self.groups:
-            for number, entry in enumerate(group.entries):
-                values = [axis.bare[axis.codes[number]] for axis in group.axes]
-                yield entry.place, [group.model] if len(self.groups) > 1 else values
-
-    def _list_recipes(self) -> Iterator[tuple[TableRun, str, list[tuple[str, str]], list[str]]]:
-        """Each run with its label, how it was made, and the addresses of its files."""
-        for group in self.groups:
-            for number, entry in enumerate(group.entries):
-                label = join_with_dots(*(shorten(axis.values[axis.codes[number]], 60) for axis in group.axes))
-                links = [address for file in entry.files if (address := self.media[file.path].original)]
-                yield entry, label, self._list_facts(entry), links
+            for number, run in enumerate(group.entries):
+                values = [(axis.values[axis.codes[number]], axis.bare[axis.codes[number]]) for axis in group.axes]
+                yield {
+                    "run": run,
+                    "label": join_with_dots(*(shorten(named, 60) for named, _ in values)),
+                    "bare": [group.model] if len(self.groups) > 1 else [bare for _, bare in values],
+                    "facts": self._list_facts(run),
+                    "links": [address for file in run.files if (address := self.media[file.path].original)],
+                }
 
     def _list_facts(self, entry: TableRun) -> list[tuple[str, str]]:
         service = entry.text("service")
@@ -218,12 +206,12 @@ class ReportContent:
         return [(name, value) for name, value in facts.items() if value]
 
     def _format_media_note(self) -> str:
-        where = (
-            "The original files are in the folder media next to this page."
-            if self.is_folder
-            else f"What it shows are previews: of clips at most {MAX_CLIP_SIDE} pixels wide and high, of pictures {2 * MAX_CLIP_SIDE}."
-        )
-        return f" {where} It needs no network." if self.media else ""
+        if not self.media:
+            return ""
+        if self.is_folder:
+            return " The original files are in the folder media next to this page. It needs no network."
+        sides = f"of clips at most {MAX_CLIP_SIDE} pixels wide and high, of pictures {2 * MAX_CLIP_SIDE}"
+        return f" What it shows are previews: {sides}. It needs no network."
 
 
 def _format_policy(*, is_folder: bool) -> str:

@@ -52,11 +52,6 @@ class ReportViews:
     others: tuple[TableRun, ...]
     """The files of comparisons that the table lacks, as runs after its own."""
 
-    @property
-    def kinds(self) -> set[type[ReportView]]:
-        """Which kinds of views there are."""
-        return {type(view) for view in self.views}
-
     def render(
         self, entries: Sequence[TableRun], media: Mapping[Path, PageMedia], names: Mapping[str, str]
     ) -> list[tuple[str, Markup]]:

@@ -17,7 +17,6 @@ from ...display import run_text
 from ...display.embedding import MIME_TYPES
 from ...display.formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
 from ...display.input_code import format_run_code
-from ...display.marks_line import format_marks
 from ...display.run_card import (
     find_blamed_fields,
     format_error_type,
@@ -25,6 +24,7 @@ from ...display.run_card import (
     format_next_step,
     format_reason,
 )
+from ...display.run_text import format_marks
 from ...errors import (
     InvalidInput,
     LibraryError,

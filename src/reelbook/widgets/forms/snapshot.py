@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ...display.embedding import data_uri
-from ...display.fact_table import render_small_print
 from ...display.form_snapshot import form_bundle
 from ...display.formatting import join_with_dots, shorten
+from ...display.theme import blocks
 from ...errors import ReelbookError
 from ...media.posters import make_thumbnail
 
@@ -31,7 +31,7 @@ def render_form_snapshot(
     """The MIME bundle of the static picture of a form, with its runs, the newest first; the form finds it by `mark`."""
     runs = list(reversed(entries))
     lines = [*format_runs(runs), *(_format_sweep(entry) for entry in reversed(sweeps) if entry.is_over)]
-    below = [*render_thumb(runs), *map(render_small_print, lines)]
+    below = [*render_thumb(runs), *map(blocks.small, lines)]
     try:
         value = form.checked()
     except ReelbookError:

@@ -11,7 +11,7 @@ import ipywidgets
 from IPython.display import display
 from markupsafe import Markup
 
-from ...display.fact_table import render_card, render_heading, render_small_print
+from ...display.theme import blocks, render_card
 from ...errors import ReelbookError
 from ...models.base import Input
 from ...models.catalog import CATALOG
@@ -262,7 +262,7 @@ def studio_bundle(form: Form, runs: Sequence[ShownRun], cost: str, *, mark: str,
     """The MIME bundle of the static picture; by `mark`, the studio finds and hides it."""
     bundle = render_form_snapshot(form, mark=mark)
     lines = format_runs(runs)
-    body = [render_heading("Studio"), render_small_print(cost), *render_thumb(runs), *map(render_small_print, lines)]
+    body = [blocks.heading("Studio"), blocks.small(cost), *render_thumb(runs), *map(blocks.small, lines)]
     card = Markup(render_card(*body, width=options.max_width))
     html = Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>').format(mark, kept, card)
     text = "\n".join(["Studio", bundle["text/plain"], cost, *lines])
