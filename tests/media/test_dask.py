@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import copyreg
-import os
 import shutil
 from collections.abc import Iterator
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from reelbook.media.measuring.measures import Cache, measure_files
+from reelbook.media.measuring.measures import measure_files
 from reelbook.media.measuring.metrics import METRICS, measure_file
 from tests.clips import film
 from tests.media.moving import noise, picture
@@ -23,7 +20,6 @@ pytestmark = pytest.mark.deep
 """In `make test`, executors that send everything as bytes and processes of the standard library say the same."""
 
 FILMS, PICTURES = 4, 6
-FEW = ["sharpness", "frame_count"]
 
 
 @pytest.fixture(scope="module", params=[20, 200])
@@ -81,49 +77,3 @@ def test_many_files_have_the_same_figures_on_a_cluster(client: Any, files: list[
     assert len({figures["sharpness"] for figures in there}) == FILMS + PICTURES
     assert set(there[0]) == {*METRICS, "error"}
     assert told == [(number, len(files)) for number in range(len(files) + 1)]
-
-
-def test_processes_of_ours_say_the_same(client: Any, files: list[Path], tmp_path: Path) -> None:
-    """What a cluster has measured, this machine finds in the library, and the other way round."""
-    some = files[: FILMS + PICTURES]
-    with client.get_executor() as executor:
-        there = measure_files(some, executor=executor, cache=Cache(tmp_path / "there"))
-    ours = measure_files(some)
-    told: list[tuple[int, int]] = []
-
-    kept = measure_files(some, cache=Cache(tmp_path / "there"), progress=lambda done, of: told.append((done, of)))
-
-    assert ours == there == kept
-    assert told == [(len(some), len(some))]
-
-
-def _deadly() -> None:
-    """From now on, this worker dies over a file of that name, as it would over a decoder with a flaw."""
-    one: Any = import_module("reelbook.media.measuring.metrics")
-    opened = one.open_frames
-
-    def deadly(path: Path) -> object:
-        if path.name == "deadly.png":
-            os._exit(1)
-        return opened(path)
-
-    one.open_frames = deadly
-
-
-def test_a_worker_that_dies_costs_its_file_and_no_other(client: Any, files: list[Path], tmp_path: Path) -> None:
-    """The file says that it was lost and to whom; the call comes back, and the cluster goes on."""
-    deadly = picture(tmp_path / "deadly.png", np.zeros((32, 48, 3), np.uint8))
-    client.run(_deadly)
-
-    with client.get_executor() as executor:
-        lost, *others = measure_files([deadly, *files[:4]], FEW, executor=executor)
-
-    assert lost["sharpness"] is None
-    assert str(lost["error"]).startswith(f"{deadly} could not be measured: the executor lost it (KilledWorker")
-    survived = [figures for figures in others if figures["error"] is None]
-    assert survived == [
-        measure_file(path, FEW) for path, figures in zip(files, others, strict=False) if figures["error"] is None
-    ]
-    # With no second try, a file that waited for the worker that died is lost with it; it says so, and never hangs.
-    assert survived
-    assert all("lost it (KilledWorker" in str(figures["error"]) for figures in others if figures["error"] is not None)

@@ -107,12 +107,15 @@ class _Document:
         """The call of this model: by path, by id, or else the first that belongs to a single model."""
         calls = list(self.calls())
         wanted = f"/{endpoint_id.strip('/')}" if endpoint_id else ""
-        paths = [unquote(path).rstrip("/") for path, _, _ in calls]
-        by_path = [call for call, path in zip(calls, paths, strict=True) if wanted and path == wanted]
-        by_end = [call for call, path in zip(calls, paths, strict=True) if wanted and path.endswith(wanted)]
-        by_hint = [call for call in calls if endpoint_id and call[2] == endpoint_id]
-        for call in (*by_path, *by_end, *by_hint, *(call for call in calls if not self.is_run_call(call[1]))):
-            return call
+
+        def rank(call: tuple[str, Any, str]) -> int:
+            path = unquote(call[0]).rstrip("/")
+            fits = (path == wanted, path.endswith(wanted), call[2] == endpoint_id) if wanted else ()
+            return next((place for place, is_fit in enumerate(fits) if is_fit), 3)
+
+        for call in sorted(calls, key=rank):
+            if rank(call) < 3 or not self.is_run_call(call[1]):
+                return call
         offered = "only run calls, which take any model's input" if calls else "no POST that takes JSON"
         raise BadDescription(f"The description has {offered}, so it does not say what the model takes.")
 
@@ -128,19 +131,16 @@ class _Document:
 
     def target(self, ref: Any, home: Any) -> tuple[Any, str]:
         """The target of a chain of references, and its name there; `home` is the schema that they may stay within."""
-        seen: list[str] = []
-        while True:
+        for _ in range(MAX_LEVELS):
             tokens = _pointer_tokens(ref)
-            if ref in seen:
-                raise BadDescription(f"The reference {format_literal(ref)} goes round in a circle.")
-            seen.append(ref)
             # The document itself is not a schema, so `#` alone refers to the schema.
-            targets = [item for root in ((self.root, home) if tokens else (home,)) for item in _find_at(root, tokens)]
-            if not targets:
+            target = (_find_at(self.root, tokens) if tokens else None) or _find_at(home, tokens)
+            if target is None:
                 raise BadDescription(f"The reference {format_literal(ref)} leads to nothing.")
-            if not (isinstance(targets[0], dict) and set(targets[0]) == {"$ref"}):
-                return targets[0], tokens[-1] if tokens else "Input"
-            ref = targets[0]["$ref"]
+            if not (isinstance(target, dict) and set(target) == {"$ref"}):
+                return target, tokens[-1] if tokens else "Input"
+            ref = target["$ref"]
+        raise BadDescription(f"The reference {format_literal(ref)} goes round in a circle.")
 
 
 class _SchemaReader:
@@ -200,12 +200,10 @@ class _SchemaReader:
         target, name = self.document.target(ref, self.source)
         if id(target) not in self.names:
             plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:100] or "Part"
-            taken = set(self.names.values())
-            count = 1
-            while (free := plain if count == 1 else f"{plain}_{count}") in taken:
-                count += 1
-            self.names[id(target)] = free
-            self.pending.append((free, target))
+            while plain in self.names.values():
+                plain += "_"
+            self.names[id(target)] = plain
+            self.pending.append((plain, target))
         return f"#/$defs/{self.names[id(target)]}"
 
     def mark_pictures(self, rule: Any) -> None:
@@ -304,13 +302,11 @@ def _pointer_tokens(ref: Any) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in path.split("/")[1:]]
 
 
-def _find_at(root: Any, tokens: Sequence[str]) -> list[Any]:
-    """The target of a pointer as a list of one item; empty where it does not exist."""
+def _find_at(root: Any, tokens: Sequence[str]) -> Any:
+    """The target of a pointer; None where it does not exist."""
     for token in tokens:
-        if isinstance(root, dict) and token in root:
-            root = root[token]
-        elif isinstance(root, list) and token.isdecimal() and int(token[:9]) < len(root):
-            root = root[int(token[:9])]
+        if isinstance(root, list):
+            root = dict(enumerate(root)).get(int(token[:9]) if token.isdecimal() else -1)
         else:
-            return []
-    return [] if root is None else [root]
+            root = root.get(token) if isinstance(root, dict) else None
+    return root

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -20,8 +21,9 @@ from .problems import format_literal
 from .smart_resize import SmartResize
 from .text_to_video import TextToVideo
 
-MAX_RATE, MAX_PLACES = 1_000_000, 12
-"""The largest rate, and the most decimal places, in a rates file."""
+MAX_PLACES = 12
+RATE = rf"\d{{1,6}}(\.\d{{1,{MAX_PLACES}}})?"
+"""How a rates file writes a rate, below a million."""
 
 PriceSource = Literal["exact", "assumed"]
 Unit = Literal["second", "image", "megapixel"]
@@ -172,35 +174,17 @@ def _base(row: Endpoint, request: Input, rates: Rates | None) -> tuple[Fraction,
 
 
 def _rate(path: str, model: str, table: Any) -> Rate:
-    known = {row.id: row for row in CATALOG}
-    if model not in known:
-        raise BadRates(f"{path} names the model {model!r}; the catalog has {', '.join(known)}.")
-    if not isinstance(table, dict) or table.keys() - {"unit", "rate"}:
-        has = ", ".join(sorted(table)) if isinstance(table, dict) else repr(table)
-        raise BadRates(f"{path}: what {model} has is {has}; give it a table of `unit` and `rate`, and nothing else.")
-    unit, text = table.get("unit"), table.get("rate")
-    units = UNITS.get(known[model].input, ())
-    if not units:
-        raise BadRates(f"{path}: nothing that a rate of {model} could count is known before a run; leave it out.")
-    if unit not in units:
-        raise BadRates(f"{path}: the unit of {model} is {unit!r}; it can be {' or '.join(units)}.")
-    rate = _credits(text)
-    if rate is None:
+    row = find_endpoint(model)
+    if row is None:
+        raise BadRates(f"{path} names the model {model!r}; the catalog has {', '.join(row.id for row in CATALOG)}.")
+    units = UNITS[row.input]
+    how = f'write unit = "{units[0]}"{f", or {units[1]}" if len(units) > 1 else ""}, and rate = "0.4375" as text'
+    if not isinstance(table, dict) or table.keys() != {"unit", "rate"} or table["unit"] not in units:
+        raise BadRates(f"{path}: {model} has {format_literal(table)}; {how}, and nothing else.")
+    text = table["rate"]
+    # A TOML float has already lost its last digits. An exact 1e999999999 would fill the memory.
+    if re.fullmatch(RATE, str(text)) is None or not isinstance(text, (str, int)):
         raise BadRates(
-            f"{path}: the rate of {model} is {format_literal(text)}; write it as text, "
-            f'such as rate = "0.4375", from 0 to {MAX_RATE:,} with at most {MAX_PLACES} places.'
+            f"{path}: the rate of {model} is {format_literal(text)}; {how}, with at most {MAX_PLACES} places."
         )
-    return Rate(cast(Unit, unit), rate)
-
-
-def _credits(text: Any) -> Decimal | None:
-    """A rate from its text; None for anything else, such as a TOML float, which has already lost its last digits."""
-    if isinstance(text, bool) or not isinstance(text, (str, int)) or len(str(text)) > MAX_PLACES * 3:
-        return None
-    try:
-        rate = Decimal(text)
-        # In this order, because the exact value of 1e999999999 would fill the memory.
-        fits = rate.is_finite() and 0 <= rate <= MAX_RATE and rate == round(rate, MAX_PLACES)
-    except InvalidOperation:
-        return None
-    return rate if fits else None
+    return Rate(cast(Unit, table["unit"]), Decimal(text))

@@ -117,17 +117,17 @@ def summarise(answer: ServiceAnswer, key: Key) -> str:
     """A short description of a response, for an error message."""
     if answer.is_html:
         return key.scrubbed(_page(answer))
-    if not answer.is_json:
-        text = key.scrubbed(_plain(_loose_text(answer)))[:100]
-        return f"the text “{text}”" if text else "something that is not JSON" if answer.content else "nothing"
-    return key.scrubbed(_plain(answer.content[: 2 * MAX_TEXT_LENGTH].decode("utf-8", "replace")))[:100]
+    text = key.scrubbed(_plain(_loose_text(answer)))[:100]
+    if answer.is_json:
+        return text
+    return f"the text “{text}”" if text else "something that is not JSON" if answer.content else "nothing"
 
 
 def unreadable_error(answer: ServiceAnswer, key: Key) -> ServiceBroken:
     """The error for a successful status with a body of the wrong kind."""
+    words = f"The service answered {summarise(answer, key)} where something else was expected."
     return ServiceBroken(
-        f"The service answered {summarise(answer, key)} where something else was expected. "
-        "Is this the address of a model service?",
+        f"{words} Is this the address of a model service?",
         status=answer.status,
         request_id=_request_id(answer, {}, key),
         foreign=True,

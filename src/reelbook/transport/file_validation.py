@@ -18,7 +18,22 @@ from urllib.parse import urlsplit
 
 from ..media.bounded_open import MAX_PIXELS, PICTURES
 from ..models.base import File
-from ..models.file_kinds import BINARY, EMPTY, HEAD_BYTES, MP4, PAGE, FileKind, parse_header, sniff_kind
+from ..models.file_kinds import (
+    AVIF,
+    BINARY,
+    EMPTY,
+    GIF,
+    HEAD_BYTES,
+    HEIC,
+    JPEG,
+    MP4,
+    PAGE,
+    PNG,
+    WEBP,
+    FileKind,
+    parse_header,
+    sniff_kind,
+)
 from ..util.data_address import is_data_address
 
 MAX_FRAMES = 500
@@ -27,10 +42,8 @@ TO_DECODE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "im
 ENDS = {".png": b"IEND\xaeB`\x82", ".jpg": b"\xff\xd9", ".gif": b";"}
 TAIL_BYTES = 1 << 20
 """Where the end of a picture is searched; some programs write further things behind it."""
-MEDIA_NAMES = {
-    ".mp4": "video/mp4", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
-    ".webp": "image/webp", ".avif": "image/avif", ".heic": "image/heic",
-}  # fmt: skip
+MEDIA_NAMES = {kind.suffix: kind.content_type for kind in (MP4, PNG, JPEG, GIF, WEBP, AVIF, HEIC)}
+MEDIA_NAMES[".jpeg"] = JPEG.content_type
 TEXT_NAMES = (".txt", ".json", ".csv", ".srt", ".vtt", ".md", ".xml", ".svg", ".html", ".htm", ".yaml", ".toml", ".log")
 TEXT_TYPES = ("text/", "application/json", "application/xml", "application/yaml", "application/x-ndjson")
 

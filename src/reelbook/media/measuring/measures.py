@@ -149,7 +149,7 @@ def _sha256(path: str) -> str | None:
 class Cache:
     """Figures by the hash of a file's content and by name; entries that cannot be read or written are ignored.
 
-    Every measurement adds a small file and changes none, so any number of processes may share a folder.
+    Of two processes that measure the same file at once, one may measure some of its figures again.
 
     >>> from tempfile import mkdtemp
     >>> cache = Cache(mkdtemp())
@@ -163,33 +163,19 @@ class Cache:
 
     def find(self, sha256: str) -> dict[str, Value]:
         """All cached figures of the file with this hash."""
-        figures: dict[str, Value] = {}
-        with contextlib.suppress(OSError):
-            for path in sorted(self._place(sha256).glob("*.json")):
-                figures |= _read_figures(path)
-        return figures
+        try:
+            values = json.loads(self._get_path(sha256).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        figures = values.items() if isinstance(values, dict) else ()
+        return {name: value for name, value in figures if value is None or isinstance(value, (int, float, str))}
 
     def keep(self, sha256: str, values: Mapping[str, Value]) -> None:
         """Add figures; disk errors are ignored."""
-        if not values:
-            return
-        # The same names have the same values, so concurrent writers do not matter.
-        name = hashlib.sha256(json.dumps(sorted(values)).encode()).hexdigest()[:16]
-        folder = self._place(sha256)
+        path = self._get_path(sha256)
         with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            replace_file(folder / f"{name}.json", json.dumps(dict(values)).encode())
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, json.dumps({**self.find(sha256), **values}).encode())
 
-    def _place(self, sha256: str) -> Path:
-        return self.folder / sha256[:2] / sha256
-
-
-def _read_figures(path: Path) -> dict[str, Value]:
-    """The figures in one file; none if it is incomplete or of another format."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(values, dict):
-        return {}
-    return {name: value for name, value in values.items() if value is None or isinstance(value, (int, float, str))}
+    def _get_path(self, sha256: str) -> Path:
+        return self.folder / sha256[:2] / f"{sha256}.json"

@@ -12,8 +12,11 @@ from typing import IO, Any
 
 from ..._version import __version__
 from ...errors import ReelbookError
+from ...models.file_kinds import HEAD_BYTES, sniff_kind
 from ...settings import Signing
 
+SIGNABLE = ("image/png", "image/jpeg", "image/webp", "image/gif", "image/tiff", "image/avif", "image/heic", "video/mp4", "video/quicktime")  # fmt: skip
+"""The kinds of files that the library signs."""
 _ENV = "env:"
 _CURVES = {"secp256r1": "es256", "secp384r1": "es384", "secp521r1": "es512"}
 _OPTIONS = {
@@ -23,31 +26,15 @@ _OPTIONS = {
 _INSTEAD = "Nothing was written, and the original is where it was; rb.options.sign = None saves without a signature."
 
 
-def get_signable_type(head: bytes) -> str:
-    """The media type of a file with these first bytes, if it can be signed; else empty.
-
-    >>> get_signable_type(b"\\x89PNG\\r\\n\\x1a\\n"), get_signable_type(b"\\0\\0\\0\\x20ftypisom"), get_signable_type(b"\\x1aE\\xdf\\xa3")
-    ('image/png', 'video/mp4', '')
-    """
-    if head[4:8] == b"ftyp":
-        return {b"avif": "image/avif", b"heic": "image/heic", b"qt  ": "video/quicktime"}.get(head[8:12], "video/mp4")
-    if head[:4] == b"RIFF":
-        return "image/webp" if head[8:12] == b"WEBP" else ""
-    kinds = {
-        b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"II*\0": "image/tiff",
-        b"MM\0*": "image/tiff",
-    }  # fmt: skip
-    return next((kind for start, kind in kinds.items() if head.startswith(start)), "")
-
-
 def write_signed(source: IO[bytes], target: IO[bytes], signing: Signing, source_type: str) -> bool:
     """Write a signed copy of the file to the target; false if its format cannot be signed.
 
     The signature states that Reelbook made the copy, and the digital source type if known.
     """
     source.seek(0)
-    kind = get_signable_type(source.read(12))
-    if not kind:
+    head = source.read(HEAD_BYTES)
+    kind = "video/quicktime" if head[4:12] == b"ftypqt  " else sniff_kind(head).content_type
+    if kind not in SIGNABLE:
         warnings.warn("A file of this kind cannot be signed here; its copy has no signature.", stacklevel=2)
         return False
     with suppress(ImportError):
@@ -97,10 +84,8 @@ def _credentials(signing: Signing) -> tuple[bytes, bytes, str]:
         raise _signing_error(f"{signing.certificate} holds no certificates in PEM form") from None
     try:
         key: Any = load_pem_private_key(_text(signing.key, "private key"), password=None)
-    except TypeError:
-        raise _signing_error("The private key is protected by a password; a key without one is needed") from None
-    except ValueError:
-        raise _signing_error("The private key is not in PEM format") from None
+    except (TypeError, ValueError):
+        raise _signing_error("The private key is not in PEM format, or is protected by a password") from None
     now = datetime.now(UTC)
     if not leaf.not_valid_before_utc <= now <= leaf.not_valid_after_utc:
         ends = f"{leaf.not_valid_before_utc:%Y-%m-%d} to {leaf.not_valid_after_utc:%Y-%m-%d}"
