@@ -16,7 +16,7 @@ import pytest
 import reelbook as rb
 from reelbook.errors import NotReady, RunCancelled, RunFailed
 from reelbook.runs import follow
-from reelbook.transport import answers, downloader, http, poller, service_address
+from reelbook.transport import answers, downloader, http, poller
 from reelbook.transport.http import RetryPolicy
 from tests.faults.standin import FOREIGN, KINDS, RESULT, STATUS, Fault, StandIn
 from tests.support import deep
@@ -88,7 +88,6 @@ def impatient() -> Iterator[None]:
         patch.setattr(follow, "RESULT_SECONDS", 0.2)
         patch.setattr(follow, "TICK_SECONDS", 0.1)
         patch.setattr(answers, "REFUSED_SECONDS", 1.5)
-        patch.setattr(service_address, "NEW_SECONDS", 0.0)
         patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
         patch.setattr(poller, "FIRST_FAILURE_SECONDS", 0.05)
         patch.setattr(poller, "MAX_PAUSE_SECONDS", 0.5)

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -18,6 +19,7 @@ from reelbook.media.posters import get_poster
 from reelbook.media.previews import make_preview
 from reelbook.media.stills import get_size, read_frames
 from reelbook.models.base import File
+from tests.media.bars import SAYS, bar_clip
 from tests.numbered import KINDS, Kind, kind_of, numbered_clip, read_number
 
 DECODED = [kind for kind in KINDS if kind.is_decoded]
@@ -161,3 +163,27 @@ def test_the_page_gets_no_list_that_follows_from_another(folder: Path) -> None:
     assert index is not None
     assert set(index.to_json()) == {"codec", "description", "size", "lengths", "keys", "rate", "jumps", "colours"}
     assert index.rate == Fraction(24)
+
+
+BT601 = {"matrix": "smpte170m", "primaries": "smpte170m", "transfer": "smpte170m", "fullRange": False}
+BT709 = {"matrix": "bt709", "primaries": "bt709", "transfer": "bt709", "fullRange": False}
+
+
+@pytest.mark.parametrize(
+    ("says", "size", "colours"),
+    [
+        ("BT.709", (64, 64), BT709),
+        ("BT.601 of 525 lines, full", (64, 64), {**BT601, "fullRange": True}),
+        ("nothing", (64, 64), BT601),
+        ("nothing", (64, 720), BT709),
+        ("full only", (64, 720), {**BT601, "fullRange": True}),
+    ],
+)
+def test_colours_are_named(tmp_path: Path, says: str, size: tuple[int, int], colours: Any) -> None:
+    """Without them WebCodecs takes every clip for BT.709, and players do so from 720 lines on."""
+    clip = bar_clip(tmp_path / "clip.mp4", size, next(one for one in SAYS if one.name == says))
+
+    index = read_frame_index(clip)
+
+    assert index is not None
+    assert index.to_json().get("colours") == colours

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import jsonschema_rs
@@ -11,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from reelbook.errors import InvalidInput
+from reelbook.errors import InvalidInput, UnknownModel
 from reelbook.models.base import WIRE, File, Input
-from reelbook.models.catalog import CATALOG, get_endpoint
+from reelbook.models.catalog import CATALOG, Endpoint, get_endpoint
 from reelbook.models.images_to_video import Frame
 from reelbook.models.problems import problems_of
 from reelbook.models.queue_status import QueueStatus
 from reelbook.models.smart_resize import ResizedImage, ResizeResult
-from reelbook.models.text_to_video import LoRA
+from reelbook.models.text_to_video import FRAME_SIZES, LoRA, TextToVideo
 from tests.models.inputs import nearly, objects
 from tests.spec import tables
 from tests.spec.tables import Model, Row
@@ -238,3 +240,70 @@ def test_an_output_needs_what_its_table_requires(model: Model) -> None:
         if row.required:
             with pytest.raises(ValidationError):
                 kind.model_validate({name: value for name, value in told.items() if name != row.name})
+
+
+@pytest.mark.parametrize("model", tables.MODELS, ids=lambda model: model.id)
+def test_a_row_says_what_the_specification_says(model: Model) -> None:
+    """Category, rate card, credits and multipliers."""
+    row = get_endpoint(model.id)
+
+    assert row.id == model.id == row.input.endpoint_id
+    assert (row.category, row.rate_card) == (model.category, model.rate_card)
+    assert (row.base_credits, row.minimum_credits) == (model.base_credits, model.minimum_credits)
+    assert dict(row.multipliers) == {name: Decimal(factor) for name, factor in model.multipliers.items()}
+    assert {name for name, _ in row.multipliers} <= set(row.input.model_fields)
+
+
+@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.id)
+def test_what_a_row_says_of_fields_is_of_fields_that_there_are(row: Endpoint) -> None:
+    """A field without effect is one of the input's, has a reason, and costs nothing."""
+    without_effect = dict(row.without_effect)
+
+    assert set(without_effect) <= set(row.input.model_fields)
+    assert set(without_effect).isdisjoint(name for name, _ in row.multipliers)
+    assert all(reason and not reason.endswith(".") for reason in without_effect.values())
+
+
+def test_an_unknown_model_is_an_error_that_names_the_known_ones() -> None:
+    """A slip of the pen gets the right name back."""
+    with pytest.raises(UnknownModel, match="Did you mean 'svc/smart-resize'") as caught:
+        get_endpoint("svc/smart-rezise")
+
+    assert isinstance(caught.value, LookupError)
+    assert all(row.id in str(caught.value) for row in CATALOG)
+
+
+SIZES = {(row["resolution"], row["aspect_ratio"]): (row["width"], row["height"]) for row in tables.GAPS["frame_sizes"]}
+
+
+def test_every_shape_has_its_size() -> None:
+    """One for each resolution and aspect ratio, all with even sides, and each input knows its own."""
+    rows = {row.name: row for row in tables.model(TextToVideo.endpoint_id).input}
+    shapes = list(itertools.product(rows["resolution"].choices or (), rows["aspect_ratio"].choices or ()))
+
+    taken = {
+        (resolution, aspect): TextToVideo.model_validate(
+            {"prompt": "a", "resolution": resolution, "aspect_ratio": aspect}
+        ).frame_size
+        for resolution, aspect in shapes
+    }
+
+    assert taken == SIZES == FRAME_SIZES
+    assert all(side % 2 == 0 for size in taken.values() for side in size)
+
+
+@pytest.mark.parametrize(("skipped", "steps"), list(itertools.product(range(1, 12), range(2, 13))))
+def test_the_second_pass_needs_a_step_to_run(skipped: int, steps: int) -> None:
+    """Fewer steps may be skipped than there are; otherwise input and service refuse, and the advice works."""
+    values = {"prompt": "a", "second_pass_skip_initial_steps": skipped, "second_pass_num_inference_steps": steps}
+
+    if skipped < steps:
+        assert TextToVideo(**values) == TextToVideo.model_validate(values, context=WIRE)
+    else:
+        with pytest.raises(ValidationError):
+            TextToVideo.model_validate(values, context=WIRE)
+        with pytest.raises(InvalidInput) as caught:
+            TextToVideo(**values)
+        (problem,) = caught.value.problems
+        assert problem.field == "second_pass_skip_initial_steps"
+        assert TextToVideo(**{**values, problem.field: problem.nearest})

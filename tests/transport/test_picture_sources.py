@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import matplotlib.figure
@@ -331,3 +332,53 @@ def test_a_real_service_reads_what_is_sent(
 
     assert output["video"]["content_type"] == "video/mp4", output
     assert len(uploads._known) == (0 if spec_only else 4)
+
+
+class Gated(Service):
+    """A service whose uploads wait for a signal, so that they can be made to overlap."""
+
+    def __init__(self) -> None:
+        super().__init__("uploads")
+        self.begun, self.go = asyncio.Event(), asyncio.Event()
+
+    async def upload(self, content: bytes, name: str, content_type: str) -> str:
+        self.begun.set()
+        await self.go.wait()
+        return await super().upload(content, name, content_type)
+
+
+def test_many_runs_with_one_picture_upload_it_once() -> None:
+    """Also those that begin while it is on its way."""
+    (source,) = read(closer(png())).values()
+
+    async def runs() -> tuple[set[str | None], int]:
+        uploads, service = Uploads(), Gated()
+        waiting = [asyncio.ensure_future(uploads.get_or_upload(service, source)) for _ in range(64)]
+        await service.begun.wait()
+        service.go.set()
+        names = {*await asyncio.gather(*waiting), await uploads.get_or_upload(service, source)}
+        return names, len(service.uploaded)
+
+    assert asyncio.run(runs()) == ({"file_0001"}, 1)
+
+
+def test_what_a_service_no_longer_has_goes_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told by its own words about the file, or after a day, as services remove uploads after some; with a moved clock."""
+    one, other = (next(iter(read(closer(png(seed))).values())) for seed in (0, 1))
+    now = [0.0]
+    monkeypatch.setattr(room, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    async def runs() -> list[str | bool | None]:
+        uploads, service = Uploads(), Service("uploads")
+        names: list[str | bool | None] = [await uploads.get_or_upload(service, source) for source in (one, other)]
+        names.append(uploads.forget_mentioned("The prompt is too long."))
+        names.append(uploads.forget_mentioned("The source file_0001 could not be fetched."))
+        names += [await uploads.get_or_upload(service, source) for source in (one, other)]
+        now[0] = room.REUSE_SECONDS - 1
+        names.append(await uploads.get_or_upload(service, one))
+        now[0] += 2
+        return [*names, await uploads.get_or_upload(service, one)]
+
+    assert asyncio.run(runs()) == [
+        "file_0001", "file_0002", False, True, "file_0003", "file_0002", "file_0003", "file_0004",
+    ]  # fmt: skip

@@ -289,26 +289,6 @@ def test_a_result_that_is_asked_for_too_early_is_not_ready(hosted: Hosted, answe
     assert len(hosted.seen()) == 1
 
 
-def test_a_run_that_is_unknown_right_after_its_submission_is_not_ready(hosted: Hosted) -> None:
-    """Half a minute later the same answer means that it does not exist."""
-    clock = Clock()
-    hosted.on("POST", RUN, {"requestId": "r-1"})
-    hosted.on("GET", ONE, Reply(404, {"detail": "Not Found"}))
-
-    async def work(calls: ServiceCalls) -> list[type]:
-        await calls.run(MODEL, {})
-        found = []
-        for _ in range(2):
-            try:
-                await calls.result(MODEL, "r-1")
-            except errors.ServiceError as error:
-                found.append(type(error))
-            clock.now += 31
-        return found
-
-    assert told(work, hosted.base_url, clock=clock) == [errors.NotReady, errors.NotFound]
-
-
 # Cancelling
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -77,6 +78,19 @@ def read_or_make(
         if entry and content is not None:
             store(entry, content)
     return content
+
+
+def map_files(make: Callable[[str], bytes | None], paths: Iterable[str | Path]) -> list[bytes | None]:
+    """What is made from many files, in their order; each is made once, in parallel."""
+    listed = list(map(str, paths))
+    different = list(dict.fromkeys(listed))
+    threads = ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8) or 1)
+    try:
+        contents = dict(zip(different, threads.map(make, different), strict=True))
+    finally:
+        # After an interrupt, files not started yet are cancelled.
+        threads.shutdown(cancel_futures=True)
+    return [contents[path] for path in listed]
 
 
 def is_jpeg(content: bytes) -> bool:

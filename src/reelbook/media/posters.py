@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from PIL import Image
 from ..errors import ReelbookError
 from . import derived_cache, stills
 from .bounded_open import is_video
-from .derived_cache import FileVersion, is_jpeg
+from .derived_cache import FileVersion, is_jpeg, map_files
 
 FOLDER = "posters"
 LONGEST, QUALITY = 320, 75
@@ -41,12 +39,7 @@ def make_poster(path: str | Path, *, longest: int) -> bytes:
 
 def get_posters(paths: Iterable[str | Path], *, longest: int = LONGEST) -> list[bytes | None]:
     """The posters of many files, in their order, made in parallel."""
-    listed = list(map(str, paths))
-    different = list(dict.fromkeys(listed))
-    with ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8) or 1) as threads:
-        posters = threads.map(lambda path: get_poster(path, longest=longest), different)
-        by_path = dict(zip(different, posters, strict=True))
-    return [by_path[path] for path in listed]
+    return map_files(lambda path: get_poster(path, longest=longest), paths)
 
 
 def make_thumbnail(path: str | Path, width: int, height: int, *, quality: int = 70) -> bytes | None:

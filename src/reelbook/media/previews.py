@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterable
 from contextlib import ExitStack
 from fractions import Fraction
 from functools import lru_cache
@@ -19,7 +17,7 @@ from av.container import OutputContainer
 from ..errors import ReelbookError
 from . import derived_cache, stills, video_colours
 from .bounded_open import is_video, open_video
-from .derived_cache import FileVersion
+from .derived_cache import FileVersion, map_files
 from .metadata.packets import MalformedFile, parse_boxes
 from .stream_facts import get_display_size, read_rotation, read_timing
 
@@ -37,8 +35,6 @@ CRF, TINY_CRF, TINY_PIXELS, TINY_BITS = "26", "18", 160 * 160, 0.5
 INDEX_BYTES, FRAME_BYTES = 2000, 16
 """Upper bounds for the index of a small copy: its fixed part, and the part of each frame."""
 
-OnProgress = Callable[[int, int], object]
-
 
 def get_preview(
     path: str | Path, *, longest: int = LONGEST, max_bytes: int = MAX_BYTES, gop: int = GOP
@@ -51,25 +47,9 @@ def get_preview(
         return None
 
 
-def get_previews(paths: Iterable[str | Path], *, progress: OnProgress | None = None) -> list[bytes | None]:
-    """The previews of many files of the usual size, in their order, made in parallel.
-
-    `progress` is called with the number of files done and of all files, in this thread.
-    """
-    listed = list(map(str, paths))
-    different = list(dict.fromkeys(listed))
-    previews: dict[str, bytes | None] = {}
-    with ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8) or 1) as threads:
-        futures = {threads.submit(get_preview, path): path for path in different}
-        try:
-            for future in as_completed(futures):
-                previews[futures[future]] = future.result()
-                if progress is not None:
-                    progress(len(previews), len(different))
-        finally:
-            # After an interrupt, files not started yet are cancelled.
-            threads.shutdown(wait=False, cancel_futures=True)
-    return [previews[path] for path in listed]
+def get_previews(paths: Iterable[str | Path]) -> list[bytes | None]:
+    """The previews of many files of the usual size, in their order, made in parallel."""
+    return map_files(get_preview, paths)
 
 
 def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = GOP) -> bytes | None:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..util.printable import printable
-from .problems import format_literal
+from .problems import format_number
 
 MAX_CHOICES = 8
 """How many choices a type lists; a description can have thousands."""
@@ -145,20 +145,16 @@ def _paragraphs(
 
 def _bounds(rule: Any) -> Iterator[str]:
     """The bounds of a number, as text."""
-    if not isinstance(rule, Mapping):
-        return
-    inner = next((one for one in rule.get("anyOf", ()) if isinstance(one, Mapping) and one.get("type") != "null"), rule)
-    low, high = (None if inner.get(word) is None else _number(inner[word]) for word in ("minimum", "maximum"))
-    if low is not None:
-        yield f"at least {low}" if high is None else f"{low} to {high}"
-    elif high is not None:
-        yield f"at most {high}"
-    if inner.get("multipleOf"):
-        yield f"in steps of {_number(inner['multipleOf'])}"
-
-
-def _number(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else format_literal(value)
+    for part in filter(
+        lambda part: isinstance(part, Mapping), rule.get("anyOf", [rule]) if isinstance(rule, Mapping) else []
+    ):
+        low, high, step = (part.get(word) for word in ("minimum", "maximum", "multipleOf"))
+        if low is not None:
+            yield f"at least {format_number(low)}" if high is None else f"{format_number(low)} to {format_number(high)}"
+        elif high is not None:
+            yield f"at most {format_number(high)}"
+        if step:
+            yield f"in steps of {format_number(step)}"
 
 
 def _example(cls: type[BaseModel], schema: Mapping[str, Any], signature: inspect.Signature) -> str:

@@ -14,6 +14,7 @@ import stat
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -98,54 +99,50 @@ async def read_sources(request: Input, *, library: Callable[[str], Path | None])
 def _read(request: Input, library: Callable[[str], Path | None]) -> dict[Loc, Source]:
     found: dict[Loc, Source] = {}
     problems: list[Problem] = []
-    # A picture that is used in many fields is read once.
-    known: dict[str, Source | NotAPicture] = {}
+
+    @cache  # A picture that is used in many fields is read once.
+    def read(picture: str) -> Source | NotAPicture:
+        try:
+            return _read_picture(picture, library)
+        except NotAPicture as error:
+            return error
+
     for loc, picture in pictures_of(request):
-        if not isinstance(picture, Image) and not is_data_address(picture):
-            continue
-        if picture not in known:
-            known[picture] = _source(picture, loc, library)
-        source = known[picture]
-        if isinstance(source, NotAPicture):
-            problems.append(Problem(loc, f"{format_subject(loc)} {source}", "picture", compact_value(str(picture))))
-        else:
-            found[loc] = replace(source, loc=loc)
+        if isinstance(picture, Image) or is_data_address(picture):
+            source = read(picture)
+            if isinstance(source, Source):
+                found[loc] = replace(source, loc=loc)
+            else:
+                words = f"{format_subject(loc)} {source}"
+                problems.append(Problem(loc, words, "picture", compact_value(str(picture))))
     if problems:
         raise InvalidInput(type(request).__name__, problems)
     return found
 
 
-def _source(picture: str, loc: Loc, library: Callable[[str], Path | None]) -> Source | NotAPicture:
-    try:
-        if not isinstance(picture, Image):
-            return _make_source(loc, require_picture(parse_picture_address(picture)), "data: address")
-        if picture.content is not None:
-            return _make_source(loc, picture.content, picture.label)
-        path = _path_of(picture) if picture.sha256 is None else _find_in_library(library, picture.sha256)
-        content, is_frame = _content(path, picture)
-        if is_frame:
-            # The path is that of the video, so the content of the frame is cached.
-            return _make_source(loc, content, f"last frame of {path.name}")
-        source = _make_source(loc, content, picture.label, path)
-        if picture.sha256 not in (None, source.sha256):
-            raise NotAPicture("is a picture whose copy in the library is damaged. Give the picture itself.")
-        return source
-    except NotAPicture as error:
-        return error
+def _read_picture(picture: str, library: Callable[[str], Path | None]) -> Source:
+    if not isinstance(picture, Image):
+        return _make_source(require_picture(parse_picture_address(picture)), "data: address")
+    if picture.content is not None:
+        return _make_source(picture.content, picture.label)
+    path = _path_of(picture) if picture.sha256 is None else library(picture.sha256)
+    if path is None:
+        raise NotAPicture(f"is the {picture.label}…, which this library does not have. Give the picture itself.")
+    content, is_frame = _content(path, picture)
+    if is_frame:
+        # The path is that of the video, so the content of the frame is cached.
+        return _make_source(content, f"last frame of {path.name}")
+    source = _make_source(content, picture.label, path)
+    if picture.sha256 not in (None, source.sha256):
+        raise NotAPicture("is a picture whose copy in the library is damaged. Give the picture itself.")
+    return source
 
 
-def _make_source(loc: Loc, content: bytes, label: str, path: Path | None = None) -> Source:
+def _make_source(content: bytes, label: str, path: Path | None = None) -> Source:
     kind = sniff_kind(content)
     cached = content if path is None or len(content) <= MAX_CACHED_BYTES else None
     sha256 = hashlib.sha256(content).hexdigest()
-    return Source(loc, sha256, kind.content_type, kind.suffix, len(content), label, path, cached)
-
-
-def _find_in_library(library: Callable[[str], Path | None], sha256: str) -> Path:
-    path = library(sha256)
-    if path is None:
-        raise NotAPicture(f"is the picture {sha256[:12]}…, which this library does not have. Give the picture itself.")
-    return path
+    return Source((), sha256, kind.content_type, kind.suffix, len(content), label, path, cached)
 
 
 def _path_of(picture: Image) -> Path:
@@ -180,43 +177,31 @@ def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
             raise NotAPicture(f"is {name}, which has {size}. Make it smaller.")
         content = b"" if of_video else path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise NotAPicture(_missing(path, picture)) from None
+        raise NotAPicture(_format_missing(path, picture)) from None
     except (OSError, ValueError) as error:
-        raise NotAPicture(_unreadable(name, str(picture), error)) from None
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            raise NotAPicture(
+                f"is a text of {len(picture):,} characters, too long for a path. "
+                "An address begins with https://, and a picture as base64 with data:image/png;base64,"
+            ) from None
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise NotAPicture(f"is {name}, which cannot be read ({reason}).") from None
     try:
         return (read_last_frame(path), True) if of_video else (require_picture(content), False)
     except NotAPicture as error:
         raise NotAPicture(f"is {name}, which {error}") from None
 
 
-def _unreadable(name: str, text: str, error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        hint = "An address begins with https://, and a picture as base64 with data:image/png;base64,"
-        return f"is a text of {len(text):,} characters, too long for a path. {hint}"
-    if isinstance(error, PermissionError):
-        return f"is {name}, which may not be read by you. Change its permissions, or copy it."
-    reason = error.strerror if isinstance(error, OSError) else str(error)
-    return f"is {name}, which cannot be read ({reason})."
-
-
-def _missing(path: Path, picture: Image) -> str:
-    folder = path.parent
-    where = folder if folder.is_absolute() else Path.cwd() / folder
-    if not where.is_dir():
-        return f"is {format_literal(str(picture), 200)}, and there is no folder {where}. Check the path."
-    close = _closest(path.name, where)
-    hint = f"Did you mean {str(folder / close)!r}?" if close else "Check the path."
-    return f"is {format_literal(str(picture), 200)}, and there is no such file in {where}. {hint}"
-
-
-def _closest(name: str, folder: Path) -> str | None:
+def _format_missing(path: Path, picture: Image) -> str:
+    name, folder = format_literal(str(picture), 200), path.parent.absolute()
     try:
         with os.scandir(folder) as entries:
             names = {entry.name.lower(): entry.name for entry in islice(entries, MAX_NAMES)}
     except OSError:
-        return None
-    close = difflib.get_close_matches(name.lower()[:200], list(names), n=1)
-    return names[close[0]] if close else None
+        return f"is {name}, and there is no folder {folder}. Check the path."
+    close = difflib.get_close_matches(path.name.lower()[:200], list(names), n=1)
+    hint = f"Did you mean {str(path.parent / names[close[0]])!r}?" if close else "Check the path."
+    return f"is {name}, and there is no such file in {folder}. {hint}"
 
 
 class UploadCalls(Protocol):
@@ -325,10 +310,9 @@ def _encode_embedded(kind: str, embedded: Mapping[Loc, Source]) -> dict[str, str
     ]
     if problems:
         raise InvalidInput(kind, problems)
-    distinct = {source.sha256: source for source in embedded.values()}
     return {
         sha256: f"data:{source.content_type};base64,{base64.b64encode(source.content).decode()}"
-        for sha256, source in distinct.items()
+        for sha256, source in {source.sha256: source for source in embedded.values()}.items()
     }
 
 

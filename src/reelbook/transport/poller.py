@@ -260,15 +260,10 @@ class Poller:
         """Learn how long the runs of a model take; one that failed says nothing about the good ones."""
         if getattr(status, "error", None):
             return
-        by, reported = asyncio.get_running_loop().time() - run.submitted_at, _get_reported_seconds(status)
-        if reported is not None and run.age <= reported <= by:
-            is_unlike = run.model.record_end(reported, reported)
-        elif run.age or run.tracked_since - run.submitted_at <= 0.5 * by:
-            # Of a run from long ago that has ended at some time since, nothing is learnt.
-            is_unlike = run.model.record_end(run.age, by)
-        else:
-            return
-        if is_unlike:
+        by = asyncio.get_running_loop().time() - run.submitted_at
+        # Of a run from long ago that has ended at some time since, nothing is learnt.
+        is_known = run.age or run.tracked_since - run.submitted_at <= 0.5 * by
+        if is_known and run.model.record_end(run.age, by):
             for other in run.model.runs:
                 if other is not run and not other.is_due.is_set():
                     self._schedule(other)
@@ -307,12 +302,3 @@ class StatusSource:
         if not has_files(output.values()):
             return None
         return QueueStatus.model_validate({"status": COMPLETED, "request_id": request_id, "output": output})
-
-
-def _get_reported_seconds(status: QueueStatus) -> float | None:
-    """How long the run took, where the service reports it."""
-    reported = [(status.metrics or {}).get(name) for name in ("queue_time", "inference_time")]
-    seconds = [
-        value for value in reported if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
-    ]
-    return sum(seconds) if len(seconds) == len(reported) and sum(seconds) > 0 else None

@@ -83,12 +83,12 @@ def parse_output(answer: Any) -> Mapping[str, Any] | None:
     return next(iter(_objects(answer, *WRAPPERS)), answer)
 
 
-def is_unfinished(error: ServiceError, *, is_new: bool) -> bool:
-    """Whether the refusal of a result means that the run is unfinished; `is_new`: it was accepted a moment ago."""
+def is_unfinished(error: ServiceError) -> bool:
+    """Whether the refusal of a result means that the run is unfinished."""
     if error.status == 425 or error.error_type == "not_ready":
         return True
     is_reported = UNFINISHED_TEXT.search(error.message) or _name(error.facts.get("status")) in UNFINISHED_STATUSES
-    return (error.status in (400, 404, 409) and bool(is_reported)) or (error.status == 404 and is_new)
+    return error.status in (400, 404, 409) and bool(is_reported)
 
 
 def parse_status(answer: Any, request_id: str) -> QueueStatus | None:

@@ -18,8 +18,6 @@ MAX_URL_LENGTH = 60_000
 MAX_ID_LENGTH = 8_000
 """Longer ids cannot be requested: they would not fit into a URL."""
 MAX_REQUESTS = 20_000
-NEW_SECONDS = 30.0
-"""How long after its acceptance a request may be unknown to some servers of a service."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 URL_FIELDS = {
     "status": ("statusUrl", "status_url"),
@@ -86,8 +84,6 @@ class Address:
 class _Known:
     """What is known of one request."""
 
-    accepted_at: float = float("-inf")
-    """When it was accepted; -inf for an earlier session."""
     reported: dict[str, str] = field(default_factory=dict)
     """The unusual paths that the service reported."""
     verified: dict[str, str] = field(default_factory=dict)
@@ -101,13 +97,9 @@ class RequestPaths:
         self._address = address
         self._known: dict[str, _Known] = {}
 
-    def record_accepted(self, request_id: str, now: float) -> None:
-        """Record the time at which a request was accepted."""
-        self._get_or_add(request_id).accepted_at = now
-
-    def is_new(self, request_id: str, now: float) -> bool:
-        """Whether a request was accepted less than `NEW_SECONDS` ago."""
-        return request_id in self._known and now - self._known[request_id].accepted_at < NEW_SECONDS
+    def record_accepted(self, request_id: str) -> None:
+        """Record that the service itself has named this request, so that its id may be an unusual one."""
+        self._get_or_add(request_id)
 
     def record_addresses(self, request_id: str, endpoint_id: str, answer: Mapping[str, Any]) -> None:
         """Record the addresses that a response reports, where they differ from the usual ones."""

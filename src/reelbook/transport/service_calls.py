@@ -120,7 +120,7 @@ class ServiceCalls:
             before_send=before_send,
         )
         if accepted.request_id is not None:
-            self._paths.record_accepted(accepted.request_id, self._clock())
+            self._paths.record_accepted(accepted.request_id)
             self._paths.record_addresses(accepted.request_id, endpoint_id, accepted.answer)
         return accepted
 
@@ -147,7 +147,7 @@ class ServiceCalls:
         try:
             answer = await self._queue("GET", endpoint_id, request_id, "response", is_large=True)
         except ServiceError as error:
-            if not response_parsing.is_unfinished(error, is_new=self._paths.is_new(request_id, self._clock())):
+            if not response_parsing.is_unfinished(error):
                 raise
             raise _not_ready(request_id, error.status, error.message, error.foreign) from None
         if answer.status == 202 or not answer.is_json:
