@@ -22,7 +22,14 @@ import httpx
 
 from .._version import __version__
 from ..errors import ReelbookError, ServiceError, UncertainRun, Unreachable
-from .answers import ServiceAnswer, is_definite_refusal, parse_json, parse_refusal, summarise
+from .answers import (
+    ServiceAnswer,
+    format_uncertain_reason,
+    is_definite_refusal,
+    parse_json,
+    parse_refusal,
+    summarise,
+)
 from .api_key import Key
 from .retries import PauseNote, RetryPolicy, get_pause, is_temporary, pause_note
 from .service_address import Address
@@ -279,8 +286,7 @@ class _PaidRequest(Generic[T]):
             if is_definite and not (sent_before and answer.status in GATEWAY_REFUSALS):
                 raise error
             what = f"“{error.message[:200]}”" if is_definite or not error.foreign else summarise(answer, key)
-            reason = f"{answer.status} with {what} came in place of an answer, as from a gateway or a proxy"
-            raise self._uncertain(reason, answer.status)
+            raise self._uncertain(format_uncertain_reason(answer.status, what), answer.status)
         result = self.parse(value)
         if result is None:
             raise self._uncertain(f"it answered {answer.status} without a request id, with {summarise(answer, key)}")
