@@ -67,7 +67,6 @@ def running_board(
     assert board is not None
     files = _files(server, folder, names)
     server.service.store.submit(lambda db: _write(db, names, runs, prompts, groups, files)).result()
-    server.service.accounts.open([])
     with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
         assert http.get("/class/login", params={"token": board.token}).status_code == 200
         yield Board(server, http, board.token, tuple(names))

@@ -232,11 +232,10 @@ def _open_accounts(
         keys = {key.name: key.key for key in added if key.name not in typed}
     if options.key:
         service.accounts.open([NewAccount("default", options.key, budget or 0)])
-    elif not (students or service.accounts.names or service.settings.lanes.has_elsewhere):
+    elif not (students or service.accounts.has_some() or service.settings.lanes.has_elsewhere):
         keys = {"default": new_key()}
         service.accounts.open([NewAccount("default", keys["default"], budget or 0)])
-    service.accounts.open([])  # Reads the keys of the list, too.
-    if not service.accounts.names:
+    if not service.accounts.has_some():
         sentence = (
             f"No accounts yet. Add some: reelbook class add names.csv --budget 530 --data {service.settings.data}"
         )

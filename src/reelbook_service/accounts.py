@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from reelbook.errors import ReelbookError
 
@@ -18,8 +18,6 @@ from . import spec_decisions
 from .limits import WHO_HELPS, Limits, Weekly, format_moment
 from .refusals import Refusal
 from .store import Store, read_fact
-
-T = TypeVar("T")
 
 PERMISSIONS = ("run", "upload", "unchecked")
 """`run` and `upload` are granted by default; `unchecked` allows turning the safety checker off."""
@@ -86,52 +84,31 @@ class Credits:
 
 
 class Accounts:
-    """All accounts of a service."""
+    """All accounts of a service. The command `reelbook class` changes them too, so that each call looks its key up."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store, self._clock = store, clock
-        # Keys are random and long, so a plain hash is safe, and quick enough for every request.
-        self._by_hash: dict[str, Account] = {}
-        # The command `reelbook class` writes to the same database, from another process.
-        store.on_foreign_change(self._load)
-        store.submit(self._load).result()
 
     def open(self, accounts: Iterable[NewAccount]) -> None:
         """Create accounts; those that exist get this key and these permissions, and their credits stay."""
         for account in accounts:
             self._store.submit(partial(_open, account=account)).result()
-        self._store.submit(self._load).result()
 
-    async def change(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a change of accounts in the next commit; on return their keys are those of the database."""
-        try:
-            return await self._store.run(work)
-        finally:
-            await self._store.run(self._load)
+    def has_some(self) -> bool:
+        """Whether there is any account yet."""
+        query = "SELECT 1 FROM accounts WHERE NOT removed"
+        return self._store.submit(lambda db: db.execute(query).fetchone() is not None).result()
 
-    @property
-    def names(self) -> list[str]:
-        """The names of all accounts."""
-        return sorted(account.name for account in self._by_hash.values())
-
-    def permissions_of(self, name: str) -> frozenset[str]:
-        """The current permissions of the account of this name."""
-        return next((account.permissions for account in self._by_hash.values() if account.name == name), frozenset())
-
-    def identify(self, key: str | None) -> Account:
+    async def find(self, key: str | None) -> Account:
         """The account of a key; raises a refusal for an unknown one."""
         if not key:
             raise Refusal("unauthorized", "This call needs a key: send it in the header x-api-key.")
-        account = self._by_hash.get(hash_key(key))
-        if account is None:
+        # Keys are random and long, so a plain hash is safe, and quick enough for every request.
+        query, key_hash = "SELECT name, permissions FROM accounts WHERE key_hash = ? AND NOT removed", hash_key(key)
+        row = await self._store.run(lambda db: db.execute(query, (key_hash,)).fetchone())
+        if row is None:
             raise unknown_key()
-        return account
-
-    async def find(self, key: str | None) -> Account:
-        """The account of a key, also of one that `reelbook class` has made just now; raises a refusal for an unknown one."""
-        if key and hash_key(key) not in self._by_hash:
-            await self._store.run(lambda db: None)  # Notices what another process has written.
-        return self.identify(key)
+        return Account(row["name"], frozenset(row["permissions"].split()), key_hash)
 
     def statement(self, db: sqlite3.Connection, account: Account) -> dict[str, Any]:
         """The available, reserved and spent credits of an account, and its permissions."""
@@ -194,13 +171,6 @@ class Accounts:
         if spent < reserved:
             record_charge(db, self._clock(), account, request_id, reserved - spent, "refund")
 
-    def _load(self, db: sqlite3.Connection) -> None:
-        rows = db.execute("SELECT name, key_hash, permissions FROM accounts WHERE NOT removed").fetchall()
-        self._by_hash = {
-            row["key_hash"]: Account(row["name"], frozenset(row["permissions"].split()), row["key_hash"])
-            for row in rows
-        }
-
 
 def read_credits(db: sqlite3.Connection, account: sqlite3.Row, now: float) -> Credits:
     """The credits of an account, given as its row."""
@@ -237,6 +207,12 @@ def week_start(account: sqlite3.Row, weekly: Weekly, now: float) -> float:
     """When the present week of a weekly budget began."""
     last, moment = account["refilled"], weekly.last_moment(now)
     return moment if last is None or moment - last >= WEEK_SECONDS else float(last)
+
+
+def may_be_unchecked(db: sqlite3.Connection, name: str) -> bool:
+    """Whether the account of this name may turn the safety checker off at present."""
+    row = db.execute("SELECT permissions FROM accounts WHERE name = ?", (name,)).fetchone()
+    return row is not None and "unchecked" in row["permissions"].split()
 
 
 def record_charge(db: sqlite3.Connection, at: float, account: str, request_id: str, credits: int, kind: str) -> None:

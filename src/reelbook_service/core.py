@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import hashlib
 import json
 import sqlite3
@@ -37,7 +36,6 @@ from .store import FolderLock, Store, read_fact, write_fact
 from .workers import WorkerLane
 
 CLEANUP_INTERVAL_SECONDS = 3600.0
-NOTICE_SECONDS = 0.5
 MAX_LOG_BYTES = 2_000_000
 
 
@@ -75,7 +73,7 @@ class Service:
             self.store.close()
             self._lock.release()
             raise
-        self._tasks: list[asyncio.Task[None]] = []
+        self._cleanup: asyncio.Task[None] | None = None
         self.board = Board(self) if settings.has_board else None
 
     async def start(self) -> None:
@@ -84,13 +82,12 @@ class Service:
         self.queue.resume()
         for lane in self.lanes.values():
             lane.start()
-        self._tasks = [asyncio.create_task(self._remove_expired_files()), asyncio.create_task(self._notice_commands())]
+        self._cleanup = asyncio.create_task(self._remove_expired_files())
 
     async def stop(self) -> None:
         """Stop the workers and close the store; accepted requests resume at the next start."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._cleanup is not None:
+            self._cleanup.cancel()
         for lane in self.lanes.values():
             await lane.stop()
         # In this thread: at interpreter exit no others can be started.
@@ -205,13 +202,6 @@ class Service:
             content = base64.b64encode(self.files.path(stored).read_bytes()).decode()
             file_object["url"] = f"data:{stored.content_type};base64,{content}"
         return {**file_object, **value["facts"]}
-
-    async def _notice_commands(self) -> None:
-        """Have the store look for changes by `reelbook class` also while nobody writes: a replaced key must stop soon."""
-        while True:
-            await asyncio.sleep(NOTICE_SECONDS)
-            with contextlib.suppress(sqlite3.Error):
-                await self.store.run(lambda db: None)
 
     async def _remove_expired_files(self) -> None:
         while True:

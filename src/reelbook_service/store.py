@@ -135,8 +135,6 @@ class Store:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._pending: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
-        self._on_foreign_change: list[Work[None]] = []
-        self._data_version = 0
         ready: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, args=(ready,), name="reelbook-store", daemon=True)
         self._thread.start()
@@ -151,10 +149,6 @@ class Store:
     async def run(self, work: Work[T]) -> T:
         """Run this in the next commit, and return its result once it is on disk."""
         return await asyncio.wrap_future(self.submit(work))
-
-    def on_foreign_change(self, work: Work[None]) -> None:
-        """Add a function that is called in the first transaction after another process has changed the database."""
-        self._on_foreign_change.append(work)
 
     def close(self) -> None:
         """Finish the submitted work, then close the file."""
@@ -176,11 +170,6 @@ class Store:
         outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
         try:
             connection.execute("BEGIN IMMEDIATE")
-            (version,) = connection.execute("PRAGMA data_version").fetchone()
-            if version != self._data_version:
-                for notice in self._on_foreign_change:
-                    notice(connection)
-                self._data_version = version
             for work, future in batch:
                 result, error = self._attempt(connection, work)
                 outcomes.append((future, result, error))

@@ -9,13 +9,14 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reelbook.models import pricing
 from reelbook.models.base import Input
 from reelbook.models.pricing import Estimate
 
-from .accounts import Account
+from .accounts import Account, may_be_unchecked
 from .dask_cluster import Cluster, DaskWorker
 from .lanes import DASK, DEVICES, LOCAL, ModelState
 from .queue import Request, cancellation_error
@@ -253,7 +254,7 @@ class WorkerLane:
                 "seed": seed_of(request, values),
                 "folder": str(self._folder / request.id),
                 "local": self._find_local_paths(values, request.account),
-                "may_be_unchecked": "unchecked" in self._service.accounts.permissions_of(request.account),
+                "may_be_unchecked": await self._service.store.run(partial(may_be_unchecked, name=request.account)),
             }
             outcome = await worker.perform(order, request)
         except Exception:

@@ -60,18 +60,18 @@ def board_routes() -> list[ServiceRoute]:
 
 async def read_board(service: Service, http: HTTPRequest, board: Board) -> Response:
     """Answer with the board, or that nothing on it has changed, or say where its link is."""
-    if not _is_logged_in(service, http, board):
+    if not await _is_logged_in(service, http, board):
         return respond(http, "login.html", problem="")
     return await _respond_board(http, board, notice=_notice(http))
 
 
 async def log_in(service: Service, http: HTTPRequest, board: Board) -> Response:
     """Start a session for whoever has the link with the token."""
-    if not board.is_token(http.query_params.get("token", "")):
+    if not await board.is_token(http.query_params.get("token", "")):
         return respond(http, "login.html", status=401, problem="That is not the link of this board.")
     # A page that leads on, not a redirect: browsers send a strict cookie only where one of our own pages leads.
     response = respond(http, "opened.html")
-    _set_cookie(service, http, response, board.cookie, SESSION_SECONDS)
+    _set_cookie(service, http, response, await board.make_cookie(), SESSION_SECONDS)
     return response
 
 
@@ -154,7 +154,7 @@ async def _perform_once(
         return names
 
     try:
-        return await asyncio.shield(service.accounts.change(perform))
+        return await asyncio.shield(service.store.run(perform))
     except BadAccounts:
         board.sent.remove(once)
         raise
@@ -200,7 +200,7 @@ def _with_board(handler: Handler) -> Callable[[Service, HTTPRequest], Awaitable[
     async def call(service: Service, http: HTTPRequest) -> Response:
         board = service.board
         assert board is not None  # Its routes exist only with it.
-        if handler in (read_board, log_in) or _is_logged_in(service, http, board):
+        if handler in (read_board, log_in) or await _is_logged_in(service, http, board):
             return await handler(service, http, board)
         return respond(http, "login.html", status=401, problem="You are not logged in. Nothing was changed.")
 
@@ -212,9 +212,10 @@ def _cookie_name(service: Service) -> str:
     return f"reelbook_board_{service.id[:8]}"
 
 
-def _is_logged_in(service: Service, http: HTTPRequest, board: Board) -> bool:
+async def _is_logged_in(service: Service, http: HTTPRequest, board: Board) -> bool:
     cookie = http.cookies.get(_cookie_name(service), "")
-    return secrets.compare_digest(cookie.encode("utf-8", "surrogateescape"), board.cookie.encode())
+    expected = await board.make_cookie()
+    return secrets.compare_digest(cookie.encode("utf-8", "surrogateescape"), expected.encode())
 
 
 def _set_cookie(service: Service, http: HTTPRequest, response: Response, cookie: str, max_age: int) -> None:

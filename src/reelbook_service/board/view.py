@@ -99,21 +99,21 @@ class Board:
         """How often the class was read."""
         self.sent: deque[str] = deque(maxlen=MAX_REMEMBERED)
         """The forms that were sent already: a double click must not top up twice."""
-        self.token = ""
-        service.store.on_foreign_change(self._load_token)
-        service.store.submit(self._load_token).result()
-
-    def _load_token(self, db: sqlite3.Connection) -> None:
-        self.token = read_board_token(db)
-
-    def is_token(self, text: str) -> bool:
-        """Whether this is the token of the board."""
-        return hmac.compare_digest(text.strip().encode("utf-8", "surrogateescape"), self.token.encode())
 
     @property
-    def cookie(self) -> str:
+    def token(self) -> str:
+        """The token that opens it, for whoever starts the service."""
+        return self._service.store.submit(read_board_token).result()
+
+    async def is_token(self, text: str) -> bool:
+        """Whether this is the token of the board."""
+        token = await self._service.store.run(read_board_token)
+        return hmac.compare_digest(text.strip().encode("utf-8", "surrogateescape"), token.encode())
+
+    async def make_cookie(self) -> str:
         """What the cookie of a session says; another token ends all sessions."""
-        return hmac.new(self.token.encode(), b"session", "sha256").hexdigest()
+        token = await self._service.store.run(read_board_token)
+        return hmac.new(token.encode(), b"session", "sha256").hexdigest()
 
     def expire(self) -> None:
         """Have the class read again at once, because an action changed it."""

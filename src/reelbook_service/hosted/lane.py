@@ -10,6 +10,7 @@ import os
 import shutil
 import time
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from reelbook.relay import Relay, make_price_key
 from reelbook.util.background_loop import background
 from reelbook.util.data_address import is_data_address
 
-from ..accounts import Account
+from ..accounts import Account, may_be_unchecked
 from ..core import Service
 from ..lanes import ModelState
 from ..queue import Request
@@ -125,8 +126,8 @@ class HostedLane:
                 words = "A picture is neither an http, https or data: address nor a file of this service that is still there."
                 raise Refusal("file_download_error", words)
         values = replace_pictures(request.wire(), places)
-        may_be_unchecked = "unchecked" in self._service.accounts.permissions_of(account)
-        if values.get("enable_safety_checker") is False and not may_be_unchecked:
+        is_allowed = self._service.store.submit(partial(may_be_unchecked, name=account)).result()
+        if values.get("enable_safety_checker") is False and not is_allowed:
             values["enable_safety_checker"] = True  # The paying account may turn it off; this one may not.
         return type(request)(**values)
 
