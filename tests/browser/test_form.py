@@ -181,48 +181,6 @@ def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
     assert filling.cell_errors() == []
 
 
-@pytest.mark.parametrize("kind", ["form", *deep(("studio",))])
-def test_a_page_that_came_back_says_how_to_keep_what_is_made_in_it(
-    lab: Lab, chromium: Browser, tmp_path: Path, kind: str
-) -> None:
-    """Lab brings later results to no output of a reloaded page: the form says so, and the cell that is run again has them."""
-    start = f"import reelbook as rb; client = rb.connect(library={str(tmp_path / 'library')!r}); made = rb.{kind}({SMALL}); made"  # fmt: skip
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    book.cells = [nbformat.v4.new_code_cell(text) for text in (start, "made")]  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = lab.root / f"form-back-{kind}.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path, height=1400, sort="own") as notebook:
-        page = notebook.open().page
-        notebook.run_cell(0)
-        note = page.get_by_text("Run the cell again to keep").filter(visible=True)
-
-        def run(seed: int) -> None:
-            page.locator("[data-field=seed] input[type=text]").first.fill(str(seed))
-            expect(page.locator(RUN)).to_be_enabled()
-            page.locator(RUN).click()
-            expect(page.locator(".rbf-run-caption").filter(has_text=f"seed {seed} ").first).to_be_visible(
-                timeout=60_000
-            )
-
-        run(1)
-        expect(page.locator("[data-rb-kept='1']").first).to_be_attached(timeout=30_000)
-        expect(note).to_have_count(0)
-        notebook.save()
-        page.reload()
-        expect(page.locator(RUN)).to_be_visible(timeout=60_000)
-        expect(note).to_have_count(0)
-        run(2)
-        expect(note).to_have_count(1, timeout=60_000)
-        notebook.run_cell(1)
-        expect(page.locator(".jp-Cell").nth(1).locator("[data-rb-kept='2']").first).to_be_attached()
-        notebook.save()
-
-    saved = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    pictures = [output.data["text/html"] for output in saved.cells[1].outputs if "text/html" in output.get("data", {})]
-    assert pictures[0].count("● completed") == 2
-
-
 @pytest.mark.parametrize("width", [320, *deep((1400,), (800,))])
 def test_nothing_moves_under_who_is_typing(filling: OpenNotebook, width: int) -> None:
     """That a field is changed, and can be reset, is told where there was room for it before."""

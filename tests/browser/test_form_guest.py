@@ -1,4 +1,4 @@
-"""Forms as guests of a JupyterLab: they fit its width and colours, leave its keys alone, are many, and go without a trace."""
+"""Forms as guests of a JupyterLab: they fit its width and colours, and leave its keys alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, expect
 
 from tests.browser.axe import CONTROLS, FOCUSED, beyond, faint, findings
 from tests.browser.lab import Lab, OpenNotebook
@@ -28,10 +28,6 @@ from tests.browser.test_form_models import (
 from tests.support import deep
 
 pytestmark = pytest.mark.browser
-
-MANY = 20
-MADE = "many = [rb.form(rb.TextToVideo) for _ in range({count})]\nfor one in many: display(one)"
-CLOSED = "for one in many: one.close()"
 
 # Where the notebook stands: what a key that was meant for a form must not change.
 STANDING = """() => {
@@ -63,25 +59,13 @@ FOCUS = (
 # A player's ring is drawn by the box that cuts its corners.
 RINGED = "getComputedStyle(document.activeElement.closest('.rbf-clip-frame') ?? document.body).outlineStyle === 'solid'"
 
-# Each press of the key that changes the price, and how long it took until the new price was written.
-TIMED = """root => {
-  const button = root.querySelector('.rbf-foot .rbf-primary'), box = root.querySelector('[data-field=enable_detail_pass] input');
-  window.waits = [];
-  let pressed = 0;
-  window.timing?.disconnect();
-  window.timing = new MutationObserver(() => { if (pressed) window.waits.push(performance.now() - pressed); pressed = 0; });
-  window.timing.observe(button, {childList: true, characterData: true, subtree: true});
-  box.addEventListener('keydown', () => { pressed = performance.now(); });
-}"""
-
 
 @pytest.fixture(scope="module")
 def forms(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forms]:
-    """All four forms in one notebook, and cells that make one more, twenty more, and close them."""
+    """All four forms in one notebook."""
     library = str(tmp_path_factory.mktemp("guest") / "library")
     start = START.format(library=library).replace("made = ", "# made = ")
-    more = (MADE.format(count=1), CLOSED, MADE.format(count=MANY), CLOSED)
-    path = notebook_of(lab, "guest", start, *(f"forms[{name!r}]" for name in TITLES), *more)
+    path = notebook_of(lab, "guest", start, *(f"forms[{name!r}]" for name in TITLES))
     with patient(), OpenNotebook(lab, chromium, path, height=3000) as notebook:
         notebook.open()
         for place in range(5):
@@ -231,16 +215,3 @@ def test_no_key_leaves_a_form(forms: Forms, name: str, whole: bool) -> None:
 
     assert tried >= ({"text": 40, "moving": 12, "resize": 25, "reel": 20}[name] if whole else 10)
     assert whole or {"BUTTON", "INPUT", "TEXTAREA"} <= {kind.partition(" ")[0] for kind in kinds}
-
-
-def waits(forms: Forms, form: Locator, presses: int = 12) -> list[float]:
-    """Milliseconds from a key that changes the price to the new price, each time."""
-    form.evaluate(TIMED)
-    for count in range(1, presses + 1):
-        form.locator("[data-field=enable_detail_pass] input").press("Space")
-        forms.page.wait_for_function("count => window.waits.length === count", arg=count)
-    return list(forms.page.evaluate("window.waits"))
-
-
-OPEN = "[one.comm_id for one in __import__('comm').get_comm_manager().comms.values()]"
-"""The lines between kernel and page that are open."""

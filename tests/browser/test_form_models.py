@@ -356,14 +356,14 @@ def test_a_run_is_cancelled(forms: Forms) -> None:
     expect(form.locator(".rbf-run-caption")).to_contain_text("not charged")
     expect(form.get_by_role("button", name="Cancel")).to_have_count(0)
     shot(forms.page, "form-cancelled")
-    assert forms.ask("forms['text'].history[-1].status") == "cancelled"
+    assert forms.ask("forms['text'].runs[-1].status") == "cancelled"
     assert forms.money() == (spent, reserved, runs + 1)
 
 
 WRONG = [
     ("text", "[data-field=num_frames] input[type=text] >> nth=0", "5", "[data-field=num_frames] .rbf-problem", "outside 9 to 1441"),
     ("moving", "[data-field=cfg_scale] input[type=text]", "3", "[data-field=cfg_scale] .rbf-problem", "outside 0 to 1"),
-    ("resize", ".rbf-size-text >> nth=0", "9x9", ".rbf-size-words >> nth=0", "sides are 16 to 6336 pixels long"),
+    ("resize", ".rbf-size-text >> nth=0", "9x9", "[data-field='target_sizes.0'] .rbf-problem", "sides are 16 to 6336 pixels long"),
     ("reel", ".rbf-tl-figure >> nth=0", "0", "[data-field=images] > .rbf-problem", "outside 1 to 100000"),
 ]  # fmt: skip
 
@@ -374,7 +374,7 @@ def test_what_is_wrong_is_not_sent(forms: Forms, name: str, control: str, text: 
     form = forms[name]
     form.locator(".rbf-fold").evaluate_all("folds => folds.forEach(fold => { fold.open = true; })")
     before = forms.money()
-    history = forms.ask(f"len(forms[{name!r}].history)")
+    history = forms.ask(f"len(forms[{name!r}].runs)")
     typed = form.locator(control)
     right = typed.input_value()
 
@@ -391,7 +391,7 @@ def test_what_is_wrong_is_not_sent(forms: Forms, name: str, control: str, text: 
     assert abs(near["y"] - field["y"]) < 220
     assert form.locator(".rbf-why").inner_text().startswith(told)
     assert forms.money() == before
-    assert forms.ask(f"len(forms[{name!r}].history)") == history
+    assert forms.ask(f"len(forms[{name!r}].runs)") == history
     typed.fill(right)
     expect(forms.run_button(name)).to_be_enabled()
 

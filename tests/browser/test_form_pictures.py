@@ -368,42 +368,6 @@ def test_pictures_are_pasted_and_data_addresses_become_content(opened: Callable[
     assert form.draft == {"image_url": "https://example.org/by-hand.png"}
 
 
-def test_an_address_is_shown_and_not_fetched(opened: Callable[..., Form]) -> None:
-    """A drawing stands for it, and the words say who will fetch it; the page asks no server."""
-    form = opened()
-    box = form.image.get_by_label("URL or path")
-
-    form.give(form.image.locator(".rbf-image"), "drop", text="https://example.org/a/boat.png?big")
-    expect(form.image).to_contain_text("The service fetches it itself; nothing is loaded here.")
-    dropped, shown = form.draft, box.input_value()
-    box.press("End")
-    box.press_sequentially("=1")
-
-    assert dropped == {"image_url": "https://example.org/a/boat.png?big"}
-    assert shown == "https://example.org/a/boat.png?big"
-    assert form.draft == {"image_url": "https://example.org/a/boat.png?big=1"}
-    expect(form.image.locator("img")).to_be_hidden()
-    expect(form.image.locator("svg")).to_be_visible()
-
-
-def test_a_path_is_read_by_the_kernel(opened: Callable[..., Form], tmp_path: Path) -> None:
-    """It stays a path; a file that is not there is said, and one that comes later is seen when it is typed again."""
-    form = opened(is_hasty=True)
-    box = form.image.get_by_label("URL or path")
-    path = tmp_path / "boat.png"
-
-    box.fill(f'"{path}"')
-    expect(form.image.locator(".rbf-problem")).to_contain_text("boat.png is not there")
-    path.write_bytes(drawn())
-    form.fill()
-    form.fill(image_url=str(path))
-
-    expect(form.image).to_contain_text("boat.png · 320 × 180")
-    expect(form.image).to_contain_text("Read when it is run.")
-    expect(box).to_have_value(str(path))
-    expect(form.image.locator(".rbf-problem")).to_be_hidden()
-
-
 def test_earlier_outputs_are_chosen_by_keys(opened: Callable[..., Form], tmp_path: Path) -> None:
     """The list opens, turns its pages and closes without a mouse; a clip gives its last frame."""
     form = opened()
@@ -461,12 +425,10 @@ def test_an_upload_is_cancelled(opened: Callable[..., Form]) -> None:
     form.image.locator("input[type=file]").set_input_files(file("boat.png", drawn()))
     expect(form.image).to_contain_text("the kernel is busy")
     form.image.get_by_role("button", name="Cancel").click()
-    given_up = form.sent[-1]
     form.page.evaluate("() => { link.send = link.really; }")
     form.image.locator("input[type=file]").set_input_files(file("other.png", drawn(1)))
 
     expect(form.image).to_contain_text("other.png · 320 × 180")
-    assert given_up["do"] == "forget"
     assert form.draft == {"image_url": named(drawn(1))}
 
 

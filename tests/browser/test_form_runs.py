@@ -454,3 +454,25 @@ def test_nothing_stays_when_it_goes(open_page: Open) -> None:
         "runs => { setRuns(runs); tell({said: 'x'}); tell({log: '2', from: 0, of: 1, lines: ['x']}); }", [entry(3)]
     )
     expect(page.locator(".rbf-run-cell")).to_have_count(2)
+
+
+TWIN = """
+import { staleTwin } from "./form/root.ts";
+const told = { twin: "a form", kept: 1 }, main = document.querySelector("main");
+main.append(staleTwin({ get: (name) => told[name], on: (_, heard) => { window.heard = heard; }, off() {} }, main).el);
+window.put = (kept) => { told.kept = kept; window.heard(); };
+"""
+
+
+def test_a_page_that_came_back_says_how_to_keep_what_is_made_in_it(offline_page: Page) -> None:
+    """Lab brings later results to no output of a reloaded page: the form says so until the picture in the notebook has them."""
+    page = offline_page
+    picture = "<div data-rb-twin='a form' data-rb-kept=1></div>"
+    page.set_content(f"<div>{picture}<main></main></div><script type=module>{bundle(TWIN)}</script>")
+    note = page.get_by_text("Run the cell again to keep the newest results")
+
+    expect(note).to_be_hidden()
+    page.evaluate("put(2)")
+    expect(note).to_be_visible()
+    page.evaluate("document.querySelector('[data-rb-kept]').dataset.rbKept = 2")
+    expect(note).to_be_hidden()

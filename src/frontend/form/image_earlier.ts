@@ -2,33 +2,32 @@
 
 import { made } from "../page/element.ts";
 import type { PictureShelf } from "./image_shelf.ts";
-import { quietButton } from "./quiet.ts";
+import { makeShelf, quietButton } from "./quiet.ts";
 import { whenSeen } from "./seen.ts";
 
 let pictureLists = 0;
 
 /** A button, and the list that it opens. */
-export function pictureEarlier(shelf: PictureShelf, choose: (picture: string, words: string) => void) {
-  const id = `rbf-earlier-${shelf.link.view}-${(pictureLists += 1)}`;
-  const button = quietButton("Earlier output", () => turned(el.hidden as boolean), {
-    "aria-expanded": "false",
-    "aria-controls": id,
-  });
+export function pictureEarlier(pictures: PictureShelf, choose: (picture: string, words: string) => void) {
+  const id = `rbf-earlier-${pictures.link.view}-${(pictureLists += 1)}`;
   const newer = quietButton("Newer", () => open(Math.max(from - size, 0)));
   const older = quietButton("Older", () => open(from + size));
   const status = made("p", { class: "rbf-caption", role: "status" });
   const list = made("ul", { class: "rbf-earlier-list" });
   const foot = made("div", { class: "rbf-row" }, newer, older, status);
-  const el = made("div", { class: "rbf-earlier", id, role: "group", "aria-label": "Earlier output" }, list, foot);
   let from = 0;
   let size = 0;
   let turn = 0;
-  el.hidden = true;
+  const shelf = makeShelf("Earlier output", id, [list, foot], (isOpen) => {
+    if (isOpen) open(0);
+    else turn += 1;
+  });
+  shelf.el.classList.add("rbf-earlier");
 
   const open = async (start: number) => {
     const now = (turn += 1);
     status.textContent = "Looking";
-    const page = await shelf.earlier(start);
+    const page = await pictures.earlier(start);
     if (now !== turn) return;
     const hadFocus = list.matches(":focus-within");
     from = start;
@@ -48,7 +47,7 @@ export function pictureEarlier(shelf: PictureShelf, choose: (picture: string, wo
     image.hidden = true;
     one.append(image);
     whenSeen(one, async () => {
-      const preview = await shelf.preview(picture);
+      const preview = await pictures.preview(picture);
       if (preview.url) image.setAttribute("src", preview.url);
       image.hidden = !preview.url;
       if (preview.error) one.title = `${words}: ${preview.error}`;
@@ -57,23 +56,5 @@ export function pictureEarlier(shelf: PictureShelf, choose: (picture: string, wo
     return one;
   };
 
-  const turned = (isOpen: boolean) => {
-    el.hidden = !isOpen;
-    button.setAttribute("aria-expanded", String(isOpen));
-    if (isOpen) open(0);
-    else turn += 1;
-  };
-
-  for (const part of [button, el] as HTMLElement[])
-    part.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || el.hidden) return;
-      event.stopPropagation();
-      close();
-    });
-  const close = () => {
-    const hadFocus = el.matches(":focus-within");
-    turned(false);
-    if (hadFocus) button.focus();
-  };
-  return { el, button, close };
+  return { el: shelf.el, button: shelf.button, close: () => shelf.turn(false) };
 }

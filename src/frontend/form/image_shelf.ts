@@ -20,9 +20,6 @@ export type PicturePage = {
 
 export const PICTURE_MOST_BYTES = 50_000_000;
 const PICTURE_CHUNK = 4_000_000;
-// Parts of an upload in transit at once; more would only wait in the browser's memory.
-const PICTURE_AHEAD = 2;
-const PICTURE_PARALLEL = 4;
 
 /** Why a picture could not be taken, in words; of a film, its last frame could be. */
 export class PictureRefused extends Error {
@@ -52,7 +49,6 @@ export class PictureShelf {
   /** Previews received or requested. */
   #previews: Map<string, Promise<PicturePreview>> = new Map();
   #asked: Map<string, (preview: PicturePreview) => void> = new Map();
-  #waiting: string[] = [];
   #urls: string[] = [];
   #uploads: Map<string, { arrived: (part: number) => void; done: (content: any) => void }> = new Map();
   #pages: { from: number; done: (page: PicturePage) => void }[] = [];
@@ -79,7 +75,8 @@ export class PictureShelf {
     this.#urls.forEach((url) => URL.revokeObjectURL(url));
     this.#previews.clear();
     this.#asked.clear();
-    this.#urls = this.#waiting = this.#pages = [];
+    this.#urls = [];
+    this.#pages = [];
   }
 
   /** The preview of a picture, requested once. */
@@ -88,29 +85,20 @@ export class PictureShelf {
     if (known) return known;
     const preview = new Promise((done: (preview: PicturePreview) => void) => this.#asked.set(picture, done));
     this.#previews.set(picture, preview);
-    this.#waiting.push(picture);
-    this.#ask();
+    this.link.ask({ do: "shown", picture });
     return preview;
-  }
-
-  #ask() {
-    const under = this.#asked.size - this.#waiting.length;
-    for (const picture of this.#waiting.splice(0, Math.max(PICTURE_PARALLEL - under, 0)))
-      this.link.ask({ do: "shown", picture });
   }
 
   #received(content: any, buffers: any[]) {
     const done = this.#asked.get(content.picture);
     if (!done) return;
     this.#asked.delete(content.picture);
-    this.#waiting = this.#waiting.filter((picture) => picture !== content.picture);
     // A file may change under its path, and what could not be read may be there later.
     if (content.error || !/^(sha256|film):/.test(content.picture)) this.#previews.delete(content.picture);
     const url = content.thumb && buffers[0] ? URL.createObjectURL(new Blob([buffers[0]], { type: "image/jpeg" })) : "";
     if (url) this.#urls.push(url);
     const { name = "", words = "", receives = "", size = null, error = "", film = false } = content;
     done({ name, words, receives, size, url, error, film });
-    this.#ask();
   }
 
   /** A page of earlier outputs. */
@@ -157,38 +145,21 @@ export class PictureShelf {
     const id = this.#named();
     const of = Math.ceil(file.size / PICTURE_CHUNK);
     let arrived = 0;
-    let more = () => {};
-    const answer = this.#answer(id, () => {
-      arrived += 1;
-      onProgress(arrived / of);
-      more();
-    });
-    const ended = answer.then(
-      () => true,
-      () => true,
-    );
+    const answer = this.#answer(id, () => onProgress(++arrived / of));
+    answer.catch(() => {}); // It may come while parts are still read.
     const stopped = new Promise((_: (reason: any) => void, fail) =>
       signal?.addEventListener("abort", () => fail(new PictureRefused("")), { once: true }),
     );
-    stopped.catch(() => this.#give(id));
+    stopped.catch(() => this.#uploads.delete(id));
     onProgress(0);
     for (let part = 0; part < of; part += 1) {
-      while (part - arrived >= PICTURE_AHEAD) {
-        const room = new Promise((go: (value: void) => void) => (more = go));
-        if ((await Promise.race([room, ended, stopped])) === true) return answer;
-      }
       const bytes = await pictureRead(file.slice(part * PICTURE_CHUNK, (part + 1) * PICTURE_CHUNK));
-      if (!bytes) this.#give(id);
+      if (!bytes) this.#uploads.delete(id);
       if (!bytes) throw new PictureRefused(`${name} cannot be read any more: it was moved or changed, or is a folder.`);
       if (signal?.aborted) throw new PictureRefused("");
       this.#send({ do: "upload", id, name, part, of, ...(still ? { still } : {}) }, [bytes]);
     }
     return Promise.race([answer, stopped as Promise<never>]);
-  }
-
-  #give(id: string) {
-    if (!this.#uploads.delete(id)) return;
-    this.link.ask({ do: "forget", id });
   }
 
   /** Send a part of an upload; end the upload with an error if the kernel is gone. */

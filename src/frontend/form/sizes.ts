@@ -3,8 +3,8 @@
 import { made } from "../page/element.ts";
 import { CONTROLS, type Control, type Place } from "./fields.ts";
 import { makeNestedList, type NestedEntries } from "./nested.ts";
+import { plainText } from "./plain.ts";
 import { sizesPlain, sizesRead, sizesSplit } from "./sizes_text.ts";
-import { specialText } from "./special_parts.ts";
 
 /** The sizes of the formats, by their names. */
 function sizesFormats(node: any): Map<string, string> {
@@ -97,7 +97,7 @@ function makeSize(place: Place): Control {
     input.value = sizesPlain(input.value);
   });
   const show = (value: unknown) => {
-    const text = specialText(value === undefined ? place.node.default : value);
+    const text = plainText(value ?? place.node.default ?? "");
     if (sizesPlain(input.value) !== text) input.value = text;
     update();
   };

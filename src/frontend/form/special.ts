@@ -1,115 +1,68 @@
 /** Controls for seeds, durations, aspect ratios and frame counts. */
 import { made } from "../page/element.ts";
 import { CONTROLS, type Control, type Place } from "./fields.ts";
-import { numberRead } from "./number.ts";
-import { plainStep } from "./plain.ts";
+import { makePlainNumber } from "./plain.ts";
 import { makePlainSegments } from "./plain_choice.ts";
-import {
-  specialButton,
-  specialFollow,
-  specialOther,
-  specialSay,
-  specialShow,
-  specialSign,
-  specialText,
-  specialWhole,
-} from "./special_parts.ts";
+import { quietButton } from "./quiet.ts";
+import { specialButton, specialFollow, specialOther, specialSay, specialSign } from "./special_parts.ts";
 
 // The largest number that a throw of the dice gives; every service takes it.
 const SEED_MOST = 2147483647;
-const SEED_NEXT = 4;
 
 function makeSeed(place: Place): Control {
-  const fallback = place.node.default ?? null;
-  const input = made("input", {
-    type: "text",
-    id: place.id,
-    class: "rbf-seed-text",
-    inputmode: "numeric",
-    autocomplete: "off",
-    spellcheck: "false",
-  });
-  const said = made("span", { class: "rbf-caption rbf-seed-said", id: `${place.id}-said`, role: "status" });
-  input.placeholder = fallback === null ? "random" : specialText(fallback);
-  input.setAttribute("aria-describedby", said.id);
+  const { node } = place;
+  const fallback = node.default ?? null;
+  let seed: unknown;
   /** What was unlocked last, to come back to. */
   let last: unknown;
-
-  const set = (value: unknown) => {
-    input.value = specialText(value);
+  const isLocked = () => (seed ?? "") !== "";
+  const change = (value: unknown) => {
+    seed = value;
     place.change(value);
     update();
   };
-  const turn = () => {
-    const value = numberRead(input.value);
-    if (value !== undefined) last = value;
-    set(value === undefined ? (last ?? seedDrawn(place.node)) : undefined);
+  const show = (value: unknown) => {
+    seed = value;
+    number.show(value);
+    update();
   };
-  const dice = specialButton("dice", "Draw a random seed", () => set(seedDrawn(place.node)));
-  const lock = specialButton("unlocked", "", turn);
-  lock.hidden = !!place.node.required;
-  const next = seedsButton(place, () => numberRead(input.value));
+  const set = (value: unknown) => {
+    show(value);
+    place.change(value);
+  };
+  // Nobody drags a slider to a seed.
+  const number = makePlainNumber({ ...place, node: { ...node, max: undefined }, change });
+  const said = made("span", { class: "rbf-caption rbf-seed-said", id: `${place.id}-said`, role: "status" });
+  const input = number.el.querySelector("input") as HTMLInputElement;
+  input.placeholder = fallback === null ? "random" : String(fallback);
+  input.setAttribute("aria-describedby", said.id);
+  const dice = specialButton("dice", "Draw a random seed", () => set(seedDrawn(node)));
+  const lock = specialButton("unlocked", "Lock the seed", () => {
+    if (isLocked()) last = seed;
+    set(isLocked() ? undefined : (last ?? seedDrawn(node)));
+  });
+  lock.hidden = !!node.required;
+  // In forms with sweeps; the kernel proposes this seed and the three after it.
+  const four = quietButton("Try four seeds", () => place.link.openSweep(String(place.path[0])), {
+    title: "Sweep this seed and the three after it",
+  });
 
   const update = () => {
-    const isLocked = numberRead(input.value) !== undefined;
-    lock.replaceChildren(specialSign(isLocked ? "locked" : "unlocked"));
-    lock.setAttribute("aria-pressed", String(isLocked));
-    lock.title = isLocked
+    four.hidden = !!place.nested || typeof place.link.openSweep !== "function";
+    lock.replaceChildren(specialSign(isLocked() ? "locked" : "unlocked"));
+    lock.setAttribute("aria-pressed", String(isLocked()));
+    lock.title = isLocked()
       ? "Locked: every run has this seed. Unlock to let the service choose."
       : "Lock a seed, so that every run has the same";
-    next.update();
-    specialSay(
-      said,
-      isLocked
-        ? "The same for every run."
-        : fallback === null
-          ? "A new random seed for each run."
-          : `${fallback} unless you set one.`,
-    );
+    const unlocked = fallback === null ? "A new random seed for each run." : `${fallback} unless you set one.`;
+    specialSay(said, isLocked() ? "The same for every run." : unlocked);
   };
-  lock.setAttribute("aria-label", "Lock the seed");
-  input.addEventListener("input", () => {
-    place.change(numberRead(input.value));
-    update();
-  });
-  input.addEventListener("keydown", (event) => seedStepped(event, input, set));
-  const show = (value: unknown) => {
-    specialShow(input, value, numberRead);
-    update();
+  const row = made("div", { class: "rbf-special-row" }, number.el, dice, lock, four);
+  return {
+    el: made("div", { class: "rbf-seed" }, row, said),
+    show,
+    dispose: specialFollow(place.link, update),
   };
-  const el = made(
-    "div",
-    { class: "rbf-seed" },
-    made("div", { class: "rbf-special-row" }, input, dice, lock, next.el),
-    said,
-  );
-  return { el, show, dispose: specialFollow(place.link, update) };
-}
-
-/** A button that begins a sweep of four seeds, in forms with sweeps: from the one in the form, or drawn. */
-function seedsButton(place: Place, read: () => unknown) {
-  const el = made("button", { type: "button", class: "rbf-quiet", text: "Try four seeds" });
-  el.addEventListener("click", () => {
-    const seeds = seedsNext(read(), place.node);
-    // Room for all four below the greatest.
-    const first = () => seedDrawn({ ...place.node, max: Number(place.node.max ?? SEED_MOST) - SEED_NEXT + 1 });
-    place.link.sweep?.(String(place.path[0]), seeds.length ? seeds : seedsNext(first(), place.node));
-  });
-  const update = () => {
-    const seeds = seedsNext(read(), place.node);
-    el.hidden = place.nested || typeof place.link.sweep !== "function";
-    el.title = seeds.length ? `Sweep the seeds ${seeds.join(", ")}` : "Pick four random seeds, and sweep them";
-  };
-  return { el, update };
-}
-
-/** One up or down with the arrow keys. */
-function seedStepped(event: KeyboardEvent, input: HTMLInputElement, set: (value: unknown) => void) {
-  const whole = specialWhole(numberRead(input.value));
-  const by = plainStep(event);
-  if (!by || whole === null) return;
-  event.preventDefault();
-  set(numberRead(String(whole + BigInt(by))));
 }
 
 /** A seed by chance, within the bounds of the field. */
@@ -118,16 +71,6 @@ function seedDrawn(node: any) {
   const most = Math.max(least, Math.min(SEED_MOST, Number(node.max ?? SEED_MOST)));
   const chance = crypto.getRandomValues(new Uint32Array(1))[0] / 2 ** 32;
   return least + Math.floor(chance * (most - least + 1));
-}
-
-/** This seed and the three after it, as far as the field takes them. */
-function seedsNext(value: unknown, node: any) {
-  const first = specialWhole(value);
-  if (first === null) return [];
-  const seeds = Array.from({ length: SEED_NEXT }, (_, place) => first + BigInt(place));
-  return seeds
-    .filter((seed) => node.max === undefined || seed <= BigInt(Math.floor(Number(node.max))))
-    .map((seed) => numberRead(String(seed)));
 }
 
 function makeDuration(place: Place): Control {

@@ -46,26 +46,6 @@ export function specialSay(element: HTMLElement, words: string) {
   if (element.textContent !== words) element.textContent = words;
 }
 
-/** The whole number that a value is, of any length; null where it is none. */
-export function specialWhole(value: unknown): bigint | null {
-  if (typeof value === "number") return Number.isInteger(value) ? BigInt(value) : null;
-  return typeof value === "string" && /^[+-]?\d+$/.test(value.trim()) ? BigInt(value.trim().replace("+", "")) : null;
-}
-
-/** A value as one types it. */
-export function specialText(value: unknown) {
-  if (value === undefined || value === null) return "";
-  if (typeof value === "number" && Number.isInteger(value)) return String(BigInt(value));
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-/** Shows a text in an input unless it says the same already: who is typing keeps caret and spelling. */
-export function specialShow(input: HTMLInputElement, value: unknown, read: (text: string) => unknown) {
-  const current = read(input.value);
-  const isSame = JSON.stringify(current ?? null) === JSON.stringify(value ?? null);
-  if (!isSame) input.value = specialText(value);
-}
-
 /** What another field is drafted as, or its default. */
 export function specialOther(link: Place["link"], name: string | undefined): any {
   if (name === undefined) return undefined;

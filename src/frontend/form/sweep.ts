@@ -8,7 +8,7 @@ import { makeSweepPlan } from "./sweep_plan.ts";
 // Long enough for the next letter of a number; a plan takes longer than a price.
 const SWEEP_PAUSE = 150;
 
-/** The section, the button that opens it, what came of its sweeps, and two functions on the link by which others open it. */
+/** The section, the button that opens it, what came of its sweeps, and a function on the link by which others open it. */
 export function makeSweep(link: any, name: string) {
   const model = link.model;
   const speaker = makeSpeaker();
@@ -82,15 +82,16 @@ export function makeSweep(link: any, name: string) {
     // What is closed costs nothing: no plan is made for it.
     if (axes.typed().length) changed();
   };
-  /** Open the section, with these fields and values if any are given. */
-  link.openSweep = (values?: Record<string, any[]>) => {
+  /** Open the section, with this field if one is given. */
+  link.openSweep = (field?: string) => {
     toggle(true);
-    for (const [field, listed] of Object.entries(values ?? {})) axes.set(field, listed);
-    if (values && Object.keys(values).length) changed();
-    axes.focus(Object.keys(values ?? {})[0]);
+    if (field) {
+      axes.set(field);
+      changed();
+    }
+    axes.focus(field);
     el.scrollIntoView({ block: "nearest" });
   };
-  link.sweep = (field: string, values: any[]) => link.openSweep({ [field]: values });
 
   const show = () => {
     const sweeps = model.get("sweeps");

@@ -29,14 +29,6 @@ function sweepWay(node: any) {
   return "lines";
 }
 
-/** Values as they are typed, from values as they are. */
-function sweepTyped(node: any, values: any[]) {
-  const way = sweepWay(node);
-  if (way === "chips") return values;
-  if (way === "numbers") return values.join(", ");
-  return values.map((value) => (typeof value === "string" ? value : JSON.stringify(value))).join("\n");
-}
-
 /** Values that can be chosen, each by a click. */
 function sweepChips(node: any, id: string, label: string, change: (typed: any) => void): SweepControl {
   const choices =
@@ -240,12 +232,10 @@ export function makeSweepAxes(link: any, name: string, changed: () => void) {
       rows
         .filter((row) => row.name)
         .map((row) => (row.typed === undefined ? { name: row.name } : { name: row.name, typed: row.typed })),
-    /** Give a field these values; a row that is still empty is taken for it. */
-    set(field: string, values: any[]) {
-      const node = link.node(field);
-      if (!node || !sweepCanVary(node)) return;
+    /** Have a row for a field, with what the kernel proposes; one that is still empty is taken for it. */
+    set(field: string) {
       const row = rows.find((one) => one.name === field) ?? rows.find((one) => !one.name) ?? add();
-      row.take(field, sweepTyped(node, values));
+      row.take(field, undefined);
       offer();
     },
     /** Put the focus on a field's values, or where one begins. */

@@ -8,7 +8,7 @@ export type SweepRace = {
   repeats: number;
   least: number;
   fair: number;
-  measures: { value: string; label: string; meaning: string; fact: boolean }[];
+  measures: { value: string; label: string; meaning: string }[];
 };
 
 const SWEEP_SHARE = 0.4;
