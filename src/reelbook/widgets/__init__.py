@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 from ..display.original_links import set_link_provider
@@ -17,73 +18,35 @@ RESULT_COLUMNS = frozenset({"status", "credits", "request_id", "input_json"})
 """Columns of every table of results; one without them was taken apart by its user."""
 
 
+DISPLAYS = (
+    ("reelbook.sweeps.job", "SweepJob", "panel", "show_job"),
+    ("reelbook.decide.race.race", "Race", "race_panel", "show_race"),
+    ("reelbook.api.table_accessor", "Reel", "table_clips", "show_table"),
+    ("reelbook.display.plots.plot_html", "Plot", "table_clips", "show_plot"),
+    ("reelbook.media.local_file", "Explorer", "explorer_link", "show_explorer"),
+    ("reelbook.decide.ratings", "Ratings", "judge", "show_judge"),
+)
+"""Module and name of a type, and which function of which module here displays it; imported at first use."""
+
+
 def register(shell: Any) -> None:
-    """Register the displays with buttons in a notebook's shell; by name, so that modules are imported at first use."""
+    """Register the displays with buttons in a notebook's shell."""
     if hasattr(shell, "kernel"):
         formatter = shell.display_formatter.ipython_display_formatter
-        if is_voila():
-            formatter.for_type_by_name("reelbook.runs.run", "Run", _show_run)
-        formatter.for_type_by_name("reelbook.sweeps.job", "SweepJob", _show_job)
-        formatter.for_type_by_name("reelbook.decide.race.race", "Race", _show_race)
-        formatter.for_type_by_name("reelbook.api.table_accessor", "Reel", _show_table)
+        run = ("reelbook.runs.run", "Run", "panel", "show_run")
+        for module, name, here, function in (*DISPLAYS, *([run] if is_voila() else [])):
+            formatter.for_type_by_name(module, name, partial(_call, here, function))
         for module in ("pandas", "pandas.core.frame"):  # By its version.
             formatter.for_type_by_name(module, "DataFrame", _show_results)
-        formatter.for_type_by_name("reelbook.display.plots.plot_html", "Plot", _show_plot)
-        formatter.for_type_by_name("reelbook.media.local_file", "Explorer", _show_explorer)
-        formatter.for_type_by_name("reelbook.decide.ratings", "Ratings", _show_ratings)
-        set_link_provider(_register_file)
+        set_link_provider(partial(_call, "link", "register_file"))
 
 
-def _show_run(run: Any) -> None:
-    from .panel import show_run
-
-    show_run(run)
-
-
-def _show_job(job: Any) -> None:
-    from .panel import show_job
-
-    show_job(job)
-
-
-def _show_race(race: Any) -> None:
-    from .race_panel import show_race
-
-    show_race(race)
-
-
-def _show_explorer(explorer: Any) -> None:
-    from .explorer_link import show_explorer
-
-    show_explorer(explorer)
-
-
-def _show_ratings(ratings: Any) -> None:
-    from .judge import show_judge
-
-    show_judge(ratings)
-
-
-def _register_file(path: Path | None) -> str:
-    from .link import register_file
-
-    return register_file(path)
-
-
-def _show_table(reel: Any) -> None:
-    from .table_clips import show_table
-
-    show_table(reel)
+def _call(module: str, function: str, value: Any) -> Any:
+    return getattr(import_module(f".{module}", __name__), function)(value)
 
 
 def _show_results(table: Any) -> None:
     """A table of runs with all its columns as `table.reel`; any other table, and a part of the columns, as ever."""
     if not set(table.columns) >= RESULT_COLUMNS or not isinstance(table.attrs.get("reelbook"), dict):
         raise NotImplementedError  # IPython goes on with its other formatters.
-    _show_table(table.reel)
-
-
-def _show_plot(plot: Any) -> None:
-    from .table_clips import show_plot
-
-    show_plot(plot)
+    _call("table_clips", "show_table", table.reel)

@@ -56,11 +56,6 @@ def _user_names() -> Mapping[str, Any]:
     return {} if shell is None else shell.user_ns
 
 
-def close_layout(widget: Any) -> None:
-    """Close the layout of a widget, which ipywidgets leaves open."""
-    widget.layout.close()
-
-
 def forget_reply_thread(widget: Any) -> None:
     """Handle the page's messages to a widget on the default thread.
 

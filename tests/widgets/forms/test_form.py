@@ -256,7 +256,7 @@ def test_a_closed_form_leaves_its_picture_as_it_was(page: Page) -> None:
     form = page.form
     form._snapshots = [SimpleNamespace(update=lambda bundle, raw: drawn.append(bundle))]
     page.edit("prompt", "a boat")
-    card = form._card
+    card = form._redrawing._card
 
     form.close()
     assert card is not None

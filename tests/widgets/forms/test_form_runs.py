@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +18,6 @@ from reelbook.display.run_text import describe_run
 from reelbook.display.update_clock import updater
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
-from reelbook.widgets import link
 from reelbook.widgets.forms import run_cards, runs
 from reelbook.widgets.forms.form import Form
 from reelbook.widgets.forms.runs import ENDED, GOING, MAX_ENTRIES, SAME, TWICE, FormRuns
@@ -632,66 +628,6 @@ def test_it_tells_what_was_asked_and_answered(paper: Callable[..., Paper]) -> No
     assert run["whole"].startswith("a kite · seed")
 
 
-def test_posters_are_small_pictures_on_demand(paper: Callable[..., Paper]) -> None:
-    """A JPEG beside the message, not in the state; small ones come from the same file."""
-    form = paper(stitch(7.0))
-    form.run()
-
-    form.press("want", want=["1", 0, 640])
-    form.press("want", want=["1", 0, 0])
-    form.until(lambda paper: len(paper.sent) == 2)
-
-    assert sorted(content["clip"] for content, _ in form.sent) == [["1", 0, 0], ["1", 0, 640]]
-    assert {content["kind"] for content, _ in form.sent} == {"image/jpeg"}
-    assert all(parts[0].startswith(b"\xff\xd8\xff") and len(parts[0]) < 60_000 for _, parts in form.sent)
-    assert len(json.dumps(form.records)) < 1_500
-
-
-def test_a_clip_comes_whole_and_in_parts(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each part fits into a message; together they are the file."""
-    monkeypatch.setattr(link, "CHUNK_BYTES", 500)
-    form = paper(stitch(8.0))
-    form.run()
-    path = form.running.runs[0].video.path
-
-    form.press("want", want=["1", 0])
-    form.until(lambda paper: bool(paper.sent) and len(paper.sent) == paper.sent[0][0]["of"])
-
-    assert len(form.sent) > 2
-    assert b"".join(parts[0] for _, parts in form.sent) == path.read_bytes()
-    assert [content["part"] for content, _ in form.sent] == list(range(len(form.sent)))
-    assert all(content["clip"] == ["1", 0] for content, _ in form.sent)
-    assert form.sent[0][0]["kind"] == "video/mp4"
-
-
-def test_a_clip_that_is_too_large_or_gone_is_told_in_words(
-    paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No bytes, and what to do."""
-    form = paper(stitch(9.0))
-    form.run()
-    path = form.running.runs[0].video.path
-
-    monkeypatch.setattr(link, "MAX_BYTES", 10)
-    form.press("want", want=["1", 0])
-    form.until(lambda paper: len(paper.sent) == 1)
-    path.unlink()
-    for number, want in enumerate((["1", 0], ["1", 0, 320], ["1", 1])):
-        form.press("want", want=want)
-        form.until(partial(_has_sent, number + 2))
-
-    words = [content["words"] for content, _ in form.sent]
-    assert "too much to play here" in words[0]
-    assert str(path) in words[0]
-    assert "rb.attach" in words[1]
-    assert words[3] == "There is no such file in this form."
-    assert all(parts == [] for _, parts in form.sent)
-
-
-def _has_sent(count: int, paper: Paper) -> bool:
-    return len(paper.sent) == count
-
-
 SENSELESS: list[dict[str, Any]] = [
     {}, {"run": None}, {"run": 1}, {"run": ["1"]}, {"run": "2"}, {"run": {"key": "1"}}, {"want": 7}, {"want": ["1", -1]},
     {"want": ["1", True]}, {"want": ["1", 0, 9]}, {"want": ["1", "0"]}, {"want": [1, 0]}, {"want": ["1", 0, []]},
@@ -735,41 +671,7 @@ def test_the_page_keeps_the_newest_and_counts_the_others(paper: Callable[..., Pa
     assert len(form.running.runs) == MAX_ENTRIES + 10
 
 
-def test_the_page_learns_the_clock_of_the_kernel(paper: Callable[..., Paper]) -> None:
-    """So that the seconds of a run are right where the page is on another machine."""
-    form = paper(BOAT)
-
-    form.press("clock")
-
-    assert abs(form.answer("clock")[0]["clock"] - time.time()) < 5
-
-
 # The end.
-
-
-def test_a_closed_form_leaves_nothing_behind(client: Client) -> None:
-    """While a run goes on: no card, no thread, and nothing that holds the form; the run goes on by itself."""
-    one = StandIn(status="IN_PROGRESS", progress=(0.5, "x"), input=BOAT)
-    form = Paper(lambda value: one, BOAT)
-    form.press("run")
-    form.until(lambda paper: bool(paper.records) and "cancel" in paper.records[0]["can"])
-    part = form.running
-    card = part._updates._card
-    handle = form.running.handlers["run"]
-
-    form.close()
-    handle({"do": "run"}, [])
-    told = len(form.tellings)
-    left = weakref.ref(form)
-    updater.join(WAIT)
-    del form, handle
-    gc.collect()
-
-    assert left() is None
-    assert told >= 1
-    assert card not in updater._outputs
-    assert part.handlers == {}
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("form-")]
 
 
 def test_a_form_closed_while_it_sends_keeps_the_run_in_the_library(client: Client, folder: Path) -> None:

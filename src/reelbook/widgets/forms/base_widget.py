@@ -138,31 +138,27 @@ class LiveUpdates(Generic[WidgetOwner]):
             self._is_closed, self._card = True, None
 
     def _make_card(self) -> LiveOutput:
-        owner_ref, publish_to, get_bundle, get_key = self._owner, self._publish, self._bundle, self._key
-        updates_ref = weakref.ref(self)
+        owner_ref, updates_ref = self._owner, weakref.ref(self)
+        publish_to, get_bundle, get_key = self._publish, self._bundle, self._key
 
         def publish(bundle: Bundle) -> None:
-            owner = owner_ref()
             try:
-                if owner is not None:
+                if (owner := owner_ref()) is not None:
                     publish_to(owner, bundle)
             # The clock would drop a card that fails once, and the page would not be updated any more.
             except Exception:
                 log.debug("a page could not be updated", exc_info=True)
 
-        def bundle() -> Bundle:
-            owner = owner_ref()
-            return {} if owner is None else get_bundle(owner)
-
-        def key() -> OutputKey:
-            owner = owner_ref()
-            return () if owner is None else get_key(owner)
-
         def is_over() -> bool:
             updates = updates_ref()
             return updates is None or updates._release_if_over(card)
 
-        card = LiveOutput(publish, bundle, key, is_over=is_over)
+        card = LiveOutput(
+            publish,
+            lambda: {} if (owner := owner_ref()) is None else get_bundle(owner),
+            lambda: () if (owner := owner_ref()) is None else get_key(owner),
+            is_over=is_over,
+        )
         return card
 
     def _release_if_over(self, card: LiveOutput) -> bool:

@@ -20,15 +20,12 @@ from ...util.data_address import is_data_address
 from .json_values import (
     JSON_TEXT,
     MAX_SAFE,
-    decode,
     distinct_json,
-    exact_json,
     is_json_text,
-    is_same_json,
     to_page_json,
 )
 from .pictures import Pictures
-from .schema import Node, get_fixed_values
+from .schema import Node
 
 _WHOLE = re.compile(r"-?\d{1,4300}\Z")
 _STORED_PICTURE = re.compile(r"sha256:[0-9a-f]{64}\Z")
@@ -119,8 +116,6 @@ class Draft:
             return self._parse_json_text(value, loc, unread)
         if kind in ("whole", "real") and isinstance(value, str):
             return _parse_number(value)
-        if kind in ("choice", "constant") and is_json_text(value):
-            return decode(value) if any(is_same_json(one, value) for one in get_fixed_values(node)) else value
         if isinstance(value, str) and kind in ("image", "either"):
             return self._picture_or_text(node, value)
         if kind == "either":
@@ -158,7 +153,7 @@ class Draft:
         return any(form["kind"] in _TAKES_TEXT for form in node["forms"])
 
     def _parse_json_text(self, value: Any, loc: tuple[str | int, ...], unread: list[Problem]) -> Any:
-        if not (isinstance(value, dict) and set(value) == {JSON_TEXT} and isinstance(value[JSON_TEXT], str)):
+        if not is_json_text(value):
             return value
         try:
             found = json.loads(value[JSON_TEXT])
@@ -184,7 +179,7 @@ class Draft:
         if kind == "image" or isinstance(value, Image):
             return self._store_picture(value)
         if kind in ("choice", "constant"):
-            return exact_json(self._plain(value))
+            return to_page_json(self._plain(value))
         if kind == "json":
             # As text, which preserves long numbers and values that look like wrapped JSON.
             return {JSON_TEXT: json.dumps(self._plain(value), ensure_ascii=False)}
@@ -211,12 +206,11 @@ class Draft:
             return self._store_picture(value)
         if isinstance(value, Part):
             value = value.changed()
-        if isinstance(value, Mapping) and not is_json_text(value):
+        if isinstance(value, Mapping):
             return {str(name): self._to_page_mixed(item) for name, item in value.items()}
         if isinstance(value, (list, tuple)):
             return [self._to_page_mixed(item) for item in value]
-        plain = self._plain(value)
-        return exact_json(plain) if is_json_text(plain) else distinct_json(plain)
+        return distinct_json(self._plain(value))
 
     def _store_picture(self, value: Any) -> str:
         """The short text that represents a picture; a data URL is stored here."""

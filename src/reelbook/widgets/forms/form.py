@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +11,11 @@ import traitlets
 from IPython.display import display
 
 from ...display.input_code import format_input_code
-from ...display.update_clock import LiveOutput, updater
+from ...display.update_clock import Bundle
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from ..notebook import find_variable_name
-from .base_widget import Handler, ScriptWidget
+from .base_widget import Handler, LiveUpdates, ScriptWidget
 from .draft import Draft, InputTrait, get_row_values
 from .earlier import EarlierPrompts
 from .json_values import sendable, to_page_json
@@ -93,10 +92,10 @@ class Form(ScriptWidget):
         self._checked: Input | InvalidInput = InvalidInput(
             kind.__name__, [Problem((), "Nothing was typed yet.", "missing")]
         )
-        self._card: LiveOutput | None = None
         self.get_studio: Callable[[], Any] | None = None
         self._snapshots: list[Any] = []
         """Display handles of the static picture: a form can be displayed in several cells."""
+        self._redrawing = LiveUpdates(self, Form._redraw, Form._draw, lambda _: (), lambda _: True)
         if value is not None:
             self._draft.fill(value)
         self._running = FormRuns(self)
@@ -216,8 +215,8 @@ class Form(ScriptWidget):
             self.is_closed = True
             for part in (self._sweeping, self._running, self._pictures, self._prompts, self._pricer):
                 part.close()
-            # The clock drops the card by itself; removing it here would deadlock a close during an update.
-            self._snapshots, self._card = [], None
+            self._redrawing.close()
+            self._snapshots = []
         super().close()
 
     def bundle(self) -> dict[str, Any]:
@@ -347,27 +346,17 @@ class Form(ScriptWidget):
 
     def redraw_later(self) -> None:
         """Redraw the static picture at the next turn of the shared clock."""
-        if not self._snapshots or self._card is not None:
-            return
-        me = weakref.ref(self)
-        places = self._snapshots
+        if self._snapshots:
+            self._redrawing.start()
 
-        def picture() -> dict[str, Any]:
-            form = me()
-            if form is None or form.is_closed:
-                return {}
-            form._card = None
-            kept = count_results(form._running.entries, form._sweeping.entries)
-            return {"kept": kept, "bundle": form._snapshot()}
+    def _redraw(self, bundle: Bundle) -> None:
+        for handle in self._snapshots:
+            handle.update(bundle["picture"], raw=True)
+        self.kept = bundle["kept"]
 
-        def update(picture: dict[str, Any]) -> None:
-            for handle in places if picture else ():
-                handle.update(picture["bundle"], raw=True)
-            if (form := me()) is not None and picture:
-                form.kept = picture["kept"]
-
-        self._card = LiveOutput(update, picture, lambda: (), is_over=lambda: True)
-        updater.add(self._card)
+    def _draw(self) -> Bundle:
+        kept = count_results(self._running.entries, self._sweeping.entries)
+        return {"kept": kept, "picture": self._snapshot()}
 
 
 def _problem_json(problem: Problem, labels: Mapping[str, str]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -34,20 +33,6 @@ def to_page_json(value: Any) -> Any:
     return sendable(str(value))
 
 
-def exact_json(value: Any) -> Any:
-    """A value as JSON that a page returns unchanged.
-
-    >>> exact_json(7), exact_json([2**60, 1])
-    (7, {'__text__': '[1152921504606846976, 1]'})
-    """
-    plain = to_page_json(value)
-    return (
-        {JSON_TEXT: json.dumps(value, ensure_ascii=False)}
-        if not is_same_json(plain, value) or is_json_text(value)
-        else plain
-    )
-
-
 def distinct_json(value: Any) -> Any:
     """A value for a field that takes numbers and texts: a long number is marked, to tell it from a text.
 
@@ -62,19 +47,9 @@ def distinct_json(value: Any) -> Any:
     return {JSON_TEXT: str(value)} if is_number and abs(value) > MAX_SAFE else to_page_json(value)
 
 
-def decode(value: Any) -> Any:
-    """The value of JSON in a text, anything else unchanged; `ValueError` or `RecursionError` if it is not JSON."""
-    return json.loads(value[JSON_TEXT]) if is_json_text(value) else value
-
-
 def is_json_text(value: Any) -> bool:
     """Whether a value is JSON wrapped in a text."""
     return isinstance(value, dict) and set(value) == {JSON_TEXT} and isinstance(value[JSON_TEXT], str)
-
-
-def is_same_json(one: Any, other: Any) -> bool:
-    """Whether two plain values are the same JSON: 1 is not true."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def sendable(value: Any, level: int = 0) -> Any:

@@ -37,13 +37,12 @@ if TYPE_CHECKING:
     from ...current import Session
 
 MAX_PARTS = 1000
-MAX_UPLOADS = 32
-"""Concurrent uploads; the oldest is dropped for a new one."""
+MAX_UPLOADS = 8
+"""Incomplete uploads; the oldest, which somebody may have given up, is dropped for a new one."""
 MAX_KEY_LENGTH = 100
 """The length of an upload's id."""
 MAX_MEMORY_BYTES = 400_000_000
 """Memory for pictures that the library has, too."""
-MAX_PREVIEWS = 1000
 
 Content = dict[str, Any]
 Buffers = Sequence[Any]
@@ -78,13 +77,12 @@ class Pictures:
         self._lock = threading.RLock()
         self._in_memory: dict[str, Image] = {}
         self._shelved: set[str] = set()
-        self._previews: dict[str, PicturePreview] = {}
         self._names: dict[str, str] = {}
         self._uploads: dict[str, _Upload] = {}
         self._earlier: EarlierPictures | None = None
         self._is_closed = False
         self.handlers: Mapping[str, Callable[[Content, Buffers], None]] = {
-            "upload": self._on_upload, "forget": self._on_forget, "still": self._on_still, "shown": self._on_preview,
+            "upload": self._on_upload, "still": self._on_still, "shown": self._on_preview,
             "earlier": self._on_earlier,
         }  # fmt: skip
 
@@ -118,17 +116,40 @@ class Pictures:
 
     def preview(self, text: str) -> PicturePreview:
         """The preview of a picture: thumbnail and text, or an `error`."""
+        if text[:7].lower() in ("http://", "https:/") or text[:5].lower() == "file_":
+            return preview_address(text)
+        if not is_data_address(text) and not text.startswith((IN_LIBRARY, OF_CLIP)):
+            return preview_path(text)
+        name = self._name(text)
+        try:
+            return preview_content(self._read(text), name)
+        except NotAPicture as error:
+            return PicturePreview(name, error=f"{name} {error}")
+        except OSError as error:
+            return PicturePreview(name, error=f"{name} cannot be read ({error.strerror}).")
+
+    def _name(self, text: str) -> str:
+        if is_data_address(text):
+            return "data address"
+        if text.startswith(OF_CLIP):
+            return "last frame of a clip"
+        return self._names.get(text) or f"picture {text.removeprefix(IN_LIBRARY)[:8]}"
+
+    def _read(self, text: str) -> bytes:
+        """The content of a picture that is here or in the library, or of the last frame of a clip there."""
+        if is_data_address(text):
+            return convert_picture(parse_picture_address(text))
         with self._lock:
-            known = self._previews.get(text)
-        if known is None:
-            known = self._make_preview(text)
-            # Paths are not cached: the file may have changed.
-            if text.startswith((IN_LIBRARY, OF_CLIP)) and not known.error:
-                with self._lock:
-                    self._previews[text] = known
-                    while len(self._previews) > MAX_PREVIEWS:
-                        del self._previews[next(iter(self._previews))]
-        return known
+            cached = self._in_memory.get(text)
+        if cached is not None and cached.content is not None:
+            return cached.content
+        is_clip = text.startswith(OF_CLIP)
+        found = self._find_on_shelf(text.removeprefix(OF_CLIP if is_clip else IN_LIBRARY))
+        if found is None:
+            raise NotAPicture(
+                "is not in the library any more." if is_clip else "is not in the library. Give the picture itself."
+            )
+        return read_last_frame(found) if is_clip else found.read_bytes()
 
     def store_all(self) -> None:
         """Store every picture in the library, so that code that refers to it runs elsewhere."""
@@ -141,7 +162,7 @@ class Pictures:
         """Release everything."""
         with self._lock:
             self._is_closed = True
-            for store in (self._in_memory, self._previews, self._uploads, self._names):
+            for store in (self._in_memory, self._uploads, self._names):
                 store.clear()
             self._earlier = None
 
@@ -180,10 +201,6 @@ class Pictures:
             return self._store(convert_picture(content), upload.name)
 
         self._answer_with_picture(key, upload.name, store)
-
-    def _on_forget(self, content: Content, _: Buffers) -> None:
-        with self._lock:
-            self._uploads.pop(str(content.get("id")), None)
 
     def _on_still(self, content: Content, _: Buffers) -> None:
         """Store the last frame of a clip: of an earlier run, or of a file of this machine."""
@@ -244,61 +261,20 @@ class Pictures:
 
     def _last_frame(self, text: str) -> str:
         sha256 = text.removeprefix(OF_CLIP)
-        if sha256 == text:
-            path = parse_path(text)
-            return self._store(read_last_frame(path), f"last frame of {path.name}")
-        found = self._find_on_shelf(sha256)
-        if found is None:
-            raise NotAPicture("is a clip that the library does not have any more.")
-        return self._store(read_last_frame(found), f"last frame of clip {sha256[:8]}")
-
-    def _make_preview(self, text: str) -> PicturePreview:
-        if text.startswith(OF_CLIP):
-            found = self._find_on_shelf(text.removeprefix(OF_CLIP))
-            name = "last frame of a clip"
-            if found is None:
-                return PicturePreview(name, error="The library does not have this clip any more.")
-            return self._preview_content(name, lambda: read_last_frame(found))
-        if text.startswith(IN_LIBRARY):
-            return self._preview_stored(text)
-        if is_data_address(text):
-            return self._preview_content("data address", lambda: convert_picture(parse_picture_address(text)))
-        if text[:7].lower() in ("http://", "https:/") or text[:5].lower() == "file_":
-            return preview_address(text)
-        return preview_path(text)
-
-    def _preview_stored(self, text: str) -> PicturePreview:
-        with self._lock:
-            cached, name = self._in_memory.get(text), self._names.get(text)
-        if cached is not None and cached.content is not None:
-            content = cached.content
-            return self._preview_content(name or cached.label, lambda: content)
-        sha256 = text.removeprefix(IN_LIBRARY)
-        name = name or f"picture {sha256[:8]}"
-        found = self._find_on_shelf(sha256)
-        if found is None:
-            return PicturePreview(
-                name, error=f"Picture {shorten(sha256, 13)} is not in the library. Give the picture itself."
-            )
-        return self._preview_content(name, found.read_bytes)
-
-    def _preview_content(self, name: str, content: Callable[[], bytes]) -> PicturePreview:
-        try:
-            return preview_content(content(), name)
-        except NotAPicture as error:
-            return PicturePreview(name, error=f"{name} {error}")
-        except OSError as error:
-            return PicturePreview(name, error=f"{name} cannot be read ({error.strerror}).")
+        if sha256 != text:
+            return self._store(self._read(text), f"last frame of clip {sha256[:8]}")
+        path = parse_path(text)
+        return self._store(read_last_frame(path), f"last frame of {path.name}")
 
     def _store(self, content: bytes, label: str) -> str:
         """Store a picture, here and in the library; return its text. `NotAPicture` if it cannot be decoded."""
         name = f"{IN_LIBRARY}{hashlib.sha256(content).hexdigest()}"
         # Before storing: a service would refuse an unreadable picture later and less clearly.
-        preview = preview_content(content, label)
+        preview_content(content, label)
         sha256 = name.removeprefix(IN_LIBRARY)
         picture = Image(name, kind="memory", sha256=sha256, label=label, content=content)
         with self._lock:
-            self._in_memory[name], self._previews[name], self._names[name] = picture, preview, label
+            self._in_memory[name], self._names[name] = picture, label
         self._put_on_shelf(picture)
         self._limit_memory()
         return name

@@ -14,7 +14,7 @@ from ...models.catalog import CATALOG, find_endpoint
 from ...models.json_schema import ANNOTATIONS, merge_rules
 from ...models.smart_resize import FORMATS
 from ...models.text_to_video import FRAME_SIZES, TextToVideo
-from .json_values import decode, distinct_json, exact_json, to_page_json
+from .json_values import distinct_json, to_page_json
 
 Node = dict[str, Any]
 Schema = Mapping[str, Any]
@@ -184,7 +184,7 @@ class _TreeBuilder:
 
     def _read_kind(self, name: str, rule: Schema) -> Node:
         if "const" in rule:
-            return {"kind": "constant", "value": exact_json(rule["const"])}
+            return {"kind": "constant", "value": to_page_json(rule["const"])}
         if isinstance(rule.get("enum"), list):
             node = _choices([value for value in rule["enum"] if value is not None])
             return {**node, "nullable": True} if None in rule["enum"] else node
@@ -214,7 +214,7 @@ class _TreeBuilder:
         read = [self.node(name, form) for form in forms]
         constants = [node for node in read if node["kind"] in ("constant", "choice")]
         if len(constants) == len(read):
-            return _choices([decode(value) for node in read for value in get_fixed_values(node)])
+            return _choices([value for node in constants for value in get_fixed_values(node)])
         return {"kind": "either", "forms": read} if self._level < MAX_DEPTH and 1 < len(read) <= 8 else {"kind": "json"}
 
     def _list(self, name: str, rule: Schema) -> Node:
@@ -243,7 +243,7 @@ def get_fixed_values(node: Node) -> list[Any]:
 def _choices(values: list[Any]) -> Node:
     return {
         "kind": "choice",
-        "choices": [{"value": exact_json(value), "label": _format_choice(value)} for value in values],
+        "choices": [{"value": to_page_json(value), "label": _format_choice(value)} for value in values],
     }
 
 
@@ -257,7 +257,7 @@ def _default(node: Node, value: Any) -> Any:
         return {
             name: _default(fields[name], item) if name in fields else to_page_json(item) for name, item in value.items()
         }
-    return {"choice": exact_json, "constant": exact_json, "either": distinct_json}.get(kind, to_page_json)(value)
+    return distinct_json(value) if kind == "either" else to_page_json(value)
 
 
 def _text(name: str, rule: Schema) -> Node:

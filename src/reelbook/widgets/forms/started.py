@@ -54,7 +54,6 @@ RUN_STATUS = {
 """The state of a run whose sign a state of a sweep or a race has."""
 MAX_SETTINGS = 500
 """The most settings of a race, as `plan.race` has it."""
-FACTS = ("frame_count", "duration", "width", "height", "bytes")
 OF_STILLS = frozenset({"sharpness", "brightness", "contrast", "colourfulness", "width", "height", "bytes"})
 """Metrics of pictures; the others need several frames."""
 LEAST = "-"
@@ -333,15 +332,15 @@ def list_measures(base: Input) -> list[dict[str, Any]]:
         if metric.compares or metric.minimum is None or (is_still and name not in OF_STILLS):
             continue
         words = WORDS.get(name, name.replace("_", " "))
-        common = {"meaning": f"{metric.meaning[0].upper()}{metric.meaning[1:]}.", "fact": name in FACTS}
+        meaning = f"{metric.meaning[0].upper()}{metric.meaning[1:]}."
         if metric.better != "lower":
-            measures.append({"value": name, "label": f"highest {words}", **common})
+            measures.append({"value": name, "label": f"highest {words}", "meaning": meaning})
         if metric.better != "higher":
-            measures.append({"value": f"{LEAST}{name}", "label": f"lowest {words}", **common})
+            measures.append({"value": f"{LEAST}{name}", "label": f"lowest {words}", "meaning": meaning})
     # A page of another kind finds no widget that is not in a cell, as the judge's.
     if is_jupyter_server():
         meaning = "After each round you say which of two clips is better."
-        measures.append({"value": EYE, "label": "your eye, in blind pairs", "meaning": meaning, "fact": False})
+        measures.append({"value": EYE, "label": "your eye, in blind pairs", "meaning": meaning})
     return measures
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...display.update_clock import Bundle
@@ -59,11 +59,11 @@ class FormSweeps:
             "sweep_limit": self.planning.on_limit,
             "sweep_run": self._run,
             "sweep_do": self._do,
-            "sweep_show": self._show,
+            "sweep_show": self._for_entry(self._show),
             "sweep_code": self._code,
-            "sweep_film": self._film,
-            "sweep_sheet": self._sheet,
-            "sweep_use": self._use,
+            "sweep_film": self._for_entry(self._film),
+            "sweep_sheet": self._for_entry(self._sheet),
+            "sweep_use": self._for_entry(self._use),
         }
 
     @property
@@ -176,21 +176,24 @@ class FormSweeps:
 
         form.in_background("sweep-do", work)
 
-    def _use(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Fill the form with the best run of a race: `{do: "sweep_use", job}`."""
-        form, entry = self._form, self._find_entry(content)
-        if form is None or entry is None:
-            return
+    def _for_entry(self, answer: Callable[[Form, Started], None]) -> Handler:
+        """A handler that answers about the sweep or race which a message names, `{do, job}`, in the background."""
 
-        def fill() -> None:
-            why = ""
-            try:
-                form.fill(find_best_input(entry))
-            except ReelbookError as error:
-                why = str(error)
-            form.send({"sweep_used": entry.key, "why": why})
+        def handle(content: dict[str, Any], _: list[memoryview]) -> None:
+            form, entry = self._form, self._find_entry(content)
+            if form is not None and entry is not None:
+                form.in_background(str(content["do"]), lambda: answer(form, entry))
 
-        form.in_background("sweep-use", fill)
+        return handle
+
+    def _use(self, form: Form, entry: Started) -> None:
+        """Fill the form with the best run of a race."""
+        why = ""
+        try:
+            form.fill(find_best_input(entry))
+        except ReelbookError as error:
+            why = str(error)
+        form.send({"sweep_used": entry.key, "why": why})
 
     def _code(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Send Python code for the displayed plan: `{do: "sweep_code", plan, spend, price?, by?}`."""
@@ -213,42 +216,28 @@ class FormSweeps:
 
     # Display.
 
-    def _show(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Send the panel of the sweep that the page displays now: `{do: "sweep_show", job}`."""
-        form, entry = self._form, self._find_entry(content)
-        if form is None or entry is None:
-            return
+    def _show(self, form: Form, entry: Started) -> None:
+        """Send the panel of the sweep that the page displays now."""
         with form.lock, self._condition:
             self._displayed = entry.key
             self._publish()
+        self._send_panel(entry, entry.render_panel())
+        if entry.judging is not None:
+            entry.judging.redraw()
 
-        def draw() -> None:
-            self._send_panel(entry, entry.render_panel())
-            if entry.judging is not None:
-                entry.judging.redraw()
-
-        form.in_background("sweep-panel", draw)
-
-    def _film(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Send the completed runs of a sweep: `{do: "sweep_film", job}`."""
-        form, entry = self._form, self._find_entry(content)
-        if form is None or entry is None or not entry.is_over:
-            return
-
-        def read() -> None:
-            results, count = entry.list_results()
-            with self._condition:
-                self._results |= {result.key: result for result in results}
+    def _film(self, form: Form, entry: Started) -> None:
+        """Send the completed runs of a sweep that is over."""
+        results, count = entry.list_results()
+        with self._condition:
+            self._results |= {result.key: result for result in results}
+        if entry.is_over:
             shots = [{**result.card(), "label": result.label} for result in results]
             form.send({"sweep_film": entry.key, "shots": shots, "of": count})
 
-        form.in_background("sweep-film", read)
-
-    def _sheet(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Send the contact sheet of a sweep: `{do: "sweep_sheet", job}`."""
-        form, entry = self._form, self._find_entry(content)
-        if form is not None and entry is not None and entry.is_over:
-            form.in_background("sweep-sheet", lambda: form.send({"sweep_sheet": entry.key, **entry.draw_sheet()}))
+    def _sheet(self, form: Form, entry: Started) -> None:
+        """Send the contact sheet of a sweep that is over."""
+        if entry.is_over:
+            form.send({"sweep_sheet": entry.key, **entry.draw_sheet()})
 
     def find_result(self, key: Any) -> LibraryRun | None:
         """A run of a sweep that was sent to the page."""

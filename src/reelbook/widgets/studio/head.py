@@ -61,7 +61,7 @@ class Head(StudioPart):
 
     def __init__(self, session: Session, choose: Callable[[str], object], *, twin: str) -> None:
         self._session: Session | None = session
-        self._is_reading = self._is_reread_requested = False
+        self._reading = threading.Lock()
         super().__init__(
             "head", models=[_model_json(row.input) for row in CATALOG], twin=twin, account=_describe_service(session)
         )
@@ -79,23 +79,18 @@ class Head(StudioPart):
                 self.models = [*self.models, _model_json(kind)]
 
     def refresh_account(self) -> None:
-        """Read the account in the background, if connected; a call during a read causes one more."""
-        with self.lock:
-            if self.is_closed:
-                return
-            self._is_reread_requested = self._is_reading
-            if self._is_reading:
-                return
-            self._is_reading = True
-        self.in_background("account", self._work)
+        """Read the account in the background, if connected."""
+        if not self.is_closed:
+            self.in_background("account", self._read)
 
     def close(self) -> None:
         """Close it."""
         self._session = None
         super().close()
 
-    def _work(self) -> None:
-        while True:
+    def _read(self) -> None:
+        # One after the other, so that what was read last is what is shown.
+        with self._reading:
             session = self._session
             found = None if session is None else _read_account(session)
             with self.lock:
@@ -103,10 +98,6 @@ class Head(StudioPart):
                     self.account = found
                     # Also without a change: it answers the press of a button.
                     self.send({"asked": True})
-                if not self._is_reread_requested or self.is_closed:
-                    self._is_reading = False
-                    return
-                self._is_reread_requested = False
 
     def _choose(self, content: dict[str, Any], _: list[memoryview]) -> None:
         model = str(content.get("model") or "").strip()[:MAX_ID_LENGTH]

@@ -21,7 +21,7 @@ from ..forms.form import Form
 from ..forms.run_cards import PressedRun, ShownRun
 from ..forms.schema import Node
 from ..forms.snapshot import format_runs, render_form_snapshot, render_thumb
-from ..notebook import close_layout, forget_reply_thread
+from ..notebook import forget_reply_thread
 from .gallery import Gallery
 from .head import Head, format_carried, format_cost
 from .sweeps import find_cost, find_stage, list_results, list_started
@@ -146,7 +146,8 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             form.close()
         for part in (self._head, self._gallery):
             part.close()
-        close_layout(self)
+        # ipywidgets leaves it open.
+        self.layout.close()
         super().close()
 
     def bundle(self) -> dict[str, Any]:
