@@ -101,37 +101,6 @@ def test_the_latest_open_client_is_the_default_and_gives_its_place_back(tmp_path
             second.start(rb.TextToVideo(prompt="x"))
 
 
-def test_it_works_from_threads_and_inside_a_running_loop(client: rb.Client) -> None:
-    """A notebook's cell runs inside a loop; blocking calls work there, and from several threads at once."""
-    found: list[str] = []
-
-    async def cell() -> None:
-        found.append(client.run(dot(2)).status)
-
-    threads = [threading.Thread(target=lambda n=n: found.append(client.run(dot(3 + n)).status)) for n in range(3)]
-    for thread in threads:
-        thread.start()
-    asyncio.run(cell())
-    for thread in threads:
-        thread.join()
-
-    assert found == ["completed"] * 4
-
-
-def test_a_hosted_service_that_shows_only_the_specification_is_enough(shared_spec_only: Served, tmp_path: Path) -> None:
-    """No root, no idempotency, no account, no list: the run works all the same, and the price is our assumption."""
-    served = shared_spec_only
-
-    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        run = client.run(dot(1))
-        with pytest.raises(errors.RunFailed) as caught:
-            client.run(rb.SmartResize(image_url=as_data_uri(png(64, 32)[:-30]), target_sizes=["16x16"]))
-
-    assert run.video.probe.frames == 1
-    assert run.credits == 53
-    assert caught.value.error_type == "image_load_error"
-
-
 @pytest.mark.parametrize(
     ("address", "kind"),
     [
@@ -154,12 +123,6 @@ def test_an_unknown_key_is_told(shared: Served, tmp_path: Path) -> None:
         with pytest.raises(errors.Unauthorized):
             client.account()
         assert "canary-key" not in repr(client) + repr(vars(client))
-
-
-def test_something_that_is_no_input_is_refused(client: rb.Client) -> None:
-    """The sentence names the inputs there are."""
-    with pytest.raises(errors.ReelbookError, match="TextToVideo, ImageToVideo, SmartResize, ImagesToVideo"):
-        rb.run({"prompt": "a boat"})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("call", [rb.run, rb.start, rb.estimate])
@@ -209,23 +172,26 @@ def test_an_id_that_was_copied_with_its_line_break_is_the_id(client: rb.Client) 
     assert rb.model(f" {rb.SmartResize.endpoint_id}\n") is rb.SmartResize
 
 
-def test_runs_are_awaited_from_any_loop(client: rb.Client) -> None:
-    """One after another and several at once, in threads with loops of their own: ours is none of them."""
+def test_runs_are_made_and_awaited_from_any_thread_and_loop(client: rb.Client) -> None:
+    """A notebook's cell runs inside a loop: blocking calls work there, several runs are awaited at once, and so in threads."""
+    found: list[str] = []
 
-    async def made(rate: int) -> str:
-        return (await client.start(dot(rate))).status
+    async def made(rate: int) -> None:
+        found.append((await client.start(dot(rate))).status)
 
-    async def several() -> list[str]:
-        return await asyncio.gather(*map(made, (10, 11, 12)))
+    async def cell() -> None:
+        found.append(client.run(dot(2)).status)
+        await asyncio.gather(*map(made, (10, 11, 12)))
 
-    found = [*asyncio.run(several()), asyncio.run(made(13))]
-    threads = [threading.Thread(target=lambda n=n: found.append(asyncio.run(made(14 + n)))) for n in range(2)]
+    threads = [threading.Thread(target=lambda n=n: found.append(client.run(dot(3 + n)).status)) for n in range(3)]
+    threads.append(threading.Thread(target=lambda: asyncio.run(made(14))))
     for thread in threads:
         thread.start()
+    asyncio.run(cell())
     for thread in threads:
         thread.join()
 
-    assert found == ["completed"] * 6
+    assert found == ["completed"] * 8
 
 
 def test_a_run_that_is_awaited_can_be_given_up_and_waited_for_again(client: rb.Client) -> None:

@@ -37,7 +37,6 @@ CONNECT = "import reelbook as rb\nclient = rb.connect({address!r}, api_key={key!
 CLIP = f"rb.ImagesToVideo(**{clip(1)!r})"
 SCRIPTS = {
     "a run": f"rb.run({CLIP})\n",
-    "a client in a block": f"with client:\n    client.run({CLIP})\n",
     "a sweep": f"rb.sweep({CLIP}, fps=range(1, 9)).run(budget=9999)\n",
     # Short sleeps: a signal that comes in the very moment in which one begins is handled after it.
     "something else": f"import time\njob = rb.sweep({CLIP}, fps=range(1, 9)).start(budget=9999, concurrency=1)\n"

@@ -56,35 +56,6 @@ def test_runs_and_files_come_over_and_nothing_there_changes(make: Make) -> None:
     assert snapshot(theirs.folder) == before
 
 
-def test_done_twice_it_changes_nothing_more(make: Make) -> None:
-    """The second time everything is known."""
-    ours, theirs = make("ours"), make("theirs")
-    ours.stored(BOAT, request_id="ours")
-    theirs.stored(TRAM)
-    theirs.failed(BOAT)
-    theirs.uncertain(TRAM)
-    theirs.accepted(BOAT)
-    ours.library.adopt(theirs.folder)
-    before = ours.entries()
-
-    report = ours.library.adopt(theirs.library)
-
-    assert (report.runs, report.files, report.known) == (0, 0, 4)
-    assert ours.entries() == before
-
-
-def test_two_runs_of_the_same_input_stay_two(make: Make) -> None:
-    """Both were paid for, so the other's is a further take."""
-    ours, theirs = make("ours"), make("theirs")
-    ours.stored(BOAT, request_id="ours")
-    theirs.stored(BOAT, [(b"another clip", ".mp4")], "theirs")
-
-    ours.library.adopt(theirs.folder)
-
-    assert states(ours) == [("stored", 0, "ours"), ("stored", 1, "theirs")]
-    assert ours.path_of(2).read_bytes() == b"another clip"
-
-
 def test_a_run_that_failed_here_takes_the_result_from_there(make: Make) -> None:
     """As with a further attempt: the row is served from the library now, and what the first one cost stays counted."""
     ours, theirs = make("ours"), make("theirs")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -198,28 +198,6 @@ def test_a_repetition_says_the_same_with_the_same_key(db: Ledger) -> None:
 
     assert (verdict.action, verdict.entry.id) == ("send", run)
     assert (verdict.entry.attempt_key, verdict.entry.body) == ("k", "{}")
-
-
-def test_what_was_not_confirmed_was_not_sent(db: Ledger) -> None:
-    """The word that it is being sent got through, its confirmation did not: with a key it may only be repeated."""
-    plain, keyed, other = sent(db), sent(db, replace(KEYED, identity="keyed")), sent(db, UNSEEDED)
-
-    for run in (plain, keyed):
-        transitions.mark_unsent(db, run, never=True)
-    transitions.mark_unsent(db, other)
-
-    assert [state(db, run) for run in (plain, keyed, other)] == ["planned", "planned", "sending"]
-    assert transitions.get_entry(db, keyed).attempt_key == "k"
-
-
-@pytest.mark.parametrize("step", ["left", "broken off"])
-def test_who_lets_go_while_it_is_sent_leaves_it_uncertain(db: Ledger, step: str) -> None:
-    """Never without an owner and half sent: nobody would find it again."""
-    run = sent(db)
-
-    transitions.release(db, run, "here") if step == "left" else claims.abandon(db, run)
-
-    assert (state(db, run), transitions.get_entry(db, run).owner) == ("uncertain", None)
 
 
 # What the service says.
@@ -420,26 +398,6 @@ def test_a_repetition_is_spent_once(db: Ledger) -> None:
 
 
 # What a person decides.
-
-
-DECISIONS: dict[str, Callable[[Ledger, int], Any]] = {
-    "settle": lambda db, run: transitions.resolve(db, run, "r9", "here"),
-    "write off": transitions.write_off,
-    "resubmit": transitions.allow_resubmission,
-}
-
-
-@pytest.mark.parametrize("way", DECISIONS)
-@pytest.mark.parametrize("now", ["claimed", "sent", "accepted"])
-def test_a_decision_is_for_an_uncertain_run_only(db: Ledger, way: str, now: str) -> None:
-    """The list of uncertain runs may be old: what has gone on meanwhile is left alone."""
-    run = {"claimed": claimed, "sent": sent, "accepted": accepted}[now](db)
-    before = transitions.get_entry(db, run)
-
-    with pytest.raises(Moved, match="by now"):
-        DECISIONS[way](db, run)
-
-    assert transitions.get_entry(db, run) == before
 
 
 def test_a_request_settles_one_run(db: Ledger) -> None:
