@@ -60,21 +60,16 @@ def export_runs(
     rows = rows or ExportRows()
     try:
         target.mkdir(parents=True, exist_ok=True)
-        copies = _Copies(target, write or _plain_copy)
+        copies, varying = _Copies(target, write or _plain_copy), find_varying(rows.among or entries)
         names: dict[int, list[str | None]] = {}
-        varying = find_varying(rows.among or entries)
-        try:
-            for entry in entries:
-                axes = rows.axes.get(entry.id)
-                axes = _find_values(entry, varying.get(entry.model, ())) if axes is None else axes
-                names[entry.id] = list(_copy_files(entry, rows.number(entry.id), axes, paths, copies))
-        finally:
-            # Also after an interrupt, so that the next export continues from there.
-            copied = [entry for entry in entries if entry.id in names]
-            _write_json(
-                target, [_run_record(entry, rows.number(entry.id), names[entry.id]) for entry in copied], copies.notes,
-                _judgement_records(judgements, copied, rows),
-            )  # fmt: skip
+        for entry in entries:
+            axes = rows.axes.get(entry.id)
+            axes = _find_values(entry, varying.get(entry.model, ())) if axes is None else axes
+            names[entry.id] = list(_copy_files(entry, rows.number(entry.id), axes, paths, copies))
+        records = [_run_record(entry, rows.number(entry.id), names[entry.id]) for entry in entries]
+        judged = {"judgements": _judgement_records(judgements, entries, rows)} if judgements else {}
+        document = {"runs": records, **judged, "files": copies.notes}
+        _write_text(target / JSON_NAME, json.dumps(document, ensure_ascii=False, indent=1, default=str))
         _write_csv(target, frame, rows, names)
     except OSError as error:
         raise ReelbookError(
@@ -179,9 +174,9 @@ class _Copies:
     """The copies in the folder, of this and of earlier exports; other files are not overwritten."""
 
     def __init__(self, folder: Path, write: Write) -> None:
-        self.made: dict[str, dict[str, Any]] = {}
+        self.notes = _read_notes(folder)
+        """By name, of what each copy is, and its hash."""
         self._folder, self._write = folder, write
-        self._before = _read_notes(folder)
         # Names that differ only in case are the same on some systems.
         self._taken: set[str] = set()
 
@@ -190,48 +185,38 @@ class _Copies:
         # Signed and unsigned copies differ.
         key = [sha256, facts, *([repr(options.sign)] if options.sign else [])]
         mark = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
-        # Under the name that an earlier export gave it, when other runs were beside it.
-        earlier = sorted(
-            (name for name, note in self._before.items() if note.get("of") == mark),
-            key=lambda name: name != f"{stem}{source.suffix}",
-        )
+        # Under the name that an earlier export gave it, when other runs were exported with it.
+        earlier = [name for name, note in self.notes.items() if note.get("of") == mark]
+        earlier.sort(key=lambda name: name != f"{stem}{source.suffix}")
         for name in chain(earlier, _candidate_names(stem, source.suffix)):
-            target, before = self._folder / name, self._before.get(name, {})
-            if name.casefold() in self._taken:
-                continue
-            if before.get("of") == mark and self._is_there(target, before):
-                return self._noted(name, before)
-            part = self._folder / f".{secrets.token_hex(8)}{source.suffix}"
-            try:
-                sidecar = self._write(source, part, facts)
-                note = {"of": mark, "sha256": hash_file(part), **({"sidecar": True} if sidecar else {})}
-                existing = hash_file(target) if target.exists() else None
-                # An unchanged copy of an earlier export may be replaced; any other file of this name is kept.
-                if existing not in (None, note["sha256"], before.get("sha256")):
-                    continue
-                if existing != note["sha256"]:
-                    part.replace(target)
-                if sidecar:
-                    _write_text(_sidecar(target), sidecar)
-                return self._noted(name, note)
-            finally:
-                part.unlink(missing_ok=True)
+            is_free = name.casefold() not in self._taken
+            if is_free and (self._has(name, mark) or self._place(name, mark, source, facts)):
+                self._taken.add(name.casefold())
+                return name
         raise AssertionError("there is always another name")
 
-    @property
-    def notes(self) -> dict[str, dict[str, Any]]:
-        """The notes about all copies that exports have made in this folder, by name."""
-        return {**self._before, **self.made}
+    def _has(self, name: str, mark: str) -> bool:
+        """Whether this copy exists unchanged, with its sidecar if it has one."""
+        note, path = self.notes.get(name, {}), self._folder / name
+        has_all = note.get("of") == mark and path.exists() and (not note.get("sidecar") or _sidecar(path).exists())
+        return has_all and hash_file(path) == note.get("sha256")
 
-    def _is_there(self, target: Path, note: Mapping[str, Any]) -> bool:
-        """Whether the copy exists unchanged, with its sidecar if it has one."""
-        has_all = target.exists() and (not note.get("sidecar") or _sidecar(target).exists())
-        return has_all and hash_file(target) == note.get("sha256")
-
-    def _noted(self, name: str, note: dict[str, Any]) -> str:
-        self.made[name] = note
-        self._taken.add(name.casefold())
-        return name
+    def _place(self, name: str, mark: str, source: Path, facts: Mapping[str, Any]) -> bool:
+        """Make this copy; false if a file of this name is not an unchanged copy of an earlier export."""
+        target, part = self._folder / name, self._folder / f".{secrets.token_hex(8)}{source.suffix}"
+        try:
+            sidecar = self._write(source, part, facts)
+            sha256, existing = hash_file(part), hash_file(target) if target.exists() else None
+            if existing not in (None, sha256, self.notes.get(name, {}).get("sha256")):
+                return False
+            if existing != sha256:
+                part.replace(target)
+            if sidecar:
+                _write_text(_sidecar(target), sidecar)
+            self.notes[name] = {"of": mark, "sha256": sha256, **({"sidecar": True} if sidecar else {})}
+            return True
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def _copy_files(
@@ -313,14 +298,6 @@ def _judgement_records(
         }
         for one in judgements
     ]  # fmt: skip
-
-
-def _write_json(
-    folder: Path, runs: Sequence[Mapping[str, Any]], files: Mapping[str, Any], judgements: Sequence[Mapping[str, Any]]
-) -> None:
-    judged = {"judgements": judgements} if judgements else {}
-    text = json.dumps({"runs": runs, **judged, "files": files}, ensure_ascii=False, indent=1, default=str)
-    _write_text(folder / JSON_NAME, text)
 
 
 def _write_csv(folder: Path, frame: pd.DataFrame, rows: ExportRows, names: Mapping[int, Sequence[str | None]]) -> None:
