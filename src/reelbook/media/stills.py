@@ -64,7 +64,7 @@ def format_colour_note(path: str | Path) -> str:
     if not is_video(path):
         return ""
     with open_video(path, to_decode=False) as (_, stream):
-        return video_colours.format_colour_note(stream.codec_context.color_primaries, stream.codec_context.color_trc)
+        return video_colours.format_colour_note(stream.codec_context.color_trc)
 
 
 def read_picture(path: str | Path | IO[bytes], box: PixelSize) -> Image.Image:
