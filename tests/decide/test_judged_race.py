@@ -19,11 +19,6 @@ from tests.sweeps.dots import reserved
 
 
 @pytest.fixture
-def served(shared: Served) -> Served:
-    return shared.with_own_account()
-
-
-@pytest.fixture
 def client(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     monkeypatch.setattr(score, "POLL_SECONDS", 0.02)
     with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +21,6 @@ from tests.support import Served
 from tests.sweeps.dots import BOAT, Scripted, reserved
 from tests.sweeps.dots import PRICE as BOAT_PRICE
 from tests.transport.variants import Hosted, Reply
-
-
-@pytest.fixture
-def served(shared: Served) -> Served:
-    return shared.with_own_account()
-
-
-@pytest.fixture
-def client(served: Served, tmp_path: Path) -> Iterator[Client]:
-    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        yield client
 
 
 def get_choice(found: Any) -> tuple[Any, ...]:
@@ -131,7 +119,7 @@ def test_another_measure_decides_by_what_another_race_has_paid_for(served: Serve
 
 def test_the_leader_is_the_one_with_the_highest_chance(client: Client, tmp_path: Path) -> None:
     """In the ranking, in the words and in the title of the page, which says so where nothing is decided."""
-    for budget in range(4 * PRICE, 8 * PRICE, PRICE):
+    for budget in (4 * PRICE, 7 * PRICE):
         found = race(make_plan(), budget=budget, sure=0.9999)
         ranking = found.ranking()
         assert ranking["chance"].is_monotonic_decreasing
@@ -150,18 +138,6 @@ def test_a_budget_that_can_hardly_decide_says_so(client: Client) -> None:
     assert "saved" not in str(found.panel)
     assert "212 credits can hardly decide this: two runs of each setting take 318." in found.progress.findings
     assert "The budget of 212 credits allows no more runs" in repr(found)
-
-
-def test_what_finals_cost_counts_also_where_their_answers_were_lost(served: Served, client: Client) -> None:
-    """`spent` is what all runs of the plan have cost, drafts and finals, in a table of the race or not."""
-    boat = rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1", enable_detail_pass=True)
-    plan = rb.sweep(boat, seed=[1, 2], num_frames=[9, 13])
-    plan[[0]].run(budget=2 * PRICE, client=client)
-
-    found: Any = plan.race(by="frame_count", budget=6 * PRICE, draft=True, concurrency=2, sure=0.9).wait(60)
-
-    assert found.spent == 2 * PRICE + found.progress.spent_now
-    assert found.spent == rb.library().frame["credits"].sum()
 
 
 def test_every_run_is_made_when_nothing_can_be_told(client: Client) -> None:
@@ -274,11 +250,10 @@ def test_when_all_runs_fail_the_race_ends_after_its_first_round(client: Client) 
     assert math.isnan(found.ranking()["mean"].iloc[0])
 
 
-@pytest.mark.parametrize("value", [float("nan"), None])
-def test_a_score_that_is_no_number_counts_for_nothing(value: float | None, client: Client) -> None:
+def test_a_score_that_is_no_number_counts_for_nothing(client: Client) -> None:
     """For all runs there is nothing to compare; for some the others decide."""
-    none = race(make_plan(), by=lambda run: value, budget=1.0)
-    some = race(make_plan(), by=lambda run: value if run.input.images[1].frames == 2 else merit(run), budget=1.0)
+    none = race(make_plan(), by=lambda run: None, budget=1.0)
+    some = race(make_plan(), by=lambda run: float("nan") if run.input.images[1].frames == 2 else merit(run), budget=1.0)
 
     assert none.best is None
     assert "None of the 8 completed runs has a number by a function" in none.progress.findings[0]
@@ -347,24 +322,6 @@ def test_several_are_found_and_their_other_runs_are_a_plan(client: Client) -> No
     assert found.ranking()["chance"].sum() == pytest.approx(2)
 
 
-def test_the_listeners_of_a_race_hear_of_its_end(client: Client) -> None:
-    """Also one that fails, which stops nothing."""
-    heard, ended = [], threading.Event()
-
-    def listen(found: Any) -> None:
-        heard.append(found.progress.state)
-        if found.is_done:
-            ended.set()
-
-    begun = make_plan().race(by=merit, over="fps", budget=0.4)
-    begun.on_change(lambda _: 1 / 0)
-    begun.on_change(listen)
-    begun.wait(60)
-
-    assert ended.wait(20)
-    assert heard[-1] == "done"
-
-
 def test_drafts_decide_and_the_best_is_made_with_its_real_values(served: Served, client: Client) -> None:
     """Detail pass off costs half: the drafts and the final stay under the budget, which sets the final's price aside."""
     boat = rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1", enable_detail_pass=True)
@@ -378,7 +335,7 @@ def test_drafts_decide_and_the_best_is_made_with_its_real_values(served: Served,
     assert found.best == plan.rows[[row.input for row in plan].index(found.best)].input
     assert (found.best.num_frames, found.best.enable_detail_pass) == (13, True)
     assert len(reserved(served)) == len(table)
-    assert found.spent == PRICE * (len(table) + 1) <= 5 * PRICE
+    assert found.spent == PRICE * (len(table) + 1) == rb.library().frame["credits"].sum() <= 5 * PRICE
     assert "Drafts are assumed to rank the settings as the real runs would." in found.progress.assumptions
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+import pandas as pd
 
 import reelbook as rb
 from reelbook.sweeps.plan import Plan
@@ -29,6 +31,11 @@ def paid(served: Served) -> list[str]:
     lines = served.charges()
     refunded = {line["request_id"] for line in lines if line["kind"] == "refund"}
     return [line["request_id"] for line in lines if line["kind"] == "reserve" and line["request_id"] not in refunded]
+
+
+def counts(table: pd.DataFrame) -> dict[str, int]:
+    """How many rows have each status."""
+    return {str(status): int(count) for status, count in table["status"].value_counts().items() if count}
 
 
 def reserved(served: Served) -> list[str]:
@@ -79,6 +86,3 @@ class Scripted:
         self.cancelled.append(request_id)
         self.end.set()
         return Reply(200, {"success": True})
-
-
-Connect = Callable[..., rb.Client]

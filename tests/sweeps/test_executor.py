@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -25,7 +25,7 @@ from reelbook.sweeps.plan_rows import order_rows
 from reelbook.sweeps.sweep_call import sweep
 from reelbook.transport.picture_sources import Loc, Source, read_sources
 from tests.support import Served, png
-from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, Scripted, dots, paid, reserved
+from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, Scripted, counts, dots, paid, reserved
 from tests.transport.variants import Hosted, Reply, page
 
 SAME = (
@@ -40,34 +40,6 @@ SAME = (
     "input_json",
 )
 """The columns of a table that do not tell when something happened."""
-
-
-@pytest.fixture
-def served(shared: Served) -> Served:
-    return shared.with_own_account()
-
-
-@pytest.fixture
-def client(served: Served, tmp_path: Path) -> Iterator[Client]:
-    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        yield client
-
-
-@pytest.fixture
-def hosted() -> Iterator[Hosted]:
-    with Hosted() as service:
-        yield service
-
-
-@pytest.fixture
-def at_hosted(hosted: Hosted, tmp_path: Path) -> Iterator[Client]:
-    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "hosted") as client:
-        yield client
-
-
-def counts(table: pd.DataFrame) -> dict[str, int]:
-    found = table["status"].value_counts()
-    return {str(status): int(count) for status, count in found.items() if count}
 
 
 # Money.
@@ -566,29 +538,3 @@ def test_a_closed_client_ends_a_sweep_without_losing_what_is_paid(hosted: Hosted
     assert counts(table)["not started"] == 4
     assert counts(again) == {"completed": 6}
     assert scripted.sent == 6
-
-
-def test_a_sweep_whose_client_is_closed_meanwhile_says_so_and_nothing_else(
-    served: Served, client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Also where its next run still reads the picture while the library is closed: nothing is wrong with the library."""
-    second, closed = threading.Event(), threading.Event()
-
-    async def held(request: Input, *, library: Callable[[str], Path | None]) -> dict[Loc, Source]:
-        if request.wire()["fps"] > 1:
-            second.set()
-            await asyncio.to_thread(closed.wait, 30)
-        return await read_sources(request, library=library)
-
-    monkeypatch.setattr("reelbook.runs.submit.read_sources", held)
-    with caplog.at_level(logging.WARNING, "reelbook"):
-        job = dots(3).start(budget=3 * PRICE, concurrency=1)
-        assert second.wait(30)
-        client.close()
-        closed.set()
-        table = job.wait(30)
-
-    assert counts(table) == {"completed": 1, "not started": 2}
-    assert job.progress.reason == "The client was closed. Run the plan again to continue: nothing is paid for twice."
-    assert caplog.messages == []
-    assert len(reserved(served)) == 1

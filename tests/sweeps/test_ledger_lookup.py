@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,17 +18,6 @@ from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, png
 from tests.sweeps.dots import PRICE, dots, reserved
-
-
-@pytest.fixture
-def served(shared: Served) -> Served:
-    return shared.with_own_account()
-
-
-@pytest.fixture
-def client(served: Served, tmp_path: Path) -> Iterator[Client]:
-    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        yield client
 
 
 def named(requests: list[rb.ImagesToVideo], client: Client) -> list[RunName | InvalidInput]:

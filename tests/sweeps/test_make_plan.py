@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from importlib import import_module
 from math import prod
 from pathlib import Path
@@ -53,13 +52,6 @@ def _revised(changes: dict[str, Any]) -> tuple[Input | None, str | None]:
         return None, " ".join(problem.message for problem in error.problems)
 
 
-@settings(max_examples=examples(10, 30))
-@given(axes=AXES)
-def test_the_same_sweep_is_the_same_plan(axes: dict[str, list[Any]]) -> None:
-    """Written twice, it has the same runs in the same order."""
-    assert sweep(BOAT, **axes) == sweep(BOAT, {**axes})
-
-
 def test_an_axis_takes_what_has_values() -> None:
     """A range, an array, a column, a generator (once), one number, one text."""
     frame = pd.DataFrame({"num_frames": [49, 97]})
@@ -88,12 +80,6 @@ def test_zipped_axes_move_together_and_are_crossed_with_others() -> None:
     assert [(run.seed, run.prompt, run.resolution) for run in plan] == [
         (1, "a", "480p"), (1, "a", "720p"), (2, "b", "480p"), (2, "b", "720p"),
     ]  # fmt: skip
-
-
-def test_zipped_axes_of_different_lengths_are_refused_with_both_lengths() -> None:
-    """The sentence shows how many values each has."""
-    with pytest.raises(InvalidInput, match="`seed` has 2, `prompt` has 3"):
-        zipped(seed=[1, 2], prompt=["a", "b", "c"])
 
 
 def test_a_table_gives_one_run_per_row_and_its_empty_cells_the_base() -> None:
@@ -200,17 +186,6 @@ def _content(picture: str) -> bytes | None:
     return picture.content if isinstance(picture, Image) else None
 
 
-def test_seeds_are_common_to_all_other_values() -> None:
-    """Crossed with anything, a sample included, the seeds are the same for each, so that runs compare in pairs."""
-    plan = sweep(BOAT, sampled(5, num_frames=(9, 257)), seed=[1, 2])
-
-    seeds: dict[int, list[int]] = {}
-    for run in plan:
-        seeds.setdefault(run.num_frames, []).append(run.seed)
-    assert len(seeds) == 5
-    assert set(map(tuple, seeds.values())) == {(1, 2)}
-
-
 def test_derived_columns_are_kept_and_derived_fields_change_the_run() -> None:
     """A name of the model is set and validated; any other is a label."""
     plan = sweep(
@@ -296,6 +271,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("a number as part", lambda: sweep(BOAT, 7), "a single axis goes by its name"),
     ("an axis without a name", lambda: sweep(BOAT, {7: [1]}), "named by text"),
     ("a range too long", lambda: sweep(BOAT, seed=range(10**9)), "more than 1,000,000 values"),
+    ("zipped lengths", lambda: zipped(seed=[1, 2], prompt=["a", "b", "c"]), "`seed` has 2, `prompt` has 3"),
     ("nothing zipped", lambda: zipped(), "no axes"),
     ("kept and not there", lambda: rows([{"seed": 1}], keep="note"), "no such column"),
     ("a field kept", lambda: sweep(BOAT, rows([{"seed": 1}], keep="seed")), "which is a field"),
@@ -335,18 +311,3 @@ def test_too_many_runs_are_refused_with_their_number_before_they_are_built() -> 
         sweep(BOAT, seed=range(1000), num_frames=range(1000), frame_rate=range(1000))
     with pytest.raises(InvalidInput, match="1,000,001 runs"):
         sampled(MAX_RUNS + 1, num_frames=(9, 257))
-
-
-def test_a_generator_is_taken_once() -> None:
-    """The plan has its values, and nothing asks for more."""
-    taken = []
-
-    def seeds() -> Iterator[int]:
-        for seed in (1, 2):
-            taken.append(seed)
-            yield seed
-
-    plan = sweep(BOAT, seed=seeds(), num_frames=[49, 97])
-
-    assert taken == [1, 2]
-    assert [run.seed for run in plan] == [1, 1, 2, 2]

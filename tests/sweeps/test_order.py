@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
 from reelbook.sweeps.options import make_options
-from reelbook.sweeps.parts import template, zipped
+from reelbook.sweeps.parts import template
 from reelbook.sweeps.plan_rows import order_rows, spread_rows
 from reelbook.sweeps.sweep_call import sweep
 from tests.support import examples
@@ -79,17 +79,6 @@ def test_the_order_does_not_depend_on_how_python_hashes_texts() -> None:
     order = [row.number for row in order_rows(plan, "coverage")]
 
     assert order == [0, 9, 5, 10, 2, 7, 1, 8, 4, 11, 6, 3]
-
-
-def test_axes_that_move_together_count_once() -> None:
-    """Prompts and seeds in pairs are one axis of four, so the third of the runs has each pair once."""
-    together = zipped(prompt=["a", "b", "c", "d"], seed=[1, 2, 3, 4])
-    plan = sweep(BOAT, together, num_frames=FRAMES[:3])
-
-    first = spread_rows(plan)[:4]
-
-    assert sorted(row.seed for row in first) == [1, 2, 3, 4]
-    assert len({row.num_frames for row in first}) == 3
 
 
 def test_few_of_many_values_reach_from_end_to_end() -> None:

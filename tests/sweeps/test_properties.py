@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from reelbook.storage.run_identity import dumps
 from reelbook.storage.run_status import RunStatus
 from reelbook.sweeps.ledger_lookup import RunName
-from reelbook.sweeps.parts import rows, sampled, template, zipped
+from reelbook.sweeps.parts import rows, template
 from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.progress import Standing
 from reelbook.sweeps.sweep_call import sweep
@@ -22,27 +21,6 @@ from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=3)
-
-
-@settings(max_examples=examples(10, 40), deadline=None)
-@given(
-    axes=AXES, words=st.tuples(WORDS, WORDS), draws=st.integers(1, 5), takes=st.integers(1, 3), length=st.integers(1, 3)
-)
-def test_a_sweep_has_as_many_runs_as_its_parts_multiply_to(
-    axes: dict[str, list[Any]], words: tuple[list[str], list[str]], draws: int, takes: int, length: int
-) -> None:
-    """Axes, a template, axes that move together, a sample and repeats in one sweep."""
-    axes = {name: values for name, values in axes.items() if name not in ("prompt", "num_frames", "seed")}
-
-    plan = sweep(
-        BOAT, template("{first} and {second}", first=words[0], second=words[1]), zipped(seed=list(range(length))),
-        sampled(draws, num_frames=(9, 257)), **axes,
-    )  # fmt: skip
-
-    size = prod(map(len, axes.values())) * len(words[0]) * len(words[1]) * length * draws
-    assert len(plan) == len(plan.frame) == size
-    assert len(plan.repeated(takes)) == size * takes
-    assert plan.credits == sum(row.credits or 0 for row in plan.distinct)
 
 
 @pytest.mark.parametrize(

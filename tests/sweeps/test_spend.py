@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pandas as pd
 import pytest
 
 import reelbook as rb
@@ -13,39 +9,11 @@ from reelbook.client import Client
 from reelbook.sweeps.money_text import format_spending
 from reelbook.sweeps.sweep_call import sweep
 from tests.support import Served
-from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted, dots, reserved
+from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted, counts, dots, reserved
 from tests.transport.variants import Hosted, Reply
 
 SPARE = PRICE - 1
 """Left over: not enough for one more."""
-
-
-@pytest.fixture
-def served(shared: Served) -> Served:
-    return shared.with_own_account()
-
-
-@pytest.fixture
-def client(served: Served, tmp_path: Path) -> Iterator[Client]:
-    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        yield client
-
-
-@pytest.fixture
-def hosted() -> Iterator[Hosted]:
-    with Hosted() as service:
-        yield service
-
-
-@pytest.fixture
-def at_hosted(hosted: Hosted, tmp_path: Path) -> Iterator[Client]:
-    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "hosted") as client:
-        yield client
-
-
-def counts(table: pd.DataFrame) -> dict[str, int]:
-    found = table["status"].value_counts()
-    return {str(status): int(count) for status, count in found.items() if count}
 
 
 def test_each_call_may_spend_so_much_and_what_was_paid_before_does_not_count(served: Served, client: Client) -> None:
@@ -121,20 +89,6 @@ def test_what_failed_before_does_not_count_and_what_fails_now_does(hosted: Hoste
 
     assert counts(failed) == counts(again) == {"completed": 1, "failed": 2}
     assert scripted.sent == 5
-
-
-def test_a_sweep_tells_what_it_pays_now_apart_from_what_was_paid(served: Served, client: Client) -> None:
-    """A job's sums, after a part that was paid before, and of a run that another call pays for at the same time."""
-    plan = dots(5)
-    plan[:3].run(spend=3 * PRICE)
-
-    job = plan.start(spend=2 * PRICE)
-    job.wait(60)
-    again = plan.start(spend=0)
-    again.wait(60)
-
-    assert (job.progress.spent, job.progress.spent_now, job.progress.reserved_now) == (5 * PRICE, 2 * PRICE, 0)
-    assert (again.progress.spent, again.progress.spent_now, again.progress.spend) == (5 * PRICE, 0, 0)
 
 
 def test_what_is_under_way_from_before_is_followed_for_nothing(hosted: Hosted, at_hosted: Client) -> None:
