@@ -51,7 +51,7 @@ from reelbook.storage.library import Recent, Summary
 from reelbook.storage.run_status import SWEEP_STATUSES
 from reelbook.storage.shelf import Bytes
 from reelbook.storage.uncertain import Uncertain
-from reelbook.sweeps.plan_summary import AxisFacts, Impossible, PlanFacts
+from reelbook.sweeps.plan_summary import Impossible, PlanFacts
 from reelbook.sweeps.progress import Group, Progress, Result
 from tests.clips import film
 from tests.display.stand_in import run_of
@@ -171,7 +171,7 @@ class _PlanOf:
         self.columns, self._text = (text, "prompt"), text
         self.facts = PlanFacts(
             model=text, runs=2, possible=1, in_library=1, credits=53, credits_due=53, is_exact=True, unpriced=0, seconds=9.0,
-            takes=2, axes=(AxisFacts(text, (text, 7), True),), held={text: text, "prompt": text},
+            takes=2, axes={text: (text, 7)}, held={text: text, "prompt": text},
             impossible=(Impossible(text, 1, 0),), warnings=(text,),
         )  # fmt: skip
         self.rows = [_RowOf(number, text, self.columns) for number in range(2)]

@@ -36,17 +36,14 @@ def to_dataset(table: pd.DataFrame) -> Dataset:
         values = pa.array([_as_files(value) for value in columns[name]], type=features.arrow_schema.field(name).type)
         arrow = arrow.append_column(name, values)
     arrow = arrow.replace_schema_metadata().cast(features.arrow_schema)
-    info = datasets.DatasetInfo(description=DTYPES + json.dumps(_describe_dtypes(columns)), features=features)
+    # The values of a category, else the name of the type.
+    kinds_here = {
+        str(name): list(kind.categories) if isinstance(kind, pd.CategoricalDtype) else str(kind)
+        for name, kind in columns.dtypes.items()
+    }
+    info = datasets.DatasetInfo(description=DTYPES + json.dumps(kinds_here), features=features)
     dataset: Dataset = datasets.Dataset(arrow, info=info)
     return dataset.select_columns(list(columns))
-
-
-def _describe_dtypes(table: pd.DataFrame) -> dict[str, str | list[Any]]:
-    """The type of each column by name; of a category its values."""
-    return {
-        str(name): list(kind.categories) if isinstance(kind, pd.CategoricalDtype) else str(kind)
-        for name, kind in table.dtypes.items()
-    }
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:

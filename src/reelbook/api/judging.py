@@ -11,7 +11,6 @@ from ..decide.judged_clips import find_clips, usage_error
 from ..decide.race.settings import make_race_options, race_error
 from ..decide.ratings import Ratings
 from ..storage.judgements import MAX_LETTERS, Kind
-from ..storage.ledger.transitions import Entry
 from ..storage.library import Library
 from ..storage.select_runs import find_table
 from ..sweeps.named_runs import find_library_of
@@ -55,7 +54,10 @@ def judge(
         raise usage_error(f"`kind` is one of {', '.join(Kind)}, not {kind!r:.40}.")
     table = _find_table(table_or_plan)
     source = _find_library(table, library)
-    clips = find_clips(table, [_get_key(entry) for entry in source.entries(table)] if len(table) else [])
+    # The request ids of runs with a result.
+    entries = source.entries(table) if len(table) else []
+    keys = [None if entry is None or entry.output is None else entry.request_id for entry in entries]
+    clips = find_clips(table, keys)
     if not len(clips):
         raise usage_error(
             "No row of this table has a clip in the library, so there is nothing to judge. Run the sweep first, or filter less."
@@ -117,11 +119,6 @@ def _find_library(table: pd.DataFrame, given: Library | str | Path | None) -> Li
     if given is not None:
         return session.library(given)
     return find_library_of(table) if len(table) else session.library()
-
-
-def _get_key(entry: Entry | None) -> str | None:
-    """The request id of a run with a result; None for any other."""
-    return entry.request_id if entry is not None and entry.output is not None else None
 
 
 def _find_user() -> str:

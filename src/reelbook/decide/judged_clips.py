@@ -98,7 +98,8 @@ def find_clips(table: pd.DataFrame, keys: Sequence[str | None]) -> Clips:
     numbers = {key: clip for clip, key in enumerate(firsts)}
     axes, chosen = find_axes(table), list(firsts.values())
     shown = [name for base in sorted(CONTENT) for name in (base, f"input_{base}") if name in table.columns]
-    of_axes, of_content = ([_read_column(table, name, chosen) for name in names] for names in (axes, shown))
+    distinct = table.loc[:, ~table.columns.duplicated()].iloc[chosen]
+    of_axes, of_content = ([list(map(_hashable, distinct[name])) for name in names] for names in (axes, shown))
     content = list(zip(*of_content, strict=True)) if of_content else [()] * len(chosen)
     levels = np.array([number_values(values) for values in of_axes], dtype=np.int64)
     return Clips(
@@ -114,18 +115,19 @@ def find_clips(table: pd.DataFrame, keys: Sequence[str | None]) -> Clips:
 
 def find_axes(table: pd.DataFrame) -> list[str]:
     """The columns of the settings that vary: neither what is shown, nor what only repeats a setting."""
-    return [
-        name
-        for name in _find_varying(table)
-        if not ({name, *(name.removeprefix(prefix) for prefix in PREFIXES)} & (CONTENT | REPEATS))
+    source = table.attrs.get("reelbook")
+    named = [str(name) for name in source.get("axes", ())] if isinstance(source, dict) else []
+    axes = [name for name in named or _find_input_names(table) if name not in CONTENT | REPEATS]
+    columns = [
+        name for axis in axes for name in (axis, *(prefix + axis for prefix in PREFIXES)) if name in table.columns
     ]
+    return [name for name in dict.fromkeys(columns) if len(set(map(_hashable, table[name].tolist()))) > 1]
 
 
 def number_levels(table: pd.DataFrame, name: str) -> tuple[list[Any], list[int]]:
     """The distinct values of a column, in order if they can be sorted, and the level of each row."""
     column = find_column(table, name)
-    if column is None:
-        raise usage_error(f"The table has no column {name!r:.60}. It has {', '.join(map(str, table.columns[:12]))}, ….")
+    assert column is not None
     values = [value.item() if isinstance(value, np.generic) else value for value in column]
     originals: dict[Hashable, Any] = {}
     for value in values:
@@ -138,17 +140,6 @@ def number_levels(table: pd.DataFrame, name: str) -> tuple[list[Any], list[int]]
     return [originals[key] for key in distinct], [levels[_hashable(value)] for value in values]
 
 
-def _find_varying(table: pd.DataFrame) -> list[str]:
-    source = table.attrs.get("reelbook")
-    named = [str(name) for name in source.get("axes", ())] if isinstance(source, dict) else []
-    if not named:
-        named = _find_input_names(table)
-    columns = [
-        name for axis in named for name in (axis, *(prefix + axis for prefix in PREFIXES)) if name in table.columns
-    ]
-    return [name for name in dict.fromkeys(columns) if len(set(map(_hashable, table[name].tolist()))) > 1]
-
-
 def _find_input_names(table: pd.DataFrame) -> list[str]:
     """The fields of the inputs, of a table that does not say what its axes were."""
     names: dict[str, None] = {}
@@ -159,13 +150,6 @@ def _find_input_names(table: pd.DataFrame) -> list[str]:
         except (TypeError, ValueError):
             continue
     return list(names)
-
-
-def _read_column(table: pd.DataFrame, name: str, places: Sequence[int]) -> list[Hashable]:
-    column = find_column(table, name)
-    assert column is not None
-    values = column.tolist()
-    return [_hashable(values[place]) for place in places]
 
 
 def _hashable(value: Any) -> Hashable:

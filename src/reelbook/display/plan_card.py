@@ -20,7 +20,7 @@ MAX_REASONS, FIRST_ROWS, MAX_COLUMNS, MAX_VALUE_LENGTH = 4, 5, 6, 40
 def plan_card(plan: Plan) -> str:
     """The card of a plan."""
     facts = plan.facts
-    axes = [(axis.name, f"{len(axis.values):,}", format_values(axis.values)) for axis in facts.axes]
+    axes = [(name, f"{len(values):,}", format_values(values)) for name, values in facts.axes.items()]
     axes += [(name, "", format_literal(value, 400)) for name, value in facts.held.items()]
     names = [*plan.columns[:MAX_COLUMNS], "credits"]
     rows = plan.rows[:FIRST_ROWS] if plan.columns and len(plan) > 1 else ()

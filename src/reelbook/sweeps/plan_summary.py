@@ -23,17 +23,6 @@ MAX_VALUES, MAX_REASONS = 6, 5
 
 
 @dataclass(frozen=True, slots=True)
-class AxisFacts:
-    """One column that varies."""
-
-    name: str
-    values: tuple[Any, ...]
-    """The distinct values in the order of the runs."""
-    is_label: bool
-    """Whether the column is a label, which is not sent."""
-
-
-@dataclass(frozen=True, slots=True)
 class Impossible:
     """A reason why some runs are impossible."""
 
@@ -61,7 +50,8 @@ class PlanFacts:
     seconds: float | None
     """Estimated duration, from the library's history."""
     takes: int
-    axes: tuple[AxisFacts, ...]
+    axes: Mapping[str, tuple[Any, ...]]
+    """The columns that vary, with their distinct values in the order of the runs."""
     held: Mapping[str, Any]
     """Values set by the base and not varied."""
     impossible: tuple[Impossible, ...]
@@ -95,7 +85,7 @@ def summarise(plan: Plan, known: Known | None = None, *, seconds: float | None =
         unpriced=sum(row.credits is None for row in possible),
         seconds=seconds,
         takes=1 + max((row.take for row in plan), default=0),
-        axes=tuple(AxisFacts(name, values, name in plan.labels) for name, values in plan.axes.items()),
+        axes=plan.axes,
         held={name: value for name, value in plan.base.changed().items() if name not in plan.columns},
         impossible=_impossible_reasons(plan.rows),
         warnings=plan.warnings,
@@ -115,10 +105,10 @@ def format_facts(facts: PlanFacts) -> str:
       prompt          'a paper boat'
     """
     lines = [f"{format_run_count(facts)}, {'; '.join(format_price(facts))}"]
-    wide = max((len(name) for name in (*(axis.name for axis in facts.axes), *facts.held)), default=0)
-    many = max((len(f"{len(axis.values):,}") for axis in facts.axes), default=0)
+    wide = max(map(len, (*facts.axes, *facts.held)), default=0)
+    many = max((len(f"{len(values):,}") for values in facts.axes.values()), default=0)
     lines += [
-        f"  {axis.name:<{wide}}  {len(axis.values):>{many},}  {format_values(axis.values)}" for axis in facts.axes
+        f"  {name:<{wide}}  {len(values):>{many},}  {format_values(values)}" for name, values in facts.axes.items()
     ]
     lines += [f"  {name:<{wide}}  {'':>{many}}  {format_literal(value)}" for name, value in facts.held.items()]
     for impossible in facts.impossible[:MAX_REASONS]:
@@ -174,21 +164,28 @@ def format_price(facts: PlanFacts) -> list[str]:
 
 def _impossible_reasons(rows: Sequence[Row]) -> tuple[Impossible, ...]:
     """The reasons of impossible runs in order of frequency."""
-    counts = Counter(row.problem for row in rows if row.problem is not None)
-    first: dict[str, int] = {}
+    numbers: dict[str, list[int]] = {}
     for row in rows:
         if row.problem is not None:
-            first.setdefault(row.problem, row.number)
-    return tuple(Impossible(reason, count, first[reason]) for reason, count in counts.most_common())
+            numbers.setdefault(row.problem, []).append(row.number)
+    reasons = (Impossible(reason, len(listed), listed[0]) for reason, listed in numbers.items())
+    return tuple(sorted(reasons, key=lambda impossible: -impossible.count))
 
 
-def find_axis_notes(parts: Sequence[SweepPart]) -> tuple[str, ...]:
+def find_axis_notes(parts: Sequence[SweepPart]) -> Iterator[str]:
     """Warnings about the axes.
 
-    >>> find_axis_notes([Axis(name="seed", values=(7,)), Axis(name="num_frames", values=(9, 49, 9))])
-    ('`seed` has one value, 7, so it does not vary.', '`num_frames` has 9 twice.')
+    >>> list(find_axis_notes([Axis(name="seed", values=(7,)), Axis(name="num_frames", values=(9, 49, 9))]))
+    ['`seed` has one value, 7, so it does not vary.', '`num_frames` has 9 twice.']
     """
-    return tuple(note for part in parts for note in _notes_on(part))
+    for part in parts:
+        if not isinstance(part, Axis):
+            continue
+        if len(part.values) == 1:
+            yield f"`{part.name}` has one value, {format_literal(part.values[0], 30)}, so it does not vary."
+        for text, count in Counter(format_literal(value, 200) for value in part.values).items():
+            if count > 1:
+                yield f"`{part.name}` has {text} {'twice' if count == 2 else f'{count} times'}."
 
 
 def find_warnings(base: Input, columns: Sequence[str], rows: Sequence[Row], *, distinct: int) -> Iterator[str]:
@@ -208,16 +205,6 @@ def find_warnings(base: Input, columns: Sequence[str], rows: Sequence[Row], *, d
     if rows and not possible:
         yield "No run of this plan is possible."
     yield from _on_seeds(base, possible)
-
-
-def _notes_on(part: SweepPart) -> Iterator[str]:
-    if not isinstance(part, Axis):
-        return
-    if len(part.values) == 1:
-        yield f"`{part.name}` has one value, {format_literal(part.values[0], 30)}, so it does not vary."
-    for text, count in Counter(format_literal(value, 200) for value in part.values).items():
-        if count > 1:
-            yield f"`{part.name}` has {text} {'twice' if count == 2 else f'{count} times'}."
 
 
 def _on_seeds(base: Input, possible: Sequence[Row]) -> Iterator[str]:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 FindModel = Callable[[str], type[Input]]
 """Maps a model id to its input class."""
-NO_LABELS: Mapping[str, Any] = {}
-"""One for all rows without labels, of which there may be many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +91,6 @@ class Sweep:
         """Read the plan in a file written by `plan.to_toml(path)`; `models` provides other input classes than the service's."""
         return plan_from_file(read_plan_file(path), models or session.model, name=str(path))
 
-    def __repr__(self) -> str:
-        return "sweep(base, *parts, **axes)"
-
 
 sweep = Sweep()
 
@@ -118,32 +113,27 @@ def make_plan(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
     made = []
     for number, settings in enumerate(product(*(table.settings for table in tables))):
         given = merge(settings)
-        kept = {name: given.pop(name) for name in columns if name in labels and name in given} if labels else NO_LABELS
+        kept = {name: given.pop(name) for name in columns if name in labels and name in given} if labels else {}
         made.append(make.row(number, given, kept))
-    return Plan(base, columns, tuple(made), labels, parts, find_axis_notes(parts))
+    return Plan(base, columns, tuple(made), labels, parts, tuple(find_axis_notes(parts)))
 
 
 def plan_from_file(file: PlanFile, models: FindModel | None = None, *, name: str = "The file") -> Plan:
     """The plan of a file; `models` provides input classes of models outside the catalog."""
     try:
         base = (models or (lambda model: get_endpoint(model).input))(file.model)(**file.base)
-        if file.rows is not None:
-            return _plan_from_rows(base, file)
-        return make_plan(base, file.parts)
+        if file.rows is None:
+            return make_plan(base, file.parts)
+        # In a sum of plans with different bases, a row may also change fields that are not columns.
+        names, labels = dict.fromkeys(file.columns), frozenset(file.labels)
+        make = RowMaker(base, tuple(names | {name: None for row in file.rows for name in row.input}), labels)
+        make.columns = file.columns
+        made = (make.row(number, row.input, row.labels, row.take) for number, row in enumerate(file.rows))
+        return Plan(base, file.columns, tuple(made), labels)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
         raise usage_error(f"{name} has a part that cannot be read: {type(error).__name__}: {error}.") from error
-
-
-def _plan_from_rows(base: Input, file: PlanFile) -> Plan:
-    entries, labels = file.rows or (), frozenset(file.labels)
-    # In a sum of plans with different bases, a row may also change fields that are not columns.
-    names = tuple(dict.fromkeys((*file.columns, *(name for entry in entries for name in entry.input))))
-    make = RowMaker(base, names, labels)
-    make.columns = file.columns
-    made = (make.row(number, entry.input, entry.labels, entry.take) for number, entry in enumerate(entries))
-    return Plan(base, file.columns, tuple(made), labels)
 
 
 def _check_base(base: Any) -> Input:

@@ -195,11 +195,16 @@ def build_frame(
         f"input_{name}" if name in outputs else name: _storable(values)
         for name, values in make_input_columns(plan).items()
     }
-    costs = list(map(_credits, rows))
+    # Nothing is known of the cost of a run that was never sent.
+    costs = [row.credits if _was_requested(row) else None for row in rows]
+    sources = [
+        cost if row is None or cost is None else get_credits_source(row.charged)
+        for row, cost in zip(rows, costs, strict=True)
+    ]
     run = {
         "status": pd.Categorical([str(standing.status) for standing in standings], categories=list(SWEEP_STATUSES)),
-        "credits": [cost for cost, _ in costs],
-        "credits_source": pd.Categorical([source for _, source in costs], categories=list(SOURCES)),
+        "credits": costs,
+        "credits_source": pd.Categorical(sources, categories=list(SOURCES)),
         "marks": list(map(find_marks, files)),
         "credits_estimated": [row.price if _was_requested(row) else None for row in rows],
         "queued_s": [row and row.queued_s for row in rows],
@@ -225,12 +230,6 @@ def build_frame(
 def _was_requested(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
     """Whether a run was sent to the service, even if its outcome is uncertain."""
     return row is not None and (row.state != State.PLANNED or bool(row.counted))
-
-
-def _credits(row: LedgerRow | None) -> tuple[int | None, str | None]:
-    """The known cost of a run and its source; None for a run that was never sent."""
-    cost = row.credits if _was_requested(row) else None
-    return cost, None if row is None or cost is None else get_credits_source(row.charged)
 
 
 def _error(standing: Standing, row: LedgerRow | None) -> str | None:

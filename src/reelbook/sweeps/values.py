@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
 from itertools import islice
 from os import PathLike
 from typing import Any
@@ -77,7 +78,9 @@ def coerce_value(value: Any) -> Any:
     if isinstance(value, Size):  # Before pictures, because it has `read`, like an open file.
         return str(value)
     if _is_picture(value):
-        return _as_picture(value)
+        with suppress(NotAPicture):  # It is reported by each run that has it, like any other invalid value.
+            return parse_picture(value)
+        return value
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return value.tolist()
     if hasattr(value, "as_py"):  # A value of an Arrow column.
@@ -131,11 +134,3 @@ def _is_picture(value: Any) -> bool:
     if hasattr(value, "__array__") and hasattr(value, "shape"):
         return is_one_array(value) and (len(value.shape) == 3 or value.shape[1] > MAX_ROW_WIDTH)
     return is_picture(value) and not isinstance(value, str)
-
-
-def _as_picture(value: Any) -> Any:
-    try:
-        return parse_picture(value)
-    except NotAPicture:
-        # Reported by each run that has it, like any other invalid value.
-        return value

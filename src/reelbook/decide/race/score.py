@@ -72,7 +72,7 @@ class Score:
             return
         fresh = table[done]
         places = [number for number, wanted in zip(numbers, done, strict=True) if wanted]
-        if wanted_metrics := [name for name in self.weights if isinstance(name, str) and _is_measured(name, fresh)]:
+        if wanted_metrics := [name for name in self.weights if name in METRICS and name not in fresh.columns]:
             # All at once, because each file is decoded once for all of them.
             fresh = fresh.reel.measure(wanted_metrics, progress=None)
         for measure in self.weights:
@@ -284,11 +284,6 @@ def _parse_number(value: Any, problem: str) -> float | None:
     except (TypeError, ValueError):
         raise RaceStopped(f"{problem.format(format_literal(value))}, or None if there is none. {ADVICE}") from None
     return number if math.isfinite(number) else None
-
-
-def _is_measured(name: str, table: pd.DataFrame) -> bool:
-    """Whether a name is a metric's, and not that of a column that the table has already."""
-    return name in METRICS and name not in table.columns
 
 
 def _name_measure(measure: Measure) -> str:

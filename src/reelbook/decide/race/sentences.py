@@ -226,9 +226,9 @@ def _make_findings(progress: RaceProgress) -> tuple[str, ...]:
         sentences += [_format_end(progress), _format_variation(progress)]
     if progress.state == RaceState.JUDGING:
         sentences.insert(0, f"Judge {format_count(progress.awaited, 'more pair')}, and the race continues by itself.")
-    if _is_short(progress) and not progress.is_decided:
+    if progress.budget is not None and progress.budget < progress.enough and not progress.is_decided:
         sentences.append(
-            f"{progress.budget or 0:,} credits can hardly decide this: two runs of each setting take {progress.enough:,}."
+            f"{progress.budget:,} credits can hardly decide this: two runs of each setting take {progress.enough:,}."
         )
     failed = sum(contender.failed for contender in progress.contenders)
     if failed and any(contender.runs for contender in progress.contenders):
@@ -256,11 +256,6 @@ def _make_assumptions(progress: RaceProgress) -> tuple[str, ...]:
 def find_leaders(progress: RaceProgress) -> tuple[Contender, ...]:
     """The settings with the highest chances, as many as are wanted; none before the first score."""
     return progress.contenders[: progress.keep] if progress.chance is not None else ()
-
-
-def _is_short(progress: RaceProgress) -> bool:
-    """Whether the budget is too small for a decision to be expected."""
-    return progress.budget is not None and progress.budget < progress.enough
 
 
 def _format_outcome(progress: RaceProgress, *, is_done: bool) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from ...errors import InvalidInput, ReelbookError
 from ...models.catalog import find_endpoint
@@ -58,12 +58,6 @@ def _credits_or_share(value: Any) -> int | float | None:
     return number
 
 
-def _text(value: str) -> str:
-    if not value.strip():
-        raise ValueError("nothing to answer")
-    return value
-
-
 class RaceOptions(BaseModel):
     """The options of a race. The description of each says what it may be, in errors, too."""
 
@@ -88,7 +82,7 @@ class RaceOptions(BaseModel):
         description="it takes the values that make a run cheaper, such as {'enable_detail_pass': False}, or True for those of the model",
     )
     retry_failed: bool = False
-    question: Annotated[str, AfterValidator(_text)] = Field(
+    question: Annotated[str, Field(pattern=r"\S")] = Field(
         "Which is better?", description="it is the text that a judge answers"
     )
     rater: str | None = None
