@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from reelbook.models.base import Input
@@ -31,17 +34,32 @@ class ModelState:
     """Why they could not be loaded."""
 
 
-class Lane(Protocol):
+class Lane:
     """Works on the queued requests of some models: takes them from the queue, one or several at once, and ends them."""
+
+    def __init__(self, service: Service, name: str) -> None:
+        self.name = name
+        self._service = service
+        self._folder = service.settings.data / f"work-{re.sub('[^A-Za-z0-9]+', '-', name)}"
+        """Has a folder for each request in progress, with the files that are made for it."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(mode=0o700)
+        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Start to take requests from the queue."""
+        raise NotImplementedError
 
     async def stop(self) -> None:
         """Stop; unfinished requests are taken up again by the next service with this data."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     async def cancel(self, request: Request) -> bool:
         """Cancel a request in progress; false where it can no longer be cancelled."""
+        raise NotImplementedError
 
     def states(self) -> Mapping[str, ModelState]:
         """The state of each model whose engine has to be loaded first."""
@@ -49,6 +67,7 @@ class Lane(Protocol):
 
     async def estimate(self, request: Input, account: Account) -> Estimate:
         """The price that is reserved for a run, and never exceeded; raises a refusal for an input that it cannot run."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

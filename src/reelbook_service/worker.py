@@ -29,7 +29,7 @@ from .fetch_pictures import Fetcher, decode_data_uri
 from .prompt_check import check_prompt
 
 if TYPE_CHECKING:
-    from .engines.protocol import Engine, LoadingEngine, Report
+    from .engines.protocol import Engine, Report
 
 WEIGHTS_ENGINE = "reelbook_service.weights.pipelines.engine"
 
@@ -73,7 +73,8 @@ class Engines:
     def __init__(self, message: Mapping[str, Any] | None = None) -> None:
         self._message = message or {"weights": []}
         self._models = {row["endpoint_id"] for row in self._message["weights"]}
-        self._of_weights: LoadingEngine | None = None
+        self._of_weights: Any = None
+        """Its models are loaded before their first run."""
 
     def load(self, endpoint_id: str, report: Report) -> bool:
         """Load the weights of a model where they are not loaded; false for a model without weights."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from reelbook.models.pricing import Estimate
 
 from .accounts import Account, may_be_unchecked
 from .dask_cluster import Cluster, DaskWorker
-from .lanes import DASK, DEVICES, LOCAL, ModelState
+from .lanes import DASK, DEVICES, LOCAL, Lane, ModelState
 from .queue import Request, cancellation_error
 from .refusals import Refusal
 from .weights.config import Weights
@@ -71,19 +70,15 @@ class DeviceGroup:
         return WorkerRules.of_device(device, message, self.keep_warm_seconds)
 
 
-class WorkerLane:
+class WorkerLane(Lane):
     """Works on the runs of some models, with a slot for each of its workers."""
 
     def __init__(self, service: Service, group: DeviceGroup | None = None) -> None:
         """`group`: the weights that the workers load; none for workers on the CPU."""
-        self.name = LOCAL if group is None else group.lane
+        super().__init__(service, LOCAL if group is None else group.lane)
         self.workers: Sequence[Worker] = ()
-        self._service, self._queue, self._settings = service, service.queue, service.settings
-        self._folder = self._settings.data / f"work-{re.sub('[^A-Za-z0-9]+', '-', self.name)}"
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder.mkdir(mode=0o700)
+        self._queue, self._settings = service.queue, service.settings
         self._busy: dict[str, Worker] = {}
-        self._tasks: list[asyncio.Task[None]] = []
         self._group = group
         self._cluster = Cluster(group.devices[0]) if group is not None and group.is_cluster else None
         self._rows = {} if group is None else {row.endpoint_id: row for row in group.rows}
@@ -98,12 +93,9 @@ class WorkerLane:
 
     async def stop(self) -> None:
         """Stop processing requests and end the workers; unfinished runs start again with the next service."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await super().stop()
         if self._cluster is not None:
             await self._cluster.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     async def cancel(self, request: Request) -> bool:
         """Cancel a request that a worker is processing."""

@@ -98,14 +98,6 @@ class Engine(Protocol):
     def __call__(self, job: EngineTask[Any], report: Report) -> dict[str, Any]: ...
 
 
-class LoadingEngine(Engine, Protocol):
-    """An engine whose models have to be loaded before their first run."""
-
-    def load(self, endpoint_id: str, report: Report) -> None: ...
-
-    def described(self, endpoint_id: str) -> str: ...
-
-
 def engine_for(request: Input) -> Engine:
     """The engine of a model, imported lazily: each needs other libraries."""
     match request:

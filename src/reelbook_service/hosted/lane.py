@@ -9,7 +9,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from reelbook.util.data_address import is_data_address
 
 from ..accounts import Account, may_be_unchecked
 from ..core import Service
-from ..lanes import ModelState
+from ..lanes import Lane
 from ..queue import Request
 from ..refusals import Refusal
 from ..service_files import sniff_content_type
@@ -52,19 +52,13 @@ FILE_FACTS = ("url", "content_type", "file_name", "file_size", "file_id")
 log = logging.getLogger("reelbook_service")
 
 
-class HostedLane:
+class HostedLane(Lane):
     """Works on the runs of one paid service, `at_once` of them at a time."""
 
     def __init__(self, hosted: HostedService, service: Service) -> None:
-        self._service, self._hosted = service, hosted
-        self.name = hosted.lane
-        data = service.settings.data
-        library = data / FOLDER
+        super().__init__(service, hosted.lane)
+        self._hosted, library = hosted, service.settings.data / FOLDER
         self._relay = Relay(hosted.address, hosted.key, library, service.settings.rates, close_pause=CLOSE_PAUSE)
-        self._folder = data / f"work-{hosted.name}"
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder.mkdir(mode=0o700)
-        self._tasks: list[asyncio.Task[None]] = []
         self._busy: dict[str, PaidRun] = {}
         self._no_prices_until = 0.0
         query = "SELECT kind, credits FROM dearer WHERE lane = ?"
@@ -79,22 +73,15 @@ class HostedLane:
 
     async def stop(self) -> None:
         """Stop taking requests, and wait until the answers to the paid ones in flight are recorded."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await super().stop()
         await asyncio.wrap_future(self._relay.begin_close())
         self._relay.finish_close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     async def cancel(self, request: Request) -> bool:
         """Cancel a run at the paid service; false where that refuses."""
         run = self._busy.get(request.id)
         # One that is in the queue, or taken from it just now, is cancelled by its mark.
         return run is None or await asyncio.wrap_future(background.submit(run.cancel()))
-
-    def states(self) -> Mapping[str, ModelState]:
-        """Nothing: what is loaded there is not known."""
-        return {}
 
     async def estimate(self, request: Input, account: Account) -> Estimate:
         """The price that is reserved and never exceeded: the largest of the quote, the catalog's, and what such a run has cost."""
