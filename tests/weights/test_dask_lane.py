@@ -125,11 +125,6 @@ def text(**more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def until(served: Served, request_id: str, words: str, model: str = TEXT) -> dict[str, Any]:
-    """The status of a run, once it matches these words."""
-    return served.until(words, model, request_id)
-
-
 def pid_of(served: Served, request_id: str) -> int:
     (lane,) = [lane for name, lane in served.server.service.lanes.items() if name.startswith("weights:")]
     assert isinstance(lane, WorkerLane)
@@ -144,12 +139,12 @@ def long_runs(served: Served) -> list[str]:
     """Two runs that both have begun to draw."""
     ids = [served.submitted(TEXT, text(num_frames=121, seed=seed)) for seed in (1, 2)]
     for one in ids:
-        until(served, one, DRAWING)
+        served.until(DRAWING, TEXT, one)
     return ids
 
 
 def cancel(served: Served, request_id: str, model: str = TEXT) -> dict[str, Any]:
-    served.http.put(f"/{model}/requests/{request_id}/cancel", headers={"x-api-key": KEY})
+    served.cancel(model, request_id)
     return served.finished(model, request_id)
 
 
@@ -194,7 +189,7 @@ def test_pictures_travel_as_bytes_and_neither_key_nor_token(served: Served, monk
     address = served.http.post("/files", files=file, headers={"x-api-key": KEY}).json()["url"]
     request_id = served.submitted(MOVE, {"prompt": "closer", "image_url": address, "duration": "5"})
 
-    until(served, request_id, DRAWING, MOVE)
+    served.until(DRAWING, MOVE, request_id)
     end = cancel(served, request_id, MOVE)
 
     (task,) = sent
@@ -207,13 +202,13 @@ def test_a_lost_worker_costs_no_run(served: Served, cluster: Cluster, here: byte
     """Killed in the middle, its run is made by the other one, from the beginning, and paid for once."""
     other, short = served.submitted(TEXT, text(num_frames=121)), served.submitted(TEXT, text(num_frames=33))
     for one in (other, short):
-        until(served, one, DRAWING)
+        served.until(DRAWING, TEXT, one)
     killed, left = pid_of(served, short), pid_of(served, other)
     os.kill(killed, signal.SIGKILL)
-    until(served, short, "The Dask worker was lost; the run starts again")
+    served.until("The Dask worker was lost; the run starts again", TEXT, short)
 
     cancel(served, other)
-    until(served, short, DRAWING)
+    served.until(DRAWING, TEXT, short)
     pid = pid_of(served, short)
     final = served.finished(TEXT, short)
     after = served.submitted(TEXT, text())
@@ -229,7 +224,7 @@ def test_without_a_scheduler_runs_fail_clearly_and_are_refunded(served: Served, 
     """The one in progress, and the one that waits; other models go on."""
     running = served.submitted(TEXT, text(num_frames=121))
     waiting = served.submitted(TEXT, text())
-    until(served, running, DRAWING)
+    served.until(DRAWING, TEXT, running)
 
     cluster.scheduler.kill()
     ends = [served.finished(TEXT, one) for one in (running, waiting)]

@@ -32,8 +32,8 @@ ENCODER = {
     "d_model": 32, "d_ff": 64, "d_kv": 8, "num_heads": 4, "num_layers": 2, "feed_forward_proj": "gated-gelu", "pad_token_id": 0,
     "eos_token_id": 1, "decoder_start_token_id": 0,
 }  # fmt: skip
-LTX, UPSAMPLER, BARE_UPSAMPLER, WAN, CHECK, LORAS = (
-    "ltx-tiny-distilled", "ltx-upsampler-tiny", "ltx-upsampler-bare", "wan-ti2v-tiny", "picture-check-tiny", "loras",
+LTX, UPSAMPLER, WAN, CHECK, LORAS = (
+    "ltx-tiny-distilled", "ltx-upsampler-tiny", "wan-ti2v-tiny", "picture-check-tiny", "loras",
 )  # fmt: skip
 
 
@@ -83,7 +83,6 @@ def _make_ltx(root: Path) -> None:
     vae.save_pretrained(root / UPSAMPLER / "vae")
     parts = {"latent_upsampler": ["ltx", "LTXLatentUpsamplerModel"], "vae": ["diffusers", "AutoencoderKLLTXVideo"]}
     _write(root / UPSAMPLER / "model_index.json", {"_class_name": "LTXLatentUpsamplePipeline", **parts})
-    upsampler.save_pretrained(root / BARE_UPSAMPLER)
 
 
 def _make_loras(root: Path) -> None:

@@ -259,10 +259,6 @@ def test_a_file_that_comes_late_is_waited_for(elsewhere: Callable[..., StandIn],
     assert served.result(TEXT, request_id).status_code == 200
 
 
-def cancelled(served: Served, model: str, request_id: str) -> dict[str, Any]:
-    return dict(served.http.put(f"/{model}/requests/{request_id}/cancel", headers={"x-api-key": served.key}).json())
-
-
 def until(served: Served, request_id: str, *states: str) -> None:
     """Follow a run until it is in one of these states."""
     served.status_once(lambda status: status["status"] in states, TEXT, request_id)
@@ -278,7 +274,7 @@ def test_a_cancellation_reaches_the_service_elsewhere(
     request_id = served.submitted(TEXT, text())
     until_accepted(service)
 
-    answer = cancelled(served, TEXT, request_id)
+    answer = served.cancel(TEXT, request_id).json()
     final = served.finished(TEXT, request_id)
 
     assert answer == {"success": True, "status": "CANCELLATION_REQUESTED"}
@@ -294,7 +290,7 @@ def test_a_service_that_gives_credits_back_gives_them_to_the_student(serve: Serv
     request_id = served.submitted(TEXT, {"prompt": "a paper boat", "num_frames": 1441})
     until(served, request_id, "IN_PROGRESS")
 
-    cancelled(served, TEXT, request_id)
+    served.cancel(TEXT, request_id)
     final = served.finished(TEXT, request_id)
 
     assert (final["error_type"], final["metrics"]["credits"]) == ("cancelled", 0)
@@ -314,7 +310,7 @@ def test_a_cancellation_is_answered_while_the_lane_is_busy(
     lane_answers = threading.Event()
     background.call(lambda: lane_answers.wait(60))
 
-    answer = cancelled(served, TEXT, request_id)
+    answer = served.cancel(TEXT, request_id).json()
     lane_answers.set()
     final = served.finished(TEXT, request_id)
 
@@ -332,7 +328,7 @@ def test_a_cancellation_that_was_not_heard_is_repeated_after_a_restart(
     first = gateway(service.base_url)
     request_id = first.submitted(TEXT, text())
     until_accepted(service)
-    answer = cancelled(first, TEXT, request_id)
+    answer = first.cancel(TEXT, request_id).json()
     first.server.stop()
     service.calm()
 
@@ -356,8 +352,8 @@ def test_a_resumed_run_is_not_given_back_before_its_lane_has_seen_it(
     first.server.stop()
 
     second = gateway(service.base_url, at_once=1)
-    answer = cancelled(second, TEXT, two)
-    cancelled(second, TEXT, one)
+    answer = second.cancel(TEXT, two).json()
+    second.cancel(TEXT, one)
     final = second.finished(TEXT, two)
 
     assert answer["status"] == "CANCELLATION_REQUESTED"
@@ -373,11 +369,11 @@ def test_what_waits_here_is_cancelled_here(elsewhere: Callable[..., StandIn], ga
     first, second = served.submitted(TEXT, text()), served.submitted(TEXT, text())
     until_accepted(service)
 
-    answer = cancelled(served, TEXT, second)
+    answer = served.cancel(TEXT, second).json()
 
     assert answer["status"] == "CANCELLED"
     assert served.money(second) == [("reserve", 53), ("refund", 53)]
-    cancelled(served, TEXT, first)
+    served.cancel(TEXT, first)
     served.finished(TEXT, first)
     assert len(service.charges) == 1
 
@@ -477,7 +473,7 @@ def test_a_run_that_waits_elsewhere_has_a_place_though_none_is_told(
     until_accepted(service)
 
     status = served.get(f"/{TEXT}/requests/{request_id}/status").json()
-    cancelled(served, TEXT, request_id)
+    served.cancel(TEXT, request_id)
 
     assert (status["status"], status["queue_position"]) == ("IN_QUEUE", 0)
 
@@ -555,7 +551,7 @@ def test_a_cancellation_that_is_refused_elsewhere_is_refused_here(
     request_id = served.submitted(TEXT, text())
     until_accepted(service)
 
-    answer = cancelled(served, TEXT, request_id)
+    answer = served.cancel(TEXT, request_id).json()
     final = served.finished(TEXT, request_id)
 
     assert answer == {"success": False, "status": "ALREADY_COMPLETED"}

@@ -86,7 +86,7 @@ def lane_of(served: Served) -> WorkerLane:
 
 
 def cancelled(served: Served, request_id: str) -> dict[str, Any]:
-    served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": served.key})
+    served.cancel(TEXT, request_id)
     return served.finished(TEXT, request_id)
 
 
