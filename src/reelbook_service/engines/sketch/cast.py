@@ -199,7 +199,7 @@ def _choose_light(stage: Stage, layer: str) -> Light:
     if not light.dark or stage.scene.time == "space":
         return light
     # At night a figure keeps a little of its own colour, to be recognisable.
-    return replace(light, ambient=mixed(light.ambient, (0.72, 0.74, 0.84), 0.42))
+    return light.shining(mixed(light.ambient, (0.72, 0.74, 0.84), 0.42))
 
 
 def _haze(stage: Stage, y: float, layer: str) -> float:

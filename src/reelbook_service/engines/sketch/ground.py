@@ -38,8 +38,9 @@ def inside(stage: Stage) -> Light:
     """The light of the scene; in a room it is warm in the evening, daylight by day."""
     if stage.scene.ground != "floor":
         return stage.light
-    lamp = (0.86, 0.66, 0.46) if stage.light.dark or stage.scene.time in ("dusk", "sunset") else (1.0, 0.95, 0.88)
-    return replace(stage.light, ambient=lamp, haze=lamp)
+    is_evening = stage.light.dark or stage.scene.time in ("dusk", "sunset")
+    lamp = hexed("#dba875" if is_evening else "#fff2e0")
+    return replace(stage.light, colours=np.stack([*stage.light.colours[:4], lamp, lamp]))
 
 
 def _plan(stage: Stage, top: float) -> tuple[NoiseField, NoiseField, NoiseField]:
@@ -87,7 +88,12 @@ def _banded(stage: Stage, row: dict[str, Any]) -> Plane:
 def _plane(stage: Stage, colour: NoiseField, down: NoiseField, top: float) -> Plane:
     """The ground, warmer on the side of the sun and darker at the lower edge."""
     x, y = stage.columns() / stage.width - stage.light.across, stage.rows(top, stage.floor)
-    warmth = np.exp(-((x / 0.5) ** 2)) * np.clip(1 - down * 1.1, 0, 1) * 0.22 * min(1.0, sum(stage.light.ambient) / 2.4)
+    warmth = (
+        np.exp(-((x / 0.5) ** 2))
+        * np.clip(1 - down * 1.1, 0, 1)
+        * 0.22
+        * min(1.0, float(stage.light.ambient.sum()) / 2.4)
+    )
     warm = blended(colour, stage.light.glow, warmth)
     warm = warm * (1 - 0.2 * np.clip(down - 0.45, 0, 1) ** 1.2)[..., None]
     return plane(warm, np.broadcast_to(np.clip((y - int(top)) / 4, 0, 1), down.shape), top, NEARNESS)

@@ -42,10 +42,10 @@ class Sky:
             and "aurora" not in scene.weather
             and not {"sun", "moon"} & {actor.kind for actor in scene.actors}
         )
-        self.stops = [np.array(colour, np.float32) for colour in (light.top, light.middle, light.low)]
-        white = scaled(mixed(light.glow, (1.0, 1.0, 1.0), 0.25), 0.45 + 0.55 * max(light.ambient))
-        dim = mixed(mixed(light.middle, light.haze, 0.5), light.ambient, 0.12)
-        self.lit = np.array(scaled(mixed(white, light.low, 0.25), 0.62 if storm else 1), np.float32)
+        self.stops = [np.array(colour, np.float32) for colour in light.colours[:3]]
+        white = scaled(mixed(light.glow, (1, 1, 1), 0.25), 0.45 + 0.55 * float(light.ambient.max()))
+        dim = mixed(mixed(light.colours[1], light.haze, 0.5), light.ambient, 0.12)
+        self.lit = np.array(scaled(mixed(white, light.colours[2], 0.25), 0.62 if storm else 1), np.float32)
         self.dim = np.array(scaled(dim, 0.45 if storm else 1), np.float32)
         above = stage.width, int(min(stage.horizon, stage.height))
         self.stars = Particles("stars", above, stage.random("stars"), many=scene.stars) if scene.stars else None

@@ -79,11 +79,8 @@ class Scene:
 
 
 _WORD = re.compile(r"[a-zà-öø-ÿ]+|\d+|[^\W\d_a-zà-öø-ÿ]|[\u2190-\U0001faff]|[,.;:!?]", re.IGNORECASE)
-_IRREGULAR = {
-    "people": "person", "men": "man", "women": "woman", "children": "child", "geese": "goose", "mice": "mouse",
-    "leaves": "leaf", "wolves": "wolf", "skies": "sky", "fireflies": "firefly", "feet": "foot",
-}  # fmt: skip
-_SAME_IN_PLURAL = frozenset({"fish", "sheep", "deer", "koi", "aircraft", "spacecraft", "salmon", "moose"})
+_IRREGULAR = {plural: word for word, plural in TABLE["plural"].items() if word != "same"}
+_SAME_IN_PLURAL = frozenset(TABLE["plural"]["same"].split())
 _MARKS = frozenset(".,;:!?")
 _LINKS = frozenset({"and", "or", "&", "with", "in", "on", "over", "under", "at", "by", "near", "behind", "through"})
 _SKIES = frozenset({"sky", "clouds", "cloudy", "sunset", "dawn", "dusk", "night"})
@@ -300,35 +297,32 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
 
 def _choose_places(reading: Reading, key: str) -> list[str]:
     """The places of a scene: those that the prompt names, or where its actors, weather or time belong."""
-    places, weather, times = (reading.mentions[about] for about in ("place", "weather", "time"))
+    places, times, weather = reading.mentions["place"], reading.mentions["time"], set(reading.mentions["weather"])
     kinds = [actor.kind for actor in reading.actors]
-    swimming = any("swimmer" in FIGURES[kind].options for kind in kinds)
-    on_surface = times != ["day"] * len(times) or any(
-        FIGURES[kind].where == "water" or kind in ("sun", "moon") for kind in kinds
-    )
-    if len(places) > 1 and "sky" in places:
-        # "A pink sky over the sea" is a sea.
-        places = [place for place in places if place != "sky"]
+    figures = [FIGURES[kind] for kind in kinds]
+    swimming = any("swimmer" in figure.options for figure in figures)
+    on_surface = set(times) - {"day"} or {"sun", "moon"} & set(kinds) or any(item.where == "water" for item in figures)
     if places:
-        dives = swimming and not on_surface and not any(actor.deed in ("jump", "fly") for actor in reading.actors)
-        return (
-            ["underwater"] if dives and all(TABLE["place"][place]["ground"] in _WATERS for place in places) else places
-        )
-    if not kinds and {"snow", "rain"} & set(weather):
+        # "A pink sky over the sea" is a sea.
+        places = [place for place in places if place != "sky"] or places
+        wet = all(TABLE["place"][place]["ground"] in _WATERS for place in places)
+        above = on_surface or any(actor.deed in ("jump", "fly") for actor in reading.actors)
+        return ["underwater"] if swimming and wet and not above else places
+    if not kinds and {"snow", "rain"} & weather:
         return ["snowfield" if "snow" in weather else "street"]
     if swimming and on_surface:
         return ["sea"]
     # The first noun with a home decides; flying figures join the others.
-    homes = [FIGURES[kind].options["home"] for kind in kinds if "home" in FIGURES[kind].options]
+    homes = [figure.options["home"] for figure in figures if "home" in figure.options]
     rooted = [home for home in homes if home not in ("sky", "clouds", "meadow", "hills")]
     homes = [home for home in (rooted or homes) if home not in reading.avoided]
-    if "bridge" in kinds and "river" in homes:
-        return ["river"]
+    starry = {"stars", "aurora"} & weather
     if homes:
         # Trees would hide the sky.
-        looks_up = any(FIGURES[kind].where == "heaven" for kind in kinds) or {"stars", "aurora"} & set(weather)
-        return ["mountains"] if homes[0] == "forest" and looks_up else homes[:1]
-    if {"stars", "aurora"} & set(weather) or "night" in times:
+        looks_up = starry or any(figure.where == "heaven" for figure in figures)
+        home = "mountains" if homes[0] == "forest" and looks_up else homes[0]
+        return ["river" if "bridge" in kinds and "river" in homes else home]
+    if starry or "night" in times:
         return ["snowfield" if "aurora" in weather else "mountains"]
     choices = "sea hills" if times else "meadow sea mountains hills lake clouds desert beach"
     return [str(generator(key, "place").choice(choices.split()))]
@@ -343,34 +337,33 @@ def _combine(names: Sequence[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
     own = main.get("backdrops", "").split()
     if "closed" in main or len(places) == 1:
         return main, tuple(own)
-    open_ = [place.get("backdrops", "") for place in places if place is not main and "closed" not in place]
-    others = " ".join(open_).split()
-    own = [name for name in own if not others or name not in ("hills", "pines", "trees")]
-    far = ("nebula", "mountains", "volcano", "mesas", "skyline", "island", "hills", "icebergs", "dunes")
-    order = sorted([*others, *own], key=lambda name: far.index(name) if name in far else len(far))
-    return main, tuple(dict.fromkeys(order))
+    others = [place for place in places if place is not main and "closed" not in place]
+    names = [name for place in others for name in place.get("backdrops", "").split()]
+    far = TABLE["far"]["far"].split()
+    names += [name for name in own if not names or name not in ("hills", "pines", "trees")]
+    return main, tuple(dict.fromkeys(sorted(names, key=lambda name: far.index(name) if name in far else len(far))))
 
 
 def _choose_time(reading: Reading, main: dict[str, Any], key: str) -> str:
-    times, weather = reading.mentions["time"], set(reading.mentions["weather"])
+    weather, lit = {*reading.mentions["weather"]}, main.get("light", "")
     nightly = [actor.kind for actor in reading.actors if "nightly" in FIGURES[actor.kind].options]
-    if main.get("light") in ("space", "mars", "underwater"):
-        return str(main["light"])
-    if times:
+    if lit in ("space", "mars", "underwater"):
+        return str(lit)
+    if times := reading.mentions["time"]:
         return times[0]
     if {"stars", "aurora", "fireflies"} & weather or "neon" in reading.mentions["grade"]:
         return "night"
     if nightly:
         return "dusk" if "fire" in nightly else "night"
     is_golden = generator(key, "golden").random() > 0.75 and not weather and "sun" not in reading.avoided
-    return str(main.get("light", "golden" if is_golden else "day"))
+    return str(lit or ("golden" if is_golden else "day"))
 
 
 def _choose_actors(actors: list[Actor]) -> tuple[Actor, ...]:
     """The actors, a person and an umbrella as one figure, limited to a number that can be told apart."""
-    kinds = [actor.kind for actor in actors]
-    if "person" in kinds and "umbrella" in kinds:
-        umbrella, holder = actors[kinds.index("umbrella")], actors[kinds.index("person")]
+    by_kind = {actor.kind: actor for actor in reversed(actors)}
+    if "person" in by_kind and "umbrella" in by_kind:
+        umbrella, holder = by_kind["umbrella"], by_kind["person"]
         both = replace(holder, kind="person-with-umbrella", colours=umbrella.colours, deed=holder.deed or umbrella.deed)
         actors = [both if actor is holder else actor for actor in actors if actor is not umbrella]
     left, chosen = MAX_FIGURES, []
