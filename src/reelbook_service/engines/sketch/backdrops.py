@@ -1,4 +1,4 @@
-"""Backdrops between ground and sky: the rows of `[backdrop]` in words.toml, and three that are computed."""
+"""Backdrops between ground and sky: the rows of `[backdrop]` in words.toml, and two that are computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .ground import SNOW, inside, meadow_colour
 from .light import hexed, mixed
 from .noise import NoiseField, cloudy, profile, sampled, stepped
 from .stage import Plane, Stage, blended, plane
-from .tables import FIGURES, TABLE
+from .tables import TABLE
 
 Spot = tuple[float, float, float]
 """The x, the foot and the height of a figure, in pixels of the world."""
@@ -35,8 +35,6 @@ def backdrop(stage: Stage, name: str) -> Iterator[Plane]:
     for index, row in enumerate(TABLE["backdrop"].get(name, ())):
         if "ridge" in row:
             yield _ridge(stage, row, index)
-        elif "canopy" in row:
-            yield _canopy(stage, row)
         elif "scatter" not in row or stage.scene.season != "winter":  # Flowers do not bloom in the snow.
             kinds, spots = _spots(stage, row)
             yield _place(stage, kinds, spots, row)
@@ -172,25 +170,6 @@ def _rocks(stage: Stage, line: NoiseField, height: float, depth: float, near: fl
     return plane(colour, np.clip(below + 0.5, 0, 1), top, near)
 
 
-def _canopy(stage: Stage, row: dict[str, Any]) -> Plane:
-    """Leaves along the upper edge, with light shining through."""
-    index, depth = row["canopy"], row["depth"]
-    low = (0.42 - 0.10 * index) * stage.height
-    y, x = stage.rows(-stage.margin_y, low), stage.columns()
-    size, texture = stage.unit * (1 + 0.55 * index), cloudy((stage.seed, "canopy", index), 1.15)
-    u, v = x / size + 0 * y, y / size + 0 * x
-    leaves, ahead = sampled(texture, u, v), sampled(texture, u + 0.01, v - 0.012)
-    edge = profile((stage.seed, "canopy", index), stage.wide, features=5, slope=1.3)[None]
-    cover = np.clip((leaves - 0.26 - 0.62 * np.clip(y / (low * (0.55 + 0.45 * edge)), 0, 2)) * 9, 0, 1)
-    cover = cover * np.clip((low - y) / (0.08 * stage.height), 0, 1)
-    tree, season = FIGURES["tree"].options, stage.scene.season
-    crown = hexed(tree.get(f"$1.{season}", tree["$1"])[:7])
-    colour = stage.light.on(crown if season else mixed(crown, hexed("#284628"), 0.2), depth=depth)
-    shine = np.clip(0.3 + (leaves - ahead) * 4.0, 0, 1) * (1 - 0.5 * depth)
-    paint = blended(colour, mixed(colour, stage.light.glow, 0.4), shine)
-    return plane(paint * (0.72 + 0.4 * leaves)[..., None], cover, -stage.margin_y, row["near"])
-
-
 def _nebula(stage: Stage) -> Plane:
     """A glowing cloud in space."""
     y, x = stage.rows(-stage.margin_y, stage.floor), stage.columns()
@@ -203,6 +182,6 @@ def _nebula(stage: Stage) -> Plane:
     hues = tuple(map(hexed, ("#be4696", "#466edc", "#3cbebe", "#e68250")))
     pick = int((stage.scene.chance("nebula") * 0.5 + 0.5) * 3.99)
     colour = blended(hues[pick], hues[(pick + 1) % 4], np.clip(second * 1.6 - 0.3, 0, 1))
-    colour = blended(colour, (1.0, 0.94, 0.9), np.clip(cloud - 0.55, 0, 1) * band)
+    colour = blended(colour, hexed("#fff0e6"), np.clip(cloud - 0.55, 0, 1) * band)
     dust = np.clip((second - 0.58) * 4, 0, 1) * band * 0.5
     return plane(colour * (1 - dust)[..., None], np.clip(cloud * 0.62, 0, 1), -stage.margin_y, 0.02)

@@ -21,13 +21,13 @@ from .backdrops import backdrop
 from .cast import MOVING_BACKDROPS, Role, cast_role
 from .ground import Water, ground, reflect_in_street
 from .light import light_of
-from .noise import NoiseField, cloudy, generator
+from .noise import cloudy, generator
 from .sky import Sky, Weather
 from .stage import STILL, Plane, Stage, built_stage, picture_of, united
+from .tables import TABLE
 from .words import Actor, Scene, expanded, scene_of
 
 _PREPARED, _PAINTED = 0.06, 0.98
-_CALM = {"water": 0.6, "river": 0.75, "beach": 0.45, "floe": 0.6}
 
 CHUNK = 64
 """Frames whose colours belong together; later chunks drift away from the first one."""
@@ -35,15 +35,11 @@ CHUNK = 64
 _DRIFT = 1.1
 """How far a later chunk drifts in light and warmth if nothing holds it."""
 
-_USUAL_STEPS = 8
+_FIRST_PASS, _SECOND_PASS, _USUAL_STEPS = 0.8, 0.6, 8
+"""The share of a pass's noise that each of its steps leaves, and how many steps the first one usually has."""
+
 _COARSE = 8
 """Pixels of the painted picture to one of the map of light."""
-
-_GRADES = {
-    "mono": (0.0, (1.0, 1.0, 1.0)), "sepia": (0.12, (1.08, 0.93, 0.72)), "vivid": (1.35, (1.0, 1.0, 1.0)),
-    "muted": (0.5, (1.0, 1.0, 1.0)), "pastel": (0.8, (1.04, 1.0, 1.03)),
-}  # fmt: skip
-"""Saturation and tint of each grade."""
 
 
 class Painter:
@@ -64,7 +60,7 @@ class Painter:
         yield "sky"
         soil = ground(stage)
         yield scene.ground
-        self.water = Water(stage, calm=_CALM[scene.ground]) if scene.ground in _CALM else None
+        self.water = Water(stage) if scene.ground in TABLE["calm"] else None
         self.is_wet = "rain" in scene.weather and scene.ground in ("street", "road", "roofs")
         for name in scene.backdrops:
             for item in backdrop(stage, name):
@@ -173,56 +169,38 @@ def frames_of(painter: Painter, request: TextToVideo) -> Generator[av.VideoFrame
     return in_order(painted, numbers[::-1] if request.reverse_video else numbers, name="sketch")
 
 
-def noise_left(steps: int, each: float) -> float:
-    """The share of a pass's noise that is left after so many steps, each of which keeps a share of it.
-
-    >>> [round(noise_left(steps, 0.8), 2) for steps in (2, 8, 12)]
-    [0.64, 0.17, 0.07]
-    """
-    return float(each**steps)
-
-
-def drifts(chunks: int, matching: float, rng: np.random.Generator) -> NoiseField:
-    """How much lighter and warmer each chunk is than the first; `matching` (AdaIN) takes back that share of it."""
-    angle = rng.uniform(0, 2 * np.pi, chunks)
-    drift = np.stack([np.cos(angle), np.sin(angle)], 1) * (_DRIFT * (1 - matching))
-    drift[0] = 0
-    return drift
-
-
-def tone_curve(compression: float) -> list[int]:
-    """A curve of brightness, which compresses dark and bright values towards middle grey; at 0 it changes nothing."""
-    strength, values = 0.75 * compression, (np.arange(256) / 255 - 0.5) * 4
-    pull = 1 / (1 + np.exp(-4 * strength * (np.abs(values) - 1)))
-    mapped = values * (1 - 0.8 * strength * pull) / 4 + 0.5
-    return [int(value) for value in np.clip(mapped * 255 + 0.5, 0, 255)] * 3
-
-
 class Finish:
     """The last touch of every frame: light that wanders slowly, a vignette, grade, grain and tone curve."""
 
     def __init__(self, stage: Stage, request: TextToVideo) -> None:
         rng = generator("finish", stage.seed)
-        first, second = request.first_pass_num_inference_steps, request.second_pass_num_inference_steps
         self.size, self.rate = (stage.width, stage.height), request.frame_rate
         small = (max(2, stage.width // _COARSE), max(2, stage.height // _COARSE))
-        self.drift = drifts(1 + (request.num_frames - 2) // CHUNK, request.temporal_adain_factor, rng)
+        # How much lighter and warmer each chunk is than the first; AdaIN takes back its share of it.
+        angle = rng.uniform(0, 2 * np.pi, 1 + (request.num_frames - 2) // CHUNK)
+        self.drift = np.stack([np.cos(angle), np.sin(angle)], 1) * (_DRIFT * (1 - request.temporal_adain_factor))
+        self.drift[0] = 0
+        # Each step leaves a share of the noise of its pass: blotches of light after the first, grain after the second.
+        unsettled = _FIRST_PASS**request.first_pass_num_inference_steps
+        steps = request.second_pass_num_inference_steps - request.second_pass_skip_initial_steps
         x, y = np.linspace(-1, 1, small[0])[None], np.linspace(-1, 1, small[1])[:, None]
-        fine = rng.standard_normal(small[::-1]) * noise_left(second - request.second_pass_skip_initial_steps, 0.6)
+        fine = rng.standard_normal(small[::-1]) * _SECOND_PASS**steps
         self.base = 0.515 - 0.10 * np.clip(x * x + y * y - 0.5, 0, 2) + 0.03 * fine
-        unsettled = noise_left(first, 0.8)
         rough = [Image.fromarray(rng.standard_normal((4, 6)).astype(np.float32)) for _ in range(2)]
         self.blotches = [np.asarray(part.resize(small, Image.Resampling.BICUBIC)) * 0.12 * unsettled for part in rough]
-        colour, tint = _GRADES.get(stage.scene.grade, (1.0, (1.0, 1.0, 1.0)))
-        colour *= 1 + 0.25 * (noise_left(_USUAL_STEPS, 0.8) - unsettled)
+        colour, *tint = TABLE["grades"].get(stage.scene.grade, (1.0, 1.0, 1.0, 1.0))
+        colour *= 1 + 0.25 * (_FIRST_PASS**_USUAL_STEPS - unsettled)
         self.matrix = [
             tint[channel] * ((1 - colour) * part + colour * (channel == other))
             for channel in range(3)
             for other, part in enumerate((0.30, 0.59, 0.11, 0.0))
         ]
         self.canvas = _canvas(stage) if request.enable_detail_pass else None
-        ratio = request.tone_map_compression_ratio
-        self.curve = tone_curve(ratio) if ratio else None
+        # Dark and bright values are compressed towards middle grey.
+        strength, values = 0.75 * request.tone_map_compression_ratio, (np.arange(256) / 255 - 0.5) * 4
+        pull = 1 / (1 + np.exp(-4 * strength * (np.abs(values) - 1)))
+        mapped = values * (1 - 0.8 * strength * pull) / 4 + 0.5
+        self.curve = [int(value) for value in np.clip(mapped * 255 + 0.5, 0, 255)] * 3 if strength else None
 
     def apply(self, picture: Image.Image, number: int) -> Image.Image:
         """The finished frame."""

@@ -31,7 +31,7 @@ def ground(stage: Stage) -> list[Plane]:
 
 def meadow_colour(stage: Stage) -> Colour:
     """The colour of open land in this season."""
-    return hexed({"winter": "#e8eff7", "autumn": "#a8803e", "spring": "#76a652"}.get(stage.scene.season, "#5c8c4a"))
+    return hexed(TABLE["meadow"].get(stage.scene.season, TABLE["meadow"]["usual"]))
 
 
 def inside(stage: Stage) -> Light:
@@ -139,8 +139,8 @@ def _wander(stage: Stage, key: str) -> NoiseField:
 class Water:
     """Open water, painted as a reflection of the picture above the horizon, distorted by waves."""
 
-    def __init__(self, stage: Stage, *, calm: float) -> None:
-        self.stage, self.rough = stage, 1.25 - calm
+    def __init__(self, stage: Stage) -> None:
+        self.stage, self.rough = stage, 1.25 - TABLE["calm"][stage.scene.ground]
         self.waves = cloudy((stage.seed, "waves"), 1.25)
         self.is_stormy = "storm" in stage.scene.weather
         deep = hexed("#243a46" if self.is_stormy else "#13546b")

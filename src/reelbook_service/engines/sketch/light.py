@@ -65,17 +65,17 @@ class Light:
     @property
     def glow(self) -> Colour:
         """The colour of sun, moon and lamps."""
-        return self.colours[3]
+        return np.asarray(self.colours[3])
 
     @property
     def ambient(self) -> Colour:
         """The colour of a white surface in this light."""
-        return self.colours[4]
+        return np.asarray(self.colours[4])
 
     @property
     def haze(self) -> Colour:
         """The colour that distant objects fade into."""
-        return self.colours[5]
+        return np.asarray(self.colours[5])
 
     def on(self, material: Colour, *, depth: float = 0.0) -> Colour:
         """The apparent colour of a material: lit, then faded into the haze by depth, from 0 (none) to 1 (all haze)."""

@@ -115,7 +115,7 @@ class Sky:
         edge = 0.62 + 0.16 * np.sin(x * 2.1 + wave * 6)
         above = np.clip(edge - up, 0, None)
         curtain = np.exp(above * -3.6) * stepped(0, 0.09, edge - up) * np.clip(rays * 1.9 - 0.35, 0, 1) * 0.9
-        tint = blended((0.28, 0.95, 0.62), (0.52, 0.32, 0.86), np.clip(above * 2.4, 0, 1))
+        tint = blended(hexed("#47f29e"), hexed("#8552db"), np.clip(above * 2.4, 0, 1))
         return np.asarray(colour + tint * curtain[..., None], np.float32)
 
     def _shafts(self, colour: NoiseField, x: NoiseField, down: NoiseField, seconds: float) -> NoiseField:

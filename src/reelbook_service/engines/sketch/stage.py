@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from .light import Colour, Light
+from .light import Light
 from .noise import NoiseField, generator
+from .tables import TABLE
 from .words import Scene
 
 PAINTED = 800 * 450
@@ -18,11 +19,6 @@ PAINTED = 800 * 450
 
 STILL = 0.52
 """Up to this nearness nothing moves if the prompt names no camera move (`Camera.breathing`)."""
-
-_HORIZONS = {
-    "water": 0.56, "river": 0.5, "beach": 0.5, "floe": 0.5, "street": 0.66, "floor": 0.72, "roofs": 0.93, "none": 1.2, "seabed": 0.8,
-    "snow": 0.6, "sand": 0.6, "forest": 0.66,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +104,7 @@ def built_stage(scene: Scene, light: Light, seed: int, size: tuple[int, int], *,
     factor = min(1.0, (PAINTED * (1.6 if detailed else 1) / (size[0] * size[1])) ** 0.5)
     width, height = (round(side * factor / 2) * 2 for side in size)
     camera = scene.camera
-    horizon = _HORIZONS.get(scene.ground, 0.62)
+    horizon = TABLE["horizon"].get(scene.ground, 0.62)
     if height > width and horizon < 1:
         horizon += 0.05
     return Stage(
@@ -166,7 +162,7 @@ def picture_of(colour: NoiseField) -> Image.Image:
     return Image.fromarray((np.clip(colour, 0, 1) * 255 + 0.5).astype(np.uint8))
 
 
-def blended(first: NoiseField | Colour, second: NoiseField | Colour, share: NoiseField) -> NoiseField:
+def blended(first: NoiseField, second: NoiseField, share: NoiseField) -> NoiseField:
     """Two colours mixed by a map of shares."""
     start, end = np.asarray(first, np.float32), np.asarray(second, np.float32)
     return np.asarray(start + (end - start) * share[..., None], np.float32)
