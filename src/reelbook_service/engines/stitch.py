@@ -10,8 +10,7 @@ from av.video.frame import PictureType
 
 from reelbook.models.images_to_video import ImagesToVideo
 
-from .canvas import PixelSize, canvas_for, on_canvas
-from .open_pictures import open_picture, stored_size, upright_size
+from .open_pictures import PixelSize, canvas_for, on_canvas, open_picture, stored_size, upright_size
 from .protocol import EngineTask, OutputFile, Report
 from .video_writer import Movie, exact_rate, in_order, yuv
 from .write_provenance import WrittenProvenance

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from reelbook_service.engines.canvas import LONGEST_SIDE, MAX_BLOCKS, THIN, canvas_for, on_canvas
+from reelbook_service.engines.open_pictures import LONGEST_SIDE, MAX_BLOCKS, THIN, canvas_for, on_canvas
 
 CANVAS = (320, 180)
 

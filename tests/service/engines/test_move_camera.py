@@ -9,11 +9,11 @@ import pytest
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.canvas import frame_size
 from reelbook_service.engines.move.camera import CameraPose, Path
 from reelbook_service.engines.move.engine import planes_of
 from reelbook_service.engines.move.field import Field, Relief, relief_of, value_at
 from reelbook_service.engines.move.plan import Plan, make_plan
+from reelbook_service.engines.open_pictures import frame_size
 from reelbook_service.engines.saliency import saliency_of
 from tests.support import once_each
 

@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, sync_playwright
 
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook_service.engines import canvas, video_writer
+from reelbook_service.engines import video_writer
 from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile, PictureError
 from reelbook_service.engines.stitch import stitch
 from tests.browser.conftest import FLAGS, chromium_path
@@ -257,7 +257,7 @@ print(news[1:4])
     mebibytes, path = done.split()[:2]
     assert int(mebibytes) <= 512
     playback = played(Path(path))
-    assert playback.size[0] * playback.size[1] <= 256 * canvas.MAX_BLOCKS
+    assert playback.size[0] * playback.size[1] <= 256 * open_pictures.MAX_BLOCKS
     assert abs(playback.size[0] / playback.size[1] - 7300 / 5470) < 0.01
     assert names(playback) == ["blue", "blue"]
 

@@ -16,8 +16,7 @@ from PIL import Image, ImageColor
 
 from reelbook.models.image_to_video import ImageToVideo
 
-from ..canvas import frame_size
-from ..open_pictures import flattened, open_picture, upright_size
+from ..open_pictures import flattened, frame_size, open_picture, upright_size
 from ..particles import PARTICLES, Particles
 from ..protocol import EngineTask, OutputFile, Report
 from ..saliency import saliency_of

@@ -12,7 +12,7 @@ from PIL import Image
 from .brush import FigurePart, Pose, show
 from .figures import Kit, draw
 from .ground import NEARNESS, inside
-from .light import Light, mixed, named
+from .light import mixed, named
 from .stage import Stage
 from .tables import FIGURES, TABLE, Figure
 from .words import Actor
@@ -27,7 +27,6 @@ _BRIDGE = 0.40
 """Where a bridge stands, as a share of the way from the horizon to the lower edge."""
 
 _SPANNING = ("rainbow", "bridge")
-_BOBBING = {"sail": 0.012, "fly": 0.10, "drift": 0.05, "hover": 0.07, "swim": 0.06}
 _PLANES = {"heaven": 0.05, "backdrop": 0.25, "sky": 0.45, "water": NEARNESS, "bridge": NEARNESS, "ground": NEARNESS}
 """The nearness of each layer of figures."""
 
@@ -51,15 +50,21 @@ class Role:
 
     def show(self, picture: Image.Image, stage: Stage, seconds: float) -> None:
         """Paint the figure at a time."""
-        figure, deed = FIGURES[self.actor.kind], self.actor.deed
-        time = seconds * stage.scene.pace
+        figure, deed, time = FIGURES[self.actor.kind], self.actor.deed, seconds * stage.scene.pace
         camera = stage.view(seconds, _PLANES[self.layer])
         growth = {"near": 0.06, "away": -0.05}.get(self.actor.heading, 0.0)
         scale = self.scale * camera.scale * max(0.3, 1 + growth * (time - _MIDDLE))
-        lift = _BOBBING.get(figure.gait, 0.0) * self.scale * math.sin(2 * math.pi * (0.21 * time + self.phase))
-        jump = {"jump": 0.55, "dance": 0.12}.get(deed, 0.0)
-        hop = abs(math.sin(math.pi * (0.8 * time + self.phase))) * jump
-        x, y = self._position(stage, time)
+        lift = TABLE["bob"].get(figure.gait, 0.0) * self.scale * math.sin(2 * math.pi * (0.21 * time + self.phase))
+        hop = abs(math.sin(math.pi * (0.8 * time + self.phase))) * {"jump": 0.55, "dance": 0.12}.get(deed, 0.0)
+        gone = time - _MIDDLE * stage.scene.pace
+        x, y = self.x + self.velocity[0] * gone, self.y + self.velocity[1] * gone
+        # A figure that leaves on one side reappears on the other.
+        if self.velocity[0]:
+            room = self.scale * figure.number("width", 1) + 0.08 * stage.width + stage.margin_x
+            x = (x + room) % (stage.width + 2 * room) - room
+        if self.velocity[1]:
+            top, bottom = -0.2 * stage.height - self.scale, max(stage.horizon, 0.7 * stage.height) + self.scale
+            y = top + (y - top) % (bottom - top)
         x, y = stage.seen_at(camera, x, y - lift)
         pose = Pose(x, y, scale, mirrored=self.velocity[0] < 0, time=time)
         if self.layer == "water" and self.actor.kind != "bridge":
@@ -69,38 +74,43 @@ class Role:
         turn = 40.0 * time if deed == "spin" and self.layer == "sky" else 0.0
         show(picture, self.parts, replace(pose, y=y - hop * self.scale * camera.scale, turn=turn))
 
-    def _position(self, stage: Stage, time: float) -> tuple[float, float]:
-        """The position at a time; a figure that leaves on one side reappears on the other."""
-        gone = time - _MIDDLE * stage.scene.pace
-        x, y = self.x + self.velocity[0] * gone, self.y + self.velocity[1] * gone
-        if self.velocity[0]:
-            room = self.scale * FIGURES[self.actor.kind].number("width", 1) + 0.08 * stage.width + stage.margin_x
-            x = (x + room) % (stage.width + 2 * room) - room
-        if self.velocity[1]:
-            top, bottom = -0.2 * stage.height - self.scale, max(stage.horizon, 0.7 * stage.height) + self.scale
-            y = top + (y - top) % (bottom - top)
-        return x, y
-
 
 def cast_role(stage: Stage, actor: Actor, index: int) -> Role:
     """The `index`-th figure of an actor."""
     figure, rng = FIGURES[actor.kind], stage.random("role", actor.kind, index)
     layer = _choose_layer(stage, figure, actor)
-    size = figure.number("size") * actor.size * _crowd_scale(actor.count)
+    crowded = 1.0 if actor.count == 1 else max(0.34, 1.05 / actor.count**0.36)
+    size = figure.number("size") * actor.size * crowded
     x, y = _choose_position(stage, figure, actor, index, layer, size * stage.unit, rng)
     if layer == "bridge":
         size *= 0.62
     elif layer in ("ground", "water") and actor.kind != "bridge":
         alone, _, _, shrunk = _band(stage, figure, layer)
         size *= shrunk * stage.size_at(y) / stage.size_at(stage.row_y(alone))
-    scale, start = size * stage.unit, index % max(1, len(actor.colours))
+    light = stage.light
+    if layer == "ground" and stage.scene.ground == "floor":
+        light = inside(stage)
+    elif light.dark and stage.scene.time != "space":
+        # At night a figure keeps a little of its own colour, to be recognisable.
+        light = light.shining(mixed(light.ambient, (0.72, 0.74, 0.84), 0.42))
+    fog = 0.16 if "fog" in stage.scene.weather else 0.0
+    haze = 0.08 + fog * 0.8
+    if layer in ("ground", "water"):
+        far = 1 - min(1.0, max(0.0, (y - stage.horizon) / (0.72 * (stage.height - stage.horizon) + 1)))
+        haze = min(0.7, 0.05 + 0.35 * far + fog)
+    start, resting = index % max(1, len(actor.colours)), actor.heading == "stay" or actor.deed == "rest"
     kit = Kit(
-        _choose_light(stage, layer), scale * (1 + abs(stage.scene.camera.zoom) * 0.6),
-        tuple(named(word) for word in (*actor.colours[start:], *actor.colours[:start])), rng, _haze(stage, y, layer),
-        still=actor.heading == "stay" or actor.deed == "rest", season=stage.scene.season,
+        light, size * stage.unit * (1 + abs(stage.scene.camera.zoom) * 0.6),
+        tuple(named(word) for word in (*actor.colours[start:], *actor.colours[:start])), rng, haze,
+        still=resting, season=stage.scene.season,
     )  # fmt: skip
-    velocity = _choose_velocity(stage, figure, actor, rng)
-    return Role(actor, layer, draw(actor.kind, kit), x, y, scale, velocity, float(rng.uniform(0, 1)))
+    velocity = (0.0, 0.0) if resting else _choose_velocity(stage, figure, actor, rng)
+    parts = draw(actor.kind, kit)
+    return Role(actor, layer, parts, x, y, size * stage.unit, velocity, float(rng.uniform(0, 1)))
+
+
+def _bridge(stage: Stage) -> Actor | None:
+    return next((actor for actor in stage.scene.actors if actor.kind == "bridge"), None)
 
 
 def _choose_layer(stage: Stage, figure: Figure, actor: Actor) -> str:
@@ -113,13 +123,8 @@ def _choose_layer(stage: Stage, figure: Figure, actor: Actor) -> str:
         return "ground" if figure.gait in ("stand", "walk") and figure.where != "under" else "sky"
     if _bridge(stage) and figure.gait in ("walk", "roll") and actor.kind != "ball":
         return "bridge"
-    if figure.where in ("water", "under"):
-        return "water" if ground in ("water", "river", "beach", "floe") else "ground"
-    return "water" if ground == "water" else "ground"
-
-
-def _bridge(stage: Stage) -> Actor | None:
-    return next((actor for actor in stage.scene.actors if actor.kind == "bridge"), None)
+    wet = ground in TABLE["calm"] if figure.where in ("water", "under") else ground == "water"
+    return "water" if wet else "ground"
 
 
 def _choose_position(
@@ -156,8 +161,8 @@ def _lane(stage: Stage, actor: Actor) -> tuple[float, float]:
         return {"left": 0.24, "right": 0.76, "middle": 0.5}[actor.side], 0.3
     if actor.count > 1:
         return 0.5, 0.84
-    others = [other for other in stage.scene.actors if other.count == 1 and not other.side]
-    singles = [other.kind for other in others if other.kind not in _SPANNING]
+    others = [other.kind for other in stage.scene.actors if other.count == 1 and not other.side]
+    singles = [kind for kind in others if kind not in _SPANNING]
     if len(singles) < 2 or actor.kind not in singles:
         return 0.5, 0.3
     # Not in the order of mention: left and right are random, from the seed of the stage.
@@ -176,13 +181,7 @@ def _band(stage: Stage, figure: Figure, layer: str) -> Sequence[float]:
     return band
 
 
-def _crowd_scale(count: int) -> float:
-    return 1.0 if count == 1 else max(0.34, 1.05 / count**0.36)
-
-
 def _choose_velocity(stage: Stage, figure: Figure, actor: Actor, rng: np.random.Generator) -> tuple[float, float]:
-    if actor.heading == "stay" or actor.deed == "rest":
-        return 0.0, 0.0
     speed = figure.number("speed") * stage.unit * (1 + 0.15 * float(rng.uniform(-1, 1)))
     if actor.heading in ("left", "right", "up", "down"):
         speed = max(speed, 0.05 * stage.unit)
@@ -190,24 +189,6 @@ def _choose_velocity(stage: Stage, figure: Figure, actor: Actor, rng: np.random.
         return speed * 0.2, speed * (0.8 if actor.heading == "down" else -0.8)
     usual = 1.0 if stage.random("direction", actor.kind).random() < 0.6 else -1.0
     return {"left": -1.0, "right": 1.0}.get(actor.heading, usual) * speed, 0.0
-
-
-def _choose_light(stage: Stage, layer: str) -> Light:
-    light = stage.light
-    if layer == "ground" and stage.scene.ground == "floor":
-        return inside(stage)
-    if not light.dark or stage.scene.time == "space":
-        return light
-    # At night a figure keeps a little of its own colour, to be recognisable.
-    return light.shining(mixed(light.ambient, (0.72, 0.74, 0.84), 0.42))
-
-
-def _haze(stage: Stage, y: float, layer: str) -> float:
-    fog = 0.16 if "fog" in stage.scene.weather else 0.0
-    if layer not in ("ground", "water"):
-        return 0.08 + fog * 0.8
-    far = 1 - min(1.0, max(0.0, (y - stage.horizon) / (0.72 * (stage.height - stage.horizon) + 1)))
-    return min(0.7, 0.05 + 0.35 * far + fog)
 
 
 def _paint_shadow(picture: Image.Image, x: float, y: float, width: float, strength: float) -> None:

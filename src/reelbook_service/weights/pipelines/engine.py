@@ -19,8 +19,7 @@ from PIL import Image
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
 
-from ...engines.canvas import frame_size
-from ...engines.open_pictures import upright_size
+from ...engines.open_pictures import frame_size, upright_size
 from ...engines.protocol import EngineTask, Report
 from ...worker import LOST_DEVICE
 from ..config import TEXT_TO_VIDEO, BadWeights, Weights

@@ -21,8 +21,7 @@ from transformers.utils import logging as transformers_logging
 
 from reelbook.models.image_to_video import ImageToVideo
 
-from ...engines.canvas import frame_size
-from ...engines.open_pictures import flattened, open_picture, upright_size
+from ...engines.open_pictures import flattened, frame_size, open_picture, upright_size
 from ...engines.protocol import EngineTask, OutputFile, Report
 from ...engines.video_writer import Movie
 from ...engines.write_provenance import WrittenProvenance
