@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, sync_playwright
 
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook_service.engines import video_writer
+from reelbook_service.engines import open_pictures, video_writer
 from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile, PictureError
 from reelbook_service.engines.stitch import stitch
 from tests.browser.conftest import FLAGS, chromium_path
