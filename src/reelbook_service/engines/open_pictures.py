@@ -54,7 +54,7 @@ PixelSize = tuple[int, int]
 MAX_BLOCKS = 36_864
 """Maximum 16 × 16 blocks in a frame: ordinary players' hardware decodes no more."""
 
-LONGEST_SIDE = 8192
+LONGEST_VIDEO_SIDE = 8192
 """Maximum pixels of a side, for the same reason."""
 
 PIXELS_WHEN_SHRUNK = 9_000_000
@@ -199,9 +199,9 @@ def canvas_for(first: PixelSize) -> PixelSize:
     """
     width, height = (side + side % 2 for side in first)
     blocks = -(-width // 16) * -(-height // 16)
-    if blocks <= MAX_BLOCKS and max(width, height) <= LONGEST_SIDE:
+    if blocks <= MAX_BLOCKS and max(width, height) <= LONGEST_VIDEO_SIDE:
         return width, height
-    scale = min(sqrt(PIXELS_WHEN_SHRUNK / (width * height)), LONGEST_SIDE / max(width, height))
+    scale = min(sqrt(PIXELS_WHEN_SHRUNK / (width * height)), LONGEST_VIDEO_SIDE / max(width, height))
     return _even(width * scale), _even(height * scale)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from reelbook_service.engines.open_pictures import LONGEST_SIDE, MAX_BLOCKS, THIN, canvas_for, on_canvas
+from reelbook_service.engines.open_pictures import LONGEST_VIDEO_SIDE, MAX_BLOCKS, THIN, canvas_for, on_canvas
 
 CANVAS = (320, 180)
 
@@ -18,7 +18,7 @@ def test_a_canvas_is_even_and_can_be_played(width: int, height: int) -> None:
     """Whatever the first picture's size: even sides, within what players take, and of the same shape."""
     canvas = canvas_for((width, height))
 
-    assert all(side % 2 == 0 and 2 <= side <= LONGEST_SIDE for side in canvas)
+    assert all(side % 2 == 0 and 2 <= side <= LONGEST_VIDEO_SIDE for side in canvas)
     assert -(-canvas[0] // 16) * -(-canvas[1] // 16) <= MAX_BLOCKS
     scale = min(canvas[0] / width, canvas[1] / height)
     assert abs(canvas[0] - width * scale) <= 2 + canvas[0] * 2 / min(canvas)

@@ -66,7 +66,7 @@ class Painter:
             for item in backdrop(stage, name):
                 place = "behind" if item.nearness < 0.6 else "soil" if item.nearness < 0.9 else "front"
                 self.planes[place].append(item)
-            yield name
+                yield name
         self.planes["soil"][:0] = soil
         still = [item for item in self.planes["behind"] if item.nearness <= STILL]
         if scene.camera.breathing and still:
