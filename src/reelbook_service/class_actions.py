@@ -9,10 +9,8 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 from reelbook.errors import ReelbookError
 from reelbook.util.printable import format_count, printable
@@ -32,15 +30,15 @@ class BadSheet(ReelbookError):
 
 def perform(action: str, options: argparse.Namespace) -> None:
     """Carry out an action and print what was done."""
-    path, now = getattr(options, "sheet", None), time.time()
-    with _opened_sheet(path) as sheet, open_transaction(options.data or default_data()) as db:
+    now = time.time()
+    with open_transaction(options.data or default_data()) as db:
         names = list[str]()
         if "all" in options and not (action == "limit" and _is_for_all_together(options)):
             names = class_admin.choose(db, options.names, options.group, everybody=options.all)
         whom = format_names(names)
         match action:
             case "add":
-                text = _add(db, now, options, sheet)
+                text = _add(db, now, options)
             case "limit":
                 text = _limit(db, now, options, names)
             case "topup":
@@ -54,7 +52,7 @@ def perform(action: str, options: argparse.Namespace) -> None:
                 text = f"Resumed: {whom}."
             case "replace":
                 keys = class_admin.replace_keys(db, now, names)
-                text = f"{_show(db, options, sheet, keys)}\nOld keys no longer work; runs, files and budget stay."
+                text = f"{_show(db, options, keys)}\nOld keys no longer work; runs, files and budget stay."
             case "remove":
                 class_admin.remove(db, names)
                 text = f"Removed: {whom}. Their keys no longer work. Runs in progress continue, and what was spent still counts."
@@ -67,12 +65,12 @@ def perform(action: str, options: argparse.Namespace) -> None:
     print(printable(text))
 
 
-def _add(db: sqlite3.Connection, now: float, options: argparse.Namespace, sheet: IO[str] | None) -> str:
+def _add(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> str:
     students = class_admin.read_students(options.students, group=options.group, budget=options.budget)
     keys, sentence = class_admin.add(
         db, now, students, weekly=options.weekly, limits=_limits(options), reset=options.reset
     )
-    return "\n".join(filter(None, [_show(db, options, sheet, keys), sentence]))
+    return "\n".join(filter(None, [_show(db, options, keys), sentence]))
 
 
 def _limits(options: argparse.Namespace) -> dict[str, str]:
@@ -114,8 +112,8 @@ def _report(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> 
     return "\n".join([format_report(rows), *facts, *problems])
 
 
-def _show(db: sqlite3.Connection, options: argparse.Namespace, sheet: IO[str] | None, keys: Sequence[NewKey]) -> str:
-    """Write new keys to the sheet, or list them; says what a teacher does with them."""
+def _show(db: sqlite3.Connection, options: argparse.Namespace, keys: Sequence[NewKey]) -> str:
+    """Write new keys to the sheet, before they are committed, or list them; says what a teacher does with them."""
     address = (options.address or reachable_address(read_state(db)["address"])).strip().rstrip("/")
     # A longer one has no place in a QR code.
     if not re.fullmatch(r"https?://[^\s\"'\\]{1,200}", address):
@@ -124,9 +122,8 @@ def _show(db: sqlite3.Connection, options: argparse.Namespace, sheet: IO[str] | 
     if not keys:
         return ""
     keys = sorted(keys, key=lambda key: (sort_key(key.group), sort_key(key.name)))
-    if sheet is not None:
-        sheet.write(render_key_sheet(keys, address))
-        sheet.flush()  # Before the keys are committed.
+    if options.sheet:
+        _write_sheet(options.sheet, render_key_sheet(keys, address))
         print_it = "Print it, then delete it: keys are stored as hashes only, and nobody can read them again."
         lines = [f"{format_count(len(keys), 'new key')} in {options.sheet}, for {address}. {print_it}"]
     else:
@@ -135,32 +132,24 @@ def _show(db: sqlite3.Connection, options: argparse.Namespace, sheet: IO[str] | 
     if unreachable := format_unreachable(address):
         lines.append(
             f"  {unreachable} For them: reelbook serve --host 0.0.0.0, or --address with the one by which they reach it"
-            f"{'; then make the sheet once more' if sheet else ''}."
+            f"{'; then make the sheet once more' if options.sheet else ''}."
         )
     return "\n".join(lines)
 
 
-@contextmanager
-def _opened_sheet(path: Path | None) -> Iterator[IO[str] | None]:
-    """The file of a sheet, opened before any key is made, which only its owner can read; removed if nothing is written."""
-    if path is None:
-        yield None
-        return
+def _write_sheet(path: Path, page: str) -> None:
+    """Write a new file that only its owner can read."""
     try:
-        file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise BadSheet(
             f"{path} exists already, perhaps with keys in it. Name another file, or delete it. No key was made."
         ) from None
     except OSError as error:
         raise BadSheet(f"{path} cannot be written ({error.strerror}). No key was made.") from None
-    is_done = False
     try:
-        with file:
-            yield file
-        is_done = path.stat().st_size > 0
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(page)
     except OSError as error:
+        path.unlink()
         raise BadSheet(f"The sheet could not be written ({error.strerror}). No key was made.") from None
-    finally:
-        if not is_done:
-            path.unlink()

@@ -57,12 +57,11 @@ def read_board_token(db: sqlite3.Connection, *, new: bool = False) -> str:
     return token
 
 
-def class_names(db: sqlite3.Connection) -> dict[str, str]:
-    """The names of all accounts of the class with their groups, by group and name."""
+def class_rows(db: sqlite3.Connection) -> list[sqlite3.Row]:
+    """The rows of all accounts of the class, by group and name."""
     hidden = () if read_state(db)["pays"] else STAFF
-    rows = db.execute("SELECT name, class_group FROM accounts WHERE NOT removed").fetchall()
-    rows.sort(key=lambda row: (sort_key(row["class_group"]), row["class_group"], sort_key(row["name"])))
-    return {row["name"]: row["class_group"] for row in rows if row["name"] not in hidden}
+    rows = [row for row in db.execute("SELECT * FROM accounts WHERE NOT removed") if row["name"] not in hidden]
+    return sorted(rows, key=lambda row: (sort_key(row["class_group"]), row["class_group"], sort_key(row["name"])))
 
 
 def sort_key(text: str) -> list[str | int]:
@@ -78,7 +77,7 @@ def choose(
     db: sqlite3.Connection, names: Sequence[str] = (), group: str | None = None, *, everybody: bool = False
 ) -> list[str]:
     """The accounts of these names, of this group, or all of the class; raises `BadAccounts` for an unknown name or an empty group."""
-    groups = class_names(db)
+    groups = {row["name"]: row["class_group"] for row in class_rows(db)}
     if names:
         return list(dict.fromkeys(_find_name(name, list(groups)) for name in names))
     if group is None and not everybody:
@@ -163,7 +162,7 @@ def add(
                 (student.name, hash_key(key), " ".join(DEFAULT_PERMISSIONS)),
             )
             _change(db, now, student, weekly, limits or {})
-            keys.append(NewKey(student.name, student.group or "", key, _terms(db, student.name, now)))
+            keys.append(_make_strip(db, student.name, key, now))
     sentences = (
         (changed, "changed. Their runs and spending stay."),
         (kept, "exists already and keeps its key, budget and limits; --reset applies the list."),
@@ -217,8 +216,7 @@ def remove(db: sqlite3.Connection, names: Sequence[str]) -> None:
 
 def replace_keys(db: sqlite3.Connection, now: float, names: Sequence[str]) -> list[NewKey]:
     """Replace the keys of the accounts; the old ones are refused at once, and runs, files and budgets stay."""
-    groups = class_names(db)
-    keys = [NewKey(name, groups[name], new_readable_key(), _terms(db, name, now)) for name in names]
+    keys = [_make_strip(db, name, new_readable_key(), now) for name in names]
     for key in keys:
         _set_key(db, key.name, key.key)
     return keys
@@ -246,9 +244,10 @@ def _check_budget(student: Student) -> None:
         )
 
 
-def _terms(db: sqlite3.Connection, name: str, now: float) -> str:
+def _make_strip(db: sqlite3.Connection, name: str, key: str, now: float) -> NewKey:
     row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
-    return Limits.from_json(row["limits"]).terms(read_credits(db, row, now).budget)
+    terms = Limits.from_json(row["limits"]).terms(read_credits(db, row, now).budget)
+    return NewKey(name, row["class_group"], key, terms)
 
 
 def _set_key(db: sqlite3.Connection, name: str, key: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from reelbook.util.printable import format_count, format_line
 
 from .accounts import Credits, read_credits, read_shared_budget
-from .class_admin import class_names, read_state
+from .class_admin import class_rows, read_state
 from .limits import Limits
 
 MAX_PROMPT_CHARS = 160
@@ -72,8 +72,8 @@ def read_class(
     """The rows of all accounts of the class, by group and name; `running` counts runs in progress by account."""
     counts = _count_runs(db)
     return [
-        _read_row(db, name, now, counts.get(name, {}), (running or {}).get(name, 0), with_results)
-        for name in class_names(db)
+        _read_row(db, row, now, counts.get(row["name"], {}), (running or {}).get(row["name"], 0), with_results)
+        for row in class_rows(db)
     ]
 
 
@@ -90,15 +90,14 @@ def _count_runs(db: sqlite3.Connection) -> dict[str, dict[str, int]]:
 
 
 def _read_row(
-    db: sqlite3.Connection, name: str, now: float, counts: Mapping[str, int], running: int, with_results: bool
+    db: sqlite3.Connection, row: sqlite3.Row, now: float, counts: Mapping[str, int], running: int, with_results: bool
 ) -> ClassRow:
-    row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
     limits, has = Limits.from_json(row["limits"]), read_credits(db, row, now)
     unfinished = counts.get("", 0)
     errors = {kind: count for kind, count in counts.items() if kind not in ("", "completed", "cancelled")}
     return ClassRow(
         **asdict(has),
-        name=name,
+        name=row["name"],
         group=row["class_group"],
         spent_in_all=row["spent"],
         paused=bool(row["paused"]),
@@ -111,7 +110,7 @@ def _read_row(
         cancelled=counts.get("cancelled", 0),
         failed=sum(errors.values()),
         errors=dict(sorted(errors.items())),
-        last_result=_last_result(db, name) if with_results and counts.get("completed") else None,
+        last_result=_last_result(db, row["name"]) if with_results and counts.get("completed") else None,
     )
 
 
