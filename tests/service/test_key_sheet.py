@@ -52,9 +52,9 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
     assert not re.search(r"<script|\bsrc=|\bhref=|@import|url\(", page)
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:8600", "http://localhost:8600", "http://[::1]:8600"])
-def test_the_page_warns_of_an_address_that_no_student_can_reach(address: str) -> None:
+def test_the_page_warns_of_an_address_that_no_student_can_reach() -> None:
     """In a note above the strips, which is not printed; an address in the network has none."""
+    address = "http://localhost:8600"
     keys = [NewKey("Ada", "", new_readable_key())]
 
     page = render_key_sheet(keys, address)

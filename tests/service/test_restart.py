@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -19,21 +19,14 @@ BUSY = {"prompt": "a calm sea", "resolution": "480p", "aspect_ratio": "1:1"}
 """What keeps a worker busy for a while, and has to be made anew by the next service."""
 
 
-def started(data: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
-    """`reelbook serve` as a process of its own, and the address it printed."""
-    command = [sys.executable, "-m", "reelbook", "serve", "--port", "0", "--data", str(data), "--key", KEY, *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    return process, process.stdout.readline().rpartition(" ")[2].strip()
-
-
 @pytest.mark.parametrize("count", [4, *deep((20,))])
 def test_a_killed_service_finishes_queued_jobs_after_its_next_start_and_charges_each_once(
-    tmp_path: Path, serve: Serve, dot: str, count: int
+    tmp_path: Path, command: Callable[..., Any], serve: Serve, dot: str, count: int
 ) -> None:
     """SIGKILL with one job running and the others waiting; afterwards a result and a charge for each, no refund."""
-    process, address = started(tmp_path / "data", "--workers", "1")
-    with process, httpx.Client(base_url=address, timeout=30, trust_env=False, headers={"x-api-key": KEY}) as http:
+    serving = command("--key", KEY)
+    address = serving.until(r"Reelbook service at (\S+)")
+    with httpx.Client(base_url=address, timeout=30, trust_env=False, headers={"x-api-key": KEY}) as http:
 
         def submitted(endpoint_id: str, input: object) -> str:
             return str(http.post("/models/run", json={"endpointId": endpoint_id, "input": input}).json()["requestId"])
@@ -42,16 +35,16 @@ def test_a_killed_service_finishes_queued_jobs_after_its_next_start_and_charges_
         jobs = [(TEXT, submitted(TEXT, {**BUSY, "num_frames": 49}))]
         jobs += [(STITCH, submitted(STITCH, {"images": [dot], "fps": fps})) for fps in range(1, count)]
         waiting = http.get(f"/{STITCH}/requests/{jobs[-1][1]}/status").json()
-        process.send_signal(signal.SIGKILL)
+        serving.ended_by(signal.SIGKILL)
 
-    served = serve(data=tmp_path / "data", workers=1)
+    served = serve(data=tmp_path / "service", workers=1)
     finals = [served.finished(endpoint_id, request_id) for endpoint_id, request_id in jobs]
     outputs = [served.result(endpoint_id, request_id) for endpoint_id, request_id in jobs]
 
     assert waiting["queue_position"] == count - 2
     assert all("error" not in final for final in finals)
     assert all(output.status_code == 200 for output in outputs)
-    kinds = Counter((c["request_id"], c["kind"]) for c in read_charges(tmp_path / "data"))
+    kinds = Counter((c["request_id"], c["kind"]) for c in read_charges(tmp_path / "service"))
     assert kinds == Counter((request_id, kind) for _, request_id in jobs for kind in ("reserve", "settle"))
 
 
