@@ -80,7 +80,7 @@ class SheetRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Heading:
     """What is written above and below the runs."""
 
     title: str
@@ -88,18 +88,18 @@ class Frame:
     total: int
     """Rows of the table."""
 
-    def paint_head(self, brush: Brush, media: Sequence[RunPictures], left: int) -> None:
-        """Paint what all runs have in common."""
-        body, top, room = brush.measures.body, brush.measures.pad, brush.picture.width - 2 * left
+    def paint(self, brush: Brush, media: Sequence[RunPictures], left: int) -> None:
+        """Paint what these runs have in common; at the foot how many are left out, and how to get them."""
+        measures, colours, room = brush.measures, brush.colours, brush.picture.width - 2 * left
         sizes = {format_picture_size(one) for one in media if one.film is not None}
         facts = join_with_dots(*self.facts, sizes.pop() if len(sizes) == 1 else "")
-        brush.text(left, top, self.title, body, brush.colours.ink, room)
-        brush.text(left, top + body.line, facts, brush.measures.small, brush.colours.soft, room)
-
-    def paint_foot(self, brush: Brush, count: int, left: int, top: int) -> None:
-        """Paint how many runs are left out, and how to get them."""
-        words = f"The first {count:,} of {self.total:,} runs. The next ones: table[{count}:].reel.sheet()"
-        brush.text(left, top, words, brush.measures.small, brush.colours.soft, brush.picture.width - 2 * left)
+        brush.text(left, measures.pad, self.title, measures.body, colours.ink, room)
+        brush.text(left, measures.pad + measures.body.line, facts, measures.small, colours.soft, room)
+        if (count := len(media)) < self.total:
+            words = f"The first {count:,} of {self.total:,} runs. The next ones: table[{count}:].reel.sheet()"
+            brush.text(
+                left, brush.picture.height - measures.small.line - left, words, measures.small, colours.soft, room
+            )
 
 
 def draw_sheet(
@@ -113,18 +113,18 @@ def draw_sheet(
     if not len(table):
         raise ReelbookError("This table has no runs, so there is nothing to draw. Look at what it was filtered by.")
     runs = read_labelled(table.iloc[:MAX_ROWS], labels)
-    frame = Frame(format_title(runs), format_facts(table), len(table))
+    heading = Heading(format_title(runs), format_facts(table), len(table))
     measures = Measures(width / FULL_WIDTH)
     across = frames
     if not any(run.is_film for run in runs) and any(run.files for run in runs):
         across = min(max(len(run.files) for run in runs), MAX_PICTURES)
         if across == 1:
-            return _draw_cards(frame, runs, width)
+            return _draw_cards(heading, runs, width)
     columns = _choose_columns(runs, across, width, measures)
     media = read_all(runs, lambda run: read_over_time(run, across, _get_box(columns.cell)))
     rows = [_make_row(run, one, columns, measures) for run, one in zip(runs, media, strict=True)]
-    paint = partial(_paint_sheet, frame, _limit_rows(rows, measures), columns, width, measures)
-    return Sheet.of(paint, f"contact sheet: {frame.title}")
+    paint = partial(_paint_sheet, heading, _limit_rows(rows, measures), columns, width, measures)
+    return Sheet.of(paint, f"contact sheet: {heading.title}")
 
 
 def format_picture_size(media: RunPictures) -> str:
@@ -201,15 +201,15 @@ def _limit_rows(rows: list[SheetRow], measures: Measures) -> list[SheetRow]:
 
 
 def _paint_sheet(
-    frame: Frame, rows: Sequence[SheetRow], columns: Columns, width: int, measures: Measures, colours: Colours
+    heading: Heading, rows: Sequence[SheetRow], columns: Columns, width: int, measures: Measures, colours: Colours
 ) -> Image.Image:
     small, gap = measures.small, measures.gap
-    has_more = frame.total > len(rows)
+    has_more = heading.total > len(rows)
     head = _head_height(measures) + small.line + gap
     foot = (2 * gap + small.line if has_more else 0) + measures.pad - gap
     brush = Brush(width, head + sum(row.height + 4 * gap for row in rows) + foot, colours, measures)
     media = [row.media for row in rows]
-    frame.paint_head(brush, media, columns.left)
+    heading.paint(brush, media, columns.left)
     for place, time in zip(columns.cells, format_times(media, len(columns.cells)), strict=True):
         brush.text(place, head - small.line - gap, time, small, colours.soft, columns.cell)
     top = head
@@ -219,7 +219,6 @@ def _paint_sheet(
         top += row.height + 4 * gap
     if has_more:
         brush.hairline(columns.left, top, columns.right)
-        frame.paint_foot(brush, len(rows), columns.left, top + gap)
     return brush.picture
 
 
@@ -253,27 +252,25 @@ def _paint_row(brush: Brush, row: SheetRow, columns: Columns, top: int) -> None:
         brush.text(columns.right - small.width(words), top, words, small, soft, columns.cell)
 
 
-def _draw_cards(frame: Frame, runs: Sequence[TableRun], width: int) -> Sheet:
+def _draw_cards(heading: Heading, runs: Sequence[TableRun], width: int) -> Sheet:
     """The sheet of runs that made one picture each, side by side."""
     media = read_all(runs, lambda run: read_side_by_side(run, 1, (width // 2, width // 2)))
     sizes, labels = [size for one in media for size in one.sizes], [run.label for run in runs]
     grid = choose_grid(sizes, labels, width, width / FULL_WIDTH, card=1 / 3)
-    return Sheet.of(partial(_paint_cards, frame, runs, media, grid), f"contact sheet: {frame.title}")
+    return Sheet.of(partial(_paint_cards, heading, runs, media, grid), f"contact sheet: {heading.title}")
 
 
 def _paint_cards(
-    frame: Frame, runs: Sequence[TableRun], media: Sequence[RunPictures], grid: PictureGrid, colours: Colours
+    heading: Heading, runs: Sequence[TableRun], media: Sequence[RunPictures], grid: PictureGrid, colours: Colours
 ) -> Image.Image:
     head, line = _head_height(grid.measures), grid.measures.small.line
-    has_more = frame.total > len(runs)
+    has_more = heading.total > len(runs)
     brush = draw_labels(runs, media, grid, colours, top=head, foot=line if has_more else 0)
     for number, one in enumerate(media):
         for picture in one.pictures[:1]:
             fitted, left, top = grid.fit(picture, number, head)
             brush.paste(left, top, fitted)
-    frame.paint_head(brush, media, grid.pad)
-    if has_more:
-        frame.paint_foot(brush, len(runs), grid.pad, brush.picture.height - line - grid.pad)
+    heading.paint(brush, media, grid.pad)
     return brush.picture
 
 
