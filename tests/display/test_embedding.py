@@ -23,7 +23,7 @@ from tests.support import png
 
 @pytest.fixture(autouse=True)
 def _a_new_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "_count", embedding._Count())
+    monkeypatch.setattr(embedding, "_embedded_bytes", 0)
 
 
 @pytest.fixture(scope="module")

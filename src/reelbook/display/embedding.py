@@ -7,10 +7,8 @@ import io
 import threading
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import ReelbookError
 from ..media.bounded_open import MAX_PIXELS
 from ..media.stream_facts import read_display_size
 from ..models.file_kinds import parse_header
@@ -53,13 +51,15 @@ class EmbeddedPart:
 
 def embed_clip(file: LocalFile, *, many: bool = False) -> EmbeddedPart:
     """The part of a clip to embed: none for one among `many`, unless `rb.options.embed` requests more."""
+    from ..media.previews import get_preview
+
     whole = file.path.stat().st_size
     mime_type = MIME_TYPES.get(file.path.suffix.lower(), "video/mp4")
     if many and options.embed == "poster":
         return EmbeddedPart()
     if mime_type in PLAYABLE_TYPES and whole <= (MAX_FULL_BYTES if options.embed == "full" else MAX_PREVIEW_BYTES):
         return _counted(EmbeddedPart(mime_type, file.path.read_bytes(), is_whole=True))
-    small = _preview(file.path)
+    small = get_preview(file.path, longest=MAX_PREVIEW_SIDE, max_bytes=MAX_PREVIEW_BYTES)
     if small is None:
         return EmbeddedPart(note=f"{format_size(whole)}, too large to play here")
     pixels = _find_size(small)
@@ -123,38 +123,21 @@ def _find_size(copy: bytes) -> tuple[int, int]:
         return read_display_size(container, container.streams.video[0])
 
 
-def _preview(path: Path) -> bytes | None:
-    from ..media.previews import get_preview
-
-    try:
-        return get_preview(path, longest=MAX_PREVIEW_SIDE, max_bytes=MAX_PREVIEW_BYTES)
-    except ReelbookError:
-        return None
+_guard = threading.Lock()
+_embedded_bytes = 0
+"""The bytes that this session has embedded."""
 
 
-class _Count:
-    """Counts the bytes that this session has embedded."""
-
-    def __init__(self) -> None:
-        self.total, self._warned_steps, self._guard = 0, 0, threading.Lock()
-
-    def add(self, count: int) -> None:
-        """Count embedded bytes; warns at each 20 MB."""
-        with self._guard:
-            self.total += count
-            steps = self.total // MAX_FULL_BYTES
-            warned, self._warned_steps = self._warned_steps, max(self._warned_steps, steps)
-        if steps > warned:
-            warnings.warn(
-                f"About {format_size(self.total)} of media have been put into this notebook since it started; GitHub and nbviewer "
-                'stop near 25 MB. rb.options.embed = "poster" puts in less; cleared outputs take their bytes along.',
-                stacklevel=2,
-            )
-
-
-_count = _Count()
-
-
-def _counted(embedded: EmbeddedPart) -> EmbeddedPart:
-    _count.add(len(embedded.content))
-    return embedded
+def _counted(part: EmbeddedPart) -> EmbeddedPart:
+    """The same part, once its bytes are counted; warns at each 20 MB."""
+    global _embedded_bytes
+    with _guard:
+        before, _embedded_bytes = _embedded_bytes, _embedded_bytes + len(part.content)
+        total = _embedded_bytes
+    if total // MAX_FULL_BYTES > before // MAX_FULL_BYTES:
+        warnings.warn(
+            f"About {format_size(total)} of media have been put into this notebook since it started; GitHub and nbviewer "
+            'stop near 25 MB. rb.options.embed = "poster" puts in less; cleared outputs take their bytes along.',
+            stacklevel=2,
+        )
+    return part

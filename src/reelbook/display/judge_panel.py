@@ -50,21 +50,12 @@ ANSWERS = {
 def judge_bundle(
     question: str, kind: str, *, key: str, group: str, summary: str = "", ranking: Markup | None = None
 ) -> dict[str, Any]:
-    """The MIME bundle of a panel; with a ranking, the panel shows that until somebody judges on."""
-    return {
-        "text/plain": f"{question} {summary}".strip(),
-        "text/html": render_judge(question, kind, key=key, group=group, summary=summary, ranking=ranking),
-    }
+    """The MIME bundle of a panel, whose script makes it live where a kernel answers to the key.
 
+    With a ranking, the panel shows that until somebody judges on. `group` names what is judged and by whom, so that
+    answers which were not saved outlive the kernel.
 
-def render_judge(
-    question: str, kind: str, *, key: str, group: str, summary: str = "", ranking: Markup | None = None
-) -> str:
-    """The static output with the script that turns it into a panel where a kernel answers to the key.
-
-    `group` names what is judged and by whom, so that answers which were not saved outlive the kernel.
-
-    >>> page = render_judge("Which is <i>?", "pairs", key="k", group="g")
+    >>> page = judge_bundle("Which is <i>?", "pairs", key="k", group="g")["text/html"]
     >>> "Which is &lt;i&gt;?" in page, "data-rb-answer=\\"left\\"" in page
     (True, True)
     """
@@ -86,4 +77,5 @@ def render_judge(
         answers=answers,
         help=f"{keys} · U or Backspace undo · {_PLAYER_HELP}",
     )
-    return str(render_style(*STYLES) + root + render_script(SCRIPT))
+    html = str(render_style(*STYLES) + root + render_script(SCRIPT))
+    return {"text/plain": f"{question} {summary}".strip(), "text/html": html}

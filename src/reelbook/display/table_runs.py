@@ -106,11 +106,6 @@ class TableRun:
         return self.text("credits_source")
 
     @property
-    def request_id(self) -> str | None:
-        """The request id; None if unknown."""
-        return self.text("request_id")
-
-    @property
     def seed(self) -> int | None:
         """The seed that was used; None if unknown."""
         used = _parse_int(self.values.get("output_seed"))
@@ -119,8 +114,7 @@ class TableRun:
     @property
     def error(self) -> str:
         """Type and message of its error; empty where there is none."""
-        parts = (self.text("error_type"), self.text("error"))
-        return ": ".join(part for part in parts if part)
+        return ": ".join(filter(None, (self.text("error_type"), self.text("error"))))
 
     @property
     def running(self) -> float | None:
@@ -192,12 +186,12 @@ class TableRun:
         """The engine that made it and its version, as stated in the file."""
         if self.provenance is None or not self.provenance.engine:
             return None
-        return " ".join(part for part in (self.provenance.engine, self.provenance.engine_version) if part)
+        return " ".join(filter(None, (self.provenance.engine, self.provenance.engine_version)))
 
     def facts(self, service: str | None) -> dict[str, Any]:
         """The facts to write into copies of its files."""
         return {
-            "model": self.model or None, "input": self.input_values, "seed": self.seed, "request_id": self.request_id, "service": service,
+            "model": self.model or None, "input": self.input_values, "seed": self.seed, "request_id": self.text("request_id"), "service": service,
             "credits": self.credits, "credits_source": self.credits_source,
             "made_at": self.provenance.made_at if self.provenance is not None else None,
         }  # fmt: skip

@@ -198,7 +198,7 @@ class ReportContent:
         service = entry.text("service")
         maker = self.made_by.get(service, service) if service else next(iter(self.made_by.values()), "")
         facts = {
-            "model": entry.model, "seed": "" if entry.seed is None else str(entry.seed), "request id": entry.request_id or "",
+            "model": entry.model, "seed": "" if entry.seed is None else str(entry.seed), "request id": entry.text("request_id") or "",
             "engine": entry.engine or "", "made by": maker, "error": entry.error,
             "credits": join_with_dots(entry.price, entry.credits_source),
             "took": format_duration(entry.running) if entry.running is not None else "", "marks": entry.marks,
