@@ -555,6 +555,7 @@ comparison
 """
 
 
+@pytest.mark.deep
 def test_a_cell_compares_the_originals(lab: Lab, chromium: Browser) -> None:
     """The kernel brings both files whole; what is saved has stills and no widget."""
     folder = lab.root / "compared"

@@ -168,8 +168,7 @@ def test_the_keyboard_does_all(opened: Open, table: pd.DataFrame) -> None:
     assert heard.startswith("run ")
 
 
-@pytest.mark.parametrize("width", [1000, 320])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1000, "light"), (320, "dark")])
 def test_it_can_be_read_in_every_theme_and_width(opened: Open, table: pd.DataFrame, scheme: str, width: int) -> None:
     """The type is 11 pixels at least, nothing sticks out, and axe has nothing grave to say."""
     page = opened(
