@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Error, Page, expect
 from reelbook.display.explorer_card import explorer_bundle, make_strip, render_explorer
 from reelbook.media.frame_index import read_frame_index
 from reelbook.media.local_file import LocalFile
+from reelbook.media.previews import get_preview
 from reelbook.models.base import File
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import shot
@@ -86,7 +87,7 @@ def opened(offline_page: Page, tmp_path: Path) -> Iterator[Open]:
             content = base64.b64encode(file.path.read_bytes()).decode()
             strip = make_strip(file) if file.is_video else None
             sheet = [strip.numbers, strip.size, base64.b64encode(strip.content).decode()] if strip else []
-            preview = file.preview(longest=320, max_bytes=400_000) if file.is_video and not index else None
+            preview = get_preview(file.path, longest=320, max_bytes=400_000) if file.is_video and not index else None
             copied = read_frame_index(preview) if preview else None
             copy = [base64.b64encode(preview).decode(), copied.to_json()] if preview and copied else []
             kind = "video/mp4" if file.is_video else "image/png"
@@ -332,6 +333,7 @@ EXPLORE = """
 import reelbook as rb; rb.options
 from pathlib import Path
 from reelbook.media.local_file import LocalFile
+from reelbook.media.previews import get_preview
 from reelbook.models.base import File
 explorer = LocalFile(Path("clip.mp4"), File(url=""), facts={"model": "svc/text-to-video", "seed": 7}).explore()
 explorer

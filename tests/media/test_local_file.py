@@ -15,6 +15,7 @@ from PIL import Image
 import reelbook as rb
 from reelbook.media.local_file import Probe
 from reelbook.media.metadata.provenance import read
+from reelbook.media.previews import make_preview
 from tests.clips import at, film, number_of
 from tests.media.making import FACTS, contained, content
 from tests.support import png
@@ -243,9 +244,9 @@ class TestPreview:
         clip = film(tmp_path / "clip.mp4", frames=12, size=(160, 90))
 
         monkeypatch.setattr("reelbook.media.previews.ENCODERS", ("libvpx-vp9",))
-        small = clip.preview(longest=80, max_bytes=100_000)
+        small = make_preview(clip.path, longest=80, max_bytes=100_000)
         monkeypatch.setattr("reelbook.media.previews.ENCODERS", ("no-such-encoder",))
-        none = clip.preview(longest=80, max_bytes=100_000)
+        none = make_preview(clip.path, longest=80, max_bytes=100_000)
 
         assert small is not None
         assert b"vp09" in small
@@ -255,7 +256,7 @@ class TestPreview:
         """Shrinking a tall, narrow film never makes a side odd or empty."""
         clip = film(tmp_path / "clip.mp4", frames=2, size=(16, 480))
 
-        small = clip.preview(longest=90, max_bytes=100_000)
+        small = make_preview(clip.path, longest=90, max_bytes=100_000)
 
         assert small is not None
         (tmp_path / "small.mp4").write_bytes(small)

@@ -17,7 +17,6 @@ from reelbook.errors import InvalidInput
 from reelbook.models.base import WIRE, Input, Output, Part
 from reelbook.models.catalog import CATALOG
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import Size, SmartResize, SmartResizeOutput
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from tests.models.inputs import INPUTS, LORAS, NAMES
@@ -94,19 +93,6 @@ def test_a_revised_input_is_validated_again() -> None:
         BOAT.revised(second_pass_num_inference_steps=4)
     with pytest.raises(InvalidInput, match="Did you mean `num_frames`"):
         BOAT.revised(num_frame=9)
-
-
-def test_an_unknown_field_is_refused_and_the_right_one_named() -> None:
-    """A typo must not cost credits; where nothing is close, the fields are listed."""
-    assert message(TextToVideo, prompt="a", promt="b") == (
-        "TextToVideo: There is no field `promt`. Did you mean `prompt`?"
-    )
-    assert message(ImagesToVideo, images=["a"], zzz=1) == (
-        "ImagesToVideo: There is no field `zzz`. The fields are: fps, images."
-    )
-    assert message(TextToVideo, prompt="a", loras=[{"path": "b", "scala": 1}]) == (
-        "TextToVideo: There is no field `scala` of `loras[0]`. Did you mean `scale`?"
-    )
 
 
 def test_every_problem_is_told_at_once() -> None:

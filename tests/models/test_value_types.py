@@ -131,15 +131,6 @@ def test_a_number_that_is_not_finite_is_refused(value: Any) -> None:
     assert refused(num_frames=value)
 
 
-@pytest.mark.parametrize("text", ["\ud800", "a boat \udfff"])
-def test_half_a_character_is_refused(text: str) -> None:
-    """A lone surrogate cannot be written as UTF-8, and so cannot be sent."""
-    for field in ("prompt", "negative_prompt", "resolution"):
-        assert refused(**{field: text})
-    with pytest.raises(InvalidInput, match="UTF-8"):
-        TextToVideo(prompt=text)
-
-
 def test_a_whole_number_can_have_as_many_digits_as_can_be_written() -> None:
     """A seed has no bounds, but Python neither prints nor reads more than so many digits."""
     longest = 10**MAX_DIGITS - 1

@@ -62,6 +62,12 @@ def is_video(path: str | Path) -> bool:
     return Path(path).suffix.lower() in CONTAINERS
 
 
+def check_range(count: int, first: int, last: int) -> None:
+    """Raise `ReelbookError` unless a clip of so many frames has this range."""
+    if not 0 <= first <= last < count:
+        raise ReelbookError(f"The clip has the frames 0 to {count - 1}, so there is no range from {first} to {last}.")
+
+
 @contextmanager
 def open_picture(path: str | Path | IO[bytes], box: PixelSize | None = None) -> Iterator[Image.Image]:
     """Open a picture to decode; `TooLarge` if that takes too much memory. For a box, a JPEG is decoded smaller."""

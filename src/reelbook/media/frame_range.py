@@ -15,7 +15,7 @@ from av.filter import Graph
 
 from ..errors import ReelbookError
 from . import video_colours
-from .bounded_open import open_video
+from .bounded_open import check_range, open_video
 from .previews import ENCODERS
 from .stills import decode_marked, read_packets, shrink_frame
 
@@ -39,10 +39,7 @@ def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame
     with open_video(path, to_decode=False) as (container, stream):
         marks = read_packets(container, stream)
     times = sorted(mark.pts for mark in marks if not mark.is_discard)
-    if not 0 <= first <= last < len(times):
-        raise ReelbookError(
-            f"The clip has the frames 0 to {len(times) - 1}, so there is no range from {first} to {last}."
-        )
+    check_range(len(times), first, last)
     wanted = {*times[first : last + 1]}
     count = 0
     for frame, _ in decode_marked(path, marks, wanted):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ReelbookError
 from ..models.images import Image as SourcePicture
 from ..models.picture_encoding import STILL_OF
-from .bounded_open import is_video, open_video, read_picture_size
+from .bounded_open import check_range, is_video, open_video, read_picture_size
 from .file_names import make_file_name, name_words, slug
 from .metadata.file_marks import read_marks
 from .metadata.provenance import read
@@ -140,13 +140,6 @@ class LocalFile:
         with self.reading():
             return make_poster(self.path, longest=longest)
 
-    def preview(self, *, longest: int, max_bytes: int) -> bytes | None:
-        """A small copy of the clip, for use where the file is too large; None if none can be made."""
-        from .previews import make_preview
-
-        with self.reading():
-            return make_preview(self.path, longest=longest, max_bytes=max_bytes)
-
     def save(self, path: str | Path) -> Path:
         """Save a copy under the given name, or in the given folder under a generated name; returns its path.
 
@@ -192,10 +185,7 @@ class LocalFile:
             raise ReelbookError(f"{self.path} is not there any more. rb.attach downloads it again.")
         count = self.probe.frames
         last = count - 1 if last is None else last
-        if not 0 <= first <= last < count:
-            raise ReelbookError(
-                f"The clip has the frames 0 to {count - 1}, so there is no range from {first} to {last}."
-            )
+        check_range(count, first, last)
         if first == last and count > 1:
             raise ReelbookError(
                 f"The range holds frame {first} alone, which is a still: save that, or choose a later end for the range."
@@ -326,11 +316,7 @@ class Explorer:
         if type(frame) is not int or not 0 <= frame < self._count:
             raise ReelbookError(f"The clip has the frames 0 to {self._count - 1}, and no frame {frame!r}.")
         if chosen is not None:
-            first, last = chosen
-            if not 0 <= first <= last < self._count:
-                raise ReelbookError(
-                    f"The clip has the frames 0 to {self._count - 1}, so there is no range from {first} to {last}."
-                )
+            check_range(self._count, *chosen)
         self._frame = frame
         self._range = None if chosen in (None, (0, self._count - 1)) else chosen
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate, repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ForwardRef, Self, Union, get_args
 
@@ -282,16 +281,11 @@ class _Builder:
         whole = self.flat(schema)
         notes = {word: value for word, value in {**whole, **schema}.items() if is_annotation(word)}
         checks = {word: value for word, value in schema.items() if not is_annotation(word)}
-        is_simple = checks.keys().isdisjoint(
-            ("$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas")
-        )
-        shown = {**(schema if is_simple else notes), "type": "object", "properties": fields.rules}
-        shown.pop("required", None)
-        shown.update({} if is_simple else {"allOf": [checks]})
-        shown.update({"required": fields.required} if fields.required else {})
-        shown.update({"additionalProperties": False} if fields.others is False else {})
-        shown.update({"$defs": self.defs} if self.defs else {})
-        return shown
+        words = ("$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas")
+        shown = {**schema} if checks.keys().isdisjoint(words) else {**notes, "allOf": [checks]}
+        shown |= {"type": "object", "properties": fields.rules, "required": fields.required, "$defs": self.defs}
+        shown |= {"additionalProperties": False} if fields.others is False else {}
+        return {word: value for word, value in shown.items() if value or word not in ("required", "$defs")}
 
     def record(self, fields: _Fields, name: str, base: type[Any], about: str = "") -> Any:
         """A class with these fields; a rule loses a default that it does not allow itself."""
@@ -498,11 +492,8 @@ def _both(one: Rule, other: Rule) -> Rule:
     if isinstance(one, bool) or isinstance(other, bool):
         return other
     merged = merge_rules(other, one)
-    return (
-        {"allOf": [one, other], **{w: v for w, v in {**one, **other}.items() if is_annotation(w)}}
-        if merged is None
-        else merged
-    )
+    notes = {word: value for word, value in {**one, **other}.items() if is_annotation(word)}
+    return {"allOf": [one, other], **notes} if merged is None else merged
 
 
 def _either(rules: Sequence[Rule]) -> Rule:
@@ -533,10 +524,9 @@ def _attributes_for(names: Iterable[str]) -> dict[str, str]:
     for name in names:
         if name not in attributes:
             plain = re.sub(r"\W", "_", name).strip("_") or "field"
-            longer = accumulate(repeat("_"), initial=plain)
-            attributes[name] = next(
-                item for item in longer if _may_be_attribute(item) and item not in attributes.values()
-            )
+            while not _may_be_attribute(plain) or plain in attributes.values():
+                plain += "_"
+            attributes[name] = plain
     return {name: attributes[name] for name in names}
 
 

@@ -69,24 +69,6 @@ _PROBLEM_FIELDS = frozenset({"type", "title", "status"})
 _PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
 
 
-_WRONG_ADDRESS = "as where the address is not the service's own: check it"
-_NO_ANSWER = "as from a gateway that got no answer from the service"
-_LIKELY_SOURCES: Mapping[int, str] = {
-    401: "most likely from a gateway that wants another key",
-    403: "most likely from a filter or a gateway that blocks such calls",
-    404: _WRONG_ADDRESS,
-    405: _WRONG_ADDRESS,
-    407: "most likely from a proxy that wants a sign-in",
-    413: "most likely from a gateway that takes no request of this size",
-    429: "most likely from a gateway that limits the pace",
-    502: _NO_ANSWER,
-    503: _NO_ANSWER,
-    504: "as from a gateway that waited too long for the service",
-    511: "most likely from a network that wants a sign-in",
-}
-"""The probable origin of a response that is not the service's own."""
-
-
 @dataclass(frozen=True, slots=True)
 class ServiceAnswer:
     """One response. Its repr omits the body, which can repeat what was sent."""
@@ -222,16 +204,6 @@ def is_definite_refusal(status: int, value: Any) -> bool:
     has_reason = has_reason and not _PROBLEM_FIELDS & value.keys()
     is_from_service = has_refusal_shape(value) or has_reason
     return is_from_service and _GATEWAY_ERROR_TYPES.search(_letters(_kind_of(value))) is None
-
-
-def format_uncertain_reason(status: int, what: str) -> str:
-    """Why a response leaves a paid request uncertain; `what` summarises the response.
-
-    >>> format_uncertain_reason(407, "an HTML page")
-    '407 with an HTML page came in place of an answer, most likely from a proxy that wants a sign-in'
-    """
-    likely = _LIKELY_SOURCES.get(status, "")
-    return f"{status} with {what} came in place of an answer{likely and f', {likely}'}"
 
 
 def get_end_by_refusal(request_id: str, error: ReelbookError) -> RunFailed | RunCancelled | None:

@@ -24,7 +24,6 @@ from .._version import __version__
 from ..errors import ReelbookError, ServiceError, UncertainRun, Unreachable
 from .answers import (
     ServiceAnswer,
-    format_uncertain_reason,
     is_definite_refusal,
     parse_json,
     parse_refusal,
@@ -286,7 +285,8 @@ class _PaidRequest(Generic[T]):
             if is_definite and not (sent_before and answer.status in GATEWAY_REFUSALS):
                 raise error
             what = f"“{error.message[:200]}”" if is_definite or not error.foreign else summarise(answer, key)
-            raise self._uncertain(format_uncertain_reason(answer.status, what), answer.status)
+            reason = f"{answer.status} with {what} came in place of an answer, as from a gateway or a proxy"
+            raise self._uncertain(reason, answer.status)
         result = self.parse(value)
         if result is None:
             raise self._uncertain(f"it answered {answer.status} without a request id, with {summarise(answer, key)}")

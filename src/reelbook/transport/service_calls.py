@@ -267,8 +267,8 @@ class ServiceCalls:
         assert first is not None
         raise first
 
-    async def _free(self, method: str, path: str, body: Any = None, *, is_large: bool = False) -> ServiceAnswer:
-        return await self._http.free(method, self._address, path, body=body, is_large=is_large)
+    async def _free(self, method: str, path: str, body: Any = None) -> ServiceAnswer:
+        return await self._http.free(method, self._address, path, body=body)
 
     def _value(self, answer: ServiceAnswer) -> Any:
         return parse_json(answer, self._http.key)
