@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
-from reelbook.decide.advice import Advice, advise, describe_remaining
+from reelbook.decide.advice import advise, describe_remaining
 from reelbook.decide.ranking import JudgedPair
 from tests.decide.judged_worlds import make_clips
 
@@ -32,6 +30,7 @@ def test_a_clear_first_place_is_settled() -> None:
     assert few[1].startswith("About ")
     assert few[1].endswith(" more judgements would settle the first place.")
     assert many == (many[0],)
+    assert str(few) == "\n".join(few)
     assert many[0].startswith("Settled: Row 0 is the best, with a chance of 9")
 
 
@@ -63,10 +62,3 @@ def test_of_several_contents_the_settings_are_first() -> None:
     advice = advise(clips, judge(judged * 12))
 
     assert advice[0].startswith("Settled: num_frames 0 is the best")
-
-
-@pytest.mark.parametrize("sentences", [(), ("one.", "two.")])
-def test_advice_prints_as_lines(sentences: tuple[str, ...]) -> None:
-    """And is a tuple of its sentences."""
-    assert str(Advice(sentences)) == "\n".join(sentences)
-    assert tuple(Advice(sentences)) == sentences

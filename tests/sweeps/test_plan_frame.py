@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
-import pandas as pd
 from hypothesis import given, settings
 
 from reelbook.models.described import describe
-from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.sweeps.parts import template
 from reelbook.sweeps.sweep_call import sweep
@@ -76,17 +73,3 @@ def test_a_name_that_the_table_needs_gets_a_prefix() -> None:
     assert list(get_columns(model)) == ["status", "input_status", "credits"]
     assert frame.filter(like="status").iloc[0].tolist() == [1, 2]
     assert (frame["input_credits"][0], len(set(frame.columns))) == (4, len(frame.columns))
-
-
-def test_the_table_survives_parquet() -> None:
-    """Types, categories and lists come back."""
-    resize = SmartResize(image_url="a.png", target_sizes=["64x64"])
-    frame = sweep(resize, target_sizes=["300x600", ["64x64", "32x32"]], seed=[None, 1]).frame
-    file = io.BytesIO()
-
-    frame.to_parquet(file)
-    back = pd.read_parquet(file)
-
-    assert back.dtypes.astype(str).to_dict() == frame.dtypes.astype(str).to_dict()
-    assert [tuple(sizes) for sizes in back["target_sizes"]] == list(frame["target_sizes"])
-    assert frame.groupby("target_sizes").size().to_dict() == {("300x600",): 2, ("64x64", "32x32"): 2}

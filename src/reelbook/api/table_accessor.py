@@ -159,10 +159,12 @@ class Reel:
         firsts = [found[0] if found else None for found in find_paths(self._table)]
         against = self._reference(reference, firsts)
         existing = [path for path in firsts if path is not None]
+        # Of the library that contains the files, in its subfolder `media`.
+        folder = Path(existing[0]).parent.parent if existing else library_folder()
         with _progress_callback(progress, len(set(existing))) as report:
             figures = measure_files(
                 existing, metrics, reference=against, executor=executor, progress=report,
-                cache=Cache(_find_library_folder(existing) / MEASURES),
+                cache=Cache(folder / MEASURES),
             )  # fmt: skip
         by_path = dict(zip(existing, figures, strict=True))
         names = list(dict.fromkeys(name for found in by_path.values() for name in found if name in METRICS))
@@ -254,11 +256,6 @@ class Reel:
         if path is None:
             raise ReelbookError(f"Run {wanted} of this table has no file to compare with. Name another run, or a file.")
         return path
-
-
-def _find_library_folder(paths: Sequence[str]) -> Path:
-    """The folder of the library that contains these files, in its subfolder `media`."""
-    return Path(paths[0]).parent.parent if paths else library_folder()
 
 
 def _progress_callback(

@@ -49,7 +49,11 @@ def choose_pair(clips: Clips, compared: Sequence[JudgedPair], *, rater: str, que
     allowed = _find_allowed(clips, chosen, mine, _count_seen(clips, compared))
     if allowed is None:
         return None
-    worth = _compute_worth(clips.content[chosen], allowed, _learn(clips, chosen, compared), rng)
+    strengths = _learn(clips, chosen, compared)
+    interest = MIN_INTEREST + _compute_interest(clips.content[chosen], strengths, rng)
+    worth = _measure_information(strengths, *allowed) * (interest[allowed[0]] + interest[allowed[1]])
+    # With a little chance, so that every rater has an own order.
+    worth *= 1 + 0.05 * rng.random(len(worth))
     first, second = (int(chosen[side[worth.argmax()]]) for side in allowed)
     left, right = _place_sides(first, second, compared, mine, rng)
     return Pair(clips.rows[left], clips.rows[right])
@@ -78,16 +82,6 @@ def _learn(clips: Clips, chosen: IntArray, compared: Sequence[JudgedPair]) -> Be
     return learn_pairs(clips.levels[chosen], left, right, share, is_rough=True)
 
 
-def _compute_worth(
-    content: IntArray, allowed: tuple[IntArray, IntArray], strengths: Belief, rng: np.random.Generator
-) -> FloatArray:  # fmt: skip
-    """The worth of asking each of the allowed pairs, with a little chance, so that every rater has an own order."""
-    interest = MIN_INTEREST + _compute_interest(content, strengths, rng)
-    first, second = allowed
-    worth = _measure_information(strengths, first, second) * (interest[first] + interest[second])
-    return np.asarray(worth * (1 + 0.05 * rng.random(len(worth))))
-
-
 def _measure_information(strengths: Belief, first: IntArray, second: IntArray) -> FloatArray:
     """The information of the answer to each pair about the strengths, in bits."""
     # The logistic curve as a normal one of the same slope.
@@ -97,7 +91,9 @@ def _measure_information(strengths: Belief, first: IntArray, second: IntArray) -
     gap = strengths.mean[first] - strengths.mean[second]
     width = math.pi * math.log(2) / 2
     expected = math.sqrt(width) * np.exp(-scale * gap**2 / (2 * (spread + width))) / np.sqrt(spread + width)
-    return np.maximum(_entropy(logistic(gap / np.sqrt(1 + spread))) - expected, 0)
+    chance = np.clip(logistic(gap / np.sqrt(1 + spread)), 1e-12, 1 - 1e-12)
+    entropy = -(chance * np.log2(chance) + (1 - chance) * np.log2(1 - chance))
+    return np.maximum(entropy - expected, 0)
 
 
 def _compute_interest(content: IntArray, strengths: Belief, rng: np.random.Generator) -> FloatArray:
@@ -169,8 +165,3 @@ def _place_sides(
 
 def _make_seed(name: str, asked: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{asked} {name}".encode(errors="backslashreplace")).digest()[:8])
-
-
-def _entropy(chance: FloatArray) -> FloatArray:
-    inside = np.clip(chance, 1e-12, 1 - 1e-12)
-    return np.asarray(-(inside * np.log2(inside) + (1 - inside) * np.log2(1 - inside)))

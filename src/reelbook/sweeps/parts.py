@@ -344,8 +344,8 @@ def _find_gaps(text: str) -> list[str]:
 def _field_and_fit(model: type[Input], name: str) -> tuple[str, Callable[[Any], Any]]:
     """The canonical name of a field, and a function that wraps a single entry if the field is a list."""
     place = parse_field_path(model, name)
-    return place.name, _as_list if get_schema(model, place).get("type") == "array" else lambda value: value
-
-
-def _as_list(value: Any) -> Any:
-    return value if value is None or isinstance(value, list) else [value]
+    is_listed = get_schema(model, place).get("type") == "array"
+    return (
+        place.name,
+        lambda value: [value] if is_listed and value is not None and not isinstance(value, list) else value,
+    )

@@ -393,7 +393,6 @@ def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
     race = group_settings(drafts, options.over, options.seed, is_paired=options.judge is not None)
     check_settings(race, options.keep)
     runs = RaceRuns(plan, drafts, client, options.execution)
-    runs.prepare()
     whole = sum_or_none(runs.get_price(row) for row in plan.distinct)
     budget = find_budget(options.budget, whole, runs.find_enough(race), is_embedded=client.is_embedded)
     if budget is not None:

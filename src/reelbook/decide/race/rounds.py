@@ -174,11 +174,10 @@ class RaceRuns:
         self._prices: dict[Hashable, int | None] = {}
         self._service = ""
 
-    def prepare(self) -> None:
-        """Name the runs, find their prices, and join all of them in one budget."""
         background.wait(self._prepare(), CALL_SECONDS)
 
     async def _prepare(self) -> None:
+        """Name the runs, find their prices, and join all of them in one budget."""
         context, rows = self._context, list(self._rows.values())
         self._service = await context.name()
         requests = [(row.input, row.take) for row in rows if row.input is not None]
@@ -215,12 +214,8 @@ class RaceRuns:
     def find_stored(self, rows: Iterable[Row]) -> dict[Hashable, LedgerRow]:
         """The ledger rows of runs that are in the ledger, by the keys of the plan's rows."""
         names = {row.key: name for row in rows if isinstance(name := self._names.get(row.key), RunName)}
-        stored = find_rows(
-            self._context.ledger,
-            self._service,
-            [name.key for name in names.values()],
-            unknown=self._options.price or 0,
-        )
+        keys = [name.key for name in names.values()]
+        stored = find_rows(self._context.ledger, self._service, keys, unknown=self._options.price or 0)
         return {key: stored[name.key] for key, name in names.items() if name.key in stored}
 
     def spent(self) -> int:
