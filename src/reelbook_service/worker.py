@@ -78,11 +78,11 @@ class Engines:
 
     def load(self, endpoint_id: str, report: Report) -> bool:
         """Load the weights of a model where they are not loaded; false for a model without weights."""
-        from .weights.config import FAMILIES
-
         if endpoint_id not in self._models:
             return False
         if self._of_weights is None:
+            from .weights.config import FAMILIES
+
             report.progress("importing libraries", 0.0)
             message = self._message
             # A worker on the CPU must never import it: torch takes seconds and hundreds of megabytes.

@@ -39,7 +39,7 @@ def until_accepted(service: StandIn, count: int = 1) -> None:
 
 
 def text(**more: Any) -> dict[str, Any]:
-    return {"prompt": "a paper boat", "num_frames": 9, "seed": 7, **more}
+    return {"prompt": "a paper boat", "num_frames": 9, "seed": 7, "resolution": "480p", **more}
 
 
 def ended(

@@ -13,8 +13,11 @@ from tests.faults.canary import Canary
 
 CANARY = Canary()
 TEXT, RESIZE = "svc/text-to-video-13b-distilled", "svc/smart-resize"
+MOVE = "svc/video-gen/v2.1/master/image-to-video"
 SERVICE = '[services.paid]\naddress = "https://host.example/api"\nkey = "env:TEACHER_KEY"\n'
 ALL = '[models."*"]\nengine = "hosted"\nservice = "paid"\n'
+LTX = 'engine = "diffusers"\nfamily = "ltx"\nfolder = "weights/ltx"\n'
+ROW = f'[models."{TEXT}"]\n{LTX}'
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +87,33 @@ REFUSALS = [
     (SERVICE.replace("host.example", "host.example:notaport") + ALL, "address is required"),
     ("services = 3\n" + ALL, "holds tables"),
     (ALL, "none yet: write [services.NAME]"),
+    # Weights.
+    (ROW + 'famly = "ltx"\n', "Did you mean `family`?"),
+    (ROW.replace('"ltx"\nf', '"ltx2"\nf'), "`family` is required: 'ltx' or 'wan'"),
+    (ROW.replace('family = "ltx"\n', ""), "`family` is required: 'ltx' or 'wan'"),
+    (ROW.replace('folder = "weights/ltx"\n', ""), "`folder` is required"),
+    (ROW.replace('"ltx"\nf', '"wan"\nf'), "text to video runs on the family ltx"),
+    (f'[models."svc/smart-resize"]\n{LTX}', "weights run only"),
+    (f'[models."svc/no-such-model"]\n{LTX}', "no such model"),
+    (ROW + 'device = "gpu"\n', '"cuda:0" or "cpu", or a list'),
+    (ROW + 'device = ["cpu", "cpu"]\n', "each device once"),
+    (ROW + 'device = "dask:scheduler"\n', "dask:tcp://HOST:PORT"),
+    (ROW + 'device = ["cuda:0", "dask:tcp://there:8786"]\n', 'or "dask:tcp://HOST:PORT"'),
+    (ROW + "device = 0\n", "`device` needs a list"),
+    (ROW + 'dtype = "int4"\n', "is not one of 'bfloat16'"),
+    (ROW + "steps = true\n", "`steps` needs a whole number"),
+    (ROW + "downscale = 2\n", "is outside 0.25 to 1"),
+    (ROW + "guidance = [1]\n", "`guidance[1]` is required"),
+    (ROW + "guidance = [1, nan]\n", "is outside 0 to 100"),
+    (ROW + "downscale = nan\n", "is outside 0.25 to 1"),
+    (f'[models."{MOVE}"]\n{LTX}upsampler = "up"\n'.replace('"ltx"\nf', '"wan"\nf'), "no field `upsampler`"),
+    (ROW + "[loras]\nfolder = 'x'\n", "Did you mean `folders`?"),
+    (ROW + "[loras]\nfolders = [1]\n", "`loras.folders[0]` = 1"),
+    (ROW + "[safety]\nlabel = 'bad'\n", "`safety.folder` is required"),
+    (ROW + "[safety]\nfolder = 'check'\nthreshold = 3\n", "is outside 0 to 1"),
+    (ROW + "[devices]\nmax_loaded = 0\n", "at least 1"),
+    (ROW + "[devices]\nkeep_warm_s = nan\n", "more than 0"),
+    (ROW + f'device = ["cpu", "cuda:0"]\n[models."{MOVE}"]\n{LTX}device = "cpu"\n', "name the same devices"),
 ]
 
 
