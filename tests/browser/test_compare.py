@@ -353,6 +353,24 @@ def test_the_wipe_goes_both_ways_by_mouse_and_keys(opened: Open, tmp_path: Path)
     assert page.locator("[data-rb-do=told]").inner_text() == at
 
 
+def test_the_opacity_is_dragged(opened: Open, greys: list[Path]) -> None:
+    """The slider is not replaced under the pointer, and the words beside it follow."""
+    page = opened(greys[:2])
+    mode(page, "Onion skin")
+    slider = page.get_by_label("Opacity of B")
+    box = slider.bounding_box()
+    assert box is not None
+
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    for share in (0.6, 0.75, 0.9):
+        page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
+    page.mouse.up()
+
+    assert int(slider.input_value()) > 80
+    assert f"{slider.input_value()} % of B" in page.locator(".rb-compare-options").inner_text()
+
+
 def test_zoom_reaches_single_pixels_and_goes_with_the_pair(opened: Open, greys: list[Path]) -> None:
     """By keys, wheel with ctrl, drag and double click; the canvases stay at the pictures' own size."""
     page = opened(greys[:2])
