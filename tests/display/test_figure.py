@@ -58,25 +58,16 @@ def caption(html: str) -> str:
 class TestVideo:
     """A clip as a figure."""
 
-    def test_nothing_plays_or_sounds_unasked(self, clip: LocalFile) -> None:
-        """The player has its buttons, is muted, and waits to be started."""
+    def test_it_waits_in_a_place_of_its_own_shape(self, clip: LocalFile) -> None:
+        """With buttons, muted, until it is started; its poster is a JPEG of the middle frame, and nothing jumps when it loads."""
         player = bare(run_figure(run_of(clip))).one("video")
+        poster = picture(player["poster"])
 
         assert {"controls", "muted", "playsinline", "loop"} <= player.keys()
         assert "autoplay" not in player
         assert player["preload"] == "metadata"
-
-    def test_a_poster_shows_the_middle_before_it_plays(self, clip: LocalFile) -> None:
-        """The poster is a JPEG of the middle frame, of the clip's own size."""
-        poster = picture(bare(run_figure(run_of(clip))).one("video")["poster"])
-
         assert (poster.format, poster.size) == ("JPEG", (320, 180))
         assert number_of(poster) in (12, 13)
-
-    def test_its_place_is_kept_free_before_anything_loads(self, clip: LocalFile) -> None:
-        """Width, height and shape are said in the markup, so that nothing jumps, and it gives way in a narrow column."""
-        player = bare(run_figure(run_of(clip))).one("video")
-
         assert box(player) == (320, 180)
         assert "aspect-ratio:320/180" in player["style"]
         assert "max-width:100%" in player["style"]
@@ -122,34 +113,20 @@ class TestVideo:
         assert frames["alt"].startswith("six frames over time: a paper boat · seed 7 · 320×180")
 
     def test_the_caption_follows_the_grammar(self, clip: LocalFile) -> None:
-        """Prompt, seed, size, frames, seconds, bytes, credits: in this order, and the same on hover."""
+        """Prompt, seed, size, frames, seconds, bytes, credits: in this order, the same on hover, and broken only between them."""
         html = run_figure(run_of(clip))
 
-        count = clip.path.stat().st_size
-        wanted = f"a paper boat · seed 7 · 320×180 · 25 frames at 24/s · 1.0 s · {count / 1000:.0f} kB · 53 credits"
+        facts = f"320×180 · 25 frames at 24/s · 1.0 s · {clip.path.stat().st_size / 1000:.0f} kB"
+        wanted = f"a paper boat · seed 7 · {facts} · 53 credits"
         assert caption(html) == wanted
         assert bare(html).one("figcaption")["title"] == wanted
-
-    def test_the_caption_breaks_only_between_facts(self, clip: LocalFile) -> None:
-        """In a narrow column a number stays with its unit, and a dot with the word after it; only a long prompt may be broken."""
-        html = run_figure(run_of(clip))
-
-        dot = '<span class="rb-dot">· </span>'
-        kept = re.findall(rf'<span class="rb-word">{dot}(.*?)</span>', html)
-        assert kept[:4] == ["seed 7", "320×180", "25 frames at 24/s", "1.0 s"]
-        assert kept[-1] == "53 credits"
+        kept = re.findall(r'<span class="rb-word"><span class="rb-dot">· </span>(.*?)</span>', html)
+        assert [kept[:4], kept[-1]] == [["seed 7", "320×180", "25 frames at 24/s", "1.0 s"], "53 credits"]
         assert 'rb-word"><bdi>a paper boat</bdi></span> <span' in html
-
-    def test_a_price_that_is_only_estimated_says_so(self, clip: LocalFile) -> None:
-        """≈ stands before credits that the service has not told."""
-        assert "· ≈ 1,272 credits" in caption(run_figure(run_of(clip, credits=1272, credits_source="estimated")))
-
-    def test_what_is_unknown_is_left_out(self, clip: LocalFile) -> None:
-        """No prompt, seed or price leaves no gap in the line."""
-        line = caption(run_figure(run_of(clip, prompt=None, seed=None, credits=None)))
-
-        assert line.startswith("320×180 · 25 frames at 24/s · 1.0 s · ")
-        assert line.endswith("kB")
+        # What is unknown is left out, and a price that the service has not told is marked.
+        assert caption(run_figure(run_of(clip, prompt=None, seed=None, credits=None))) == facts
+        guessed = run_of(clip, credits=1272, credits_source="estimated")
+        assert "· ≈ 1,272 credits" in caption(run_figure(guessed))
 
     def test_a_long_prompt_is_cut_and_whole_on_hover(self, clip: LocalFile) -> None:
         """The line stays short; the title holds every word, on one line."""

@@ -15,7 +15,7 @@ import pytest
 import reelbook as rb
 from reelbook.display.live import watch_job
 from reelbook.display.plan_card import format_headline, plan_card
-from reelbook.display.sweep_panel import HINT, format_panel, panel_bundle, render_panel
+from reelbook.display.sweep_panel import HINT, format_panel, render_panel
 from reelbook.models.described import describe
 from reelbook.storage.run_status import SWEEP_STATUSES
 from reelbook.sweeps.job import SweepJob
@@ -72,10 +72,25 @@ def test_a_panel_tells_counts_money_time_and_failures() -> None:
     assert HOSTILE not in html
 
 
-def test_a_sweep_that_stopped_says_why() -> None:
-    """While the last runs end, and afterwards."""
-    assert "Stopping: the budget is used up" in render_panel(progress(state="stopping", reason="the budget is used up"))
-    assert "Stopped: the budget is used up" in render_panel(progress(state="done", reason="the budget is used up"))
+@pytest.mark.parametrize(
+    ("changes", "words", "is_there"),
+    [
+        ({"state": "stopping", "reason": "the budget is used up"}, "Stopping: the budget is used up", True),
+        ({"state": "done", "reason": "the budget is used up"}, "Stopped: the budget is used up", True),
+        # A place for results is kept while it runs; where everything came from the library there is nothing to show.
+        ({}, "min-height:82px", True),
+        ({"state": "done"}, "min-height:82px", False),
+        # A blocked kernel handles no buttons; what stays in the notebook says nothing of it.
+        ({}, "start(…) in place of run(…)", True),
+        ({"state": "done"}, "start(…) in place of run(…)", False),
+        # A kernel that has ended updates nothing: what stays names the time.
+        ({}, "If the kernel has ended since, the sweep ended with it: run its cells again", True),
+        ({"state": "done"}, "If the kernel has ended since", False),
+    ],
+)
+def test_a_panel_says_what_holds_in_its_state(changes: dict[str, Any], words: str, *, is_there: bool) -> None:
+    """While the sweep runs, while its last runs end, and afterwards."""
+    assert (words in render_panel(progress(**changes), hint=HINT)) is is_there
 
 
 def test_the_latest_results_are_small_pictures_and_a_broken_one_is_left_out(tmp_path: Path) -> None:
@@ -94,12 +109,6 @@ def test_the_latest_results_are_small_pictures_and_a_broken_one_is_left_out(tmp_
     assert html.count("seed 7 · 480p") == 3
     assert "1 of 4 results" in html
     assert len(html) < 20_000
-
-
-def test_a_finished_sweep_without_new_results_leaves_no_gap() -> None:
-    """Where everything came from the library there is nothing to show; while it runs, the place is kept."""
-    assert "min-height:82px" not in render_panel(progress(state="done"))
-    assert "min-height:82px" in render_panel(progress())
 
 
 def test_in_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,11 +143,6 @@ def test_an_interrupt_says_what_goes_on_and_how_to_stop_what_waits() -> None:
     )
 
 
-def test_a_panel_is_text_too() -> None:
-    """For frontends that show no HTML."""
-    assert set(panel_bundle(progress())) == {"text/plain", "text/html"}
-
-
 def test_the_bar_has_a_piece_for_each_state_as_long_as_its_runs() -> None:
     """And only for those that there are; what it shows in colours stands below it in words."""
     html = render_panel(progress())
@@ -147,12 +151,6 @@ def test_the_bar_has_a_piece_for_each_state_as_long_as_its_runs() -> None:
     assert all(f"{mark}</span> {count} {word}" in html for mark, count, word in (
         ("●", 4, "completed"), ("◑", 2, "running"), ("✕", 1, "failed"), ("○", 3, "not started"),
     ))  # fmt: skip
-
-
-def test_a_cell_that_waits_says_how_to_get_buttons_until_it_is_over() -> None:
-    """A blocked kernel handles no buttons; what stays in the notebook says nothing of it."""
-    assert "start(…) in place of run(…)" in render_panel(progress(), hint=HINT)
-    assert "start(…) in place of run(…)" not in render_panel(progress(state="done"), hint=HINT)
 
 
 def test_a_plan_says_how_long_it_may_take_where_the_library_knows() -> None:
@@ -195,17 +193,6 @@ def test_the_hints_of_a_panel_name_no_variable() -> None:
     texts = render_panel(progress(), hint=HINT) + render_panel(progress(state="done"))
 
     assert not re.search(r"\b(table|job|plan)\b[.\s]*(=|\.)", re.sub(r"<[^>]*>", "", texts))
-
-
-def test_a_panel_that_stays_behind_says_when_it_was_so() -> None:
-    """A kernel that has ended updates nothing: what stays in the notebook names the time, and is no countdown."""
-    html = render_panel(progress())
-
-    assert re.search(
-        r"It was running at \d\d:\d\d:\d\d\. If the kernel has ended since, the sweep ended with it: run its cells again",
-        html,
-    )
-    assert "nothing is paid twice" in html
 
 
 def test_a_poster_is_captioned_by_what_varies(tmp_path: Path) -> None:
