@@ -153,15 +153,6 @@ def test_what_was_given_is_the_value_and_what_was_run_plays(forms: Forms) -> Non
     assert forms.notebook.cell_errors() == []
 
 
-def test_what_is_wrong_in_an_entry_is_told_once(forms: Forms) -> None:
-    """A part that is missing is blamed at itself, and not at the part beside it."""
-    entry = forms["text"].locator("[data-field=loras] .rbf-item")
-
-    expect(entry.locator(".rbf-problem").filter(visible=True)).to_have_count(1)
-    expect(entry.locator("[data-field='loras.0.path'] input")).to_have_attribute("aria-invalid", "true")
-    expect(entry.locator("[data-field='loras.0.scale'] input").first).not_to_have_attribute("aria-invalid", "true")
-
-
 # A window of 320 pixels, of which Lab leaves 216 to an output; and one of 1280 that is enlarged to 200 %, which is one of 640.
 @pytest.mark.parametrize(
     ("width", "size", "tabbed"), [(320, "narrow", ["text"]), *deep((320, "narrow", TITLES), (640, "large", TITLES))]

@@ -302,7 +302,7 @@ def test_a_picture_comes_in_every_way(forms: Forms, way: str) -> None:
     form.locator("[data-field=prompt] textarea").fill(f"by {way}")
     if form.get_by_role("button", name="Clear").is_visible():
         form.get_by_role("button", name="Clear").click()
-    expect(form.locator(".rbf-why")).to_contain_text("required")
+    expect(form.locator(".rbf-why")).to_contain_text("Choose a picture.")
 
     if way == "upload":
         form.locator("input[type=file]").set_input_files(file("given.png", content))
@@ -363,7 +363,7 @@ def test_a_run_is_cancelled(forms: Forms) -> None:
 WRONG = [
     ("text", "[data-field=num_frames] input[type=text] >> nth=0", "5", "[data-field=num_frames] .rbf-problem", "outside 9 to 1441"),
     ("moving", "[data-field=cfg_scale] input[type=text]", "3", "[data-field=cfg_scale] .rbf-problem", "outside 0 to 1"),
-    ("resize", ".rbf-size-text >> nth=0", "9x9", "[data-field='target_sizes.0'] .rbf-problem", "sides are 16 to 6336 pixels long"),
+    ("resize", ".rbf-size-text >> nth=0", "9x9", "[data-field='target_sizes.0'] .rbf-problem", "16 to 6336 pixels long"),
     ("reel", ".rbf-tl-figure >> nth=0", "0", "[data-field=images] > .rbf-problem", "outside 1 to 100000"),
 ]  # fmt: skip
 

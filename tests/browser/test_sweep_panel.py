@@ -6,21 +6,16 @@ That they pause, go on and cancel there is among the tests of sweeps of forms, w
 from __future__ import annotations
 
 import json
-import re
 import threading
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import nbformat
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from reelbook.display.sweep_panel import render_panel
 from reelbook.widgets.panel import Panel
 from tests.browser.bundle import split_module
-from tests.browser.lab import Lab, OpenNotebook
-from tests.browser.looks import IS_PICTURED, shot
 from tests.display.test_sweep_progress import progress
 
 pytestmark = pytest.mark.browser
@@ -41,12 +36,6 @@ const model = {
 window.happen = (name) => listeners.get(name)();
 window.put = (next) => { Object.assign(told, next); for (const name of Object.keys(next)) listeners.get(`change:${name}`)?.(); };
 """
-LONG = """\
-import reelbook as rb
-client = rb.connect(library={library!r})
-plan = rb.sweep(rb.TextToVideo(prompt="a paper boat", num_frames=1441, resolution="480p"), seed=range(9))
-job = plan.start(budget=plan.credits, concurrency=9)
-job"""
 
 
 def test_the_buttons_say_what_they_did_and_what_the_panel_lacks(offline_page: Page) -> None:
@@ -91,54 +80,6 @@ def test_the_buttons_say_what_they_did_and_what_the_panel_lacks(offline_page: Pa
     expect(said).to_contain_text("Run its cells again to continue")
     assert asked == [{"queued": True}]
     panel.close()
-
-
-@pytest.mark.deep
-def test_what_queues_is_cancelled_from_the_panel_and_a_restart_is_said(
-    lab: Lab, chromium: Browser, tmp_path: Path
-) -> None:
-    """The button says what comes back; after a restart the buttons are gone, and the panel says how to go on."""
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    first = LONG.format(library=str(tmp_path / "library"))
-    book.cells = [nbformat.v4.new_code_cell(text) for text in (first, first.replace("range(9)", "range(20, 29)"))]  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = lab.root / "cancelled.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path, height=900) as notebook:
-        page = notebook.open().page
-        buttons, stands = page.locator(BUTTONS), page.locator(".rb:has([role=progressbar])")
-        notebook.command("notebook:run-cell-and-select-next")
-        expect(stands).to_contain_text("running", timeout=60_000)
-        expect(stands).to_contain_text("waiting")
-        buttons.nth(1).click()
-        expect(buttons).to_have_text([re.compile(r"Cancel \d+ queued · [\d,]+ credits back")], timeout=30_000)
-        wanted = buttons.inner_text()
-        shot(page, "panel-queued")
-        buttons.click()
-        said = page.locator(SAID)
-        expect(said).to_contain_text("credits come back", timeout=30_000)
-        became = said.inner_text()
-        shot(page, "panel-queue-cancelled")
-
-        notebook.command("notebook:run-cell-and-select-next")
-        expect(buttons).to_have_text(["Pause", "Cancel"], timeout=60_000)
-        expect(stands.last).to_contain_text("waiting", timeout=60_000)
-        page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
-        expect(said.last).to_contain_text("Run its cells again to continue", timeout=60_000)
-        for theme in ("Light", "Dark") if IS_PICTURED else ():
-            notebook.use_theme(f"JupyterLab {theme}")
-            shot(page, f"panel-restarted-{theme.lower()}")
-        notebook.resize(480, 900)
-        shot(page, "panel-restarted-narrow")
-
-        count, back = re.fullmatch(r"Cancel (\d+) queued · ([\d,]+) credits back", wanted).groups()  # type: ignore[union-attr]
-        assert became.startswith(f"{count} runs are cancelled, {back} credits come back.")
-        assert buttons.count() == 0
-        # Later than the next picture of a live panel.
-        late = re.compile("If the kernel has ended since")
-        expect(stands.last).to_contain_text(late, use_inner_text=True, timeout=30_000)
-        # Lab itself complains of the comms of the kernel that is gone.
-        assert [one for one in notebook.complaints if not one.startswith("Comm not found")] == []
 
 
 def test_a_live_panel_does_not_say_that_it_was_running(chromium: Browser) -> None:
