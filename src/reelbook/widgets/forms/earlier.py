@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,55 +30,44 @@ IN_LIBRARY, OF_CLIP = "sha256:", "film:"
 """Prefixes of the texts for a picture on the shelf, and for the last frame of a clip there."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierPicture:
-    """A picture to choose."""
-
-    picture: str
-    """`sha256:…` for a picture, `film:…` for the last frame of a clip; both by the hash of the file."""
-    words: str
-    """Its caption."""
-
-
 class EarlierPictures:
-    """A snapshot of the pictures of a library."""
+    """A snapshot of the pictures of a library, the newest first and each once; of a clip, its last frame."""
 
     def __init__(self, runs: pd.DataFrame) -> None:
         """`runs` has one row for each run, the newest last."""
         self._runs = runs
-        self._files = _files_of(runs)
-        self._siblings: dict[int, list[str]] = {}
-        for row, name in self._files:
-            self._siblings.setdefault(row, []).append(name)
+        self._found: dict[str, tuple[int, str]] = {}
+        """The row of each picture, and which of its pictures it is."""
+        has_files = find_column(runs, VIDEO) is not None or find_column(runs, IMAGES) is not None
+        for row, paths in reversed(list(enumerate(find_paths(runs) if has_files else ()))):
+            names = [name for name in dict.fromkeys(map(_find_name, paths)) if name and name not in self._found]
+            for number, name in enumerate(names, 1):
+                which = f"picture {number} of {len(names)}" if len(names) > 1 else ""
+                self._found[name] = row, which
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self._found)
 
-    def page(self, start: int) -> list[EarlierPicture]:
-        """One page, from this index on."""
-        files = self._files[start : start + PAGE]
-        rows = sorted({row for row, _ in files})
-        caption = dict(zip(rows, _captions(self._runs.iloc[rows]), strict=True))
-        return [EarlierPicture(name, self._format_words(row, name, caption[row])) for row, name in files]
+    def page(self, start: int) -> list[dict[str, str]]:
+        """One page as JSON, from this index on: each picture as a draft has it, and its caption."""
+        files = [(name, *self._found[name]) for name in list(self._found)[start : start + PAGE]]
+        rows = sorted({row for _, row, _ in files})
+        captions = dict(zip(rows, _captions(self._runs.iloc[rows]), strict=True))
+        return [
+            {
+                "picture": name,
+                "words": f"last frame of {captions[row]}"
+                if name.startswith(OF_CLIP)
+                else join_with_dots(which, captions[row]),
+            }
+            for name, row, which in files
+        ]
 
-    def _format_words(self, row: int, name: str, caption: str) -> str:
-        if name.startswith(OF_CLIP):
-            return f"last frame of {caption}"
-        names = self._siblings[row]
-        return join_with_dots(f"picture {names.index(name) + 1} of {len(names)}" if len(names) > 1 else "", caption)
 
-
-def _files_of(runs: pd.DataFrame) -> list[tuple[int, str]]:
-    """Row and name of each distinct file, the newest first."""
-    if find_column(runs, VIDEO) is None and find_column(runs, IMAGES) is None:
-        return []
-    found: dict[str, int] = {}
-    for row, paths in reversed(list(enumerate(find_paths(runs)))):
-        for path in paths:
-            sha256 = Path(path).stem
-            if SHA256.fullmatch(sha256):
-                found.setdefault((OF_CLIP if is_video(path) else IN_LIBRARY) + sha256, row)
-    return [(row, name) for name, row in found.items()]
+def _find_name(path: str) -> str:
+    """A file of the shelf as a draft has it; empty for any other file."""
+    sha256 = Path(path).stem
+    return (OF_CLIP if is_video(path) else IN_LIBRARY) + sha256 if SHA256.fullmatch(sha256) else ""
 
 
 def _captions(runs: pd.DataFrame) -> list[str]:

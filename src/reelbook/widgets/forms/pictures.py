@@ -241,8 +241,7 @@ class Pictures:
         def show() -> None:
             if start == 0 or self._earlier is None:
                 self._earlier = EarlierPictures(self._form.session.library().frame)
-            page = [{"picture": one.picture, "words": one.words} for one in self._earlier.page(start)]
-            self._send({"earlier": page, "from": start, "more": start + PAGE < len(self._earlier)})
+            self._send({"earlier": self._earlier.page(start), "from": start, "more": start + PAGE < len(self._earlier)})
 
         self._run(show, lambda why: self._send({"earlier": [], "from": start, "more": False, "error": why}))
 
