@@ -86,6 +86,15 @@ def test_a_prompt_is_understood(prompt: str) -> None:
     assert asked(prompt) == PROMPTS[prompt]
 
 
+@pytest.mark.parametrize(
+    ("prompt", "toward"),
+    [("zoom in", (0, 0)), ("zoom in on the sky", (0, -1)), ("zoom in on the left", (-1, 0)), ("zoom left", (-1, 0))],
+)
+def test_a_zoom_aims_at_the_part_that_is_named(prompt: str, toward: tuple[float, float]) -> None:
+    """Without one it aims at the subject."""
+    assert planned(prompt).acts[0].toward == toward
+
+
 def test_what_a_prompt_refuses_is_not_shown() -> None:
     """`Without zoom` is no wish to zoom."""
     assert asked("pan left, no zoom, without any shaking") == {"pan left"}

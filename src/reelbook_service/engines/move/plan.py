@@ -168,7 +168,7 @@ def _clause(clause: str, step: int) -> list[Act]:
     closer = -1 if _has("back", clause) else 1
     act: Act | None = None
     if "zoom" in kinds:
-        act = Act("zoom", aim or _direction(clause, "places"), closer)
+        act = Act("zoom", aim if any(aim) else _direction(clause, "places"), closer)
     elif "dolly" in kinds and (not any(aim) or _has("deep", clause)):
         act = Act("dolly", sign=closer)
     elif kinds & {"orbit", "roll"}:
