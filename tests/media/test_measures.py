@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
 from reelbook.errors import ReelbookError
-from reelbook.media.measuring.metrics import METRICS, VBENCH, measure_file
+from reelbook.media.measuring.metrics import METRICS, measure_file
 from tests.clips import film
 from tests.media.moving import Pixels, flat, noise, panned, picture, texture, written
 from tests.support import examples
@@ -56,16 +56,6 @@ def ssim_by_hand(one: Pixels, other: Pixels) -> float:
 def apart(one: object, other: object) -> int:
     """In how many bits two hashes differ."""
     return (int(str(one), 16) ^ int(str(other), 16)).bit_count()
-
-
-def test_a_name_of_vbench_is_used_for_the_same_quantity_only() -> None:
-    """Flickering is; where networks are needed ours are called otherwise, and who asks for theirs is told so."""
-    assert "temporal_flickering" in METRICS
-    for theirs, ours in VBENCH.items():
-        assert theirs not in METRICS
-        assert ours in METRICS
-        with pytest.raises(ReelbookError, match=f"needs a network; '{ours}'"):
-            measure_file("any.mp4", [theirs])
 
 
 def test_a_film_has_every_figure_in_one_call(tmp_path: Path) -> None:

@@ -275,30 +275,22 @@ class StatusSource:
     def __init__(self, calls: ServiceCalls) -> None:
         self._calls = calls
 
-    @property
-    def base_url(self) -> str:
-        return self._calls.base_url
-
     async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus:
-        """The status of a request; derived from its result where the status call is refused."""
+        """The status of a request; where that call is refused, completed if there is a result, in progress if it is early."""
         try:
             return await self._calls.status(endpoint_id, request_id, is_repeated=is_repeated)
-        except ServiceError as refused:
-            if is_about_the_account(refused) or isinstance(refused, TooManyRequests):
-                raise
-            derived = await self._status_by_result(endpoint_id, request_id)
-            if derived is None:
-                raise
-            return derived
-
-    async def _status_by_result(self, endpoint_id: str, request_id: str) -> QueueStatus | None:
-        """Completed where there is a result, in progress where the service says that it is too early; else None."""
+        except ServiceError as error:
+            refused = error
+        if is_about_the_account(refused) or isinstance(refused, TooManyRequests):
+            raise refused
         try:
             output = await self._calls.result(endpoint_id, request_id)
         except NotReady as early:
-            return None if early.foreign else QueueStatus(status=IN_PROGRESS, request_id=request_id)
+            if early.foreign:
+                raise refused from None
+            return QueueStatus(status=IN_PROGRESS, request_id=request_id)
         except ReelbookError:
-            return None
+            raise refused from None
         if not has_files(output.values()):
-            return None
+            raise refused
         return QueueStatus.model_validate({"status": COMPLETED, "request_id": request_id, "output": output})

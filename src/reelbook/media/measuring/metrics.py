@@ -205,9 +205,6 @@ METRICS: dict[str, Metric] = {
 }  # fmt: skip
 """All metrics by name."""
 
-VBENCH = {"dynamic_degree": "motion", "motion_smoothness": "motion_smoothness_linear"}
-"""VBench's metrics that require networks, and the nearest metric that does not."""
-
 
 def select_metrics(metrics: Collection[str] | str | None, *, has_reference: bool) -> tuple[str, ...]:
     """Validate the names of the metrics and remove duplicates; all that can be measured if none are named.
@@ -221,19 +218,11 @@ def select_metrics(metrics: Collection[str] | str | None, *, has_reference: bool
     names = tuple(dict.fromkeys([metrics] if isinstance(metrics, str) else metrics))
     for name in names:
         if name not in METRICS:
-            raise ReelbookError(
-                f"There is no metric {name!r}. {_hint(str(name))}The metrics are: {', '.join(METRICS)}."
-            )
+            names_known = ", ".join(METRICS)
+            raise ReelbookError(f"There is no metric {name!r}.{suggest(name, METRICS)} The metrics are: {names_known}.")
         if METRICS[name].compares and not has_reference:
             raise ReelbookError(f"{name} compares with a reference. Give one with reference=…, or leave it out.")
     return names
-
-
-def _hint(name: str) -> str:
-    if name in VBENCH:
-        return f"VBench's needs a network; {VBENCH[name]!r} goes the same way and is another quantity. "
-    hint = suggest(name, METRICS).strip()
-    return f"{hint} " if hint else ""
 
 
 def measure_file(
