@@ -648,6 +648,7 @@ def _answer(page: Page, count: int) -> None:
     page.wait_for_function(NEXT, arg=seen, polling=5)
 
 
+@pytest.mark.deep
 def test_a_cell_that_lab_cuts_lives_again_after_its_undo(lab: Lab, chromium: Browser, tmp_path: Path) -> None:
     """In JupyterLab X without the focus cuts the cell; after the undo the panel asks, and X is its answer."""
     book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
