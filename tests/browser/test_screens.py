@@ -30,13 +30,13 @@ studio"""
 OTHERS = {
     "sweep": """\
 from IPython.display import HTML, display
-from reelbook.display.figure import render_gallery
+from reelbook.display.figure import file_figure
 table = rb.sweep(rb.TextToVideo(prompt="a green tram in the rain", num_frames=9, resolution="480p"), seed=range(2, 10)).run()""",
     "table": "table.reel",
     "frame": "table",
     "sheet": "table.reel.sheet()",
     "library": "rb.library()",
-    "gallery": "display(HTML(render_gallery([table.reel.file(row) for row in (0, 1, 2)])))",
+    "figure": "display(HTML(file_figure(table.reel.file(0), many=True)))",
 }
 """What a day with a sweep shows, cell by cell."""
 # Colours change no width.
@@ -172,11 +172,11 @@ def cell(page: Page, name: str) -> Locator:
 
 
 def test_a_day_with_a_sweep_on_a_laptop(laptop: OpenNotebook) -> None:
-    """The panel, the table, the sheet, the library and a gallery, one after the other."""
+    """The panel, the table, the sheet, the library and one figure among many, one after the other."""
     page = laptop.page
     for number in range(len(OTHERS)):
         laptop.run_cell(2 + number)
-    expect(cell(page, "gallery").locator("figure")).to_have_count(3, timeout=ROOM)
+    expect(cell(page, "figure").locator("figure")).to_have_count(1, timeout=ROOM)
 
     for theme in THEMES:
         laptop.use_theme(f"JupyterLab {theme}")
@@ -194,13 +194,13 @@ def test_a_day_with_a_sweep_on_a_laptop(laptop: OpenNotebook) -> None:
 
 
 def test_every_poster_plays(laptop: OpenNotebook) -> None:
-    """Of a sweep with what it took from the library, of a library and of a gallery: the original, large."""
+    """Of a sweep with what it took from the library, of a library and of a figure: the original, large."""
     page = laptop.page
     posters = cell(page, "sweep").get_by_role("button", name=re.compile("^Play "))
     expect(posters).to_have_text([""] * 8)
     labels = [one.get_attribute("aria-label") for one in posters.all()]
     sizes = {}
-    for name in ("sweep", "library", "gallery"):
+    for name in ("sweep", "library", "figure"):
         cell(page, name).get_by_role("button", name=re.compile("^Play ")).first.click()
         video = cell(page, name).locator("video")
         expect(video).to_have_js_property("readyState", 4, timeout=ROOM)

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from playwright.sync_api import Browser, CDPSession, Page, expect
 
 from reelbook.display.embedding import data_uri
-from reelbook.display.figure import render_gallery
+from reelbook.display.figure import file_figure
 from reelbook.display.original_links import render_open_attributes, render_posters
 from reelbook.display.tables.table_html import (
     SCRIPT,
@@ -242,7 +242,7 @@ def test_the_original_takes_the_place_of_a_preview(opened: Open, clips: list[str
 
     expect(page.locator(".rb-film video")).to_have_attribute("src", original)
     expect(page.locator(".rb-film")).to_have_text("")
-    page.set_content(render_gallery([LocalFile(Path(clips[0]), File(url=""))]))
+    page.set_content(file_figure(LocalFile(Path(clips[0]), File(url="")), many=True))
     page.evaluate("removeEventListener('reelbook:want', bring)")
     expect(page.locator("button.rb-opens")).to_be_disabled()
 

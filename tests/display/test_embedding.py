@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from reelbook.display import embedding
-from reelbook.display.figure import file_figure, render_gallery
+from reelbook.display.figure import file_figure
 from reelbook.display.formatting import format_size
 from reelbook.display.run_card import run_figure
 from reelbook.media.local_file import LocalFile
@@ -105,14 +105,6 @@ class TestAmongOthers:
 
         assert clip_in(html) is None
         assert len(bare(html).all("img")) == 1
-
-    def test_a_gallery_of_many_is_one_page(self, light: LocalFile) -> None:
-        """Twelve clips: twelve small pictures, one style sheet, one script, and their own lines."""
-        html = render_gallery([light] * 12)
-
-        assert [shown["width"] for shown in bare(html).all("img")] == ["312"] * 12
-        assert (html.count("<style"), html.count("<script")) == (1, 1)
-        assert len(html) < 160_000
 
     def test_preview_brings_the_clips_along(self, heavy: LocalFile) -> None:
         """At most 150 kB each."""

@@ -14,7 +14,7 @@ from reelbook.display.cards import library_card
 from reelbook.display.compare.comparison_html import render_comparison
 from reelbook.display.cost_chart import render_costs
 from reelbook.display.explorer_card import render_explorer
-from reelbook.display.figure import file_figure, render_gallery
+from reelbook.display.figure import file_figure
 from reelbook.display.plots.plot_html import render_plot
 from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from reelbook.display.run_card import run_figure
@@ -33,7 +33,7 @@ DISPLAYS: dict[str, Callable[[Table], str]] = {
     "comparison": lambda table: render_comparison(table.reel.compare()),
     "run": lambda table: run_figure(table.reel.run(0)),
     "file": lambda table: file_figure(table.reel.file(0)),
-    "gallery": lambda table: render_gallery([table.reel.file(0), table.reel.file(1)]),
+    "figure among many": lambda table: file_figure(table.reel.file(0), many=True),
     "explorer": lambda table: render_explorer(table.reel.file(0).explore()),
     "panel": lambda table: render_panel(finished(dots(2))),
     "library": lambda table: library_card(rb.library()),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from reelbook.display.figure import file_figure, render_gallery
+from reelbook.display.figure import file_figure
 from reelbook.display.strips import strip_jpeg
 from reelbook.errors import ReelbookError
 from reelbook.media.posters import get_poster, get_posters
@@ -39,7 +39,7 @@ def main(folder: Path) -> None:
         told = "too large to show here" in html and path.name in html
         print(json.dumps([path.name, size, peak_mib() - before, has_poster, told, saved]), flush=True)
     # Several at the same time, as a table does.
-    get_posters(paths), render_gallery([at(path) for path in paths])
+    get_posters(paths), [file_figure(at(path), many=True) for path in paths]
     print(json.dumps(["together", (0, 0), peak_mib() - before, True, False, True]), flush=True)
 
 

@@ -27,7 +27,6 @@ MAX_HEIGHT, MAX_ROW_HEIGHT, MIN_PLAYER_WIDTH = 480, 168, 240
 """Pixels: the height of a figure by itself and in a row with others, and the width that a player's buttons need."""
 MIN_CAPTION_WIDTH = 120
 MAX_POSTER_SIDE, MAX_SMALL_SIDE = 640, 320
-GAP = 16
 
 figures = Macros("figure.html")
 
@@ -52,17 +51,6 @@ def file_figure(file: LocalFile, *, many: bool = False) -> str:
     """The figure of a file. `many`: it is displayed among others, so that only a picture is embedded."""
     known = run_text.describe_file(file)
     return render_with_assets(render_figure(file, known, width=options.max_width, many=many))
-
-
-def render_gallery(files: Sequence[LocalFile]) -> str:
-    """Figures of many files in rows, with one style sheet and one script."""
-    from ..media.posters import get_posters
-
-    get_posters([file.path for file in files], longest=MAX_SMALL_SIDE)  # Several at the same time.
-    # Two beside each other at least.
-    width = min(MAX_SMALL_SIDE, max(MIN_PLAYER_WIDTH, (options.max_width - GAP) // 2))
-    each = [render_figure(file, run_text.describe_file(file), width=width, many=True) for file in files]
-    return render_with_assets(figures.row(options.max_width, each))
 
 
 def render_files(media: Sequence[LocalFile], known: RunText, *, width: int) -> Markup:
