@@ -35,37 +35,6 @@ from typing import Any, ClassVar
 
 from .util.printable import MAX_SENTENCE_LENGTH, as_sentence, format_count, printable, readable_id, shortened, suggest
 
-__all__ = [
-    "BadDescription",
-    "BadRates",
-    "DownloadFailed",
-    "FolderInUse",
-    "Forbidden",
-    "InsufficientCredits",
-    "Interrupted",
-    "InvalidInput",
-    "LibraryError",
-    "NotFound",
-    "NotReady",
-    "OverBudget",
-    "ReelbookError",
-    "Refused",
-    "RunCancelled",
-    "RunFailed",
-    "RunTimeout",
-    "ServiceBroken",
-    "ServiceError",
-    "TooManyRequests",
-    "Unauthorized",
-    "UncertainRun",
-    "UnknownModel",
-    "Unreachable",
-]
-
-
-def __dir__() -> list[str]:
-    return __all__
-
 
 class ReelbookError(Exception):
     """Base class of all errors of this package. Its text may quote a service, and never contains control characters."""
@@ -390,3 +359,11 @@ class DownloadFailed(ReelbookError):
             f"Run {readable_id(self.request_id)} finished, but its file could not be downloaded from {shortened(self.url)} ({self.reason}). "
             f"The service still has the result: rb.attach({self.request_id!r}, model=…) downloads it again, at no cost."
         )
+
+
+__all__ = [name for name, value in globals().items() if isinstance(value, type) and issubclass(value, BaseException)]
+
+
+def __dir__() -> list[str]:
+    """The exceptions alone, for completion."""
+    return __all__

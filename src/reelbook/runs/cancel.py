@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ReelbookError
 from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
+from ..util.printable import format_count
 
 if TYPE_CHECKING:
     from .run import Run
@@ -38,14 +39,14 @@ class CancelResult:
         words = []
         if self.runs:
             back = f", {self.credits:,} credits come back" if self.credits else ""
-            words.append(f"{_runs(self.runs)} {_is(self.runs)} cancelled{back}.")
+            words.append(f"{format_count(self.runs, 'run')} {_is(self.runs)} cancelled{back}.")
         if self.at_work:
             words.append(
-                f"{_runs(self.at_work)} {_is(self.at_work)} being worked on and {'goes' if self.at_work == 1 else 'go'} on."
+                f"{format_count(self.at_work, 'run')} {_is(self.at_work)} being worked on and {'goes' if self.at_work == 1 else 'go'} on."
             )
         if self.refused:
             words.append(
-                f"{_runs(self.refused)} could not be cancelled and may still cost credits; look at them again in a moment."
+                f"{format_count(self.refused, 'run')} could not be cancelled and may still cost credits; look at them again in a moment."
             )
         return " ".join(words) or "No runs are waiting in the service's queue."
 
@@ -80,10 +81,6 @@ async def _cancel_one(context: ClientContext, run: Run, at_work: bool) -> str:
         return "refused"
     context.poller.poll_soon(run.request_id)
     return "cancelled"
-
-
-def _runs(count: int) -> str:
-    return f"{count:,} run{'' if count == 1 else 's'}"
 
 
 def _is(count: int) -> str:
