@@ -337,7 +337,10 @@ def losses(tape: Tape, cuts: int, place: Path) -> list[str]:
         said = [list(words) for words in tape.cut(moment, chance, folder)]
         with warnings.catch_warnings(record=True) as complaints:
             warnings.simplefilter("always")
-            missing = unknown(said, rows(folder))
+            try:
+                missing = unknown(said, rows(folder))
+            except LibraryError as error:
+                missing = [*said, ["damaged", error.reason]]
         found += [f"{moment}: {words}" for words in missing] + [f"{moment}: {one.message}" for one in complaints]
     return found
 

@@ -475,4 +475,4 @@ def test_a_ledger_without_one_of_its_guards_is_found_out(guard: str, monkeypatch
     BROKEN[guard](monkeypatch)
 
     with pytest.raises(AssertionError), contextlib.redirect_stdout(None):
-        explored(300, 40, quick=True)
+        explored(1000, 40, quick=True)
