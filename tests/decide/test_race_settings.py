@@ -91,7 +91,7 @@ def test_equal_results_lead_to_equal_rounds(order: int) -> None:
     """In whatever order they came; every row is tried once at most."""
     plan = sweep(BOAT, seed=range(3), num_frames=[9, 17, 25], frame_rate=[12, 24])
     race = group_settings(plan, OVER, 0)
-    rounds, chosen = Rounds(race, 5, 4), []
+    rounds, chosen = Rounds(plan, race, 5, 4), []
     belief = None
     for _ in range(20):
         rows = rounds.choose_rows(belief, lambda *_: True)
@@ -113,7 +113,7 @@ def test_equal_results_lead_to_equal_rounds(order: int) -> None:
 def test_a_row_that_does_not_fit_is_not_chosen() -> None:
     """The others are, as long as anything fits."""
     plan = sweep(BOAT, seed=range(3), num_frames=[9, 17])
-    rounds = Rounds(group_settings(plan, OVER, 0), 0, 4)
+    rounds = Rounds(plan, group_settings(plan, OVER, 0), 0, 4)
 
     rows = rounds.choose_rows(None, lambda chosen, row: row["num_frames"] == 9)
 

@@ -399,5 +399,5 @@ def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
         free = {row.key for row in runs.find_free(drafts.distinct)}
         check_budget(budget, race, lambda row: 0 if row.key in free else runs.get_price(row) or 0)
     earlier = runs.limit(budget, judge.name, is_new=options.is_new)
-    rounds = Rounds(race, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
+    rounds = Rounds(drafts, race, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
     return Race(replace(plan, notes=()), rounds, runs, judge, options, budget=budget, whole=whole, earlier=earlier)

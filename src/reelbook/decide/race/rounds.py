@@ -28,10 +28,10 @@ from ...sweeps.ledger_lookup import (
 from ...sweeps.money_text import find_prices
 from ...sweeps.options import RunOptions
 from ...sweeps.plan import Plan
-from ...sweeps.plan_rows import Row
+from ...sweeps.plan_rows import Row, spread_rows
 from ...sweeps.tables import make_stored_table
 from ...util.background_loop import background
-from ..posterior import choose, learn_values
+from ..posterior import choose
 from .settings import MIN_LEADER_RUNS
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ MAX_FAILURES = 2
 class Rounds:
     """What a race has tried, and the choice of what it tries next. Equal results lead to equal choices."""
 
+    plan: Plan
+    """The plan whose rows are raced: drafts, if there are any."""
     race: RaceSettings
     seed: int
     size: int
@@ -133,15 +135,14 @@ class Rounds:
         return min(rounds * self.size, possible) - (len(self.used) - len(self.uncertain))
 
     def _choose_first(self) -> list[int]:
-        """The settings of the first rounds: those that say most about all, each once before any twice."""
+        """The settings of the first rounds, spread over all axes, each once before any twice."""
         tries, chosen = list(self.tries), list[int]()
         left = max(self._count_first_left(), 0)
         if not left:
             return []
         if not self._order:
-            prior, count = learn_values(self.race.levels, [], []), max(self.race.wanted, self.size)
-            first = choose(prior, np.random.default_rng(self.seed), min(count, len(tries)))
-            self._order = list(dict.fromkeys([*first, *range(len(tries))]))
+            firsts = self.plan[[setting.rows[0].number for setting in self.race.settings]]
+            self._order = [row.number for row in spread_rows(firsts)]
         while len(chosen) < left:
             open_ = [setting for setting in self._order if tries[setting] < len(self.race.settings[setting].rows)]
             if not open_:
