@@ -32,7 +32,7 @@ def test_a_killed_service_finishes_queued_jobs_after_its_next_start_and_charges_
             return str(http.post("/models/run", json={"endpointId": endpoint_id, "input": input}).json()["requestId"])
 
         # The long one keeps the only worker busy, so that the others still wait when the service dies.
-        jobs = [(TEXT, submitted(TEXT, {**BUSY, "num_frames": 49}))]
+        jobs = [(TEXT, submitted(TEXT, {**BUSY, "num_frames": 193}))]
         jobs += [(STITCH, submitted(STITCH, {"images": [dot], "fps": fps})) for fps in range(1, count)]
         waiting = http.get(f"/{STITCH}/requests/{jobs[-1][1]}/status").json()
         serving.ended_by(signal.SIGKILL)

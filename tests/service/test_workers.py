@@ -33,7 +33,7 @@ def test_a_worker_that_dies_is_replaced_and_its_run_starts_again_for_free(serve:
     It keeps the seed that was drawn for it from the request's id, so that a second attempt makes the same clip.
     """
     served = serve(workers=1)
-    request_id = served.submitted(TEXT, {**LONG, "num_frames": 49})
+    request_id = served.submitted(TEXT, {**LONG, "num_frames": 97})
 
     os.kill(painting(served, request_id), signal.SIGKILL)
     final = served.finished(TEXT, request_id)
@@ -50,7 +50,7 @@ def test_runs_one_after_another_take_one_worker(serve: Serve) -> None:
     served = serve(workers=2)
     pids = set()
     for _ in range(2):
-        request_id = served.submitted(TEXT, {**LONG, "num_frames": 25})
+        request_id = served.submitted(TEXT, {**LONG, "num_frames": 49})
         pids.add(painting(served, request_id))
         served.finished(TEXT, request_id)
     both = [served.submitted(TEXT, LONG) for _ in range(2)]
