@@ -14,6 +14,7 @@ import itertools
 import json
 import queue
 import re
+import signal
 import socket
 import time
 from collections import defaultdict
@@ -114,12 +115,17 @@ class Notebook(Kernel):
         deadline = time.monotonic() + WAIT
         while (answer := found()) is None:
             left = deadline - time.monotonic()
-            assert left > 0, (
-                f"{self.version}: {what} did not come within {WAIT:.0f} s. {self.complaints}\n"
-                f"What the pages know: {self.models}\nWhat they were told: {dict(self.said_to)}"
-            )
+            assert left > 0, f"{self.version}: {what} did not come within {WAIT:.0f} s. {self._describe()}"
             self._hear(min(SILENCE, left))
         return answer
+
+    def _describe(self) -> str:
+        """What the pages know of their runs and were told, and what each thread of the kernel does."""
+        known = {model: traits["records"] for model, traits in self.models.items() if traits.get("records")}
+        # The fixture has the kernel answer this signal with its stacks.
+        self._manager.signal_kernel(signal.SIGUSR1)
+        time.sleep(1)
+        return f"{known} {dict(self.said_to)}\n{self.complaints}"
 
     def _hear(self, seconds: float) -> None:
         try:

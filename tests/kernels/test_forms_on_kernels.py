@@ -84,6 +84,7 @@ def notebook(place: Place, library: Path, tmp_path_factory: pytest.TempPathFacto
     """A kernel of this version that is connected to the embedded service."""
     with Notebook(place.version, tmp_path_factory.mktemp("kernel"), library) as notebook:
         notebook.run("import asyncio, json\nimport reelbook as rb\nclient = rb.connect()")
+        notebook.run("import faulthandler, signal\nfaulthandler.register(signal.SIGUSR1)")
         yield notebook
 
 
