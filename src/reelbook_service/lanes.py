@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -34,7 +35,7 @@ class ModelState:
     """Why they could not be loaded."""
 
 
-class Lane:
+class Lane(ABC):
     """Works on the queued requests of some models: takes them from the queue, one or several at once, and ends them."""
 
     def __init__(self, service: Service, name: str) -> None:
@@ -46,9 +47,9 @@ class Lane:
         self._folder.mkdir(mode=0o700)
         self._tasks: list[asyncio.Task[None]] = []
 
+    @abstractmethod
     def start(self) -> None:
         """Start to take requests from the queue."""
-        raise NotImplementedError
 
     async def stop(self) -> None:
         """Stop; unfinished requests are taken up again by the next service with this data."""
@@ -57,17 +58,17 @@ class Lane:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    @abstractmethod
     async def cancel(self, request: Request) -> bool:
         """Cancel a request in progress; false where it can no longer be cancelled."""
-        raise NotImplementedError
 
     def states(self) -> Mapping[str, ModelState]:
         """The state of each model whose engine has to be loaded first."""
         return {}
 
+    @abstractmethod
     async def estimate(self, request: Input, account: Account) -> Estimate:
         """The price that is reserved for a run, and never exceeded; raises a refusal for an input that it cannot run."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
