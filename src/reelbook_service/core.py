@@ -26,7 +26,7 @@ from reelbook.util.data_address import is_data_address
 from . import spec_decisions
 from .accounts import Account, Accounts
 from .board.view import Board
-from .fetch_pictures import SourceError, decode_data_uri
+from .engines.protocol import SourceError, decode_data_uri
 from .lanes import LOCAL, Lane
 from .queue import Queue, Request
 from .refusals import Refusal, check_list_lengths, invalid, invalid_at
@@ -233,11 +233,7 @@ def body_hash(endpoint_id: str, value: Mapping[str, Any]) -> str:
 
 def service_info(service: Service) -> dict[str, Any]:
     """Name, version, features and id of the service, and which engine answers for each model."""
-    states = {
-        model: {"state": state.state, **({"reason": state.reason} if state.reason else {})}
-        for lane in service.lanes.values()
-        for model, state in lane.states().items()
-    }
+    states = {model: state for lane in service.lanes.values() for model, state in lane.states().items()}
     return {
         "service": "reelbook",
         "version": __version__,

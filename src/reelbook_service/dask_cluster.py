@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import gc
 import logging
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from reelbook._version import __version__
+from reelbook.util.printable import map_texts
 
 from .lanes import DASK
 from .queue import Request
@@ -99,27 +101,33 @@ class DaskWorker:
         self.reason_of_end = ""
         """Why the last run broke off, as the beginning of a sentence."""
         self._cluster, self._settings = cluster, settings
-        self._key = self._where = ""
+        self._key = ""
         self._future: Any = None
         self._cancelling: asyncio.Task[None] | None = None
 
     async def perform(self, order: Mapping[str, Any], request: Request | None = None) -> dict[str, Any] | None:
-        """Execute one run, or load weights ahead of runs; None if it was lost."""
+        """Execute one run, or load weights ahead of runs; None if it was lost, with the reason set."""
         # No address of ours leaves this machine: it has a token in it.
-        local = order.get("local", {})
-        names = {address: f"file_{number}" for number, address in enumerate(local)}
+        pictures = {
+            address: await asyncio.to_thread(_data_uri, path) for address, path in order.get("local", {}).items()
+        }
+        values = map_texts(order.get("input"), lambda text: pictures.get(text, text))
         task = {
             "version": __version__,
-            "weights": self.rules.first_message,
-            "order": {**order, "input": _renamed(order.get("input"), names), "local": {}, "folder": ""},
-            "files": {
-                names[address]: await asyncio.to_thread(Path(path).read_bytes) for address, path in local.items()
-            },
+            "weights": self.rules.weights,
+            "order": {**order, "input": values, "local": {}, "folder": ""},
         }
-        reply = await self._submit(task, request)
-        if reply is None:
+        seconds = self.rules.seconds or self._settings.run_seconds
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                message, files = await self._submit(task, request, limit, seconds)
+        except TimeoutError:
+            return timed_out(order, seconds)
+        except Exception as error:
+            log.info("A run in the Dask cluster broke off", exc_info=True)
+            is_known = isinstance(error, ConnectionError)
+            self.reason_of_end = str(error) if is_known else "The connection to the Dask scheduler was lost"
             return None
-        message, files = reply
         if files:
             await asyncio.to_thread(_write_files, files, Path(order["folder"]))
         return message
@@ -131,63 +139,50 @@ class DaskWorker:
     async def _cancel(self) -> None:
         future = self._future
         await self._cluster.cancel(self._key)
-        if future is not None and not self._where:
+        if future is not None and self.pid is None:
             await future.cancel()
 
     async def end(self) -> None:
         """There is nothing to end here."""
 
-    async def _submit(self, task: Mapping[str, Any], request: Request | None) -> Reply | None:
-        """The reply of the cluster; None where the run is lost, with the reason set."""
+    async def _submit(
+        self, task: Mapping[str, Any], request: Request | None, limit: asyncio.Timeout, seconds: float
+    ) -> Reply:
+        """The reply of the cluster."""
         key = self._key = f"reelbook-{uuid.uuid4().hex}"
-        self._where, self.pid, client = "", None, cast(Any, None)
-        clock, now = self._settings.clock, asyncio.get_running_loop().time
-        seconds = self.rules.run_seconds or self._settings.run_seconds
-        limit = asyncio.timeout(self.rules.load_seconds)
+        self.pid, clock, client = None, self._settings.clock, await self._cluster.client()
 
         def on_event(event: tuple[float, Mapping[str, Any]]) -> None:
             message = event[1]
             if "begin" in message:
-                self._where, self.pid = message["begin"]["worker"], message["begin"]["pid"]
+                self.pid = message["begin"]["pid"]
                 # The scheduler writes there that it has lost the worker; it starts the run again on another one.
-                client.subscribe_topic(self._where, on_worker)
-            elif "loaded" in message:
-                limit.reschedule(now() + seconds)  # Loading does not count.
+                client.subscribe_topic(message["begin"]["worker"], on_worker)
             elif request is not None:
-                take_message(request, message, clock())
+                take_message(request, message, clock(), limit, seconds)
 
         def on_worker(event: tuple[float, Mapping[str, Any]]) -> None:
-            if event[1].get("action") == "remove-worker" and self._key == key and self._where:
-                self._where, self.pid = "", None
+            if event[1].get("action") == "remove-worker" and self._key == key and self.pid is not None:
+                self.pid = None
                 if request is not None:
                     request.stage, request.progress = "", 0.0
                     words = "The Dask worker was lost; the run starts again, free of charge."
                     request.log(clock(), words, "WARNING", "service")
 
+        client.subscribe_topic(key, on_event)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pictures make it larger than Dask likes.
+            future = self._future = client.submit(run_there, task, key, key=key, resources={RESOURCE: 1}, pure=False)
         try:
-            client = await self._cluster.client()
-            client.subscribe_topic(key, on_event)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Pictures make it larger than Dask likes.
-                self._future = client.submit(run_there, task, key, key=key, resources={RESOURCE: 1}, pure=False)
             if request is not None and request.cancelling:
                 self.cancel(request.id)  # It was cancelled before there was a future.
-            async with limit:
-                return await _reply_of(self._future)
-        except TimeoutError:
-            return timed_out(task["order"], seconds), {}
-        except Exception as error:
-            log.info("A run in the Dask cluster broke off", exc_info=True)
-            is_known = isinstance(error, ConnectionError)
-            self.reason_of_end = str(error) if is_known else "The connection to the Dask scheduler was lost"
-            return None
+            return await _reply_of(future)
         finally:
-            if self._future is not None and not self._future.done():
+            if not future.done():
                 await self._cancel()
             self._key, self._future = "", None
-            if client is not None:
-                with contextlib.suppress(Exception):  # The connection may be gone.
-                    client.unsubscribe_topic(key)
+            with contextlib.suppress(Exception):  # The connection may be gone.
+                client.unsubscribe_topic(key)
 
 
 async def _reply_of(future: Any) -> Reply:
@@ -206,13 +201,8 @@ async def _reply_of(future: Any) -> Reply:
         return failed("engine_error", words), {}
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """The value with other names in place of these texts."""
-    if isinstance(value, Mapping):
-        return {key: _renamed(item, names) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_renamed(item, names) for item in value]
-    return names.get(value, value) if isinstance(value, str) else value
+def _data_uri(path: str) -> str:
+    return f"data:;base64,{base64.b64encode(Path(path).read_bytes()).decode()}"
 
 
 def _write_files(files: Mapping[str, bytes], folder: Path) -> None:
@@ -241,19 +231,11 @@ def run_there(task: Mapping[str, Any], key: str) -> Reply:
         _engines.clear()
         gc.collect()  # Before other weights are loaded.
         _engines.append((task["weights"], Engines(task["weights"])))
-    try:
-        with tempfile.TemporaryDirectory(prefix="reelbook-") as folder:
-            results, local = Path(folder, "results"), dict[str, str]()
-            for address, content in task["files"].items():
-                path = Path(folder, f"source-{len(local)}")
-                path.write_bytes(content)
-                local[address] = str(path)
-            order = {**task["order"], "folder": str(results), "local": local}
-            message = run_order(order, emit, partial(_cancelled.__contains__, key), _engines[0][1])
-            paths = results.iterdir() if results.is_dir() and "done" in message else ()
-            return message, {path.name: path.read_bytes() for path in paths if path.is_file()}
-    finally:
-        _cancelled.discard(key)
+    with tempfile.TemporaryDirectory(prefix="reelbook-") as folder:
+        order = {**task["order"], "folder": folder}
+        message = run_order(order, emit, partial(_cancelled.__contains__, key), _engines[0][1])
+        paths = Path(folder).iterdir() if "done" in message else ()
+        return message, {path.name: path.read_bytes() for path in paths if path.is_file()}
 
 
 def cancel_there(key: str) -> None:

@@ -9,15 +9,11 @@ import socket
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from reelbook.util.data_address import DataAddressError, is_data_address, parse_data_address
+import httpx
 
 from . import spec_decisions
-
-if TYPE_CHECKING:
-    # Imported for the first fetch only: most runs have none, and each worker process would pay for it.
-    import httpx
+from .engines.protocol import SourceError
 
 MAX_REDIRECTS = 5
 CONNECT_SECONDS = 10.0
@@ -39,40 +35,6 @@ NOT_PUBLIC = tuple(
 Resolve = Callable[[str, int], Sequence[str]]
 
 
-class SourceError(Exception):
-    """A source that could not be fetched."""
-
-    error_type = "file_download_error"
-
-    def __init__(self, source: str, reason: str) -> None:
-        super().__init__(source, reason)
-        self.source, self.reason = source, reason
-
-    def __str__(self) -> str:
-        name = self.source if len(self.source) <= 80 else self.source[:79] + "…"
-        name = "".join(character if character.isprintable() else "�" for character in name)
-        verb = "read" if is_data_address(name) else "fetched"
-        return f"The source {name} could not be {verb}: {self.reason}."
-
-
-def decode_data_uri(address: str) -> bytes:
-    """The bytes of a `data:` URI.
-
-    >>> decode_data_uri("data:text/plain;base64,aGk=")
-    b'hi'
-    """
-    # Checked before decoding, so that a huge URI costs nothing: base64 makes 3 bytes of 4 characters.
-    if (len(address) - address.find(",") - 1) // 4 * 3 > spec_decisions.MAX_DATA_URI_BYTES:
-        raise SourceError(
-            address,
-            f"it holds more than {spec_decisions.MAX_DATA_URI_BYTES // 1_000_000} MB; upload it as a file instead",
-        )
-    try:
-        return parse_data_address(address)
-    except DataAddressError as error:
-        raise SourceError(address, f"it is a data: address {error}") from None
-
-
 def system_resolve(host: str, port: int) -> list[str]:
     """All IP addresses of a host, from the system's resolver."""
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
@@ -80,8 +42,6 @@ def system_resolve(host: str, port: int) -> list[str]:
 
 def system_transport() -> httpx.AsyncBaseTransport:
     """Connections over the network, without proxies, which trust the certificates that the system trusts."""
-    import httpx
-
     return httpx.AsyncHTTPTransport(verify=ssl.create_default_context(), trust_env=False)
 
 
@@ -96,46 +56,42 @@ class Fetcher:
 
     def fetch(self, source: str) -> bytes:
         """The bytes at an address; each redirect is checked like the first address."""
-        import httpx
-
         try:
             return asyncio.run(self._fetch(source))
         except (OSError, ValueError, httpx.HTTPError, httpx.InvalidURL) as error:
             late = f"it took longer than {self.seconds:g} s"
             reason = late if isinstance(error, TimeoutError) else _format_reason(error)
-            raise SourceError(source, reason) from error
+        except _Refused as error:
+            reason = str(error)
+        raise SourceError(source, reason)
 
     async def _fetch(self, source: str) -> bytes:
-        import httpx
-
         url = httpx.URL(source)
         async with asyncio.timeout(self.seconds), self.transport() as transport:
             for _ in range(MAX_REDIRECTS + 1):
-                async with contextlib.aclosing(await self._request(transport, source, url)) as response:
+                async with contextlib.aclosing(await self._request(transport, url)) as response:
                     if response.status_code in (301, 302, 303, 307, 308):
                         if not (location := response.headers.get("location")):
-                            raise SourceError(source, "it redirects to nowhere")
+                            raise _Refused("it redirects to nowhere")
                         url = url.join(location)
                     elif response.status_code == 200:
-                        return await self._read_body(source, response)
+                        return await self._read_body(response)
                     else:
-                        raise SourceError(source, f"the server there answered {response.status_code}")
-        raise SourceError(source, f"it redirects more than {MAX_REDIRECTS} times")
+                        raise _Refused(f"the server there answered {response.status_code}")
+        raise _Refused(f"it redirects more than {MAX_REDIRECTS} times")
 
-    async def _request(self, transport: httpx.AsyncBaseTransport, source: str, url: httpx.URL) -> httpx.Response:
+    async def _request(self, transport: httpx.AsyncBaseTransport, url: httpx.URL) -> httpx.Response:
         """The answer of one of a host's addresses, all of which were checked."""
-        import httpx
-
         host = url.raw_host.decode("ascii")
         if url.scheme not in ("http", "https") or not host:
-            raise SourceError(source, "only http, https and data: addresses and file_ids of uploads are read")
+            raise _Refused("only http, https and data: addresses and file_ids of uploads are read")
         port = url.port or (443 if url.scheme == "https" else 80)
         if port > 65_535:
             raise httpx.InvalidURL("there is no such port")
         addresses = list(dict.fromkeys(await asyncio.to_thread(self.resolve, host, port)))
         # One private address among public ones is refused too, because which one is connected to is arbitrary.
-        if not addresses or not all(is_public(address) for address in addresses):
-            raise SourceError(source, "its address is not on the public internet")
+        if not addresses or not all(map(is_public, addresses)):
+            raise _Refused("its address is not on the public internet")
         headers = {**HEADERS, "Host": url.netloc.decode("ascii")}
         extensions = {"sni_hostname": host, "timeout": {"connect": CONNECT_SECONDS}}
         while True:
@@ -148,33 +104,30 @@ class Fetcher:
                 if not addresses:
                     raise
 
-    async def _read_body(self, source: str, response: httpx.Response) -> bytes:
-        import httpx
-
-        size, parts = 0, []
+    async def _read_body(self, response: httpx.Response) -> bytes:
+        body, too_large = bytearray(), _Refused(f"it is larger than {self.max_bytes / 1_000_000:g} MB")
+        if int(response.headers.get("content-length", 0)) > self.max_bytes:
+            raise too_large
         try:
-            self._check_size(source, int(response.headers.get("content-length", 0)))
             async for chunk in response.aiter_raw():
-                size += len(chunk)
-                self._check_size(source, size)
-                parts.append(chunk)
+                body += chunk
+                if len(body) > self.max_bytes:
+                    raise too_large
         except httpx.TransportError:
-            raise SourceError(source, "the connection broke off before its end") from None
-        return b"".join(parts)
+            raise _Refused("the connection broke off before its end") from None
+        return bytes(body)
 
-    def _check_size(self, source: str, size: int) -> None:
-        if size > self.max_bytes:
-            raise SourceError(source, f"it is larger than {self.max_bytes / 1_000_000:g} MB")
+
+class _Refused(Exception):
+    """A source that is not fetched any further, with the reason."""
 
 
 def _format_reason(error: Exception) -> str:
-    import httpx
-
     cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ssl.SSLError):
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return "its certificate could not be verified, or the server there does not speak TLS"
         cause = cause.__cause__ or cause.__context__
-    if cause is not None:
-        return "its certificate could not be verified, or the server there does not speak TLS"
     match error:
         case httpx.ConnectTimeout():
             return "the server there did not answer in time"

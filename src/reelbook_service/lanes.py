@@ -8,7 +8,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reelbook.models.base import Input
@@ -24,15 +24,6 @@ DEVICES = "weights:"
 """How the names of lanes begin whose runs are made on devices of ours, by real weights: here, or on a cluster."""
 DASK = "dask:"
 """How the name of a device begins that is the GPUs of a Dask cluster: `dask:tcp://scheduler:8786`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelState:
-    """Whether the weights of a model are loaded."""
-
-    state: Literal["loading", "ready", "failed"]
-    reason: str = ""
-    """Why they could not be loaded."""
 
 
 class Lane(ABC):
@@ -62,8 +53,8 @@ class Lane(ABC):
     async def cancel(self, request: Request) -> bool:
         """Cancel a request in progress; false where it can no longer be cancelled."""
 
-    def states(self) -> Mapping[str, ModelState]:
-        """The state of each model whose engine has to be loaded first."""
+    def states(self) -> Mapping[str, Mapping[str, str]]:
+        """Of each model whose engine has to be loaded first: its `state` as at `/`, and the `reason` of a failure."""
         return {}
 
     @abstractmethod

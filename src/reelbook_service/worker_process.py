@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from . import spec_decisions
-from .queue import Request, cancellation_error
+from .queue import Request
 from .service_settings import Settings
 from .worker import LOST_DEVICE, failed
 
@@ -50,16 +50,12 @@ class WorkerRules:
     """How long a cancelled run may take to end before its process is killed."""
     idle_seconds: float | None = 120.0
     """How long a worker without runs is kept; None for ever."""
-    run_seconds: float | None = None
-    """The time limit of a run, without loading; None for that of the settings."""
-    load_seconds: float | None = None
-    """The time limit of loading, which comes before each run; None where nothing is loaded."""
-    limits_memory: bool = True
-    nice: int = 5
+    seconds: float | None = None
+    """The time limit of loading, and that of the run after it; None for that of the settings."""
     attempts: int = spec_decisions.MAX_ATTEMPTS
     """How many workers a run may cost."""
-    first_message: Mapping[str, Any] | None = None
-    """What the process is sent before its first run: the weights that it has to load."""
+    weights: Mapping[str, Any] | None = None
+    """The weights that the process has to load, and their device; None for a worker on the CPU, whose memory is limited."""
     environment: Mapping[str, str] = field(
         # One thread per library: several workers share the cores already. Few malloc arenas: each can retain memory.
         # Two blocks of Pillow's: pictures of one run tend to have one size, and allocating new pages each time took a
@@ -68,13 +64,10 @@ class WorkerRules:
     )
 
     @classmethod
-    def of_device(cls, device: str, first_message: Mapping[str, Any], idle_seconds: float | None) -> WorkerRules:
+    def of_device(cls, device: str, weights: Mapping[str, Any], idle_seconds: float | None) -> WorkerRules:
         """The rules of a worker with weights. Killing it throws a loaded model away, so a cancelled run has time to end."""
         environment = {**OFFLINE, **_thread_counts(os.cpu_count() or 1), "CUDA_VISIBLE_DEVICES": _visible(device)}
-        return cls(
-            cancel_seconds=30.0, idle_seconds=idle_seconds, run_seconds=3600.0, load_seconds=3600.0, limits_memory=False,
-            nice=0, attempts=2, first_message=first_message, environment=environment,
-        )  # fmt: skip
+        return cls(30.0, idle_seconds, 3600.0, 2, weights, environment)
 
 
 def _visible(device: str) -> str:
@@ -88,8 +81,7 @@ def _visible(device: str) -> str:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return number
-    names = [name.strip() for name in visible.split(",")]
-    return names[int(number)] if int(number) < len(names) else ""
+    return dict(enumerate(visible.split(","))).get(int(number), "").strip()
 
 
 class WorkerProcess:
@@ -99,8 +91,8 @@ class WorkerProcess:
         self.rules = rules
         self._settings = settings
         self._process: asyncio.subprocess.Process | None = None
-        self._kill_reason: dict[str, str] | None = None
-        self._request_id: str | None = None
+        self._limit: asyncio.Timeout | None = None
+        """When the order that is in progress is stopped."""
 
     @property
     def alive(self) -> bool:
@@ -125,57 +117,41 @@ class WorkerProcess:
         process = self._process
         assert process is not None
         assert process.stdout is not None
-        self._request_id, self._kill_reason = order.get("id"), None
-        seconds = self.rules.run_seconds or self._settings.run_seconds
-        watch, now = asyncio.create_task(self._watch(process)), asyncio.get_running_loop().time
+        seconds = self.rules.seconds or self._settings.run_seconds
+        watch = asyncio.create_task(self._watch(process))
         try:
-            self._send(order)
-            if request is not None and request.cancelling:
-                self.cancel(request.id)  # It was cancelled while the process was starting.
-            async with asyncio.timeout(self.rules.load_seconds or seconds) as limit:
-                while (message := await read_message(process.stdout)) is not None:
+            async with asyncio.timeout(seconds) as self._limit:
+                self._send(order)
+                if request is not None and request.cancelling:
+                    self.cancel(request.id)  # It was cancelled while the process was starting.
+                # A last line without a newline was truncated by the end of the process.
+                while (line := await process.stdout.readline()).endswith(b"\n"):
+                    message = json.loads(line)
                     if "done" in message or "failed" in message:
-                        return message
-                    if "loaded" in message:
-                        limit.reschedule(now() + seconds)  # Loading does not count.
-                    elif request is not None:
-                        take_message(request, message, self._settings.clock())
-            await process.wait()
+                        return dict(message)
+                    if request is not None:
+                        take_message(request, message, self._settings.clock(), self._limit, seconds)
+                await process.wait()
+            words = f"The run needed more than {self._settings.worker_mib} MiB of memory and was stopped. Nothing was charged; make it smaller."
+            return failed("engine_error", words) if watch.done() else None
         except TimeoutError:
             await self.end()
             return timed_out(order, seconds)
-        except asyncio.CancelledError:
-            await self.end()
-            raise
         finally:
-            self._request_id = None
+            self._limit = None
             watch.cancel()
-        return {"failed": self._kill_reason} if self._kill_reason else None
 
     def cancel(self, request_id: str) -> None:
         """Request a stop between two frames; a process that does not react is killed."""
-        if not self.alive:
-            return
-        self._send({"cancel": request_id})
-        process = self._process
-
-        def kill_if_running() -> None:
-            if process is self._process and self._request_id == request_id and self.alive:
-                self._kill(cancellation_error())
-
-        asyncio.get_running_loop().call_later(self.rules.cancel_seconds, kill_if_running)
+        if self._limit is not None:
+            self._send({"cancel": request_id})
+            self._limit.reschedule(asyncio.get_running_loop().time() + self.rules.cancel_seconds)
 
     async def end(self) -> None:
         """End the process."""
         if self._process is not None:
-            self._kill(None)
+            _kill(self._process)
             await self._process.wait()
-
-    def _kill(self, reason: dict[str, str] | None) -> None:
-        self._kill_reason = reason
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
 
     async def _start(self) -> None:
         with (self._settings.data / "workers.log").open("ab") as log:
@@ -184,10 +160,10 @@ class WorkerProcess:
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log,
                 limit=MAX_LINE_BYTES, env=worker_environment(self.rules, self._settings.lanes.is_secret), start_new_session=True,
             )  # fmt: skip
-        data = 3 * self._settings.worker_mib * spec_decisions.MIB if self.rules.limits_memory else None
-        self._send({"limits": {"nice": self.rules.nice, "data": data, "file": MAX_FILE_BYTES}})
-        if self.rules.first_message is not None:
-            self._send(self.rules.first_message)
+        limits = {"nice": 0, "RLIMIT_CORE": 0, "RLIMIT_FSIZE": MAX_FILE_BYTES}
+        if self.rules.weights is None:
+            limits |= {"nice": 5, "RLIMIT_DATA": 3 * self._settings.worker_mib * spec_decisions.MIB}
+        self._send({"limits": limits, "weights": self.rules.weights})
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process is not None
@@ -196,24 +172,29 @@ class WorkerProcess:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
-        """Kill the process if it uses too much memory."""
-        while self.rules.limits_memory:
-            if _resident_mib(process.pid) > self._settings.worker_mib:
-                limit = self._settings.worker_mib
-                detail = f"The run needed more than {limit} MiB of memory and was stopped. Nothing was charged; make it smaller."
-                self._kill({"error_type": "engine_error", "detail": detail})
-                return
+        """Return once the process has taken too much memory and was killed."""
+        while self.rules.weights is not None or _resident_mib(process.pid) <= self._settings.worker_mib:
             await asyncio.sleep(WATCH_SECONDS)
+        _kill(process)
 
 
-def take_message(request: Request, message: Mapping[str, Any], now: float) -> None:
-    """Note in a request what its worker says on the way."""
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+
+
+def take_message(
+    request: Request, message: Mapping[str, Any], now: float, limit: asyncio.Timeout, seconds: float
+) -> None:
+    """Note in a request what its worker says on the way; loading does not count for its time limit."""
     if "log" in message:
         request.log(now, message["log"], message["level"])
     elif "stage" in message:
         request.stage, request.progress = message["stage"], max(request.progress, message["fraction"])
     elif "engine" in message:
         request.engine = message["engine"]
+    elif "loaded" in message and not request.cancelling:
+        limit.reschedule(asyncio.get_running_loop().time() + seconds)
 
 
 def timed_out(order: Mapping[str, Any], seconds: float) -> dict[str, Any]:
@@ -222,13 +203,6 @@ def timed_out(order: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         return failed("engine_error", "Loading took too long and was stopped.")
     words = f"The run took longer than {seconds:g} s and was stopped. Nothing was charged; make it smaller."
     return failed("engine_timeout", words)
-
-
-async def read_message(pipe: asyncio.StreamReader) -> dict[str, Any] | None:
-    """The next message of a process; None at its end."""
-    line = await pipe.readline()
-    # A last line without a newline was truncated by the end of the process.
-    return dict(json.loads(line)) if line.endswith(b"\n") else None
 
 
 def _resident_mib(pid: int) -> float:

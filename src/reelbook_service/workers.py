@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reelbook.models import pricing
@@ -17,7 +18,7 @@ from reelbook.models.pricing import Estimate
 
 from .accounts import Account, may_be_unchecked
 from .dask_cluster import Cluster, DaskWorker
-from .lanes import DASK, DEVICES, LOCAL, Lane, ModelState
+from .lanes import DASK, DEVICES, LOCAL, Lane
 from .queue import Request, cancellation_error
 from .refusals import Refusal
 from .weights.config import Weights
@@ -66,8 +67,8 @@ class DeviceGroup:
         # The process sees one device only, which is the first one there.
         seen = "cpu" if device == "cpu" or device.endswith("/cpu") else "cuda:0"
         rows = [row.model_dump(mode="json") for row in self.rows]
-        message = {"weights": rows, "device": seen, "max_loaded": self.max_loaded}
-        return WorkerRules.of_device(device, message, self.keep_warm_seconds)
+        weights = {"weights": rows, "device": seen, "max_loaded": self.max_loaded}
+        return WorkerRules.of_device(device, weights, self.keep_warm_seconds)
 
 
 class WorkerLane(Lane):
@@ -104,20 +105,19 @@ class WorkerLane(Lane):
             worker.cancel(request.id)
         return True
 
-    def states(self) -> Mapping[str, ModelState]:
+    def states(self) -> Mapping[str, Mapping[str, str]]:
         """Of each model with weights: loading until a worker is ready, failed once none can load them."""
         return {model: self._state(model) for model in self._rows}
 
-    def _state(self, model: str) -> ModelState:
+    def _state(self, model: str) -> dict[str, str]:
         if model in self._ready or model not in self._rows:
-            return ModelState("ready")
-        return ModelState("loading") if self._loading else ModelState("failed", self._reasons.get(model, ""))
+            return {"state": "ready"}
+        return {"state": "loading"} if self._loading else {"state": "failed", "reason": self._reasons[model]}
 
-    def _find_failure(self, model: str) -> str | None:
-        """Why nobody can run a model, as a sentence; None if somebody can."""
-        state = self._state(model)
-        words = f"The weights of {model} could not be loaded when the service was started: {state.reason}"
-        return words if state.state == "failed" else None
+    def _find_failure(self, model: str) -> str:
+        """Why nobody can run a model, as a sentence; empty if somebody can."""
+        reason = self._state(model).get("reason")
+        return f"The weights of {model} could not be loaded when the service was started: {reason}" if reason else ""
 
     async def estimate(self, request: Input, account: Account) -> Estimate:
         """The price of a run, which is the amount that will be charged; refused where its weights cannot be loaded."""
@@ -161,17 +161,17 @@ class WorkerLane(Lane):
     async def _load_ahead(self, worker: Worker) -> bool:
         """Load as many models as the worker holds; the others are loaded with their first run. False if it can run none."""
         folders: set[object] = set()
-        failures: dict[str, str] = {}
+        is_useful = not self._rows
         for model, row in self._rows.items():
             if row.folder in folders or self._group is None or len(folders) < self._group.max_loaded:
                 if reason := await self._load(worker, model):
-                    failures[model] = reason
+                    self._reasons[model] = reason
                     log.error("The weights of %s cannot be loaded: %s", model, reason)
                     continue
                 folders.add(row.folder)
             self._ready.add(model)
-        self._reasons |= failures
-        return not self._rows or len(failures) < len(self._rows)
+            is_useful = True
+        return is_useful
 
     @staticmethod
     async def _load(worker: Worker, model: str) -> str | None:
@@ -217,7 +217,7 @@ class WorkerLane(Lane):
             if failure := self._find_failure(request.endpoint_id):
                 outcome = failed("engine_error", f"{failure} Nothing was charged.")
             elif not request.cancelling:
-                outcome = await self._perform(worker, request)
+                outcome = await self._perform(worker, request, folder)
             if request.cancelling:
                 # Even if the run ended just before it was cancelled: a cancelled run is not charged.
                 outcome = {"failed": cancellation_error()}
@@ -235,7 +235,7 @@ class WorkerLane(Lane):
             self._busy.pop(request.id, None)
             shutil.rmtree(folder, ignore_errors=True)
 
-    async def _perform(self, worker: Worker, request: Request) -> dict[str, Any] | None:
+    async def _perform(self, worker: Worker, request: Request, folder: Path) -> dict[str, Any] | None:
         """The outcome of the run; None if its worker broke off."""
         try:
             values = await self._queue.read_input(request)
@@ -244,7 +244,7 @@ class WorkerLane(Lane):
                 "endpoint": request.endpoint_id,
                 "input": values,
                 "seed": seed_of(request, values),
-                "folder": str(self._folder / request.id),
+                "folder": str(folder),
                 "local": self._find_local_paths(values, request.account),
                 "may_be_unchecked": await self._service.store.run(partial(may_be_unchecked, name=request.account)),
             }

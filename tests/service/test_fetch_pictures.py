@@ -24,7 +24,8 @@ import pytest
 import trustme
 
 from reelbook_service import fetch_pictures
-from reelbook_service.fetch_pictures import MAX_REDIRECTS, Fetcher, SourceError, decode_data_uri
+from reelbook_service.engines.protocol import SourceError, decode_data_uri
+from reelbook_service.fetch_pictures import MAX_REDIRECTS, Fetcher
 from tests.support import deep, once_each
 
 PUBLIC = "93.184.216.34"

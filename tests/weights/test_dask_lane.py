@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
+from reelbook.util.data_address import parse_data_address
 from reelbook_service import dask_cluster
 from reelbook_service.accounts import NewAccount
 from reelbook_service.hosted.models_file import make_lane_table, read_models_file
@@ -194,7 +195,7 @@ def test_pictures_travel_as_bytes_and_neither_key_nor_token(served: Served, monk
 
     (task,) = sent
     assert end["error_type"] == "cancelled"
-    assert list(task["files"].values()) == [png(64, 32)]
+    assert parse_data_address(task["order"]["input"]["image_url"]) == png(64, 32)
     assert [secret in repr(task) for secret in (TOKEN, KEY, address.split("/")[-2])] == [False] * 3
 
 

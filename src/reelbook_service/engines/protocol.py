@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from reelbook.models.base import Input
-from reelbook.models.image_to_video import ImageToVideo
-from reelbook.models.images_to_video import ImagesToVideo
-from reelbook.models.smart_resize import SmartResize
-from reelbook.models.text_to_video import TextToVideo
+from reelbook.util.data_address import DataAddressError, parse_data_address
+
+from ..spec_decisions import MAX_DATA_URI_BYTES
 
 I_co = TypeVar("I_co", bound=Input, covariant=True)
 
@@ -98,32 +98,25 @@ class Engine(Protocol):
     def __call__(self, job: EngineTask[Any], report: Report) -> dict[str, Any]: ...
 
 
+ENGINES = {
+    "TextToVideo": ".sketch.engine:sketch",
+    "ImageToVideo": ".move.engine:move",
+    "SmartResize": ".recompose:recompose",
+    "ImagesToVideo": ".stitch:stitch",
+}
+"""The engine of each kind of input."""
+
+
 def engine_for(request: Input) -> Engine:
     """The engine of a model, imported lazily: each needs other libraries."""
-    match request:
-        case TextToVideo():
-            from .sketch.engine import sketch
-
-            return sketch
-        case ImageToVideo():
-            from .move.engine import move
-
-            return move
-        case SmartResize():
-            from .recompose import recompose
-
-            return recompose
-        case ImagesToVideo():
-            from .stitch import stitch
-
-            return stitch
-    raise LookupError(f"no engine makes {request.endpoint_id}")
+    module, _, name = ENGINES[type(request).__name__].partition(":")
+    return cast(Engine, getattr(import_module(module, __package__), name))
 
 
-class PictureError(Exception):
-    """A source picture that cannot be used."""
+class SourceError(Exception):
+    """A source that could not be read."""
 
-    error_type = "image_load_error"
+    error_type, words = "file_download_error", "The source {} could not be read: {}."
 
     def __init__(self, source: str, reason: str) -> None:
         super().__init__(source, reason)
@@ -131,4 +124,26 @@ class PictureError(Exception):
 
     def __str__(self) -> str:
         name = self.source if len(self.source) <= 80 else self.source[:79] + "…"
-        return f"The picture {name} could not be used: {self.reason}."
+        return self.words.format("".join(letter if letter.isprintable() else "�" for letter in name), self.reason)
+
+
+class PictureError(SourceError):
+    """A source picture that cannot be used."""
+
+    error_type, words = "image_load_error", "The picture {} could not be used: {}."
+
+
+def decode_data_uri(address: str) -> bytes:
+    """The bytes of a `data:` URI.
+
+    >>> decode_data_uri("data:text/plain;base64,aGk=")
+    b'hi'
+    """
+    # Checked before decoding, so that a huge URI costs nothing: base64 makes 3 bytes of 4 characters.
+    if (len(address) - address.find(",") - 1) // 4 * 3 > MAX_DATA_URI_BYTES:
+        limit = f"{MAX_DATA_URI_BYTES // 1_000_000} MB"
+        raise SourceError(address, f"it holds more than {limit}; upload it as a file instead")
+    try:
+        return parse_data_address(address)
+    except DataAddressError as error:
+        raise SourceError(address, f"it is a data: address {error}") from None

@@ -37,7 +37,7 @@ class StandIn(DeviceGroup):
     def rules(self, device: str) -> WorkerRules:
         """The rules of the worker of a device."""
         rules = DeviceGroup.rules(self, device)
-        return replace(rules, first_message={**(rules.first_message or {}), "module": MODULE})
+        return replace(rules, weights={**(rules.weights or {}), "module": MODULE})
 
 
 def lane_table(*rows: LtxWeights) -> LaneTable:
