@@ -33,6 +33,11 @@ T = TypeVar("T")
 WAIT = 30.0
 """Longer than anything here takes on a busy machine; what takes longer is lost."""
 SILENCE = 1.0
+LOOK = """
+from reelbook.display.update_clock import updater
+{"records": form.records, "runs": form.runs, "outputs": [(output.key(), vars(output)) for output in updater._outputs]}
+"""
+"""What a kernel knows of its form, for a page that waits in vain."""
 PRIVATE = ("REELBOOK_URL", "REELBOOK_API_KEY", "REELBOOK_LIBRARY", "JPY_SESSION_NAME", "PYTHONPATH")
 
 
@@ -120,12 +125,19 @@ class Notebook(Kernel):
         return answer
 
     def _describe(self) -> str:
-        """What the pages know of their runs and were told, and what each thread of the kernel does."""
+        """What the pages know of their runs, what the kernel has for them, its log, and what each of its threads does."""
         known = {model: traits["records"] for model, traits in self.models.items() if traits.get("records")}
+        lines = [f"The pages know {known} and were told {dict(self.said_to)}."]
+        if self.has_threads:
+            # On a thread of its own: what a page waits for in vain may keep the others.
+            cell = self.start(LOOK, thread=self.ask("create_subshell_request")["subshell_id"])
+            for _ in range(10):
+                self._hear(SILENCE)
+            lines += [f"The kernel has {self._values.get(cell)} {self._errors.get(cell, '')}"]
         # The fixture has the kernel answer this signal with its stacks.
         self._manager.signal_kernel(signal.SIGUSR1)
         time.sleep(1)
-        return f"{known} {dict(self.said_to)}\n{self.complaints}"
+        return "\n".join([*lines, self.complaints])
 
     def _hear(self, seconds: float) -> None:
         try:

@@ -85,6 +85,8 @@ def notebook(place: Place, library: Path, tmp_path_factory: pytest.TempPathFacto
     with Notebook(place.version, tmp_path_factory.mktemp("kernel"), library) as notebook:
         notebook.run("import asyncio, json\nimport reelbook as rb\nclient = rb.connect()")
         notebook.run("import faulthandler, signal\nfaulthandler.register(signal.SIGUSR1)")
+        notebook.run("import logging, sys\nlogging.basicConfig(stream=sys.__stderr__)")
+        notebook.run("logging.getLogger('reelbook').setLevel(logging.DEBUG)")
         yield notebook
 
 
