@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reelbook.errors import LibraryError, NotFound, ReelbookError, Refused, Unreachable
+from reelbook.errors import ReelbookError, Refused, Unreachable
 from reelbook.models import pricing
 from reelbook.models.base import WIRE, Input
 from reelbook.models.catalog import get_endpoint
 from reelbook.models.images import Image, pictures_of, replace_pictures
 from reelbook.models.pricing import Estimate
-from reelbook.models.queue_status import ANSWER_LOST
+from reelbook.models.queue_status import ANSWER_LOST, IN_QUEUE
 from reelbook.relay import Relay, make_price_key
 from reelbook.util.background_loop import background
 from reelbook.util.data_address import is_data_address
@@ -32,14 +32,13 @@ from ..queue import Request
 from ..refusals import Refusal
 from ..service_files import sniff_content_type
 from .paid_service import HostedService
-from .run import WHO_SETTLES, Ended, LaneStopping, PaidRun, Progress
+from .run import WHO_SETTLES, Ended, PaidRun
 
 FOLDER = "hosted"
 """The folder of the gateway's library, in the data folder of the service."""
 PRICE_SECONDS = 4.0
 """How long the paid service is asked for a price; after that the catalog's counts."""
 PRICE_RETRY_SECONDS = 30.0
-RECORD_RETRY_SECONDS = 2.0
 FORGET_SECONDS = 3600.0
 ACCOUNT_SECONDS = 30.0
 """How often the paid service is asked for the credits that are left."""
@@ -129,21 +128,22 @@ class HostedLane(Lane):
             await asyncio.sleep(FORGET_SECONDS)
 
     async def _watch_account(self) -> None:
-        """Keep whoever runs the service informed of the credits that are left on the key, if the paid service says."""
+        """Keep whoever runs the service informed: since when the paid one is silent, and what is left on the key, if it says."""
+        note = partial(self._service.note_paid, self.name)
+        silent_since: float | None = None
         while True:
             try:
                 account = await asyncio.wrap_future(background.submit(self._relay.context.calls.account()))
-            except NotFound:
-                return  # The specification has no account.
-            except Unreachable:
-                self._note_silence(True)
-            except (ReelbookError, OSError):
-                log.debug("The credits at %r are not known now.", self._hosted.name, exc_info=True)
-            else:
                 left = account.get("credits_available")
-                self._service.note_paid(self.name, "left", left if isinstance(left, int) else None)
-                if not self._busy:
-                    self._note_silence(False)
+                note("left", left if isinstance(left, int) else None)
+                silent_since = None
+            except Unreachable:
+                if silent_since is None:
+                    silent_since = self._service.settings.clock()
+                    log.warning("The paid service %r does not answer; its runs wait.", self._hosted.name)
+            except (ReelbookError, OSError):  # The specification has no account.
+                silent_since = None
+            note("silent_since", silent_since)
             await asyncio.sleep(ACCOUNT_SECONDS)
 
     async def _serve(self) -> None:
@@ -161,21 +161,21 @@ class HostedLane(Lane):
         try:
             try:
                 outcome = await self._run(request, folder)
-            except LaneStopping:
-                return
             except Exception:
                 log.exception("The run %s broke off in the gateway", request.id)
-                detail = (
+                words = (
                     f"The gateway broke off, so nobody knows yet whether the run was made and paid for. {WHO_SETTLES}"
                 )
-                outcome = {"failed": {"error_type": ANSWER_LOST, "detail": detail}, "charged": request.credits}
-            request.waits_elsewhere = False
-            await self._service.results.end(request, outcome, folder)
+                outcome = _failed(ANSWER_LOST, words, request.credits)
+            if outcome is not None:
+                request.waits_elsewhere = False
+                await self._service.results.end(request, outcome, folder)
         finally:
             self._busy.pop(request.id, None)
             shutil.rmtree(folder, ignore_errors=True)
 
-    async def _run(self, request: Request, folder: Path) -> dict[str, Any]:
+    async def _run(self, request: Request, folder: Path) -> dict[str, Any] | None:
+        """The outcome of a request; None if the gateway stops before its end."""
         values = await self._service.queue.read_input(request)
         own_input = get_endpoint(request.endpoint_id).input.model_validate(values, context=WIRE)
         prepared: Input | None = None
@@ -183,36 +183,39 @@ class HostedLane(Lane):
             prepared = await asyncio.to_thread(self._prepare, own_input, request.account)
         except Refusal as refusal:
             if not request.may_be_sent:
-                return _not_sent(refusal.error_type, refusal.detail)
+                return _failed(refusal.error_type, refusal.detail)
         if prepared is not None and not request.may_be_sent:
             if await self._was_lost_before(request, prepared):
-                return _not_sent(
+                return _failed(
                     ANSWER_LOST,
                     "A run of the same input, of this account, was sent to the paid service before and its answer was lost. This "
                     f"one was not sent and costs nothing. {WHO_SETTLES} To send it nevertheless: rb.run(…, fresh=True).",
                 )
             price = self._dearer.get(_kind(own_input), 0)
             if price > request.credits:
-                return _not_sent(
+                return _failed(
                     "engine_error",
                     f"This run costs {price} credits by now, and {request.credits} when it was accepted. It was not sent, "
                     "and nothing was charged. Run it again if you want it at that price.",
                 )
         loop = asyncio.get_running_loop()
 
-        def report(progress: Progress) -> None:
+        def report(run: Any, warning: str = "") -> None:
             with contextlib.suppress(RuntimeError):  # The loop is closed once the service has stopped.
-                loop.call_soon_threadsafe(self._apply, request, own_input, progress)
+                loop.call_soon_threadsafe(self._apply, request, own_input, run, warning)
 
         once = self._relay.once(request.id, request.endpoint_id)
         run = self._busy[request.id] = PaidRun(self._relay, once, prepared, self._hosted.charges_failures, report)
         if request.cancelling:
-            run.mark_cancelled()
-        ended = await self._perform(request, run)
+            background.submit(run.cancel())
+        # Shielded: a stop must not break off a paid request.
+        ended = await asyncio.shield(asyncio.wrap_future(background.submit(run.perform())))
+        if ended is None:
+            return None
         charged = self._settle(request, own_input, ended)
         if ended.output is None:
             cost = f"{charged} credits were charged." if charged else "Nothing was charged."
-            return {"failed": {"error_type": ended.error_type, "detail": f"{ended.detail} {cost}"}, "charged": charged}
+            return _failed(ended.error_type, f"{ended.detail} {cost}", charged)
         output = await asyncio.to_thread(_take_files, ended, folder, request)
         return {"done": output, "inline": values.get("sync_mode", False), "charged": charged}
 
@@ -229,20 +232,6 @@ class HostedLane(Lane):
         keys = [row["id"] for row in rows]
         return await asyncio.wrap_future(background.submit(self._relay.is_lost(prepared, keys)))
 
-    async def _perform(self, request: Request, run: PaidRun) -> Ended:
-        """Perform a run; begun again while the gateway's record cannot be written, because that says what was sent."""
-        while True:
-            working = asyncio.wrap_future(background.submit(run.perform()))
-            working.add_done_callback(lambda done: done.cancelled() or done.exception())
-            try:
-                # Shielded: a stop must not break off a paid request.
-                return await asyncio.shield(working)
-            except LibraryError as error:
-                log.warning("The gateway's record cannot be written (%s); the run %s waits", error.reason, request.id)
-                words = "The gateway cannot write its record now; the run waits."
-                request.log(self._service.settings.clock(), words, "WARNING", "service")
-                await asyncio.sleep(RECORD_RETRY_SECONDS)
-
     def _settle(self, request: Request, own_input: Input, ended: Ended) -> int:
         """The credits to charge: the larger of what the paid service reports and the catalog's, at most those reserved."""
         if ended.charged is None or ended.error_type == ANSWER_LOST:
@@ -250,14 +239,6 @@ class HostedLane(Lane):
         self._note_cost(request, own_input, ended.charged)
         least = 0 if ended.output is None else pricing.estimate(own_input, self._service.settings.rates).credits or 0
         return min(max(ended.charged, least), request.credits)
-
-    def _note_silence(self, is_silent: bool) -> None:
-        """Tell whoever runs the service that the paid one does not answer, once for each time."""
-        if not is_silent:
-            self._service.note_paid(self.name, "silent_since", None)
-        elif "silent_since" not in self._service.paid.get(self.name, {}):
-            self._service.note_paid(self.name, "silent_since", self._service.settings.clock())
-            log.warning("The paid service %r does not answer; its runs wait.", self._hosted.name)
 
     def _note_cost(self, request: Request, own_input: Input, cost: int | None) -> None:
         """Reserve more for runs of this kind from now on, if this one costs more than was reserved for it."""
@@ -273,21 +254,24 @@ class HostedLane(Lane):
         self._service.store.submit(lambda db: db.execute(save, (self.name, kind, cost)))
         background.call(lambda: self._relay.context.forget_estimate(own_input))
 
-    def _apply(self, request: Request, own_input: Input, progress: Progress) -> None:
-        """Pass on the state of a run at the paid service."""
+    def _apply(self, request: Request, own_input: Input, run: Any, warning: str) -> None:
+        """Pass on the state of the client's run, or why there is none at present."""
         if request.finished is not None:
             return
         now = self._service.settings.clock()
-        self._note_silence(bool(progress.warning))
-        self._note_cost(request, own_input, progress.cost)
-        request.waits_elsewhere, request.place_elsewhere = progress.is_waiting, progress.place
-        if not progress.is_waiting:
-            request.started = request.started if request.stage else now
-            request.stage, request.progress = progress.stage or "running", max(request.progress, progress.fraction)
-        for line in progress.lines[: max(MAX_LOG_LINES - len(request.logs), 0)]:
-            request.log(now, line, source="elsewhere")
-        if progress.warning and len(request.logs) < MAX_LOG_LINES:
-            request.log(now, progress.warning, "WARNING", "elsewhere")
+        lines = [(warning, "WARNING")] if warning else []
+        request.waits_elsewhere, request.place_elsewhere = True, None
+        if run is not None:
+            self._note_cost(request, own_input, run.credits)
+            request.waits_elsewhere, request.place_elsewhere = run.service_status == IN_QUEUE, run.queue_position
+            if not request.waits_elsewhere:
+                fraction, stage = run.progress
+                request.started = request.started if request.stage else now
+                request.stage, request.progress = stage, max(request.progress, fraction)
+            passed = sum(line["source"] == "elsewhere" and line["level"] == "INFO" for line in request.logs)
+            lines = [(line, "INFO") for line in run.logs[passed:]]
+        for line, level in lines[: max(MAX_LOG_LINES - len(request.logs), 0)]:
+            request.log(now, line, level, "elsewhere")
 
 
 def _kind(request: Input) -> str:
@@ -295,8 +279,8 @@ def _kind(request: Input) -> str:
     return hashlib.sha256(make_price_key(request).encode()).hexdigest()
 
 
-def _not_sent(error_type: str, detail: Any) -> dict[str, Any]:
-    return {"failed": {"error_type": error_type, "detail": detail}, "charged": 0}
+def _failed(error_type: str, detail: Any, charged: int = 0) -> dict[str, Any]:
+    return {"failed": {"error_type": error_type, "detail": detail}, "charged": charged}
 
 
 def _take_files(ended: Ended, folder: Path, request: Request) -> Any:

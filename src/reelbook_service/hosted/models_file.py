@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 import tomllib
@@ -17,7 +16,7 @@ from pydantic import BeforeValidator, ValidationError, ValidationInfo
 
 from reelbook.errors import ReelbookError
 from reelbook.models.catalog import CATALOG
-from reelbook.models.problems import problems_of
+from reelbook.models.problems import not_a_choice, problems_of
 
 from ..core import Service
 from ..lanes import Lane, LaneTable
@@ -37,8 +36,6 @@ from ..workers import DeviceGroup, WorkerLane
 from .lane import HostedLane
 from .paid_service import HostedService, unusable
 
-MAX_FILE_BYTES = 1_000_000
-
 
 class BadModelsFile(ReelbookError, ValueError):
     """A `models.toml` that cannot be used; its text never quotes a key."""
@@ -51,21 +48,14 @@ def _check_tables(value: Any, info: ValidationInfo) -> Any:
     return value
 
 
-class LocalModel(ConfigTable):
-    """`[models.NAME]` with the engine `local`: the one that comes with the service."""
+class OtherModel(ConfigTable):
+    """`[models.NAME]` without weights: run by the service itself, or by a paid service, by its name in this file."""
 
-    engine: Literal["local"]
-
-
-class HostedModel(ConfigTable):
-    """`[models.NAME]` with the engine `hosted`: a paid service, by its name in this file."""
-
-    engine: Literal["hosted"]
+    engine: Literal["local", "hosted", "diffusers"]
     service: str = ""
 
 
-AnyModel = LocalModel | HostedModel | Weights
-ENGINES: Mapping[str, type[LocalModel | HostedModel]] = {"local": LocalModel, "hosted": HostedModel}
+AnyModel = OtherModel | Weights
 Tables = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(_check_tables)]
 AnyTable = TypeVar("AnyTable", bound=ConfigTable)
 
@@ -136,7 +126,11 @@ def read_models_file(path: str | Path) -> ModelsFile:
 
 
 def _read(path: Path) -> ModelsFile:
-    content = _validate(_Content, _read_toml(path), path, "")
+    try:
+        content = _validate(_Content, tomllib.loads(path.read_text(encoding="utf-8")), path, "")
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise BadModelsFile(f"The models in {path} could not be read: {problem}.") from None
     services = {
         name: _validate(HostedService, {**table, "name": name}, path, f", [services.{name[:40]}]")
         for name, table in content.services.items()
@@ -147,26 +141,13 @@ def _read(path: Path) -> ModelsFile:
             f'{path} names no model. Write a table such as [models."*"] with engine = "hosted" and service = "NAME" in it.'
         )
     chosen = {row.id: _choose(row.id, rows) for row in CATALOG}
-    hosted = {model: row.service for model, row in chosen.items() if isinstance(row, HostedModel)}
+    hosted = {model: row.service for model, row in chosen.items() if isinstance(row, OtherModel) and row.service}
     weights = {model: row for model, row in chosen.items() if isinstance(row, (LtxWeights, WanWeights))}
     used = [row.devices for row in weights.values()]
     if any(devices != others and set(devices) & set(others) for devices in used for others in used):
         # They could not share a waiting line.
         raise BadModelsFile(f"{path}: models that share a device name the same devices in the same order.")
     return ModelsFile(path, services, hosted, weights, content.devices)
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            problem = "it is too large for such a file"
-        else:
-            return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        problem = str(error.strerror)
-    except (ValueError, RecursionError) as error:
-        problem = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it is not TOML"
-    raise BadModelsFile(f"The models in {path} could not be read: {problem}.")
 
 
 def _validate(kind: type[AnyTable], values: Mapping[str, Any], path: Path, where: str) -> AnyTable:
@@ -186,9 +167,7 @@ def _read_model(
     """The engine of the models with this name or pattern, with what the file says for all weights."""
     where, ids = f', [models."{pattern[:80]}"]', [row.id for row in CATALOG]
     if not any(fnmatchcase(model, pattern) for model in ids):
-        close = difflib.get_close_matches(pattern[:100], ids, n=1)
-        hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(ids)}."
-        raise BadModelsFile(f"{path}{where}: there is no such model. {hint}")
+        raise BadModelsFile(f"{path}: {not_a_choice(('models',), '', pattern, ids).message}")
     if table.get("engine") == "diffusers":
         if pattern not in MODELS:
             raise BadModelsFile(f"{path}{where}: weights run only {' and '.join(MODELS)}, each by its full name.")
@@ -199,17 +178,15 @@ def _read_model(
             name: getattr(content, name) for name in ("loras", "safety") if name in family.model_fields
         }
         return _validate(family, {**shared, **table, "endpoint_id": pattern}, path, where)
-    kind = ENGINES.get(str(table.get("engine")))
-    if kind is None:
-        raise BadModelsFile(f"{path}{where}: engine is 'local', 'hosted' or 'diffusers', and is required.")
-    model = _validate(kind, table, path, where)
-    if not isinstance(model, HostedModel):
-        return model
-    name = model.service or (next(iter(services)) if len(services) == 1 else "")
-    if name not in services:
+    model = _validate(OtherModel, table, path, where)
+    if model.engine == "hosted" and not model.service and len(services) == 1:
+        model = model.changed(service=next(iter(services)))
+    if model.service not in (services if model.engine == "hosted" else ("",)):
         known = ", ".join(services) or "none yet: write [services.NAME] with address and key"
-        raise BadModelsFile(f"{path}{where}: service is the name of one of the services of this file ({known}).")
-    return model.changed(service=name)
+        raise BadModelsFile(
+            f"{path}{where}: service is, where the engine is 'hosted', the name of one of the services of this file ({known})."
+        )
+    return model
 
 
 def _choose(model: str, rows: Mapping[str, AnyModel]) -> AnyModel | None:

@@ -18,7 +18,6 @@ from reelbook.relay import KEYRING, Key
 from ..weights.config import ConfigTable
 
 FORMS = '"env:NAME" for a variable, "keyring:NAME" for the system\'s keyring, or "file:PATH"'
-_SERVICE_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _KEYRING_NAME = re.compile(r"[A-Za-z0-9_.@:/ -]{1,200}")
 
@@ -101,12 +100,6 @@ def unusable(sentence: str) -> PydanticCustomError:
     return PydanticCustomError("unusable", "{sentence}", {"sentence": sentence})
 
 
-def _check_name(name: str) -> str:
-    if not _SERVICE_NAME.fullmatch(name):
-        raise unusable(f"A service is named with letters, digits, - and _, and not {name[:60]!r}.")
-    return name
-
-
 def _check_address(address: Any) -> str:
     try:
         parts = urlsplit(address) if isinstance(address, str) else None
@@ -137,7 +130,7 @@ def _find_key(reference: Any, info: ValidationInfo) -> Key:
 class HostedService(ConfigTable):
     """`[services.NAME]`: a paid service, with the key that pays for its runs."""
 
-    name: Annotated[str, BeforeValidator(_check_name)]
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")
     address: Annotated[str, BeforeValidator(_check_address)] = Field("", validate_default=True, repr=False)
     key: Annotated[Key, BeforeValidator(_find_key), WithJsonSchema({"type": "string"})] = Field(
         None, validate_default=True

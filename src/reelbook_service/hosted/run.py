@@ -7,11 +7,12 @@ sent is never sent again, and what it counts is what the request is charged.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from reelbook.errors import (
     Forbidden,
@@ -30,7 +31,7 @@ from reelbook.errors import (
     Unreachable,
 )
 from reelbook.models.base import Input
-from reelbook.models.queue_status import ANSWER_LOST, COMPLETED, IN_QUEUE
+from reelbook.models.queue_status import ANSWER_LOST
 from reelbook.relay import NothingToSend, Once, Relay, RunRecord
 
 SEND_SECONDS = 900.0
@@ -49,25 +50,10 @@ WHO_SETTLES = "It is never sent again by itself. The people who run this service
 log = logging.getLogger("reelbook_service")
 
 
-class LaneStopping(Exception):
-    """The gateway is stopping; the run is taken up again at its next start."""
+class Listener(Protocol):
+    """Is called at each change of the client's run, and without one while the run waits, with a warning."""
 
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The state of a run at the paid service."""
-
-    is_waiting: bool = True
-    place: int | None = None
-    """Its place in the queue there, if that is known."""
-    fraction: float = 0.0
-    stage: str = ""
-    lines: tuple[str, ...] = ()
-    """New lines of its log."""
-    warning: str = ""
-    """What is said while the service is silent."""
-    cost: int | None = None
-    """What it costs there, if that is known."""
+    def __call__(self, run: Any, warning: str = "") -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,72 +77,87 @@ class PaidRun:
     request: Input | None
     """The input; None if its pictures are gone, so that it can only be continued."""
     charges_failures: bool
-    report: Callable[[Progress], None]
-    _cancelled: asyncio.Event = field(default_factory=asyncio.Event)
-    _answered: asyncio.Event = field(default_factory=asyncio.Event)
-    """Whether the paid service has answered a cancellation, or no answer is waited for any more."""
-    _is_cancel_refused: bool = False
-    _lines: int = 0
+    report: Listener
+    ended: Ended | None = None
+    _run: Any = None
+    """The client's run, while it is followed."""
+    _is_cancelled: bool = False
+    _is_over: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def perform(self) -> Ended:
-        """Send or continue the run until it has one of the ends: completed, or those of `_ended`."""
+    async def perform(self) -> Ended | None:
+        """Send or continue the run until it has one of the ends: completed, or those of `_find_end`.
+
+        None if the gateway stops; the run is taken up again at its next start.
+        """
         began, pause, expired, was_paid = time.monotonic(), PAUSE_SECONDS, 0, False
-        self._answered.clear()
         try:
             while True:
                 error = await self._attempt()
                 if not self.relay.is_open:
-                    raise LaneStopping
-                record = await self.once.record(charges_failures=self.charges_failures)
-                if record.is_paid and not was_paid:
-                    was_paid, began, pause = True, time.monotonic(), PAUSE_SECONDS
-                expired += record.is_expired
-                seconds = RESULT_SECONDS if was_paid else SEND_SECONDS
-                is_late = expired >= MAX_EXPIRED or time.monotonic() - began > seconds
-                ended = (
-                    Ended(*await self.once.result()) if error is None else self._ended(error, record, is_late=is_late)
-                )
-                if ended is not None:
-                    self._is_cancel_refused = ended.error_type != "cancelled"
-                    # A run that may have arrived after all is one whose answer was lost.
-                    kind = ANSWER_LOST if record.may_have_arrived and ended.output is None else ended.error_type
-                    return replace(ended, charged=record.credits, error_type=kind)
-                what = "The result cannot be fetched now" if was_paid else "The paid service does not take the run now"
-                self.report(Progress(warning=f"{what} ({_format_reason(error)}). It is tried again by itself."))
+                    return None
+                try:
+                    record = await self._record()
+                    if record.is_paid and not was_paid:
+                        was_paid, began, pause = True, time.monotonic(), PAUSE_SECONDS
+                    expired += record.is_expired
+                    seconds = RESULT_SECONDS if was_paid else SEND_SECONDS
+                    is_late = expired >= MAX_EXPIRED or time.monotonic() - began > seconds
+                    ended = (
+                        Ended(*await self.once.result())
+                        if error is None
+                        else self._find_end(error, record, is_late=is_late)
+                    )
+                    if ended is not None:
+                        # A run that may have arrived after all is one whose answer was lost.
+                        kind = ANSWER_LOST if record.may_have_arrived and ended.output is None else ended.error_type
+                        self.ended = replace(ended, charged=record.credits, error_type=kind)
+                        return self.ended
+                    what = (
+                        "The result cannot be fetched now" if was_paid else "The paid service does not take the run now"
+                    )
+                    self.report(None, f"{what} ({_format_reason(error)}). It is tried again by itself.")
+                except LibraryError as unwritable:
+                    # It says what was sent, so nothing happens without it.
+                    log.warning("The gateway's record cannot be written (%s); a run waits", unwritable.reason)
+                    self.report(None, "The gateway cannot write its record now; the run waits.")
                 await self._sleep(pause)
                 pause = min(2 * pause, MAX_PAUSE_SECONDS)
         finally:
-            self._answered.set()
-
-    def mark_cancelled(self) -> None:
-        """Send nothing more, and ask for an end of what is sent."""
-        self._cancelled.set()
-        self.once.stop()
+            self._is_over.set()
 
     async def cancel(self) -> bool:
-        """Cancel the run, and wait for an answer from the paid service; false where it refuses."""
-        self.mark_cancelled()
-        await self._answered.wait()
-        return not self._is_cancel_refused
+        """Send nothing more, and ask for an end of what is sent until that is answered; false where it is refused."""
+        self._is_cancelled = True
+        self.once.stop()
+        while not self._is_over.is_set():
+            if self._run is not None:
+                with contextlib.suppress(ReelbookError):
+                    return await self.once.cancel(self._run)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._is_over.wait(), PAUSE_SECONDS)
+        return self.ended is None or self.ended.error_type == "cancelled"
+
+    async def _record(self) -> RunRecord:
+        return await self.once.record(charges_failures=self.charges_failures)
 
     async def _attempt(self) -> ReelbookError | None:
         """Send or continue the run and follow it; returns why it has no result, None if it has one."""
         try:
-            if self._cancelled.is_set():
-                record = await self.once.record(charges_failures=self.charges_failures)
+            if self._is_cancelled:
+                record = await self._record()
                 if not (record.is_paid or record.may_have_arrived):
                     return RunCancelled("")
-            run = await self.once.start(self.request)
-            run.on_change(self._on_change)
-            self._on_change(run)
-            await self._wait_finished(run)
+            run = self._run = await self.once.start(self.request)
+            run.on_change(self.report)
+            self.report(run)
+            await run.wait_finished()
         except ReelbookError as error:
             return error
+        finally:
+            self._run = None
         return run.failure
 
-    # The ends.
-
-    def _ended(self, error: ReelbookError, record: RunRecord, *, is_late: bool) -> Ended | None:
+    def _find_end(self, error: ReelbookError, record: RunRecord, *, is_late: bool) -> Ended | None:
         """How the run ends after an attempt that brought no result; None to try again."""
         number = "" if record.number is None else f" It is run {record.number} of the gateway's library."
         match error:
@@ -180,8 +181,6 @@ class PaidRun:
             ):
                 log.warning("The paid service does not take a run of %s: %s", self.once.model, error)
                 return _failed(*_format_refusal(error))
-            case _ if self._cancelled.is_set() and not (record.is_paid or record.may_have_arrived):
-                return _failed("cancelled", "The request was cancelled.")
             case _ if is_late and record.is_paid:
                 log.warning("The result of run %s of the gateway's library could not be had: %s", record.number, error)
                 detail = "The paid service accepted this run, but its result cannot be fetched."
@@ -191,40 +190,11 @@ class PaidRun:
                 return _failed("engine_error", f"{detail} It is not your fault; try again later.")
         return None
 
-    # Following.
-
-    async def _wait_finished(self, run: Any) -> None:
-        """Wait for the end of an accepted run; once it is cancelled, ask for its end until that is answered."""
-        finishing = asyncio.ensure_future(run.wait_finished())
-        cancelled = asyncio.ensure_future(self._cancelled.wait())
-        try:
-            await asyncio.wait([finishing, cancelled], return_when=asyncio.FIRST_COMPLETED)
-            while not (finishing.done() or self._answered.is_set()):
-                try:
-                    self._is_cancel_refused = not await self.once.cancel(run)
-                    self._answered.set()
-                except ReelbookError:
-                    await asyncio.wait([finishing], timeout=PAUSE_SECONDS)
-            await asyncio.wait([finishing])
-        finally:
-            finishing.cancel()
-            cancelled.cancel()
-
-    def _on_change(self, run: Any) -> None:
-        fraction, stage = run.progress
-        new, self._lines = tuple(run.logs[self._lines :]), max(self._lines, len(run.logs))
-        if run.service_status == COMPLETED:
-            stage = "fetching the files"
-        is_waiting, place = run.service_status == IN_QUEUE, run.queue_position
-        self.report(Progress(is_waiting, place, fraction, stage, lines=new, cost=run.credits))
-
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but return early when the run is cancelled or the gateway stops."""
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0 and self.relay.is_open:
+        while (left := deadline - time.monotonic()) > 0 and self.relay.is_open and not self._is_cancelled:
             await asyncio.sleep(min(left, PAUSE_SECONDS))
-            if self._cancelled.is_set():
-                return
 
 
 def _failed(error_type: str, detail: str) -> Ended:
