@@ -198,7 +198,7 @@ def test_only_commits_are_fetched() -> None:
         ({"revision": "main"}, (), "A branch or tag can change"),
         ({"revision": ""}, (), "40 hex digits"),
         ({"repository": "../evil/ltx"}, (), "organisation/name"),
-        (with_folder, ("someone/ink@main",), "--lora someone/ink@main: revision is a commit"),
+        (with_folder, ("someone/ink@main",), "The revision of someone/ink is a commit"),
         ({}, (f"someone/ink@{COMMIT}",), "no folder for LoRAs"),
     ]
     for changes, loras, words in refusals:
@@ -275,7 +275,7 @@ def test_it_says_what_comes_and_asks(
     out = capsys.readouterr().out
     assert "tiny/ltx at 0123456789ab →" in out
     assert "8 files, 408 kB; to come: 408 kB\n  licence tiny-open-weights" in out
-    assert "up is not there and names no upsampler_repository" in out
+    assert "up is not there and names no repository" in out
     assert 0 < out.index("    | Tiny License") < out.index("Fetch 408 kB?")
     assert (tmp_path / "ltx" / "model_index.json").exists() == (status == 0)
     assert ("8 files, each with its hash" in out) == (status == 0)

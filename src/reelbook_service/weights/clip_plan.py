@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -25,8 +26,6 @@ SHARED = 2
 """Latent frames that two decoded pieces have in common."""
 SEAM = (SHARED - 1) * FRAMES + 1
 """The frames of the clip that come of those."""
-CUT_ONLY = 1.1
-"""A picture that is larger than the clip by less than this is cut; a larger one is scaled down first."""
 
 
 def sub_seed(seed: int, part: str) -> int:
@@ -45,15 +44,6 @@ def ceil_to(value: float, step: int) -> int:
     (480, 736)
     """
     return int(-(-value // step)) * step
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """How a decoded picture becomes one of the clip: scaled to `size`, then cut at `left` and `top`."""
-
-    size: PixelSize
-    left: int
-    top: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,42 +95,23 @@ class ClipPlan:
         """Spans of latent frames that are decoded one after the other."""
         return _spans(self.latents, DECODED, SHARED)
 
-    def fit(self) -> Fit:
-        """How a picture of the second pass becomes one of the clip: it covers the clip, and is cut in the middle."""
-        (width, height), (made_width, made_height) = self.size, self.large
-        scale = max(width / made_width, height / made_height)
-        if scale < 1 and min(made_width / width, made_height / height) <= CUT_ONLY:
-            scale = 1.0
-        scaled = max(width, round(made_width * scale)), max(height, round(made_height * scale))
-        return Fit(scaled, (scaled[0] - width) // 2, (scaled[1] - height) // 2)
+    def fit(self) -> tuple[PixelSize, int, int]:
+        """How a picture of the second pass becomes one of the clip: scaled to a size that covers it, and cut at left and top."""
+        (width, height), (large_width, large_height) = self.size, self.large
+        scale = max(width / large_width, height / large_height)
+        size = max(width, round(large_width * scale)), max(height, round(large_height * scale))
+        return size, (size[0] - width) // 2, (size[1] - height) // 2
 
 
 def _spans(count: int, length: int, shared: int) -> list[Span]:
-    spans, start = [], 0
-    while True:
-        end = min(start + length, count)
-        spans.append((start, end))
-        if end == count:
-            return spans
-        start = end - shared
+    starts = range(0, max(1, count - shared), length - shared)
+    return [(start, min(start + length, count)) for start in starts]
 
 
 START, END = 0.02, 0.99
 """The share of the run before the first stage, and after the last."""
-
-
-class Stage:
-    """One stage of a run. It is called after each of its steps, by the library's pipelines too, and reports the progress."""
-
-    def __init__(self, report: Report, name: str, steps: int, start: float, size: float) -> None:
-        self._report, self._name, self._steps, self._start, self._size = report, name, steps, start, size
-        self._done = 0
-
-    def __call__(self, *_: Any) -> dict[str, Any]:
-        self._done += 1
-        share = self._start + self._size * min(1.0, self._done / self._steps)
-        self._report.progress(f"{self._name} {self._done} of {self._steps}", share)
-        return {}
+Stage = Callable[..., dict[str, Any]]
+"""One stage of a run. It is called after each of its steps, by the library's pipelines too, and reports the progress."""
 
 
 def stages_of(report: Report, stages: Sequence[tuple[str, int, float]]) -> list[Stage]:
@@ -151,9 +122,20 @@ def stages_of(report: Report, stages: Sequence[tuple[str, int, float]]) -> list[
     >>> first(), said[-1]
     ({}, {'stage': 'first pass 1 of 1', 'fraction': 0.2625})
     """
-    total, made, start = sum(work for _, _, work in stages), [], START
+
+    def stage(name: str, steps: int, start: float, size: float) -> Stage:
+        numbers = itertools.count(1)
+
+        def after_step(*_: Any) -> dict[str, Any]:
+            number = next(numbers)
+            report.progress(f"{name} {number} of {steps}", start + size * min(1.0, number / steps))
+            return {}
+
+        return after_step
+
+    total, made, start_at = sum(work for _, _, work in stages), [], START
     for name, steps, work in stages:
         size = (END - START) * work / total
-        made.append(Stage(report, name, steps, start, size))
-        start += size
+        made.append(stage(name, steps, start_at, size))
+        start_at += size
     return made

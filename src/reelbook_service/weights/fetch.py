@@ -9,15 +9,17 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
+
 from reelbook.util.printable import format_count, format_size, printable
 from reelbook.util.replace_file import replace_file
 
-from .config import BadWeights, LtxWeights, Weights
+from .config import BadWeights, LtxWeights, Weights, folders_of
 from .folder import RECORD_NAME, find_damaged, read_record
 
 if TYPE_CHECKING:
@@ -65,31 +67,34 @@ def _run(options: argparse.Namespace) -> int:
     from ..hosted.models_file import read_models_file
 
     rows = tuple(read_models_file(options.file).weights.values())
-    if not rows:
-        raise BadWeights(f'{options.file} has no model with engine = "diffusers", so there are no weights.')
     targets = list_targets(rows, options.lora)
     if not targets:
-        raise BadWeights(f"No model of {options.file} names a repository. Write repository and revision, a commit.")
+        raise BadWeights(
+            f'No model of {options.file} with engine = "diffusers" names a repository. Write repository and revision, a commit.'
+        )
     hub = open_hub()
     listings = [list_files(hub, target) for target in targets]
     check_space(listings)
     for listing in listings:
         print(listing.text)
     for row in rows:
-        upsampler = row.upsampler if isinstance(row, LtxWeights) and not row.upsampler_repository else None
-        if upsampler is not None and not upsampler.is_dir():
-            print(printable(f"{upsampler} is not there and names no upsampler_repository, so it is not fetched"))
+        missing = [
+            folder for folder in folders_of(row) if not folder.is_dir() and folder not in {t.folder for t in targets}
+        ]
+        for folder in missing:
+            print(printable(f"{folder} is not there and names no repository, so it is not fetched"))
     if words := sorted({listing.license for listing in listings if not listing.is_accepted}):
         raise BadWeights(
             f"Nothing was fetched. Read the licence; if you accept it, write accept_license = "
             f'"{", ".join(words)}" under the model in {options.file}, and run this again.'
         )
-    if not options.yes and not _confirm(f"Fetch {format_size(sum(listing.missing for listing in listings))}? [y/N] "):
+    size = format_size(sum(listing.missing for listing in listings))
+    if not options.yes and not _confirm(f"Fetch {size}? [y/N] "):
         print("Nothing was fetched.")
         return 1
     for listing in listings:
         fetch(hub, listing)
-        files = format_count(len(listing.names), "file")
+        files = format_count(len(listing.digests), "file")
         print(printable(f"{listing.target.folder}: {files}, each with its hash as in the commit"))
     return 0
 
@@ -108,8 +113,8 @@ class Target:
     repository: str
     revision: str
     folder: Path
-    accepted: frozenset[str]
-    """The words of the licences that the owner has accepted in `models.toml`."""
+    accepted: frozenset[str] = field(compare=False)
+    """The words of the licences that the owner has accepted in `models.toml`, where something needs it."""
     kinds: tuple[str, ...] = PIPELINE
     """Which of its files are fetched in addition to its texts."""
 
@@ -124,7 +129,8 @@ class Listing:
     """What a fetch of one target brings; nothing of it is on the disk for that reason alone."""
 
     target: Target
-    names: tuple[str, ...]
+    digests: Mapping[str, str]
+    """The hash of each file, as the hub states it."""
     missing: int
     """The bytes that are not in the folder yet."""
     license: str
@@ -140,41 +146,38 @@ class Listing:
 
 def list_targets(rows: Sequence[Weights], loras: Sequence[str] = ()) -> list[Target]:
     """What the rows of a `models.toml` need from a hub, each once; raises `BadWeights` for anything but a commit."""
-    targets: dict[Path, Target] = {}
-    for where, target in _sources(rows, loras):
+    wanted: list[Target] = []
+    with_loras = [row for row in rows if isinstance(row, LtxWeights) and row.loras.folders]
+    for row in rows:
+        if row.repository:
+            wanted.append(Target(row.repository, row.revision, row.folder, row.accepted_licenses))
+        if isinstance(row, LtxWeights) and row.upsampler is not None and row.upsampler_repository:
+            source = row.upsampler_repository, row.upsampler_revision, row.upsampler
+            wanted.append(Target(*source, row.accepted_licenses))
+    for lora in loras:
+        if not with_loras:
+            raise BadWeights('There is no folder for LoRAs. Write folders = ["loras"] under [loras] in models.toml.')
+        repository, _, revision = lora.partition("@")
+        folder = with_loras[0].loras.folders[0] / repository.rpartition("/")[2]
+        wanted += [Target(repository, revision, folder, row.accepted_licenses, LORA) for row in rows]
+    targets: dict[Target, Target] = {}
+    for target in wanted:
+        accepted = targets[target].accepted if target in targets else frozenset()
+        targets[target] = replace(target, accepted=accepted | target.accepted)
+    for target in targets:
         if not _REPOSITORY.fullmatch(target.repository):
-            raise BadWeights(f'{where}: repository is "organisation/name", and not {target.repository[:100]!r}.')
+            raise BadWeights(f'A repository is "organisation/name", and not {target.repository[:100]!r}.')
         if not _COMMIT.fullmatch(target.revision):
             raise BadWeights(
-                f"{where}: revision is a commit of {target.repository}, 40 hex digits, and not {target.revision[:60]!r}. "
-                "A branch or tag can change under the same name: open Files and versions of the repository, then History, "
-                "and copy the commit."
+                f"The revision of {target.repository} is a commit, 40 hex digits, and not {target.revision[:60]!r}. A branch or "
+                "tag can change under the same name: open Files and versions of the repository, then History, and copy the "
+                "commit."
             )
-        same = targets.get(target.folder, target)
-        if replace(same, accepted=target.accepted) != target:
+        if sum(other.folder == target.folder for other in targets) > 1:
             raise BadWeights(
                 f"{target.folder} is the folder of two repositories or commits. Give each a folder of its own."
             )
-        targets[target.folder] = replace(target, accepted=same.accepted | target.accepted)
     return list(targets.values())
-
-
-def _sources(rows: Sequence[Weights], loras: Sequence[str]) -> Iterator[tuple[str, Target]]:
-    """What is wanted, with what asks for it."""
-    for row in rows:
-        if row.repository:
-            yield row.endpoint_id, Target(row.repository, row.revision, row.folder, row.accepted_licenses)
-        if isinstance(row, LtxWeights) and row.upsampler is not None and row.upsampler_repository:
-            source = row.upsampler_repository, row.upsampler_revision, row.upsampler
-            yield row.endpoint_id, Target(*source, row.accepted_licenses)
-    folders = [folder for row in rows if isinstance(row, LtxWeights) for folder in row.loras.folders]
-    accepted = frozenset[str]().union(*(row.accepted_licenses for row in rows))
-    for lora in loras:
-        if not folders:
-            raise BadWeights('There is no folder for LoRAs. Write folders = ["loras"] under [loras] in models.toml.')
-        repository, _, revision = lora.partition("@")
-        folder = folders[0] / repository.rpartition("/")[2]
-        yield f"--lora {lora[:120]}", Target(repository, revision, folder, accepted, LORA)
 
 
 def open_hub() -> Any:
@@ -191,16 +194,18 @@ def list_files(hub: Any, target: Target) -> Listing:
     """The files of a repository at its commit that are fetched, and its licence; only texts are read."""
     with _hub_errors(target):
         files = hub.snapshot_download(target.repository, local_dir=target.folder, dry_run=True, **target.patterns)
-        names = tuple(sorted(file.filename for file in files))
+        names = {file.filename for file in files}
+        entries = hub.list_repo_tree(target.repository, recursive=True, revision=target.revision)
+        digests = {item.path: item.lfs.sha256 if item.lfs else item.blob_id for item in entries if item.path in names}
         if not any(name.endswith(".safetensors") for name in names):
             raise BadWeights(
                 f"{target.repository} has no safetensors that an engine here reads. Choose another repository or commit."
             )
-        license_file = next((name for name in names if "license" in name.lower()), "")
+        license_file = next((name for name in sorted(names) if "license" in name.lower()), "")
         texts = {"README.md": "", license_file: ""}
         # Into a folder of its own: before the licence is accepted, nothing comes into the owner's.
         with tempfile.TemporaryDirectory(prefix="reelbook-license-", ignore_cleanup_errors=True) as folder:
-            for name in texts.keys() & set(names):
+            for name in texts.keys() & names:
                 path = hub.hf_hub_download(target.repository, name, revision=target.revision, local_dir=folder)
                 texts[name] = Path(path).read_text(encoding="utf-8", errors="replace")
     size = sum(file.file_size or 0 for file in files)
@@ -213,7 +218,7 @@ def list_files(hub: Any, target: Target) -> Listing:
         f"  licence {word}, as stated there; please read it whole{source}",
         *(f"    | {line}" for line in lines[:LICENSE_LINES]),
     )
-    return Listing(target, names, missing, word, printable("\n".join(text)))
+    return Listing(target, digests, missing, word, printable("\n".join(text)))
 
 
 def _license_word(card: str) -> str:
@@ -258,30 +263,23 @@ def fetch(hub: Any, listing: Listing) -> None:
     # A killed fetch leaves these behind, gigabytes each, and the library never reads them again.
     for path in (folder / ".cache" / "huggingface").rglob("*.incomplete"):
         path.unlink(missing_ok=True)
-    with _hub_errors(target):
-        entries = hub.list_repo_tree(target.repository, recursive=True, revision=target.revision)
-        digests = {
-            entry.path: entry.lfs.sha256 if entry.lfs else entry.blob_id
-            for entry in entries
-            if entry.path in listing.names
-        }
-        for _ in range(2):  # What was damaged on the disk comes again; what arrives damaged twice is the hub's.
+    for _ in range(2):  # What was damaged on the disk comes again; what arrives damaged twice is the hub's.
+        with _hub_errors(target):
             hub.snapshot_download(target.repository, local_dir=folder, **target.patterns)
-            # The library takes any content of the right length.
-            bad = find_damaged(folder, digests)
-            for name in bad:
-                (folder / name).unlink(missing_ok=True)
-                (folder / ".cache" / "huggingface" / "download" / f"{name}.metadata").unlink(missing_ok=True)
-            if not bad:
-                break
-        else:
-            raise BadWeights(
-                f"{len(bad)} of {len(listing.names)} files arrived damaged and were removed: {', '.join(bad[:5])}. "
-                "The others are there and sound. Run the command again."
-            )
+        # The library takes any content of the right length.
+        bad = find_damaged(folder, listing.digests)
+        for name in bad:
+            (folder / name).unlink(missing_ok=True)
+        if not bad:
+            break
+    else:
+        raise BadWeights(
+            f"{len(bad)} of {len(listing.digests)} files arrived damaged and were removed: {', '.join(bad[:5])}. "
+            "The others are there and sound. Run the command again."
+        )
     record = {
         "repository": target.repository, "revision": target.revision, "license": listing.license,
-        "accepted": listing.license, "date": datetime.now(UTC).isoformat(timespec="seconds"), "files": digests,
+        "accepted": listing.license, "date": datetime.now(UTC).isoformat(timespec="seconds"), "files": listing.digests,
     }  # fmt: skip
     replace_file(folder / RECORD_NAME, json.dumps(record, indent=1).encode())
 
@@ -289,24 +287,13 @@ def fetch(hub: Any, listing: Listing) -> None:
 @contextmanager
 def _hub_errors(target: Target) -> Iterator[None]:
     """Turn what the hub's library raises in the block into `BadWeights`: its own message, then what to do."""
-    from huggingface_hub.errors import DryRunError, GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
-
-    advice = {
-        GatedRepoError: "Its owners ask for consent: give it on the page of the repository, then log in with `hf auth login` or set HF_TOKEN.",
-        RepositoryNotFoundError: "Check its name; if it is private, log in with `hf auth login` or set HF_TOKEN.",
-        RevisionNotFoundError: "The repository has no such commit: copy it from its History.",
-    }
     try:
         yield
-    except BadWeights:
-        raise
-    except Exception as error:
-        cause = error.__cause__ if isinstance(error, DryRunError) and error.__cause__ else error
-        # Its errors, those of files and connections, and those of the HTTP library, whose name differs between versions.
-        if not isinstance(cause, (OSError, ValueError, RuntimeError)) and "http" not in type(cause).__module__:
-            raise
-        what = next((text for kind, text in advice.items() if isinstance(cause, kind)), None)
+    except (OSError, ValueError, RuntimeError, httpx.HTTPError) as error:
+        # Of a list that fails, the library says no more than that, and why in the cause.
+        cause = error.__cause__ or error
         message = " ".join(printable(str(cause)).split())[:600] or type(cause).__name__
         raise BadWeights(
-            f"{target.repository}: {message} {what or 'What has arrived stays: run the command again.'}"
+            f"{target.repository}: {message} Where its owners ask for consent, or it is private, log in with `hf auth login` or "
+            "set HF_TOKEN. What has arrived stays: run the command again."
         ) from None

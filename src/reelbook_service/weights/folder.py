@@ -14,10 +14,7 @@ from reelbook.util.printable import format_line
 from ..lanes import DASK
 from .config import BadWeights, LoRAError, LoRAFolders, LtxWeights, Weights, folders_of
 
-PACKAGES = (
-    *("torch", "diffusers", "transformers", "accelerate"),
-    *("peft", "safetensors", "sentencepiece"),
-)
+PACKAGES = ("torch", "diffusers", "transformers", "accelerate", "peft", "safetensors", "sentencepiece")
 """The packages of the extra `weights`, which are looked for and not imported."""
 
 RECORD_NAME = "reelbook-weights.json"
@@ -29,13 +26,10 @@ WEIGHT_STEMS = ("diffusion_pytorch_model", "model")
 MAX_HEADER_BYTES = 100_000_000
 """The limit of the safetensors library itself."""
 SAMPLES, SAMPLE_BYTES = 16, 4096
-IDENTITY_NAMES = {"config.json", "scheduler_config.json", "spiece.model", "tokenizer.json", "tokenizer_config.json"}
-"""The files, in addition to the weights, that the results of a part depend on."""
 MAX_NAMED = 10
 """LoRAs that a sentence lists at most."""
 
-_FETCH = "Fetch the weights first: reelbook weights fetch"
-_FETCH_AGAIN = "Run `reelbook weights fetch` again; it continues with the missing files."
+_FETCH = "Fetch the weights: reelbook weights fetch"
 
 
 PARTS: Mapping[str, Mapping[str, str]] = {
@@ -107,26 +101,6 @@ def upsampler_folder(path: Path) -> Path:
     return inner if inner.is_dir() else path
 
 
-def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of one part, all of which exist."""
-    for stem in WEIGHT_STEMS:
-        index, single = folder / f"{stem}.safetensors.index.json", folder / f"{stem}.safetensors"
-        if index.is_file():
-            names = sorted({str(name) for name in (_read_json(index, "").get("weight_map") or {}).values()})
-            if missing := [name for name in names if not (folder / name).is_file()]:
-                some = f"{len(missing)} of {len(names)} files, the first {missing[0]}"
-                raise BadWeights(f"{_label(folder)} lacks {some}. {_FETCH_AGAIN}")
-            return [folder / name for name in names]
-        if single.is_file():
-            return [single]
-    if pickles := _pickles(folder):
-        raise BadWeights(
-            f"{_label(folder)} has only {pickles[0].name}, a pickle: it can run any program, so it is never opened. "
-            "Take a repository or revision with .safetensors files."
-        )
-    raise BadWeights(f"{_label(folder)} has no .safetensors file. {_FETCH}.")
-
-
 def weights_identity(row: Weights) -> str:
     """A short name of exactly these weights: the same files give the same one on every machine.
 
@@ -135,14 +109,13 @@ def weights_identity(row: Weights) -> str:
     """
     digest = hashlib.sha256()
     for root in folders_of(row):
-        is_upsampler = root != row.folder
         recorded = read_record(root).get("files", {})
-        for folder in [upsampler_folder(root)] if is_upsampler else [root / name for name in PARTS[row.family]]:
-            names = {path.name for path in weight_files(folder)} if any(folder.glob("*.safetensors")) else set()
-            for path in sorted(path for path in folder.iterdir() if path.name in names | IDENTITY_NAMES):
-                # Without the name of the root, and without that of the inner folder: both layouts are the same weights.
-                digest.update(f"{'upsampler' if is_upsampler else folder.name}/{path.name}\n".encode())
-                digest.update(str(recorded.get(path.relative_to(root).as_posix(), "")).encode())
+        for folder in [root / name for name in PARTS[row.family]] if root == row.folder else [upsampler_folder(root)]:
+            files = [path for path in folder.iterdir() if path.suffix in (".safetensors", ".json", ".model")]
+            for path in sorted(files):
+                # Without the folder of the upsampler: both of its layouts are the same weights.
+                name = f"{folder.name if root == row.folder else 'upsampler'}/{path.name}"
+                digest.update(f"{name}\n{recorded.get(path.relative_to(root).as_posix(), '')}".encode())
                 for sample in _file_samples(path):
                     digest.update(sample)
     return digest.hexdigest()[:12]
@@ -150,6 +123,8 @@ def weights_identity(row: Weights) -> str:
 
 def read_header(path: Path) -> dict[str, Any]:
     """The table of contents of a safetensors file, tensor by name, checked against the length of the file."""
+    if not path.is_file():
+        raise BadWeights(f"{_label(path.parent)} has no {path.name}. {_FETCH}.")
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -159,9 +134,9 @@ def read_header(path: Path) -> dict[str, Any]:
         table.pop("__metadata__", None)
         expected = 8 + length + max((int(entry["data_offsets"][1]) for entry in table.values()), default=0)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        raise BadWeights(f"{path.name} is not a whole safetensors file. {_FETCH_AGAIN}") from None
+        raise BadWeights(f"{path.name} is not a whole safetensors file. {_FETCH}.") from None
     if expected != size:
-        raise BadWeights(f"{path.name} is {size:,} bytes and should be {expected:,}. {_FETCH_AGAIN}")
+        raise BadWeights(f"{path.name} is {size:,} bytes and should be {expected:,}. {_FETCH}.")
     return table
 
 
@@ -186,23 +161,21 @@ def find_lora(settings: LoRAFolders, path: str, weight_name: str | None) -> Path
             target = file.resolve() if file.is_file() else folder
             if target.suffix == file.suffix and target.is_relative_to(folder.resolve()):
                 files[file.relative_to(folder).as_posix().removesuffix(file.suffix)] = target
-    name, shown = path.removesuffix(".safetensors"), format_line(path)[:80]
-    of_folder = {file.rpartition("/")[2]: file for file in sorted(files) if file.rpartition("/")[0] == path}
-    if name not in files and of_folder:
-        wanted = next(iter(of_folder)) if weight_name is None and len(of_folder) == 1 else str(weight_name)
-        if wanted.removesuffix(".safetensors") not in of_folder:
-            some = ", ".join([*of_folder][:MAX_NAMED])
-            raise LoRAError(f"Say which LoRA of {shown!r} is meant by `weight_name`: {some}.")
-        name = of_folder[wanted.removesuffix(".safetensors")]
-    if name not in files:
-        names = sorted({file.partition("/")[0] for file in files})
-        more = " …" if len(names) > MAX_NAMED else ""
-        some = f"Those here are: {', '.join(names[:MAX_NAMED])}{more}." if names else "There are none."
-        raise LoRAError(
-            f"There is no LoRA {shown!r} here. Only .safetensors files in this service's LoRA folders are read, and never "
-            f"an address or another path. {some}"
-        )
-    return files[name]
+    inside = sorted(name for name in files if name.rpartition("/")[0] == path)
+    only = inside if weight_name is None and len(inside) == 1 else [f"{path}/{weight_name or ''}"]
+    for name in (path, *only):
+        if file_there := files.get(name.removesuffix(".safetensors")):
+            return file_there
+    shown, some = format_line(path)[:80], ", ".join(name.rpartition("/")[2] for name in inside[:MAX_NAMED])
+    if inside:
+        raise LoRAError(f"Say which LoRA of {shown!r} is meant by `weight_name`: {some}.")
+    names = sorted({name.partition("/")[0] for name in files})
+    more = " …" if len(names) > MAX_NAMED else ""
+    some = f"Those here are: {', '.join(names[:MAX_NAMED])}{more}." if names else "There are none."
+    raise LoRAError(
+        f"There is no LoRA {shown!r} here. Only .safetensors files in this service's LoRA folders are read, and never "
+        f"an address or another path. {some}"
+    )
 
 
 def find_damaged(folder: Path, digests: Mapping[str, str]) -> list[str]:
@@ -213,29 +186,24 @@ def find_damaged(folder: Path, digests: Mapping[str, str]) -> list[str]:
 def _has_hash(path: Path, digest: str) -> bool:
     if not path.is_file():
         return False
-    if len(digest) == 40:
-        content = path.read_bytes()
-        return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == digest
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == digest
+        if len(digest) == 64:
+            return hashlib.file_digest(file, "sha256").hexdigest() == digest
+        content = file.read()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == digest
 
 
 def read_record(folder: Path) -> dict[str, Any]:
     """What fetch recorded in a folder; empty where the folder came another way."""
     path = folder / RECORD_NAME
-    record = _read_json(path, "") if path.is_file() else {}
-    if not isinstance(record.get("files", {}), dict):
-        raise BadWeights(f"{folder.name}/{RECORD_NAME} is damaged. Remove it, or fetch the weights again.")
-    return record
+    return _read_json(path) if path.is_file() else {}
 
 
 def _check_pipeline(row: Weights) -> None:
     folder = row.folder
     if not folder.is_dir():
         raise BadWeights(f"{row.endpoint_id}: there is no folder {folder}. {_FETCH}.")
-    index = _read_json(
-        folder / "model_index.json", f"{row.endpoint_id}: {folder.name}/ has no model_index.json. {_FETCH}."
-    )
+    index = _read_json(folder / "model_index.json")
     if row.family == "wan" and (_class_in(index, "transformer_2") or not index.get("expand_timesteps")):
         # Their other pipelines have two transformers, or read the picture in another way.
         raise BadWeights(
@@ -249,35 +217,40 @@ def _check_pipeline(row: Weights) -> None:
                 f"{row.endpoint_id}: model_index.json in {folder.name}/ names {named or 'nothing'} as the {name}; the family "
                 f"{row.family} needs {wanted}. Correct `family` or `folder` of this model."
             )
-        if name not in CONFIGS:
+        if name in CONFIGS:
+            _read_json(folder / name / CONFIGS[name])
+        else:
             _check_model(folder / name, wanted.rpartition(".")[2])
-            continue
-        _read_json(folder / name / CONFIGS[name], f"{_label(folder / name)} has no {CONFIGS[name]}. {_FETCH}.")
-        if name == "tokenizer" and not any(
-            (folder / name / file).is_file() for file in ("spiece.model", "tokenizer.json")
-        ):
-            raise BadWeights(f"{_label(folder / name)} has neither spiece.model nor tokenizer.json. {_FETCH}.")
+    if not any((folder / "tokenizer" / name).is_file() for name in ("spiece.model", "tokenizer.json")):
+        raise BadWeights(f"{_label(folder / 'tokenizer')} has neither spiece.model nor tokenizer.json. {_FETCH}.")
 
 
 def _check_model(folder: Path, wanted: str = "") -> dict[str, Any]:
     """The configuration of a model of this class, whose files are whole and have no pickle among them."""
-    config = _read_json(folder / "config.json", f"{_label(folder)} has no config.json. {_FETCH}.")
+    config = _read_json(folder / "config.json")
     # The libraries take any class's configuration for their own, and go on with default values.
     named = config.get("_class_name") or next(iter(config.get("architectures") or ()), wanted)
     if wanted and named != wanted:
         raise BadWeights(f"config.json in {_label(folder)} is that of {named}; this model needs {wanted}.")
-    for path in weight_files(folder):
-        read_header(path)
-    if pickles := _pickles(folder):
+    if pickles := sorted(path.name for path in folder.iterdir() if path.suffix.lower() in PICKLES):
         raise BadWeights(
-            f"{_label(folder)} has {pickles[0].name} among its .safetensors files. It is a pickle, which can run any "
-            "program; nothing here opens it. Remove it."
+            f"{_label(folder)} has {pickles[0]}, a pickle, which can run any program; nothing here opens it. Remove it, and "
+            "take a repository or revision with .safetensors files."
         )
+    for path in _weight_files(folder):
+        read_header(path)
     return config
 
 
-def _pickles(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*") if path.suffix.lower() in PICKLES) if folder.is_dir() else []
+def _weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of one part."""
+    for stem in WEIGHT_STEMS:
+        index, single = folder / f"{stem}.safetensors.index.json", folder / f"{stem}.safetensors"
+        if index.is_file():
+            return [folder / str(name) for name in sorted(set(_read_json(index).get("weight_map", {}).values()))]
+        if single.is_file():
+            return [single]
+    raise BadWeights(f"{_label(folder)} has no .safetensors file. {_FETCH}.")
 
 
 def _class_in(index: Mapping[str, Any], part: str) -> str:
@@ -285,12 +258,12 @@ def _class_in(index: Mapping[str, Any], part: str) -> str:
     return ".".join(name for name in index.get(part) or () if isinstance(name, str))
 
 
-def _read_json(path: Path, missing: str) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise BadWeights(missing)
+        raise BadWeights(f"{_label(path.parent)} has no {path.name}. {_FETCH}.")
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
+    except ValueError:
         value = None
     if not isinstance(value, dict):
         raise BadWeights(f"{path.name} in {_label(path.parent)} is damaged. Remove it, and fetch it again.")

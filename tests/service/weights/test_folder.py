@@ -134,25 +134,25 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "a part missing": (lambda at: shutil.rmtree(at / "vae"), f"{LTX}/vae has no config.json", "reelbook weights fetch"),
     "a shard missing": (
         lambda at: (at / "transformer" / SHARD).unlink(),
-        f"lacks 1 of 2 files, the first {SHARD}",
-        "fetch` again",
+        f"{LTX}/transformer has no {SHARD}",
+        "reelbook weights fetch",
     ),
-    "a shard cut short": (lambda at: cut(at / "transformer" / SHARD, -9), "and should be", "fetch` again"),
+    "a shard cut short": (lambda at: cut(at / "transformer" / SHARD, -9), "and should be", "reelbook weights fetch"),
     "a page saved as weights": (
         lambda at: (at / "vae" / "diffusion_pytorch_model.safetensors").write_text("<!doctype html>" * 9),
         "is not a whole safetensors file",
-        "fetch` again",
+        "reelbook weights fetch",
     ),
     "only a pickle": (
         lambda at: (at / "vae" / "diffusion_pytorch_model.safetensors").rename(
             at / "vae" / "diffusion_pytorch_model.bin"
         ),
-        "has only diffusion_pytorch_model.bin, a pickle",
+        "has diffusion_pytorch_model.bin, a pickle",
         "with .safetensors files",
     ),
     "a pickle beside the weights": (
         lambda at: (at / "text_encoder" / "pytorch_model.bin").write_bytes(b"\x80\x04."),
-        "has pytorch_model.bin among",
+        "has pytorch_model.bin, a pickle",
         "Remove it",
     ),
     "another family": (
@@ -234,7 +234,3 @@ def test_the_identity_reads_what_fetch_recorded(row: LtxWeights) -> None:
     write_json(row.folder / RECORD_NAME, {**record, "files": {"vae/diffusion_pytorch_model.safetensors": "cd" * 32}})
 
     assert recorded == same != weights_identity(row)
-
-    write_json(row.folder / RECORD_NAME, {"files": []})
-    with pytest.raises(BadWeights, match="is damaged"):
-        weights_identity(row)

@@ -330,15 +330,13 @@ class Clip:
 
 def fitted(pixels: Any, plan: ClipPlan) -> Any:
     """Decoded frames at the size of the clip."""
-    fit, (width, height) = plan.fit(), plan.size
-    if fit.size != plan.large:
-        mode = "bilinear" if fit.size[0] < plan.large[0] else "bicubic"
-        size = fit.size[::-1]
-        pixels = torch.nn.functional.interpolate(pixels, size=size, mode=mode, antialias=True, align_corners=False)
-    return pixels[:, :, fit.top : fit.top + height, fit.left : fit.left + width]
+    (size, left, top), (width, height) = plan.fit(), plan.size
+    if size != plan.large:
+        mode = "bilinear" if size[0] < plan.large[0] else "bicubic"
+        pixels = torch.nn.functional.interpolate(pixels, size[::-1], mode=mode, antialias=True, align_corners=False)
+    return pixels[:, :, top : top + height, left : left + width]
 
 
 def placed(picture: Image.Image, plan: ClipPlan, size: PixelSize) -> Image.Image:
     """The start picture as a picture of a pass, with its edges repeated where `fitted` cuts."""
-    fit = plan.fit()
-    return with_edges(picture, fit.size, fit.left, fit.top).resize(size, Image.Resampling.LANCZOS)
+    return with_edges(picture, *plan.fit()).resize(size, Image.Resampling.LANCZOS)
