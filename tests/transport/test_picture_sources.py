@@ -194,6 +194,7 @@ def test_what_cannot_be_read_is_told_with_a_way_out(case: str, folder: Path) -> 
 
     assert told.startswith("ImageToVideo: `image_url` ")
     assert all(part in told for part in words), told
+    assert "(is" not in told, "a sentence within a sentence"
     assert len(told) < 600
 
 

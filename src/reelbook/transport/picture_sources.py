@@ -178,6 +178,8 @@ def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
         content = b"" if of_video else path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise NotAPicture(_format_missing(path, picture)) from None
+    except NotAPicture:
+        raise
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
             raise NotAPicture(
