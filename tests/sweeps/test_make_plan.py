@@ -256,6 +256,7 @@ def test_a_template_can_be_for_any_text_and_be_zipped() -> None:
 
 MISTAKES: list[tuple[str, Any, str]] = [
     ("a field misspelt", lambda: sweep(BOAT, num_frame=[49]), "Did you mean `num_frames`?"),
+    ("an option of the run", lambda: sweep(BOAT, seed=[1, 2], budget=500), "rb.sweep(…).run(budget=…)"),
     ("a spot misspelt", lambda: sweep(BOAT, {"loras[0].scael": [1]}), "Did you mean `scale`?"),
     ("an empty axis", lambda: sweep(BOAT, seed=[]), "`seed` has no values"),
     ("an empty table", lambda: sweep(BOAT, pd.DataFrame({"seed": []})), "no rows"),

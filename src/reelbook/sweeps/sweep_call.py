@@ -185,6 +185,9 @@ def _canonical_name(model: type[Input], part: SweepPart, name: str) -> str:
         return parse_field_path(model, name).name
     except InvalidInput as error:
         if not isinstance(part, Rows):
+            if name in ("budget", "spend", "concurrency", "take", "on_error"):
+                words = f"`{name}` is not a field; it is given where the plan is run: rb.sweep(…).run({name}=…)."
+                raise usage_error(words) from error
             raise
         odd = unknown_field((name,), None, get_fields(model)).message
         raise usage_error(
