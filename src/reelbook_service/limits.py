@@ -89,8 +89,11 @@ class Limits(BaseModel):
         """These limits with those that a person typed, except `weekly`; `none` takes one away."""
         none, update = Limits(), dict[str, Any]()
         for option, text in options.items():
-            name = "begin" if option == "from" else option
-            update[name] = getattr(none, name) if text.strip().lower() == NONE else READERS[option](text)
+            name, (read, problem) = "begin" if option == "from" else option, READERS[option]
+            try:
+                update[name] = getattr(none, name) if text.strip().lower() == NONE else read(text.strip())
+            except ValueError:
+                raise BadLimit(f"{text[:60]!r} {problem}") from None
         limits = self.model_copy(update=update)
         if limits.begin and limits.until and limits.begin >= limits.until:
             raise BadLimit("The time window ends before it begins.")
@@ -168,10 +171,11 @@ def parse_week(text: str, budget: int) -> Weekly:
     ('fri 14:30', 'mon 00:00')
     """
     day, _, time = text.strip().lower().partition(" ")
-    minute = _minute(time) if time.strip() else 0
-    if day[:3] not in DAYS or minute == DAY_MINUTES:
-        raise BadLimit(f"The budget is filled again on a weekday, such as `mon` or `fri 14:00`, not on {text[:60]!r}.")
-    return Weekly(budget, DAYS.index(day[:3]), minute)
+    try:
+        return Weekly(budget, DAYS.index(day[:3]), _minute(time or "0", DAY_MINUTES - 1))
+    except ValueError:
+        words = f"The budget is filled again on a weekday, such as `mon` or `fri 14:00`, not on {text[:60]!r}."
+        raise BadLimit(words) from None
 
 
 def format_moment(moment: datetime) -> str:
@@ -199,21 +203,16 @@ def _clock(minute: int) -> str:
 
 
 def _begin(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        if moment.year == 9999:
-            raise ValueError  # No day after it can be counted.
-    except ValueError:
-        raise BadLimit(
-            f"{text[:60]!r} is not a date such as 2026-11-30, or a moment such as 2026-11-30T08:00."
-        ) from None
+    moment = datetime.fromisoformat(text)
+    if moment.year == 9999:
+        raise ValueError  # No day after it can be counted.
     return moment.astimezone().replace(tzinfo=None) if moment.tzinfo else moment
 
 
 def _until(text: str) -> datetime:
     """A moment, or the end of a day."""
     moment = _begin(text)
-    return moment + timedelta(days=1) if re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()) else moment
+    return moment + timedelta(days=1) if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else moment
 
 
 def _days(text: str) -> tuple[int, ...]:
@@ -225,41 +224,33 @@ def _days(text: str) -> tuple[int, ...]:
     days: set[int] = set()
     for part in text.lower().replace(" ", "").split(","):
         first, _, last = part.partition("-")
-        if first[:3] not in DAYS or (last or first)[:3] not in DAYS:
-            raise BadLimit(f"{text[:60]!r} are not weekdays such as `mon-fri` or `mon,wed`.")
         start, end = DAYS.index(first[:3]), DAYS.index((last or first)[:3])
         days |= {day % 7 for day in range(start, end + 1 if end >= start else end + 8)}
     return tuple(sorted(days))
 
 
 def _hours(text: str) -> tuple[int, int]:
-    first, dash, last = text.partition("-")
-    if not dash:
-        raise BadLimit(f"{text[:60]!r} are not hours such as 08:00-16:00.")
-    start, end = _minute(first), _minute(last)
-    if start >= end:
-        raise BadLimit(
-            f"The hours {text[:60]!r} end before they begin; a window that goes on after midnight is not possible."
-        )
-    return start, end
+    first, last = text.split("-")
+    end = _minute(last)
+    return _minute(first, end - 1), end
 
 
-def _minute(text: str) -> int:
+def _minute(text: str, most: int = DAY_MINUTES) -> int:
     """The minute of the day.
 
     >>> _minute("8"), _minute("16:30"), _minute("24:00")
     (480, 990, 1440)
     """
-    parts = re.fullmatch(r"(\d{1,2})(?::(\d\d))?", text.strip())
-    hour, minute = (int(parts[1]), int(parts[2] or 0)) if parts else (99, 0)
-    if minute > 59 or hour * 60 + minute > DAY_MINUTES:
-        raise BadLimit(f"{text[:60]!r} is not a time of day such as 08:00.")
-    return hour * 60 + minute
+    parts = re.fullmatch(r"(\d{1,2})(?::([0-5]\d))?", text.strip())
+    minute = int(parts[1]) * 60 + int(parts[2] or 0) if parts else most + 1
+    if minute > most:
+        raise ValueError
+    return minute
 
 
 def _count(text: str) -> int:
-    if not re.fullmatch("[1-9][0-9]{0,5}", text.strip()):
-        raise BadLimit(f"{text[:60]!r} is not a number of runs: 1 or more, or `none` for no limit.")
+    if not re.fullmatch("[1-9][0-9]{0,5}", text):
+        raise ValueError
     return int(text)
 
 
@@ -269,14 +260,21 @@ def _models(text: str) -> tuple[str, ...]:
     for part in text.replace(",", " ").split():
         matching = [row.id for row in CATALOG if part == row.id] or [row.id for row in CATALOG if part in row.id]
         if len(matching) != 1:
-            models = ", ".join(row.id for row in CATALOG)
-            words = "names no model" if not matching else f"may mean {' or '.join(matching)}"
-            raise BadLimit(f"{part[:60]!r} {words}. The models are: {models}.")
-        chosen.append(matching[0])
+            raise ValueError
+        chosen += matching
     return tuple(dict.fromkeys(chosen))
 
 
-READERS: Mapping[str, Callable[[str], object]] = {
-    "from": _begin, "until": _until, "days": _days, "hours": _hours, "at_once": _count, "models": _models,
-}  # fmt: skip
-"""How the text of each limit is read, by the name of its option."""
+MOMENT_WORDS = "is not a date such as 2026-11-30, or a moment such as 2026-11-30T08:00."
+READERS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "from": (_begin, MOMENT_WORDS),
+    "until": (_until, MOMENT_WORDS),
+    "days": (_days, "are not weekdays such as `mon-fri` or `mon,wed`."),
+    "hours": (_hours, "are not hours of a day such as 08:00-16:00, the later one last."),
+    "at_once": (_count, "is not a number of runs: 1 or more, or `none` for no limit."),
+    "models": (
+        _models,
+        f"does not name models by parts that no other id has. The models are: {', '.join(row.id for row in CATALOG)}.",
+    ),
+}
+"""How the text of each limit is read, and what is wrong where it can't be, by the name of its option."""
