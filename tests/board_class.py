@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 
 from reelbook_service.accounts import DEFAULT_PERMISSIONS, hash_key
+from reelbook_service.class_admin import read_board_token
 from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_files import StoredFile
 from reelbook_service.service_settings import Settings
@@ -63,13 +64,12 @@ def running_board(
 ) -> Iterator[Board]:
     """A service with these students, who have `runs` finished runs together, and a picture each."""
     server = Server(Settings(data=folder / "service", workers=1, has_board=True), bind_socket("127.0.0.1", 0))
-    board = server.service.board
-    assert board is not None
     files = _files(server, folder, names)
     server.service.store.submit(lambda db: _write(db, names, runs, prompts, groups, files)).result()
+    token = server.service.store.submit(read_board_token).result()
     with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
-        assert http.get("/class/login", params={"token": board.token}).status_code == 200
-        yield Board(server, http, board.token, tuple(names))
+        assert http.get("/class/login", params={"token": token}).status_code == 200
+        yield Board(server, http, token, tuple(names))
 
 
 def _files(server: Server, folder: Path, names: Sequence[str]) -> list[StoredFile]:

@@ -162,14 +162,8 @@ def administer(data: Path, action: str, now: float | None = None, **options: Any
             case "report":
                 return read_class(db, now, with_results=False)
         names = class_admin.choose(db, **whom)
-        match action:
-            case "topup":
-                class_admin.top_up(db, now, names, **options)
-            case "replace":
-                return class_admin.replace_keys(db, now, names)
-            case _:
-                class_admin.pause(db, names, paused=action == "pause")
-        return names
+        keys = class_admin.act(db, now, action, names, **options)
+        return keys if action == "replace" else names
 
 
 Serve = Callable[..., Served]

@@ -254,6 +254,7 @@ def _budget(options: argparse.Namespace, settings: Settings) -> int | None:
 
 
 def _announce(options: argparse.Namespace, server: Server, keys: Mapping[str, str], sentence: str) -> None:
+    from reelbook_service.class_admin import read_board_token
     from reelbook_service.key_sheet import board_link, reachable_address
     from reelbook_service.lanes import DASK, is_on_this_machine
 
@@ -264,8 +265,8 @@ def _announce(options: argparse.Namespace, server: Server, keys: Mapping[str, st
         for model, lane in server.service.settings.lanes.by_model.items():
             where = "on this machine" if is_on_this_machine(lane) and DASK not in lane else "on another machine"
             print(f"  {model} runs {where}: {server.service.settings.lanes.labels[lane]}")
-        if server.service.board is not None:
-            print(f"  board  {board_link(address, server.service.board.token)}")
+        if server.board is not None:
+            print(f"  board  {board_link(address, server.service.store.submit(read_board_token).result())}")
         if options.spec_only:
             print("  It offers only what the specification has.")
     for name, key in keys.items():

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from reelbook.errors import ReelbookError
@@ -91,8 +90,18 @@ class Accounts:
 
     def open(self, accounts: Iterable[NewAccount]) -> None:
         """Create accounts; those that exist get this key and these permissions, and their credits stay."""
-        for account in accounts:
-            self._store.submit(partial(_open, account=account)).result()
+        query = (
+            "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+            "key_hash = excluded.key_hash, permissions = excluded.permissions, removed = 0"
+        )
+
+        def insert(db: sqlite3.Connection) -> None:
+            for account in accounts:
+                refuse_taken_key(db, account.name, account.key)
+                permissions = " ".join(account.permissions)
+                db.execute(query, (account.name, hash_key(account.key), permissions, account.budget))
+
+        self._store.submit(insert).result()
 
     def has_some(self) -> bool:
         """Whether there is any account yet."""
@@ -220,15 +229,6 @@ def record_charge(db: sqlite3.Connection, at: float, account: str, request_id: s
     db.execute(
         "INSERT INTO charges (at, request_id, account, credits, kind) VALUES (?, ?, ?, ?, ?)",
         (at, request_id, account, credits, kind),
-    )
-
-
-def _open(db: sqlite3.Connection, *, account: NewAccount) -> None:
-    refuse_taken_key(db, account.name, account.key)
-    db.execute(
-        "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
-        "key_hash = excluded.key_hash, permissions = excluded.permissions, removed = 0",
-        (account.name, hash_key(account.key), " ".join(account.permissions), account.budget),
     )
 
 

@@ -11,13 +11,14 @@ from contextlib import asynccontextmanager
 from uuid import uuid4
 
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request as HTTPRequest
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .board.routes import board_routes
+from .board import Board
 from .core import Service
 from .refusals import Refusal
 from .routes import ServiceRoute, all_routes
@@ -31,7 +32,8 @@ LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 def create_app(settings: Settings) -> Starlette:
     """The application of a new service, which starts and stops with the application's lifespan."""
     service = Service(settings)
-    rows = [*all_routes(), *(board_routes() if settings.has_board else ())]
+    board = Board(service) if settings.has_board else None
+    rows = [*all_routes(), *(board.routes() if board else ())]
     routes = [_route(service, row) for row in rows if row.in_spec or not settings.spec_only]
 
     @asynccontextmanager
@@ -42,7 +44,7 @@ def create_app(settings: Settings) -> Starlette:
 
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _http_exception})
     app.router.redirect_slashes = False
-    app.state.service = service
+    app.state.service, app.state.board = service, board
     app.add_middleware(RequestGuard, service=service)
     return app
 
@@ -60,17 +62,12 @@ class RequestGuard:
 
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                names = {name.lower() for name, _ in message["headers"]}
-                if b"x-request-id" not in names:
-                    message["headers"] = [*message["headers"], (b"x-request-id", str(uuid4()).encode())]
+                MutableHeaders(scope=message).setdefault("x-request-id", str(uuid4()))
             await send(message)
 
-        http = HTTPRequest(scope)
-        refusal = self._check(scope, http)
-        if refusal is not None:
-            await _refusal_response(refusal)(scope, receive, send_named)
-            return
-        await self.app(scope, receive, send_named)
+        refusal = self._check(scope, HTTPRequest(scope))
+        app = self.app if refusal is None else _refusal_response(refusal)
+        await app(scope, receive, send_named)
 
     def _check(self, scope: Scope, http: HTTPRequest) -> Refusal | None:
         if "content-length" in http.headers and "transfer-encoding" in http.headers:
@@ -80,10 +77,8 @@ class RequestGuard:
         host = http.headers.get("host", "").lower()
         if not self._is_own_host(scope, host):
             # A page on the internet can point its own name at 127.0.0.1; the Host header reveals that.
-            return Refusal(
-                "forbidden",
-                "This service does not answer to that host name. Use the address that it printed at its start.",
-            )
+            words = "This service does not answer to that host name. Use the address that it printed at its start."
+            return Refusal("forbidden", words)
         origin = http.headers.get("origin")
         if origin is not None and origin.lower() != f"{scope['scheme']}://{host}":
             return Refusal("forbidden", "Pages of other origins may not call this service.")
@@ -115,11 +110,8 @@ def _route(service: Service, row: ServiceRoute) -> Route:
             raise
         except Exception:
             log.exception("%s %s broke off", row.method, row.path)
-            unavailable = Refusal(
-                "unavailable",
-                "Something went wrong inside the service, and nothing was charged for this call. Try again; its log says more.",
-            )
-            return _refusal_response(unavailable)
+            words = "Something went wrong inside the service, and nothing was charged for this call. Try again; its log says more."
+            return _refusal_response(Refusal("unavailable", words))
 
     return Route(row.path, call, methods=[row.method], name=f"{row.method} {row.path}")
 
@@ -139,14 +131,7 @@ def _refusal_response(refusal: Refusal) -> Response:
 
 
 async def _http_exception(http: HTTPRequest, error: Exception) -> Response:
-    status = getattr(error, "status_code", 500)
-    if status == 405:
-        allowed = (getattr(error, "headers", None) or {}).get("Allow", "")
-        return _refusal_response(
-            Refusal(
-                "method_not_allowed",
-                f"This address does not take {http.method}. It takes {allowed}.",
-                headers={"Allow": allowed},
-            )
-        )
+    if allowed := (getattr(error, "headers", None) or {}).get("Allow"):
+        words = f"This address does not take {http.method}. It takes {allowed}."
+        return _refusal_response(Refusal("method_not_allowed", words, headers={"Allow": allowed}))
     return _refusal_response(Refusal("not_found", "There is nothing at this path. /docs lists all paths."))

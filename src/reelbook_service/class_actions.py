@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import os
 import re
 import sqlite3
@@ -16,8 +14,8 @@ from reelbook.errors import ReelbookError
 from reelbook.util.printable import format_count, printable
 
 from . import class_admin
-from .class_admin import NewKey, format_names, read_board_token, read_state, sort_key
-from .class_report import describe_class, format_report, read_class, report_table
+from .class_admin import SENTENCES, NewKey, format_names, read_board_token, read_state, sort_key
+from .class_report import describe_class, format_csv, format_report, read_class
 from .key_sheet import board_link, connect_line, format_unreachable, reachable_address, render_key_sheet
 from .limits import READERS
 from .service_settings import default_data
@@ -35,42 +33,29 @@ def perform(action: str, options: argparse.Namespace) -> None:
         names = list[str]()
         if "all" in options and not (action == "limit" and _is_for_all_together(options)):
             names = class_admin.choose(db, options.names, options.group, everybody=options.all)
-        whom = format_names(names)
-        match action:
-            case "add":
-                text = _add(db, now, options)
-            case "limit":
-                text = _limit(db, now, options, names)
-            case "topup":
-                class_admin.top_up(db, now, names, options.credits)
-                text = f"{format_count(options.credits, 'credit')} more for {whom}."
-            case "pause":
-                class_admin.pause(db, names)
-                text = f"Paused: {whom}. Runs in progress continue. `reelbook class resume --all` lets everybody start new ones."
-            case "resume":
-                class_admin.pause(db, names, paused=False)
-                text = f"Resumed: {whom}."
-            case "replace":
-                keys = class_admin.replace_keys(db, now, names)
-                text = f"{_show(db, options, keys)}\nOld keys no longer work; runs, files and budget stay."
-            case "remove":
-                class_admin.remove(db, names)
-                text = f"Removed: {whom}. Their keys no longer work. Runs in progress continue, and what was spent still counts."
-            case "report":
-                text = _report(db, now, options)
-            case _:
-                token = read_board_token(db, new=options.new)
-                text = f"  board  {board_link(reachable_address(read_state(db)['address']), token)}"
-                text += "\n  Everyone who had the board open is logged out." if options.new else ""
+        if action == "add":
+            students = class_admin.read_students(options.students, group=options.group, budget=options.budget)
+            keys, sentence = class_admin.add(
+                db, now, students, weekly=options.weekly, limits=_limits(options), reset=options.reset
+            )
+            text = "\n".join(filter(None, [_show(db, options, keys), sentence]))
+        elif action == "limit":
+            text = _limit(db, now, options, names)
+        elif action == "report":
+            rows = read_class(db, now, with_results=False)
+            facts, problems = describe_class(db)
+            text = format_csv(rows) if options.csv else "\n".join([format_report(rows), *facts, *problems])
+        elif action == "board":
+            token = read_board_token(db, new=options.new)
+            text = f"  board  {board_link(reachable_address(read_state(db)['address']), token)}"
+            text += "\n  Everyone who had the board open is logged out." if options.new else ""
+        else:
+            amount = options.credits if action == "topup" else 0
+            keys = class_admin.act(db, now, action, names, amount)
+            text = SENTENCES[action].format(whom=format_names(names), credits=format_count(amount, "credit"))
+            if action == "replace":
+                text = f"{_show(db, options, keys)}\n{text}"
     print(printable(text))
-
-
-def _add(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> str:
-    students = class_admin.read_students(options.students, group=options.group, budget=options.budget)
-    keys, sentence = class_admin.add(
-        db, now, students, weekly=options.weekly, limits=_limits(options), reset=options.reset
-    )
-    return "\n".join(filter(None, [_show(db, options, keys), sentence]))
 
 
 def _limits(options: argparse.Namespace) -> dict[str, str]:
@@ -86,7 +71,8 @@ def _limit(db: sqlite3.Connection, now: float, options: argparse.Namespace, name
     budget, weekly, limits, together = options.budget, options.weekly, _limits(options), options.together
     done = []
     if limits or budget is not None or weekly is not None:
-        class_admin.change_limits(db, now, names, budget, weekly, limits)
+        for name in names:
+            class_admin.change(db, now, class_admin.Student(name, budget=budget), weekly, limits)
         done.append(f"Changed: {format_names(names)}. Their runs and spending stay.")
     if together is not None:
         class_admin.share_budget(db, together)
@@ -100,16 +86,6 @@ def _limit(db: sqlite3.Connection, now: float, options: argparse.Namespace, name
             "Say what to change, such as --budget 300, --at-once 1, or --together 5000 for all as a whole."
         )
     return "\n".join(done)
-
-
-def _report(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> str:
-    rows = read_class(db, now, with_results=False)
-    if options.csv:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(report_table(rows))
-        return text.getvalue().rstrip("\n")
-    facts, problems = describe_class(db)
-    return "\n".join([format_report(rows), *facts, *problems])
 
 
 def _show(db: sqlite3.Connection, options: argparse.Namespace, keys: Sequence[NewKey]) -> str:

@@ -142,27 +142,29 @@ def add(
         raise BadAccounts(f"The name {twice!r} is in the list twice; nothing was changed.")
     for student in students:
         _check_student(student)
-        existing = db.execute("SELECT removed FROM accounts WHERE name = ?", (student.name,)).fetchone()
+        name, key = student.name, student.key
+        existing = db.execute("SELECT removed FROM accounts WHERE name = ?", (name,)).fetchone()
+        is_new = existing is None or existing["removed"]
         if existing and not reset:
-            (removed if existing["removed"] else kept).append(student.name)
-        elif existing and not existing["removed"]:
-            if student.key:
-                _set_key(db, student.name, student.key)
-            _change(db, now, student, weekly, limits or {})
-            changed.append(student.name)
-        else:
+            (removed if is_new else kept).append(name)
+            continue
+        if is_new:
             if student.budget is None:
                 words = "say how many credits it may spend, such as --budget 530. Nothing was changed."
-                raise BadAccounts(f"The account {student.name!r} is new: {words}")
-            key = student.key or new_readable_key()
-            refuse_taken_key(db, student.name, key)
+                raise BadAccounts(f"The account {name!r} is new: {words}")
+            key = key or new_readable_key()
             db.execute(
-                "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, ?, ?, 0) ON CONFLICT (name) DO UPDATE SET "
-                "key_hash = excluded.key_hash, permissions = excluded.permissions, class_group = '', paused = 0, limits = '', refilled = NULL, removed = 0",
-                (student.name, hash_key(key), " ".join(DEFAULT_PERMISSIONS)),
+                "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, '', ?, 0) ON CONFLICT (name) DO UPDATE SET "
+                "permissions = excluded.permissions, class_group = '', paused = 0, limits = '', refilled = NULL, removed = 0",
+                (name, " ".join(DEFAULT_PERMISSIONS)),
             )
-            _change(db, now, student, weekly, limits or {})
-            keys.append(_make_strip(db, student.name, key, now))
+        else:
+            changed.append(name)
+        if key:
+            _set_key(db, name, key)
+        change(db, now, student, weekly, limits or {})
+        if is_new and key:
+            keys.append(_make_strip(db, name, key, now))
     sentences = (
         (changed, "changed. Their runs and spending stay."),
         (kept, "exists already and keeps its key, budget and limits; --reset applies the list."),
@@ -171,33 +173,37 @@ def add(
     return keys, " ".join(f"{format_names(names)}: {words}" for names, words in sentences if names)
 
 
-def top_up(db: sqlite3.Connection, now: float, names: Sequence[str], credits: int) -> None:
-    """Add credits to what the accounts may spend, of the present week where there are weeks."""
-    if not 0 < credits <= MAX_CREDITS:
+SENTENCES = {
+    "topup": "{credits} more for {whom}.",
+    "pause": "Paused: {whom}. Runs in progress continue.",
+    "resume": "Resumed: {whom}.",
+    "remove": "Removed: {whom}. Their keys no longer work. Runs in progress continue, and what was spent still counts.",
+    "replace": "Old keys no longer work; runs, files and budget stay.",
+}
+"""What `act` has done, by action."""
+
+
+def act(db: sqlite3.Connection, now: float, action: str, names: Sequence[str], credits: int = 0) -> list[NewKey]:
+    """Top up, pause, resume or remove accounts, or replace their keys, which are returned.
+
+    Credits are added to those of the present week, where there are weeks. Runs that were accepted go on. What removed
+    accounts have spent still counts.
+    """
+    if action == "topup" and not 0 < credits <= MAX_CREDITS:
         raise BadAccounts(f"{credits} is not a number of credits to add; nothing was changed.")
+    keys = []
     for name in names:
-        record_charge(db, now, name, "", credits, "topup")
-        db.execute("UPDATE accounts SET granted = granted + ? WHERE name = ?", (credits, name))
-
-
-def pause(db: sqlite3.Connection, names: Sequence[str], *, paused: bool = True) -> None:
-    """Let the accounts start no more runs, or let them again. Runs that were accepted go on."""
-    db.executemany("UPDATE accounts SET paused = ? WHERE name = ?", [(int(paused), name) for name in names])
-
-
-def change_limits(
-    db: sqlite3.Connection,
-    now: float,
-    names: Sequence[str],
-    budget: int | None,
-    weekly: str | None,
-    limits: Mapping[str, str],
-) -> None:
-    """Change the budget and limits of the accounts, as far as they are given."""
-    for name in names:
-        student = Student(name, budget=budget)
-        _check_budget(student)
-        _change(db, now, student, weekly, limits)
+        if action == "topup":
+            record_charge(db, now, name, "", credits, "topup")
+            db.execute("UPDATE accounts SET granted = granted + ? WHERE name = ?", (credits, name))
+        elif action in ("pause", "resume"):
+            db.execute("UPDATE accounts SET paused = ? WHERE name = ?", (action == "pause", name))
+        else:
+            keys.append(_make_strip(db, name, new_readable_key(), now))
+            _set_key(db, name, keys[-1].key)
+            if action == "remove":
+                db.execute("UPDATE accounts SET removed = 1 WHERE name = ?", (name,))
+    return keys
 
 
 def share_budget(db: sqlite3.Connection, text: str) -> None:
@@ -205,21 +211,6 @@ def share_budget(db: sqlite3.Connection, text: str) -> None:
     if text != NONE and not re.fullmatch("[0-9]{1,13}", text):
         raise BadAccounts(f"{text[:60]!r} is not a whole number of credits; `none` takes the limit away.")
     write_fact(db, "shared budget", None if text == NONE else text)
-
-
-def remove(db: sqlite3.Connection, names: Sequence[str]) -> None:
-    """Remove the accounts. Runs that were accepted go on, and what was spent still counts."""
-    for name in names:
-        _set_key(db, name, new_readable_key())
-        db.execute("UPDATE accounts SET removed = 1 WHERE name = ?", (name,))
-
-
-def replace_keys(db: sqlite3.Connection, now: float, names: Sequence[str]) -> list[NewKey]:
-    """Replace the keys of the accounts; the old ones are refused at once, and runs, files and budgets stay."""
-    keys = [_make_strip(db, name, new_readable_key(), now) for name in names]
-    for key in keys:
-        _set_key(db, key.name, key.key)
-    return keys
 
 
 def _check_student(student: Student) -> None:
@@ -230,17 +221,9 @@ def _check_student(student: Student) -> None:
         )
     if name in STAFF:
         raise BadAccounts(f"The name {name!r} belongs to an account of the service itself. Choose another one.")
-    _check_budget(student)
     if student.key is not None and (len(student.key) < MIN_KEY_CHARS or not student.key.isprintable()):
         raise BadAccounts(
             f"The key of {name!r} can be guessed: it needs {MIN_KEY_CHARS} printable characters or more. Nothing was changed."
-        )
-
-
-def _check_budget(student: Student) -> None:
-    if student.budget is not None and not 0 <= student.budget <= MAX_CREDITS:
-        raise BadAccounts(
-            f"The budget {student.budget} of {student.name!r} is not a number of credits. Nothing was changed."
         )
 
 
@@ -255,14 +238,16 @@ def _set_key(db: sqlite3.Connection, name: str, key: str) -> None:
     db.execute("UPDATE accounts SET key_hash = ? WHERE name = ?", (hash_key(key), name))
 
 
-def _change(
+def change(
     db: sqlite3.Connection, now: float, student: Student, weekly: str | None, options: Mapping[str, str]
 ) -> None:
     """Store the group, permissions, budget and limits of an account, as far as they are given."""
-    name = student.name
+    name, budget = student.name, student.budget
+    if budget is not None and not 0 <= budget <= MAX_CREDITS:
+        raise BadAccounts(f"The budget {budget} of {name!r} is not a number of credits. Nothing was changed.")
     row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
     limits, has = Limits.from_json(row["limits"]), read_credits(db, row, now)
-    budget, week = student.budget, limits.weekly
+    week = limits.weekly
     if weekly is not None and weekly.strip().lower() == NONE:
         week = None
     elif weekly is not None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -28,8 +31,7 @@ class LastResult:
     endpoint_id: str
     finished: float
     token: str | None
-    """The token of its first file, which is served at /files/{token}/{name}; None once the file is gone."""
-    name: str | None
+    """The token of its first file; None once the file is gone."""
     content_type: str | None
     prompt: str
     """The beginning of its prompt, where it has one."""
@@ -123,20 +125,12 @@ def _last_result(db: sqlite3.Connection, name: str) -> LastResult | None:
     if row is None:
         return None
     prompt = json.loads(row["input"]).get("prompt")
-    token = _first_token(json.loads(row["record"])["output"])
-    query = "SELECT name, content_type FROM files WHERE token = ?"
-    file = db.execute(query, (token,)).fetchone() if token else None
-    label, kind = (file["name"], file["content_type"]) if file else (None, None)
+    # A text of the output has its quotes in escapes, and is never taken for the name of a file.
+    token = re.search(r'"\$file": "([^"]+)"', row["record"])
+    query = "SELECT token, content_type FROM files WHERE token = ?"
+    file, kind = db.execute(query, (token[1] if token else "",)).fetchone() or (None, None)
     words = format_line(prompt[:MAX_PROMPT_CHARS]) if isinstance(prompt, str) else ""
-    return LastResult(row["id"], row["endpoint"], row["finished"], token if file else None, label, kind, words)
-
-
-def _first_token(value: Any) -> str | None:
-    """The token of the first file in a stored output."""
-    if isinstance(value, dict) and isinstance(value.get("$file"), str):
-        return str(value["$file"])
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next((token for token in map(_first_token, inner) if token), None)
+    return LastResult(row["id"], row["endpoint"], row["finished"], file, kind, words)
 
 
 def describe_class(db: sqlite3.Connection) -> tuple[list[str], list[str]]:
@@ -177,11 +171,8 @@ REPORT_COLUMNS = (
 NUMBERS = ("budget", "spent", "reserved", "left", "active", "completed", "failed")
 
 
-def report_table(rows: Sequence[ClassRow]) -> list[list[str]]:
-    """The rows of a class as a table of texts with its heading, in which no spreadsheet finds a formula.
-
-    It has one more column for each kind of error.
-    """
+def format_csv(rows: Sequence[ClassRow]) -> str:
+    """The rows of a class as CSV in which no spreadsheet finds a formula, with one more column for each kind of error."""
     kinds = sorted({kind for row in rows for kind in row.errors})
     table = [[*REPORT_COLUMNS, *(f"error_{kind}" for kind in kinds), "window", "weekly", "refilled_next"]]
     for row in rows:
@@ -194,7 +185,9 @@ def report_table(rows: Sequence[ClassRow]) -> list[list[str]]:
                 "" if moment is None else datetime.fromtimestamp(moment).isoformat(timespec="minutes"),
             ]
         )
-    return [[_without_formula(cell) for cell in line] for line in table]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(map(_without_formula, line) for line in table)
+    return text.getvalue().rstrip("\n")
 
 
 def _without_formula(cell: str) -> str:

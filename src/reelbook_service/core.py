@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
 import json
 import sqlite3
 import uuid
-from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from reelbook._version import __version__
-from reelbook.errors import ReelbookError, UnknownModel
+from reelbook.errors import UnknownModel
 from reelbook.models.base import WIRE, Input
 from reelbook.models.catalog import CATALOG, Endpoint, get_endpoint
 from reelbook.models.images import pictures_of
@@ -25,14 +25,13 @@ from reelbook.util.data_address import is_data_address
 
 from . import spec_decisions
 from .accounts import Account, Accounts
-from .board.view import Board
 from .engines.protocol import SourceError, decode_data_uri
 from .lanes import LOCAL, Lane
 from .queue import Queue, Request
 from .refusals import Refusal, check_list_lengths, invalid, invalid_at
 from .service_files import Files, ResultWriter
 from .service_settings import Settings
-from .store import FolderLock, Store, read_fact, write_fact
+from .store import DATABASE, FolderLock, Store, read_fact, write_fact
 from .workers import WorkerLane
 
 CLEANUP_INTERVAL_SECONDS = 3600.0
@@ -49,17 +48,17 @@ class Service:
         data = settings.data
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = FolderLock(data)
-        log = data / "workers.log"
+        with ExitStack() as undo:
+            undo.callback(self._lock.release)
+            self.store = Store(data / DATABASE)
+            undo.callback(self.store.close)
+            self._open(data)
+            undo.pop_all()
+
+    def _open(self, data: Path) -> None:
+        settings, log = self.settings, data / "workers.log"
         if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
             log.unlink()
-        try:
-            self.store = Store(data / "service.sqlite3")
-        except sqlite3.DatabaseError as error:
-            self._lock.release()
-            raise ReelbookError(
-                f"The service's database in {data} cannot be opened ({error}). Move the folder aside to start with an empty one; "
-                "nothing is lost that way, and somebody can look at it."
-            ) from error
         self.id: str = self.store.submit(_service_id).result()
         self.accounts = Accounts(self.store, settings.clock)
         self.files = Files(self.store, data / "files", settings.clock, settings.retention)
@@ -67,14 +66,8 @@ class Service:
         self.results = ResultWriter(self.queue, self.files, settings.clock)
         self.workers = WorkerLane(self)
         self.lanes: dict[str, Lane] = {LOCAL: self.workers}
-        try:
-            self.lanes |= {name: make(self) for name, make in settings.lanes.makers.items()}
-        except BaseException:
-            self.store.close()
-            self._lock.release()
-            raise
+        self.lanes |= {name: make(self) for name, make in settings.lanes.makers.items()}
         self._cleanup: asyncio.Task[None] | None = None
-        self.board = Board(self) if settings.has_board else None
 
     async def start(self) -> None:
         """Resume unfinished requests and start the workers."""
@@ -114,8 +107,7 @@ class Service:
 
     def read_input(self, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
         """The validated input of a model; raises a 422 that lists each problem."""
-        if refusal := check_list_lengths(row.input, value, at):
-            raise refusal
+        check_list_lengths(row.input, value, at)
         try:
             request = row.input.model_validate(value, context=WIRE)
         except ValidationError as error:
@@ -167,7 +159,8 @@ class Service:
             status["queue_position"] = request.place_elsewhere or 0
         status["logs"] = {"entries": list(request.logs)} if logs else {}
         status["metrics"] = request.metrics()
-        status |= addresses(request, base_url)
+        url = request_url(request, base_url)
+        status |= {"status_url": f"{url}/status", "response_url": url, "cancel_url": f"{url}/cancel"}
         if request.error:
             status |= {"error": request.error["detail"], "error_type": request.error["error_type"]}
         return status
@@ -220,15 +213,9 @@ def require_endpoint(endpoint_id: Any, at: tuple[str, ...] = ("body", "endpointI
         raise Refusal("not_found", f"There is no model {endpoint_id[:100]!r} here. The models are: {models}.") from None
 
 
-def addresses(request: Request, base_url: str) -> dict[str, str]:
-    """The status, response and cancel URLs of a request."""
-    root = f"{base_url}/{request.endpoint_id}/requests/{request.id}"
-    return {"status_url": f"{root}/status", "response_url": root, "cancel_url": f"{root}/cancel"}
-
-
-def body_hash(endpoint_id: str, value: Mapping[str, Any]) -> str:
-    """A hash of a submission, independent of the order of fields."""
-    return hashlib.sha256(json.dumps([endpoint_id, value], sort_keys=True).encode()).hexdigest()
+def request_url(request: Request, base_url: str) -> str:
+    """The URL of a request's result, below which its others are."""
+    return f"{base_url}/{request.endpoint_id}/requests/{request.id}"
 
 
 def service_info(service: Service) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable
-from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from markupsafe import Markup, escape
@@ -16,8 +15,6 @@ from .class_admin import NewKey
 FIRST_RUN = 'rb.run(rb.TextToVideo(prompt="a paper boat on a rainy street", num_frames=49))'
 QUIET_ZONE = 4
 """The white modules around a QR code that readers need."""
-
-FOLDER = Path(__file__).parent
 
 
 def connect_line(address: str, key: str) -> str:
@@ -70,18 +67,15 @@ def render_key_sheet(keys: Iterable[NewKey], address: str, *, nonce: str = "", b
 
     It needs nothing from elsewhere, so that it prints offline. On the board it has the `nonce` of the answer, and a link `back`.
     """
-    import jinja2  # Only sheets need it here.
+    from .pages import render  # Only sheets need it here.
 
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
     lines = [(key, connect_line(address, key.key)) for key in keys]
-    return environment.get_template("key_sheet.html").render(
+    return render(
+        "key_sheet.html",
         address=address,
         unreachable=format_unreachable(address),
         run=FIRST_RUN,
         strips=[(key, line.split(", ", 1), render_qr_code(line)) for key, line in lines],
-        style=Markup((FOLDER / "key_sheet.css").read_text(encoding="utf-8")),
         nonce=nonce,
         back=back,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotated_types import MaxLen
@@ -85,23 +85,15 @@ def invalid(model: type[BaseModel], error: ValidationError, at: Loc = ("body",))
 
 
 def invalid_at(loc: Loc, message: str, kind: str = "value_error") -> Refusal:
-    """A 422 for one location that is not part of a model's input."""
-    return all_invalid([(loc, message, kind)])
+    """A 422 for one location."""
+    return Refusal("validation_error", [{"loc": list(loc), "msg": message, "type": kind, "ctx": {}}])
 
 
-def all_invalid(problems: Iterable[tuple[Loc, str, str]]) -> Refusal:
-    """A 422 for several locations, each with its message and its kind of problem."""
-    entries = [{"loc": list(loc), "msg": message, "type": kind, "ctx": {}} for loc, message, kind in problems]
-    return Refusal("validation_error", entries)
-
-
-def check_list_lengths(model: type[BaseModel], value: Any, at: Loc) -> Refusal | None:
-    """A 422 where lists in an input are so long that checking their entries would delay other requests."""
-    problems = []
+def check_list_lengths(model: type[BaseModel], value: Any, at: Loc) -> None:
+    """Raise a 422 where a list in an input is so long that checking its entries would delay other requests."""
     for name, field in model.model_fields.items():
         entries = value.get(name) if isinstance(value, dict) else None
         max_entries = next((limit.max_length for limit in field.metadata if isinstance(limit, MaxLen)), MAX_ENTRIES)
         if isinstance(entries, list) and len(entries) > max(max_entries, MAX_CHECKED_ENTRIES):
             words = f"`{name}` needs at most {max_entries:,} entries and has {len(entries):,}."
-            problems.append(([*at, name], words, "too_long"))
-    return all_invalid(problems) if problems else None
+            raise invalid_at([*at, name], words, "too_long")

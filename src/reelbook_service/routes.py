@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -10,16 +12,16 @@ from typing import Any
 from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
 from starlette.requests import Request as HTTPRequest
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 
 from reelbook.models.base import Input
 from reelbook.models.catalog import CATALOG, Endpoint
-from reelbook.models.pricing import Estimate
 
 from . import docs, spec_decisions
 from .accounts import Account
-from .core import Service, addresses, body_hash, require_endpoint, service_info
+from .core import Service, request_url, require_endpoint, service_info
 from .queue import Request
 from .refusals import Refusal, invalid, invalid_at
 from .request_bodies import read_json_object, save_upload
@@ -36,9 +38,9 @@ Handler = Callable[[Service, HTTPRequest], Awaitable[Response]]
 
 
 async def root(service: Service, http: HTTPRequest) -> Response:
-    """Answer with the version and features of the service, or to a browser with a page that says how to begin."""
+    """Answer with the version and features of the service, or to a browser with the page that says how to begin."""
     if "text/html" in http.headers.get("accept", ""):
-        return HTMLResponse(docs.home(base_url(http), has_board=service.settings.has_board), headers=docs.HEADERS)
+        return await read_docs(service, http)
     return JSONResponse(service_info(service))
 
 
@@ -47,16 +49,10 @@ async def run_model(service: Service, http: HTTPRequest) -> Response:
     account = await caller(service, http)
     endpoint_id, value = _envelope(await read_json_object(http))
     request = await _submit_run(service, http, account, endpoint_id, value, ("body", "input"))
-    urls = addresses(request, base_url(http))
-    answer = {
-        "requestId": request.id,
-        "status": request.status,
-        "statusUrl": urls["status_url"],
-        "responseUrl": urls["response_url"],
-        "cancelUrl": urls["cancel_url"],
-        "credits": request.credits,
-    }
-    return JSONResponse(answer, headers={"x-request-id": request.id})
+    url = request_url(request, base_url(http))
+    urls = {"statusUrl": f"{url}/status", "responseUrl": url, "cancelUrl": f"{url}/cancel"}
+    answer = {"requestId": request.id, "status": request.status, **urls, "credits": request.credits}
+    return _answer(request, answer)
 
 
 async def submit(service: Service, http: HTTPRequest) -> Response:
@@ -65,29 +61,32 @@ async def submit(service: Service, http: HTTPRequest) -> Response:
     endpoint_id = http.url.path.strip("/")
     body = await read_json_object(http)
     request = await _submit_run(service, http, account, endpoint_id, body, ("body",))
-    return JSONResponse(service.status(request, base_url(http)), headers={"x-request-id": request.id})
+    return _answer(request, service.status(request, base_url(http)))
 
 
 async def status(service: Service, http: HTTPRequest) -> Response:
     """Answer with the status of a request."""
     request = await _find_request(service, http)
     logs = http.query_params.get("logs", "0").lower() not in ("", "0", "false")
-    return JSONResponse(service.status(request, base_url(http), logs=logs), headers={"x-request-id": request.id})
+    return _answer(request, service.status(request, base_url(http), logs=logs))
 
 
 async def result(service: Service, http: HTTPRequest) -> Response:
     """Answer with the output of a completed request."""
     request = await _find_request(service, http)
     # In a thread: an inlined picture is read from disk and can be large.
-    output = await asyncio.to_thread(service.result, request, base_url(http))
-    return JSONResponse(output, headers={"x-request-id": request.id})
+    return _answer(request, await asyncio.to_thread(service.result, request, base_url(http)))
 
 
 async def cancel(service: Service, http: HTTPRequest) -> Response:
     """Cancel a request."""
     request = await _find_request(service, http)
     answer = await service.cancel(request)
-    body = {"success": answer != "ALREADY_COMPLETED", "status": answer}
+    return _answer(request, {"success": answer != "ALREADY_COMPLETED", "status": answer})
+
+
+def _answer(request: Request, body: Mapping[str, Any]) -> JSONResponse:
+    """An answer about a request, which its headers name."""
     return JSONResponse(body, headers={"x-request-id": request.id})
 
 
@@ -96,7 +95,16 @@ async def estimate(service: Service, http: HTTPRequest) -> Response:
     account = await caller(service, http)
     endpoint_id, value = _envelope(await read_json_object(http))
     request = await _read_input(service, http, require_endpoint(endpoint_id), value, ("body", "input"))
-    return JSONResponse(estimate_json(await service.estimate(request, account)))
+    price = await service.estimate(request, account)
+    # A line has credits or a factor.
+    lines = [
+        {"label": line.label, "factor": float(line.factor or 1)}
+        if line.credits is None
+        else {"label": line.label, "credits": float(line.credits)}
+        for line in price.breakdown
+    ]
+    answer = {"credits": price.credits, "breakdown": lines, "rateCard": price.rate_card, "source": price.source}
+    return JSONResponse(answer)
 
 
 async def account_statement(service: Service, http: HTTPRequest) -> Response:
@@ -107,20 +115,10 @@ async def account_statement(service: Service, http: HTTPRequest) -> Response:
 
 async def models(service: Service, http: HTTPRequest) -> Response:
     """List the models."""
-    return JSONResponse(
-        [
-            {
-                "id": row.id,
-                "category": row.category,
-                "purpose": row.purpose,
-                "rateCard": row.rate_card,
-                "baseCredits": row.base_credits,
-                "minimumCredits": row.minimum_credits,
-                "openapi": f"{base_url(http)}/models/openapi.json?endpoint_id={row.id}",
-            }
-            for row in CATALOG
-        ]
-    )
+    names = ("id", "category", "purpose", "rate_card", "base_credits", "minimum_credits")
+    rows = [{to_camel(name): getattr(row, name) for name in names} for row in CATALOG]
+    description = f"{base_url(http)}/models/openapi.json?endpoint_id="
+    return JSONResponse([{**row, "openapi": description + row["id"]} for row in rows])
 
 
 async def model_description(service: Service, http: HTTPRequest) -> Response:
@@ -140,8 +138,7 @@ async def service_description(service: Service, http: HTTPRequest) -> Response:
 
 async def read_docs(service: Service, http: HTTPRequest) -> Response:
     """Answer with the documentation page."""
-    page = docs.page(base_url(http), service.settings.lanes, spec_only=service.settings.spec_only)
-    return HTMLResponse(page, headers=docs.HEADERS)
+    return HTMLResponse(docs.page(base_url(http), service.settings), headers=docs.HEADERS)
 
 
 async def upload(service: Service, http: HTTPRequest) -> Response:
@@ -190,17 +187,6 @@ def base_url(http: HTTPRequest) -> str:
     return f"{http.url.scheme}://{http.headers.get('host', 'localhost')}"
 
 
-def estimate_json(found: Estimate) -> dict[str, Any]:
-    """An estimate as JSON, with amounts as numbers."""
-    lines = [
-        {"label": line.label, "credits": float(line.credits)}
-        if line.credits is not None
-        else {"label": line.label, "factor": float(line.factor or 1)}
-        for line in found.breakdown
-    ]
-    return {"credits": found.credits, "breakdown": lines, "rateCard": found.rate_card, "source": found.source}
-
-
 class RunCall(BaseModel):
     """The body of a run call or an estimate."""
 
@@ -226,7 +212,14 @@ async def _submit_run(
         words = "This service calls no webhooks. Leave `fal_webhook` out, and ask for the status instead."
         raise invalid_at(("query", "fal_webhook"), words)
     request = await _read_input(service, http, row, value, at)
-    idempotency = _idempotency(http, row.id, value)
+    key, idempotency = http.headers.get("idempotency-key"), None
+    if key is not None:
+        if not re.fullmatch("[!-~]{1,255}", key):
+            words = "An Idempotency-Key has 1 to 255 plain characters without spaces; a UUID is a good one."
+            raise invalid_at(("header", "Idempotency-Key"), words)
+        # Of the body as it was sent, whatever the order of its fields.
+        body = json.dumps([row.id, value], sort_keys=True).encode()
+        idempotency = (key, hashlib.sha256(body).hexdigest())
     return await service.submit(account, request, idempotency, resubmits="x-resubmit" in http.headers)
 
 
@@ -235,18 +228,6 @@ async def _read_input(service: Service, http: HTTPRequest, row: Endpoint, value:
     if int(http.headers.get("content-length", spec_decisions.MAX_BODY_BYTES)) < MAX_INLINE_CHECK_BYTES:
         return service.read_input(row, value, at)
     return await asyncio.to_thread(service.read_input, row, value, at)
-
-
-def _idempotency(http: HTTPRequest, endpoint_id: str, value: Any) -> tuple[str, str] | None:
-    key = http.headers.get("idempotency-key")
-    if key is None:
-        return None
-    if not re.fullmatch("[!-~]{1,255}", key):
-        raise invalid_at(
-            ("header", "Idempotency-Key"),
-            "An Idempotency-Key has 1 to 255 plain characters without spaces; a UUID is a good one.",
-        )
-    return key, body_hash(endpoint_id, value)
 
 
 async def _find_request(service: Service, http: HTTPRequest) -> Request:
@@ -288,19 +269,13 @@ def all_routes() -> list[ServiceRoute]:
         # Not in the specification's table, but its File objects refer to it.
         ServiceRoute("GET", "/files/{token}/{name}", file),
     ]
-    for prefix in prefixes():
-        request = f"/{prefix}/requests/{{request_id}}"
-        if prefix in {row.id for row in CATALOG}:
-            rows.append(ServiceRoute("POST", f"/{prefix}", submit, fields=STATUS_FIELDS))
-        rows += [
-            ServiceRoute("GET", request, result),
-            ServiceRoute("GET", f"{request}/status", status, fields=STATUS_FIELDS),
-            ServiceRoute("PUT", f"{request}/cancel", cancel, fields=("success",)),
-        ]
+    for row in CATALOG:
+        rows.append(ServiceRoute("POST", f"/{row.id}", submit, fields=STATUS_FIELDS))
+        for prefix in docs.prefixes_of(row):
+            request = f"/{prefix}/requests/{{request_id}}"
+            rows += [
+                ServiceRoute("GET", request, result),
+                ServiceRoute("GET", f"{request}/status", status, fields=STATUS_FIELDS),
+                ServiceRoute("PUT", f"{request}/cancel", cancel, fields=("success",)),
+            ]
     return rows
-
-
-def prefixes() -> list[str]:
-    """The path prefixes of the queue: each model's id, and its first two segments."""
-    ids = [row.id for row in CATALOG]
-    return list(dict.fromkeys([*ids, *("/".join(name.split("/")[:2]) for name in ids)]))

@@ -7,12 +7,12 @@ import logging
 import socket
 import threading
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 import uvicorn
 
 from .app import create_app
+from .board import Board
 from .core import Service
 from .service_settings import Settings
 
@@ -58,6 +58,7 @@ class Server:
             listening.close()
             raise
         self.service: Service = app.state.service
+        self.board: Board | None = app.state.board
         self.service.files.add_own_addresses(self.base_url)
         self.service.publish_address(self.base_url)
         # A malformed upload is reported to its sender, not logged in the notebook that runs the service.
@@ -123,7 +124,5 @@ class Server:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()

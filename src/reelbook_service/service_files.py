@@ -86,7 +86,13 @@ class Files:
 
     def is_own(self, address: str) -> bool:
         """Whether an address names a file of this service, which may have expired."""
-        return any(address.startswith(own + "/files/") for own in self.own_addresses)
+        return self._own_token(address) is not None
+
+    def _own_token(self, address: str) -> str | None:
+        """The token in the address of a file of this service."""
+        starts = (f"{own}/files/" for own in self.own_addresses)
+        start = next(filter(address.startswith, starts), None)
+        return None if start is None else address[len(start) :].partition("/")[0]
 
     def path(self, stored: StoredFile) -> Path:
         """The path of a file's bytes."""
@@ -104,14 +110,10 @@ class Files:
 
         A token gives access to any client that has it; a `file_id` only to the account that uploaded it.
         """
-        upload = self._uploads.get(address)
-        if upload is not None and upload.account == account and not self._expired(upload):
-            return self.path(upload)
-        for own in self.own_addresses:
-            if address.startswith(own + "/files/"):
-                stored = self._known.get(address[len(own) + len("/files/") :].partition("/")[0])
-                return self.path(stored) if stored is not None and not self._expired(stored) else None
-        return None
+        stored = self._uploads.get(address)
+        if stored is None or stored.account != account:
+            stored = self._known.get(self._own_token(address) or "")
+        return None if stored is None or self._expired(stored) else self.path(stored)
 
     async def store_file(
         self, path: Path, account: str, label: str, content_type: str, *, upload: bool = False

@@ -158,8 +158,12 @@ class Store:
     def _serve(self, ready: Future[None]) -> None:
         try:
             connection = open_database(self._path)
-        except BaseException as error:
-            ready.set_exception(error)
+        except sqlite3.Error as error:
+            words = (
+                f"The service's database in {self._path.parent} cannot be opened ({error}). Move the folder aside to start with an empty one; "
+                "nothing is lost that way, and somebody can look at it."
+            )
+            ready.set_exception(ReelbookError(words))
             return
         ready.set_result(None)
         while (batch := take_batch(self._pending)) is not None:

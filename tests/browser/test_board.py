@@ -95,7 +95,7 @@ def test_a_run_that_ends_is_there_without_a_reload(chromium: Browser, board: Boa
         page.wait_for_function("video => video.readyState >= 2", arg=row.locator("video").element_handle())
         expect(page.get_by_label("Credits")).to_have_value("12")
         page.goto(row.locator(".result a").evaluate("link => link.href"))
-        page.wait_for_function("document.querySelector('video').currentTime > 0")
+        page.wait_for_function("() => document.querySelector('video').currentTime > 0")
 
 
 def test_buttons_act_at_once_and_say_so(chromium: Browser, board: Board) -> None:
@@ -105,7 +105,7 @@ def test_buttons_act_at_once_and_say_so(chromium: Browser, board: Board) -> None
         pause = page.get_by_role("button", name="Pause Student 03")
         pause.focus()
         page.keyboard.press("Enter")
-        expect(page.locator("#notice")).to_have_text("1 student paused: no new runs; those in progress continue.")
+        expect(page.locator("#notice")).to_have_text("Paused: 1 student. Runs in progress continue.")
         expect(student(page, "Student 03")).to_contain_text("paused")
         expect(page.get_by_role("button", name="Resume Student 03")).to_be_focused()
 
@@ -129,7 +129,7 @@ def test_it_works_without_scripts(chromium: Browser, board: Board) -> None:
     """Plain forms: pause, top up, and a new key after a question, each on a page that says what was done."""
     with opened(chromium, board, java_script_enabled=False) as page:
         page.get_by_role("button", name="Pause Student 08").click()
-        expect(page.locator("#notice")).to_contain_text("1 student paused")
+        expect(page.locator("#notice")).to_contain_text("Paused: 1 student")
         assert page.url.startswith(board.url + "?")
         page.get_by_role("checkbox", name="Student 08").check()
         page.get_by_label("Credits").fill("5")

@@ -91,7 +91,7 @@ def test_a_form_from_elsewhere_does_nothing(board: Board) -> None:
     assert own.status_code == 303, "the control: with all of them it is done"
     assert row(board, "Student 01")["paused"] is True
     assert (
-        "1 student paused: no new runs; those in progress continue."
+        "Paused: 1 student. Runs in progress continue."
         in board.http.get(own.headers["location"].removeprefix("..")).text
     )
     board.change(one="resume:Student 01")
@@ -239,7 +239,7 @@ def test_the_page_has_no_file_tokens_and_allows_its_own_script_alone(board: Boar
 
 def test_many_boards_read_the_class_once_a_second(board: Board) -> None:
     """Twelve boards cause as many reads as one; what has not changed is not sent again, and all hear of a change."""
-    view = board.server.service.board
+    view = board.server.board
     assert view is not None
     waiting = threading.Event()
     while board.server.service.queue.unfinished():
@@ -263,7 +263,7 @@ def test_many_boards_read_the_class_once_a_second(board: Board) -> None:
 
 def test_the_first_byte_comes_quickly(board: Board) -> None:
     """With sixty students and 2,000 runs, read anew: 12 ms of processor time, and 50 ms are promised."""
-    view = board.server.service.board
+    view = board.server.board
     assert view is not None
     took = []
     for _ in range(5):
@@ -284,7 +284,7 @@ def test_its_colours_are_those_of_all_displays() -> None:
     """The ten tokens have the values of display's, light and dark, and the board has no others."""
     sources = Path(reelbook.__file__).parents[1]
     tokens = (sources / "frontend/page/tokens.css").read_text(encoding="utf-8")
-    style = (sources / "reelbook_service/board/board.css").read_text(encoding="utf-8")
+    style = (sources / "reelbook_service/templates/board.css").read_text(encoding="utf-8")
 
     light, dark = (
         dict(re.findall(r"--_(\w+): (#\w+)", tokens[tokens.index(start) :][:500])) for start in (".rb {", "@media")

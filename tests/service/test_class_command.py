@@ -181,7 +181,7 @@ def test_a_browser_at_the_address_of_a_strip_finds_out_how_to_begin(school: Scho
     page = school.served.http.get("/", headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
 
     assert f'rb.connect("{school.served.base_url}", api_key="your key")' in html.unescape(page.text)
-    assert 'href="docs"' in page.text
+    assert "/models/pricing/estimate" in page.text, "and all that there is for programs"
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert school.served.http.get("/").json()["service"] == "reelbook"
 

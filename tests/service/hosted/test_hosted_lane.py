@@ -18,6 +18,7 @@ from reelbook.errors import ReelbookError
 from reelbook.util.background_loop import background
 from reelbook_service import spec_decisions
 from reelbook_service.accounts import NewAccount
+from reelbook_service.class_admin import read_board_token
 from reelbook_service.hosted import lane as hosted_lane
 from reelbook_service.hosted.models_file import make_lane_table, read_models_file
 from reelbook_service.server import Server, bind_socket
@@ -599,9 +600,8 @@ def test_the_board_and_the_report_say_how_the_paid_service_is(
     address = f"http://127.0.0.1:{port.getsockname()[1]}"
     table = make_lane_table(read_models_file(write_models(tmp_path, address)))
     served = serve(accounts=students(), lanes=table, data=tmp_path / "gateway", has_board=True)
-    board = served.server.service.board
-    assert board is not None
-    served.http.get("/class/login", params={"token": board.token})
+    token = served.server.service.store.submit(read_board_token).result()
+    served.http.get("/class/login", params={"token": token})
     waiting = threading.Event()
 
     def report() -> str:
