@@ -33,6 +33,7 @@ def test_a_running_request_stops_within_a_second_and_is_refunded(shared: Served)
     served = shared.with_own_account()
     request_id = served.submitted(TEXT, LONG)
     served.until('"stage": "painting', TEXT, request_id)
+    early = served.result(TEXT, request_id)
 
     began = time.monotonic()
     answer = served.cancel(TEXT, request_id)
@@ -41,7 +42,9 @@ def test_a_running_request_stops_within_a_second_and_is_refunded(shared: Served)
 
     assert answer.json() == {"success": True, "status": "CANCELLATION_REQUESTED"}
     assert final["error_type"] == "cancelled"
-    assert served.result(TEXT, request_id).status_code == 499
+    late = served.result(TEXT, request_id)
+    assert (early.status_code, early.json()["error_type"]) == (400, "not_ready")
+    assert (late.status_code, late.json()["error_type"]) == (499, "cancelled")
     assert served.moves() == ["reserve", "refund"]
     assert served.get("/account").json()["credits_reserved"] == 0
     assert took < 1.5

@@ -187,25 +187,6 @@ def test_a_repeated_call_gets_its_first_answer_whatever_the_limits_say_by_now(cl
     assert classroom.refusal("Ada", TEXT, LONG)[:2] == (403, "forbidden")
 
 
-def test_a_paused_account_starts_nothing_until_it_is_resumed(classroom: Classroom, dot: str) -> None:
-    """One, a group or all; the accounts of whoever runs the service are in no class."""
-    for name, group in (("Ada", "A"), ("Bo", "A"), ("Cy", "B")):
-        classroom.add(name, group=group)
-    stitch = {"images": [dot]}
-
-    assert classroom.act("pause", group="A") == ["Ada", "Bo"]
-    status, kind, words = classroom.refusal("Ada", STITCH, stitch)
-    assert (status, kind) == (403, "forbidden")
-    assert "paused" in words
-    assert "the people who run the service" in words
-    assert classroom.served.run(STITCH, stitch, classroom.keys["Cy"]).status_code == 200
-    assert classroom.act("pause", all=True) == ["Ada", "Bo", "Cy"]
-    assert classroom.served.run(STITCH, stitch).status_code == 200
-    assert classroom.act("resume", names=["Ada"]) == ["Ada"]
-    assert classroom.served.run(STITCH, stitch, classroom.keys["Ada"]).status_code == 200
-    assert [classroom.row(name).paused for name in ("Ada", "Bo", "Cy")] == [False, True, True]
-
-
 def test_a_replaced_key_stops_at_once_and_everything_else_stays(classroom: Classroom, dot: str) -> None:
     """Runs, files and budget belong to the account, not to its key."""
     classroom.add("Ada", budget=3 * PRICE)

@@ -92,18 +92,6 @@ def test_the_key_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     assert modes["address.json"] == 0o600
 
 
-def test_it_can_be_stopped_and_started_again_in_one_process(tmp_path: Path) -> None:
-    """A new start has a new port, the same id and the same key."""
-    embedded = Embedded(tmp_path)
-    first = embedded.address()
-    embedded.close()
-
-    second = embedded.address()
-    embedded.close()
-
-    assert (first.id, first.key) == (second.id, second.key)
-
-
 def test_an_address_that_another_program_has_taken_is_not_believed(tmp_path: Path) -> None:
     """What a crash left behind is checked by the service's id; a stranger at that port is passed over."""
     stranger = Embedded(tmp_path / "stranger")

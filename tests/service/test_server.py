@@ -203,18 +203,6 @@ def test_a_caller_cannot_pass_for_another_one(shared: Served, dot: str) -> None:
     assert answer["statusUrl"].startswith(f"{shared.base_url}/")
 
 
-def test_a_form_of_a_page_cannot_start_a_run(shared: Served, dot: str) -> None:
-    """What a plain HTML form can send is not JSON by its content type, and is refused even with a key."""
-    served = shared.with_own_account()
-    body = json.dumps({"endpointId": STITCH, "input": {"images": [dot]}})
-
-    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b", ""):
-        headers = {"x-api-key": served.key, "content-type": kind}
-        assert served.http.post("/models/run", content=body, headers=headers).status_code == 400
-
-    assert served.charges() == []
-
-
 # --- How it ends ---
 
 
