@@ -1,4 +1,4 @@
-"""Backdrops between ground and sky: the rows of `[backdrop]` in words.toml, and two that are computed."""
+"""Backdrops between ground and sky: the rows of `[backdrop]` in words.toml."""
 
 from __future__ import annotations
 
@@ -26,18 +26,16 @@ LOOKS = 6
 
 def backdrop(stage: Stage, name: str) -> Iterator[Plane]:
     """Yield the planes of a backdrop, far to near; none of one that moves, which is a figure."""
-    if name == "mountains":
-        height = min(0.42 * stage.height, 0.62 * stage.unit) * (1 + 0.1 * stage.scene.chance("mountains"))
-        yield _rocks(stage, _peaks(stage, "range", height, 5), height, 0.5, 0.16)
-        yield _rocks(stage, _peaks(stage, "front", 0.58 * height, 7), height, 0.28, 0.28)
-    elif name == "nebula":
-        yield _nebula(stage)
-    for index, row in enumerate(TABLE["backdrop"].get(name, ())):
-        if "ridge" in row:
-            yield _ridge(stage, row, index)
-        elif "scatter" not in row or stage.scene.season != "winter":  # Flowers do not bloom in the snow.
-            kinds, spots = _spots(stage, row)
-            yield _place(stage, kinds, spots, row)
+    for row in TABLE["backdrop"].get(name, ()):
+        for layer in np.linspace(0, 1, row.get("layers", 1)).tolist():
+            item = {
+                key: value[0] + (value[1] - value[0]) * layer if isinstance(value, list) else value
+                for key, value in row.items()
+            }
+            if "ridge" in item:
+                yield _ridge(stage, item, (name, layer))
+            elif "scatter" not in item or stage.scene.season != "winter":  # Flowers do not bloom in the snow.
+                yield _place(stage, *_spots(stage, item), item)
 
 
 def _spots(stage: Stage, row: dict[str, Any]) -> tuple[Sequence[str], list[Spot]]:
@@ -50,7 +48,7 @@ def _spots(stage: Stage, row: dict[str, Any]) -> tuple[Sequence[str], list[Spot]
         side = row["side"] if stage.scene.chance("side") > 0 else -row["side"]
         return [row["one"]], [(width * (0.5 + side), foot, size)]
     if "sides" in row:  # The middle stays free.
-        for index in range(row["count"]):
+        for index in range(int(row["count"])):
             place = rng.uniform(-0.03, row.get("reach", 0.34))
             y = height * rng.uniform(0.92 - row.get("high", 0.0), 1.04)
             spots.append((width * (place if index % 2 else 1 - place), y, size * rng.uniform(0.7, 1.25)))
@@ -97,91 +95,56 @@ def _place(stage: Stage, kinds: Sequence[str], spots: Sequence[Spot], row: dict[
     return Plane(straight.convert("RGB"), straight.getchannel("A"), top, row["near"])
 
 
-def _slope(stage: Stage, line: NoiseField, width: int = 13) -> NoiseField:
-    """How much a line of hills falls away from the sun at each column."""
-    soft = np.convolve(np.pad(line, width // 2, mode="edge"), np.full(width, 1 / width, np.float32), "valid")
-    return np.gradient(soft)[None] * (1 if stage.light.across < 0.5 else -1)
-
-
-def _ridge(stage: Stage, row: dict[str, Any], index: int) -> Plane:
-    """Everything below a line of hills: lit at the crest, hazy at the foot, slightly textured between."""
-    foot, depth = row.get("foot", 0.0), row["depth"]
-    line = profile(
-        (stage.seed, ("ridge", index)), stage.wide, features=row["features"] * stage.wide / stage.unit,
-        slope=row.get("slope", 1.9),
-    )  # fmt: skip
-    line = stage.horizon + (foot - row["height"] * np.clip(line, 0.02, 1)) * stage.height
-    colour = meadow_colour(stage) if row["ridge"] == "meadow" else hexed(row["ridge"])
-    if row["ridge"] == "meadow" and stage.scene.season != "winter":
-        colour = mixed(colour, hexed("#3c6a5c"), 0.6 * depth)
+def _ridge(stage: Stage, row: dict[str, Any], key: object) -> Plane:
+    """Everything below a crest of hills or peaks: lit from the side of the sun, hazy at the foot, white above the snow line."""
+    depth, high = row["depth"], row["height"] * min(stage.height, 1.5 * stage.unit)
+    if "peaks" in row:
+        line = _peaks(stage, key, int(row["peaks"]))
+    else:
+        features = row["features"] * stage.wide / stage.unit
+        line = profile((stage.seed, "ridge", key), stage.wide, features=features, slope=row.get("slope", 1.9))
+    foot = stage.horizon + row.get("foot", 0.0) * stage.height
+    line = np.asarray(foot - high * np.clip(line, 0.02, 1.2), np.float32)
     top = max(-stage.margin_y, int(line.min()) - 2)
-    y, x = stage.rows(top, stage.horizon + (0.06 + foot) * stage.height), stage.columns()
+    y, x = stage.rows(top, foot + 0.06 * stage.height), stage.columns()
     below = y - line[None]
-    grain = sampled(cloudy((stage.seed, "slope"), 1.35), x / stage.unit * 0.9 + 0 * y, y / stage.unit * 1.1 + 0 * x)
-    steep = np.clip(_slope(stage, line) * 0.14, -0.16, 0.16)
-    if "carved" in row:
-        # The edge between light and shade runs down from each crest in a curve.
-        edge = profile((stage.seed, "edge", index), stage.wide, features=3, slope=2.0)[None] - 0.5
-        side = _slope(stage, line, 25) * 1.6 + 0.5 * edge
-        steep = -0.42 * stepped(-0.1, 0.25, side - below / stage.unit * 1.6)
-    far = np.clip(below / (0.34 * stage.height), 0, 1)
-    lit = stage.light.on(colour, depth=depth)
-    shaded = blended(lit, mixed(lit, stage.light.haze, row.get("mist", 0.35)), stepped(0, 1, far))
-    shaded = shaded * (1 + (row.get("rough", 0.16) * (grain - 0.5) + steep * (1 - far)) * (1 - depth))[..., None]
-    return plane(shaded, np.clip(below + 0.5, 0, 1), top, row["near"])
-
-
-def _peaks(stage: Stage, key: str, height: float, count: int) -> NoiseField:
-    """A crest of peaks: each a pair of slopes, broken into smaller ones by noise that fades at the foot."""
-    rng, x = stage.random(key), stage.columns()[0] / stage.unit
-    low, high = float(x[0]), float(x[-1])
-    count = max(3, int(count * (high - low) / 1.78))
-    line = np.zeros(stage.wide)
-    for index in range(count):
-        middle = low + (index + rng.uniform(0.1, 0.9)) / count * (high - low)
-        top, half, lean = rng.uniform(0.5, 1.0), rng.uniform(0.26, 0.42), rng.uniform(0.75, 1.3)
-        side = np.where(x < middle, (middle - x) * lean, (x - middle) / lean)
-        line = np.maximum(line, top * np.clip(1 - side / half, 0, 1) ** 1.12)
-    fine = profile((stage.seed, key, "fine"), stage.wide, features=6 * (high - low), slope=1.55) - 0.5
-    rough = np.clip(line + fine * 0.34 * (0.25 + line), 0.02, 1.2)
-    return np.asarray(stage.horizon + 0.02 * stage.height - height * rough, np.float32)
-
-
-def _rocks(stage: Stage, line: NoiseField, height: float, depth: float, near: float) -> Plane:
-    """A range of mountains: faces of rock, the higher ones white."""
-    top = max(-stage.margin_y, int(line.min()) - 2)
-    y, x = stage.rows(top, stage.horizon + 0.08 * stage.height), stage.columns()
-    below = y - line[None]
-    rough = cloudy((stage.seed, "rock"), 1.15)
+    texture, sun = cloudy((stage.seed, "slope"), 1.15), 1 if stage.light.across < 0.5 else -1
     # The texture shifts with the depth below the crest, and its horizontal slope is lit.
     u, v = x / stage.unit * 0.5 + below / stage.unit * 0.28, y / stage.unit * 0.34 + 0 * x
-    face = 5 * (sampled(rough, u, v) - sampled(rough, u + 0.012, v - 0.006))
-    face = np.clip(
-        (1 if stage.light.across < 0.5 else -1) * face - 0.55 * np.clip(_slope(stage, line, 9), -1, 1), -1, 1
-    )
-    snow_line = stage.horizon - height * (0.1 if stage.scene.season == "winter" else 0.62)
-    snow = snow_line - y + (sampled(rough, u * 2, v * 3) - 0.5) * 0.5 * height - 0.35 * below
-    snow = stepped(-0.1 * height, 0.1 * height, snow)
-    bare, white = stage.light.on(hexed("#686c7c"), depth=depth), stage.light.on(SNOW, depth=depth * 0.7)
-    colour = blended(bare, white, np.clip(snow + 0.35 * snow * face, 0, 1))
+    face = sun * row.get("rough", 1.5) * (sampled(texture, u, v) - sampled(texture, u + 0.012, v - 0.006))
+    soft = np.convolve(np.pad(line, 6, mode="edge"), np.full(13, 1 / 13, np.float32), "valid")
+    face = np.clip(face - 0.4 * np.clip(sun * np.gradient(soft), -1, 1), -1, 1)
+    if "carved" in row:
+        # The edge between light and shade runs down from each crest in a curve.
+        edge = profile((stage.seed, "edge", key), stage.wide, features=3, slope=2.0)[None] - 0.5
+        side = sun * np.gradient(soft)[None] * 1.6 + 0.5 * edge
+        face = face - 1.6 * stepped(-0.1, 0.25, side - below / stage.unit * 1.6)
+    if row["ridge"] == "meadow":
+        bare = meadow_colour(stage)
+        bare = bare if stage.scene.season == "winter" else mixed(bare, hexed("#3c6a5c"), 0.6 * depth)
+    else:
+        bare = hexed(row["ridge"])
+    colour = np.broadcast_to(np.asarray(stage.light.on(bare, depth=depth), np.float32), (*below.shape, 3))
+    if "snow" in row:
+        snow = stage.horizon - high * (0.1 if stage.scene.season == "winter" else row["snow"]) - y - 0.35 * below
+        snow = stepped(-0.1, 0.1, snow / high + (sampled(texture, u * 2, v * 3) - 0.5) * 0.5)
+        colour = blended(colour, stage.light.on(SNOW, depth=depth * 0.7), np.clip(snow + 0.35 * snow * face, 0, 1))
     colour = colour * (1 + 0.26 * face * (1 - depth))[..., None]
-    mist = stepped(0.1, 1.0, (y - (stage.horizon - 0.75 * height)) / (0.75 * height)) * 0.75
-    colour = blended(colour, stage.light.haze, np.broadcast_to(mist, face.shape))
-    return plane(colour, np.clip(below + 0.5, 0, 1), top, near)
+    mist = stepped(0.1, 1.0, (y - foot + high) / high) * row.get("mist", 0.3)
+    colour = blended(colour, stage.light.haze, np.broadcast_to(mist, below.shape))
+    return plane(colour, np.clip(below + 0.5, 0, 1), top, row["near"])
 
 
-def _nebula(stage: Stage) -> Plane:
-    """A glowing cloud in space."""
-    y, x = stage.rows(-stage.margin_y, stage.floor), stage.columns()
-    u, v = x / stage.unit * 0.34 + 0 * y, y / stage.unit * 0.34 + 0 * x
-    first, second = (sampled(cloudy((stage.seed, "nebula", index), 1.55), u + 0.2 * index, v) for index in range(2))
-    fine = sampled(cloudy((stage.seed, "nebula fine"), 1.1), u * 2, v * 2)
-    lean = 0.5 * stage.scene.chance("lean")
-    band = np.exp(-((((y - stage.height * 0.5) + (x - stage.width / 2) * lean) / (0.34 * stage.unit)) ** 2))
-    cloud = np.clip((first * 0.75 + fine * 0.25 - 0.36) * 1.9, 0, 1) * (0.30 + 0.70 * band)
-    hues = tuple(map(hexed, ("#be4696", "#466edc", "#3cbebe", "#e68250")))
-    pick = int((stage.scene.chance("nebula") * 0.5 + 0.5) * 3.99)
-    colour = blended(hues[pick], hues[(pick + 1) % 4], np.clip(second * 1.6 - 0.3, 0, 1))
-    colour = blended(colour, hexed("#fff0e6"), np.clip(cloud - 0.55, 0, 1) * band)
-    dust = np.clip((second - 0.58) * 4, 0, 1) * band * 0.5
-    return plane(colour * (1 - dust)[..., None], np.clip(cloud * 0.62, 0, 1), -stage.margin_y, 0.02)
+def _peaks(stage: Stage, key: object, count: int) -> NoiseField:
+    """A crest of peaks: each a pair of slopes, broken into smaller ones by noise that fades at the foot."""
+    rng, x = stage.random(key), stage.columns()[0] / stage.unit
+    low, wide = float(x[0]), float(x[-1] - x[0])
+    count = max(3, int(count * wide / 1.78))
+    line = np.zeros(stage.wide)
+    for index in range(count):
+        middle = low + (index + rng.uniform(0.1, 0.9)) / count * wide
+        top, half, lean = rng.uniform(0.5, 1.0), rng.uniform(0.3, 0.46), rng.uniform(0.75, 1.3)
+        side = np.where(x < middle, (middle - x) * lean, (x - middle) / lean)
+        line = np.maximum(line, top * np.clip(1 - side / half, 0, 1) ** 1.12)
+    fine = profile((stage.seed, key, "fine"), stage.wide, features=6 * wide, slope=1.55) - 0.5
+    return line + fine * 0.34 * (0.25 + line)

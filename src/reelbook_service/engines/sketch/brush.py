@@ -1,4 +1,4 @@
-"""Sprites of figures: soft shapes with gentle shading and no outlines, and parts that swing, rotate and fold around their joints."""
+"""Soft shapes with gentle shading and no outlines, painted once, and moved: they swing, rotate and fold around their joints."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from .light import Colour, Light, mixed
 from .noise import NoiseField
-
-Point = tuple[float, float]
 
 _FINER = 4
 """Factor by which masks are drawn larger and then reduced, for soft edges."""
@@ -36,16 +34,55 @@ class Ink:
     """Whether it is a halo: light around the middle of its outline, fading to nothing at the edge."""
 
 
+MOTIONS = {
+    "swing": 0.0,  # Amplitude of a swing in degrees,
+    "beat": 1.0,  # swings per second,
+    "phase": 0.0,  # and where a swing begins, in full swings.
+    "spin": 0.0,  # Rotation in degrees per second, as of wheels.
+    "fold": 0.0,  # Vertical contraction during a swing, like a wing seen from the side: with 1 down to zero height.
+    "narrow": 0.0,  # The same horizontally, like the wing of a butterfly.
+    "bob": 0.0,  # Amplitude of the vertical oscillation, in units.
+    "rise": 0.0,  # Distance it rises before it has faded and restarts, in units: smoke, bubbles, drops;
+    "lean": 0.0,  # its horizontal drift on the way, in units,
+    "swell": 0.0,  # its relative growth,
+    "life": 2.0,  # and the seconds that it takes.
+}
+"""What moves a part of a figure, and its usual values."""
+
+
 @dataclass(frozen=True, slots=True)
-class Sprite:
-    """A small picture with soft edges, and its origin."""
+class FigurePart:
+    """One flat piece of a figure and its motion."""
 
     picture: Image.Image
     """Colours multiplied by their opacity (`RGBa`), so that rotation and scaling make no dark edges."""
-    origin: Point
+    origin: NoiseField
     """The unit point (0, 0), in pixels of the picture."""
     scale: float
     """Pixels per unit."""
+    at: tuple[float, float] = (0.0, 0.0)
+    """The position of its origin on the figure, in units."""
+    motion: Mapping[str, float] = field(default_factory=dict)
+    """Numbers by the names in `MOTIONS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pose:
+    """The position, size and time at which a figure is drawn."""
+
+    x: float
+    y: float
+    """Position of its origin, in pixels of the picture."""
+    scale: float
+    """Pixels per unit."""
+    mirrored: bool = False
+    turn: float = 0.0
+    """Clockwise rotation in degrees."""
+    time: float = 0.0
+    """Time of its animation in seconds."""
+    squash: float = 1.0
+    """A factor of its height; negative for upside-down reflections."""
+    alpha: float = 1.0
 
 
 def rotation(degrees: float) -> NoiseField:
@@ -54,33 +91,31 @@ def rotation(degrees: float) -> NoiseField:
     return np.array([[cosine, -sine], [sine, cosine]])
 
 
-def paint(inks: Sequence[Ink], scale: float, light: Light, depth: float = 0.0) -> Sprite:
-    """A sprite of shapes painted one over the other; `depth` is their share of haze."""
+def paint(inks: Sequence[Ink], scale: float, light: Light, depth: float = 0.0) -> FigurePart:
+    """Shapes painted one over the other; `depth` is their share of haze."""
     every = np.concatenate([outline for ink in inks for outline in ink.outlines])
-    margin = 2.0 / scale
-    left, top = every.min(0) - margin
-    right, bottom = every.max(0) + margin
-    size = max(4, int((right - left) * scale + 1)), max(4, int((bottom - top) * scale + 1))
-    canvas = np.zeros((size[1], size[0], 4), np.float32)
+    corner = every.min(0) - 2.0 / scale
+    width, height = np.maximum(4, ((every.max(0) + 2.0 / scale - corner) * scale + 1).astype(int)).tolist()
+    canvas = np.zeros((height, width, 4), np.float32)
     for ink in inks:
-        _fill(canvas, ink, [(outline - (left, top)) * scale for outline in ink.outlines], light, depth)
+        _fill(canvas, ink, [(outline - corner) * scale for outline in ink.outlines], light, depth)
     pixels = (np.clip(canvas, 0, 1) * 255 + 0.5).astype(np.uint8).tobytes()
-    return Sprite(Image.frombytes("RGBa", size, pixels), (-left * scale, -top * scale), scale)
+    return FigurePart(Image.frombytes("RGBa", (width, height), pixels), -corner * scale, scale)
 
 
 def _fill(canvas: NoiseField, ink: Ink, outlines: Sequence[NoiseField], light: Light, depth: float) -> None:
     every = np.concatenate(outlines)
-    x0, y0 = np.maximum(0, every.min(0).astype(int) - 1)
-    x1, y1 = np.minimum(canvas.shape[1::-1], every.max(0).astype(int) + 2)
+    x0, y0 = np.maximum(0, every.min(0).astype(int) - 1).tolist()
+    x1, y1 = np.minimum(canvas.shape[1::-1], every.max(0).astype(int) + 2).tolist()
     if x1 <= x0 or y1 <= y0:
         return
     colour = np.array(ink.colour, np.float32)
     if ink.fading:
         rows, columns = np.ogrid[y0:y1, x0:x1]
-        middle, radius = (every.min(0) + every.max(0)) / 2, np.ptp(every[:, 0]) / 2
-        cover = np.clip(1 - np.hypot(columns - middle[0], rows - middle[1]) / radius, 0, 1) ** 2
+        (x, y), radius = (every.min(0) + every.max(0)) / 2, np.ptp(every[:, 0]) / 2
+        cover = np.clip(1 - np.hypot(columns - x, rows - y) / radius, 0, 1) ** 2
     else:
-        mask = Image.new("L", (int(x1 - x0) * _FINER, int(y1 - y0) * _FINER))
+        mask = Image.new("L", ((x1 - x0) * _FINER, (y1 - y0) * _FINER))
         pen = ImageDraw.Draw(mask)
         for outline in outlines:
             pen.polygon(((outline - (x0, y0)) * _FINER).ravel().tolist(), fill=255)
@@ -115,52 +150,6 @@ def _relief(mask: Image.Image, ink: Ink, light: Light) -> NoiseField:
     return np.asarray(down + (inner - outer) * np.float32(ink.round * 0.75), np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class FigurePart:
-    """One flat piece of a figure and its motion."""
-
-    sprite: Sprite
-    at: Point = (0.0, 0.0)
-    """The position of its origin on the figure, in units."""
-    motion: Mapping[str, float] = field(default_factory=dict)
-    """Numbers by the names in `MOTIONS`."""
-
-
-MOTIONS = {
-    "swing": 0.0,  # Amplitude of a swing in degrees,
-    "beat": 1.0,  # swings per second,
-    "phase": 0.0,  # and where a swing begins, in full swings.
-    "spin": 0.0,  # Rotation in degrees per second, as of wheels.
-    "fold": 0.0,  # Vertical contraction during a swing, like a wing seen from the side: with 1 down to zero height.
-    "narrow": 0.0,  # The same horizontally, like the wing of a butterfly.
-    "bob": 0.0,  # Amplitude of the vertical oscillation, in units.
-    "rise": 0.0,  # Distance it rises before it has faded and restarts, in units: smoke, bubbles, drops;
-    "lean": 0.0,  # its horizontal drift on the way, in units,
-    "swell": 0.0,  # its relative growth,
-    "life": 2.0,  # and the seconds that it takes.
-}
-"""What moves a part of a figure, and its usual values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pose:
-    """The position, size and time at which a figure is drawn."""
-
-    x: float
-    y: float
-    """Position of its origin, in pixels of the picture."""
-    scale: float
-    """Pixels per unit."""
-    mirrored: bool = False
-    turn: float = 0.0
-    """Clockwise rotation in degrees."""
-    time: float = 0.0
-    """Time of its animation in seconds."""
-    squash: float = 1.0
-    """A factor of its height; negative for upside-down reflections."""
-    alpha: float = 1.0
-
-
 def show(picture: Image.Image, parts: Sequence[FigurePart], pose: Pose) -> None:
     """Paint a figure into the picture."""
     side = -1 if pose.mirrored else 1
@@ -179,24 +168,22 @@ def show(picture: Image.Image, parts: Sequence[FigurePart], pose: Pose) -> None:
         shown = [1 - motion[name] * (0.5 + 0.5 * wave) for name in ("narrow", "fold")]
         opened = [size * (share if abs(share) > 0.06 else 0.06) for share in shown]
         local = rotation(motion["swing"] * wave + motion["spin"] * pose.time) @ np.diag(opened)
-        _paste(picture, part.sprite, world @ local, world @ at + (pose.x, pose.y), alpha)
+        _paste(picture, part, world @ local / part.scale, world @ at + (pose.x, pose.y), alpha)
 
 
-def _paste(picture: Image.Image, sprite: Sprite, matrix: NoiseField, origin: NoiseField, alpha: float) -> None:
-    """Paint a transformed sprite with its origin at `origin` in the picture."""
-    matrix = matrix / sprite.scale
-    corners = (
-        np.array([(x, y) for x in (0, sprite.picture.width) for y in (0, sprite.picture.height)]) - sprite.origin
-    ) @ matrix.T + origin
+def _paste(picture: Image.Image, part: FigurePart, matrix: NoiseField, origin: NoiseField, alpha: float) -> None:
+    """Paint a transformed part with its origin at `origin` in the picture."""
+    wide, high = part.picture.size
+    corners = (np.array([(0, 0), (0, high), (wide, 0), (wide, high)]) - part.origin) @ matrix.T + origin
     left, top = np.maximum(0, corners.min(0).astype(int) - 1).tolist()
     right, bottom = np.minimum(picture.size, corners.max(0).astype(int) + 2).tolist()
     if alpha <= 0.01 or right <= left or bottom <= top or abs(np.linalg.det(matrix)) < 1e-9:
         return
     back = np.linalg.inv(matrix)
-    start = back @ ((left, top) - origin) + sprite.origin
+    start = back @ ((left, top) - origin) + part.origin
     affine = (*back[0].tolist(), float(start[0]), *back[1].tolist(), float(start[1]))
     size = (right - left, bottom - top)
-    straight = sprite.picture.transform(size, Image.Transform.AFFINE, affine, Image.Resampling.BILINEAR).convert("RGBA")
+    straight = part.picture.transform(size, Image.Transform.AFFINE, affine, Image.Resampling.BILINEAR).convert("RGBA")
     mask = straight.getchannel("A")
     if alpha < 1:
         mask = mask.point([int(value * alpha + 0.5) for value in range(256)])

@@ -20,15 +20,14 @@ from .words import Actor
 _MIDDLE = 2.5
 """Moving figures are at their place after so many seconds, the middle of a five-second clip."""
 
-MOVING_BACKDROPS = ("volcano", "waterfall")
-"""Backdrops that are figures, because something in them moves."""
-
 _BRIDGE = 0.40
 """Where a bridge stands, as a share of the way from the horizon to the lower edge."""
 
-_SPANNING = ("rainbow", "bridge")
 _PLANES = {"heaven": 0.05, "backdrop": 0.25, "sky": 0.45, "water": NEARNESS, "bridge": NEARNESS, "ground": NEARNESS}
 """The nearness of each layer of figures."""
+
+_BOB = {"sail": 0.012, "fly": 0.10, "drift": 0.05, "hover": 0.07, "swim": 0.06}
+"""How far a gait rises and sinks, in heights of the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,7 @@ class Role:
     layer: str
     """`heaven`, `backdrop`, `sky`, `water`, `bridge` or `ground`: the planes between which it is painted."""
     parts: Sequence[FigurePart]
+    shadow: Sequence[FigurePart]
     x: float
     y: float
     """Its position in the world at the middle of a five-second clip."""
@@ -54,7 +54,7 @@ class Role:
         camera = stage.view(seconds, _PLANES[self.layer])
         growth = {"near": 0.06, "away": -0.05}.get(self.actor.heading, 0.0)
         scale = self.scale * camera.scale * max(0.3, 1 + growth * (time - _MIDDLE))
-        lift = TABLE["bob"].get(figure.gait, 0.0) * self.scale * math.sin(2 * math.pi * (0.21 * time + self.phase))
+        lift = _BOB.get(figure.gait, 0.0) * self.scale * math.sin(2 * math.pi * (0.21 * time + self.phase))
         hop = abs(math.sin(math.pi * (0.8 * time + self.phase))) * {"jump": 0.55, "dance": 0.12}.get(deed, 0.0)
         gone = time - _MIDDLE * stage.scene.pace
         x, y = self.x + self.velocity[0] * gone, self.y + self.velocity[1] * gone
@@ -67,10 +67,9 @@ class Role:
             y = top + (y - top) % (bottom - top)
         x, y = stage.seen_at(camera, x, y - lift)
         pose = Pose(x, y, scale, mirrored=self.velocity[0] < 0, time=time)
-        if self.layer == "water" and self.actor.kind != "bridge":
+        if self.layer == "water" and "spans" not in figure.options:
             show(picture, self.parts, replace(pose, squash=-0.55, alpha=0.3))
-        elif self.layer == "ground" and (shadow := figure.number("shadow")):
-            _paint_shadow(picture, x, y, scale * shadow, 0.34 * (1 - 0.5 * hop))
+        show(picture, self.shadow, Pose(x, y, scale * figure.number("shadow"), squash=0.18, alpha=1 - 0.5 * hop))
         turn = 40.0 * time if deed == "spin" and self.layer == "sky" else 0.0
         show(picture, self.parts, replace(pose, y=y - hop * self.scale * camera.scale, turn=turn))
 
@@ -84,13 +83,11 @@ def cast_role(stage: Stage, actor: Actor, index: int) -> Role:
     x, y = _choose_position(stage, figure, actor, index, layer, size * stage.unit, rng)
     if layer == "bridge":
         size *= 0.62
-    elif layer in ("ground", "water") and actor.kind != "bridge":
+    elif layer in ("ground", "water") and "spans" not in figure.options:
         alone, _, _, shrunk = _band(stage, figure, layer)
         size *= shrunk * stage.size_at(y) / stage.size_at(stage.row_y(alone))
-    light = stage.light
-    if layer == "ground" and stage.scene.ground == "floor":
-        light = inside(stage)
-    elif light.dark and stage.scene.time != "space":
+    light = inside(stage) if layer == "ground" else stage.light
+    if light.dark and layer != "heaven" and stage.scene.time != "space" and stage.scene.ground != "floor":
         # At night a figure keeps a little of its own colour, to be recognisable.
         light = light.shining(mixed(light.ambient, (0.72, 0.74, 0.84), 0.42))
     fog = 0.16 if "fog" in stage.scene.weather else 0.0
@@ -106,7 +103,8 @@ def cast_role(stage: Stage, actor: Actor, index: int) -> Role:
     )  # fmt: skip
     velocity = (0.0, 0.0) if resting else _choose_velocity(stage, figure, actor, rng)
     parts = draw(actor.kind, kit)
-    return Role(actor, layer, parts, x, y, size * stage.unit, velocity, float(rng.uniform(0, 1)))
+    shadow = draw("shadow", kit) if layer == "ground" and "shadow" in figure.options else []
+    return Role(actor, layer, parts, shadow, x, y, size * stage.unit, velocity, float(rng.uniform(0, 1)))
 
 
 def _bridge(stage: Stage) -> Actor | None:
@@ -115,15 +113,15 @@ def _bridge(stage: Stage) -> Actor | None:
 
 def _choose_layer(stage: Stage, figure: Figure, actor: Actor) -> str:
     ground = stage.scene.ground
-    if actor.kind in MOVING_BACKDROPS or figure.where == "heaven":
-        return "backdrop" if actor.kind in MOVING_BACKDROPS else "heaven"
+    if figure.where in ("heaven", "backdrop"):
+        return figure.where
     if actor.deed == "fly" or figure.where == "sky" or ground in ("none", "cloudsea"):
         return "sky"
     if ground == "seabed":
         return "ground" if figure.gait in ("stand", "walk") and figure.where != "under" else "sky"
     if _bridge(stage) and figure.gait in ("walk", "roll") and actor.kind != "ball":
         return "bridge"
-    wet = ground in TABLE["calm"] if figure.where in ("water", "under") else ground == "water"
+    wet = "calm" in TABLE["ground"][ground] if figure.where in ("water", "under") else ground == "water"
     return "water" if wet else "ground"
 
 
@@ -131,7 +129,7 @@ def _choose_position(
     stage: Stage, figure: Figure, actor: Actor, index: int, layer: str, tall: float, rng: np.random.Generator
 ) -> tuple[float, float]:
     count, height, horizon = actor.count, stage.height, stage.horizon
-    if actor.kind in (*_SPANNING, *MOVING_BACKDROPS):
+    if "spans" in figure.options:
         return stage.width / 2, stage.row_y(_BRIDGE) if actor.kind == "bridge" else horizon + 0.02 * height
     slot = (index + 0.5) / count + float(rng.uniform(-0.22, 0.22)) / count
     middle, room = _lane(stage, actor)
@@ -162,7 +160,7 @@ def _lane(stage: Stage, actor: Actor) -> tuple[float, float]:
     if actor.count > 1:
         return 0.5, 0.84
     others = [other.kind for other in stage.scene.actors if other.count == 1 and not other.side]
-    singles = [kind for kind in others if kind not in _SPANNING]
+    singles = [kind for kind in others if "spans" not in FIGURES[kind].options]
     if len(singles) < 2 or actor.kind not in singles:
         return 0.5, 0.3
     # Not in the order of mention: left and right are random, from the seed of the stage.
@@ -173,11 +171,15 @@ def _lane(stage: Stage, actor: Actor) -> tuple[float, float]:
 
 def _band(stage: Stage, figure: Figure, layer: str) -> Sequence[float]:
     """Where a figure may stand: alone, far and near as shares of the way to the lower edge, and its scale."""
-    ground, bands = stage.scene.ground, TABLE["band"]
+    row = TABLE["ground"][stage.scene.ground]
     kind = "water" if layer == "water" else "road" if figure.where == "road" else "ground"
-    has_traffic = any(FIGURES[actor.kind].where == "road" for actor in stage.scene.actors)
-    pavement = kind == "ground" and ground == "street" and has_traffic
-    band: Sequence[float] = bands["pavement"] if pavement else bands.get(f"{kind}-{ground}", bands[kind])
+    if (
+        kind == "ground"
+        and "pavement" in row
+        and any(FIGURES[other.kind].where == "road" for other in stage.scene.actors)
+    ):
+        kind = "pavement"
+    band: Sequence[float] = row.get(kind) or TABLE["band"][kind]
     return band
 
 
@@ -189,13 +191,3 @@ def _choose_velocity(stage: Stage, figure: Figure, actor: Actor, rng: np.random.
         return speed * 0.2, speed * (0.8 if actor.heading == "down" else -0.8)
     usual = 1.0 if stage.random("direction", actor.kind).random() < 0.6 else -1.0
     return {"left": -1.0, "right": 1.0}.get(actor.heading, usual) * speed, 0.0
-
-
-def _paint_shadow(picture: Image.Image, x: float, y: float, width: float, strength: float) -> None:
-    """A soft dark patch on the ground."""
-    half, high = max(2.0, width / 2), max(1.0, width / 11)
-    left, top = int(x - half) - 1, int(y - high) - 1
-    columns = (np.arange(int(2 * half) + 3) + left - x) / half
-    rows = (np.arange(int(2 * high) + 3) + top - y)[:, None] / high
-    fall = np.clip(1 - columns**2 - rows**2, 0, 1) * strength * 255
-    picture.paste((18, 20, 34), (left, top), Image.fromarray(fall.astype(np.uint8)))

@@ -18,13 +18,13 @@ from ..protocol import EngineTask, OutputFile, Report
 from ..video_writer import Movie, in_order, yuv
 from ..write_provenance import WrittenProvenance
 from .backdrops import backdrop
-from .cast import MOVING_BACKDROPS, Role, cast_role
+from .cast import Role, cast_role
 from .ground import Water, ground, reflect_in_street
 from .light import light_of
-from .noise import cloudy, generator
+from .noise import generator
 from .sky import Sky, Weather
 from .stage import STILL, Plane, Stage, built_stage, picture_of, united
-from .tables import TABLE
+from .tables import FIGURES, TABLE
 from .words import Actor, Scene, expanded, scene_of
 
 _PREPARED, _PAINTED = 0.06, 0.98
@@ -60,7 +60,8 @@ class Painter:
         yield "sky"
         soil = ground(stage)
         yield scene.ground
-        self.water = Water(stage) if scene.ground in TABLE["calm"] else None
+        row = TABLE["ground"][scene.ground]
+        self.water = Water(stage, row["calm"]) if "calm" in row else None
         self.is_wet = "rain" in scene.weather and scene.ground in ("street", "road", "roofs")
         for name in scene.backdrops:
             for item in backdrop(stage, name):
@@ -73,8 +74,8 @@ class Painter:
             self.planes["behind"] = [united(still), *self.planes["behind"][len(still) :]]
         self.weather = Weather(stage)
         yield "weather"
-        backdrops = [Actor(name) for name in scene.backdrops if name in MOVING_BACKDROPS]
-        for actor in (*backdrops, *scene.actors):
+        moving = [Actor(name) for name in scene.backdrops if name in FIGURES and FIGURES[name].where == "backdrop"]
+        for actor in (*moving, *scene.actors):
             for index in range(actor.count):
                 self.roles.append(cast_role(stage, actor, index))
                 yield actor.kind
@@ -145,18 +146,11 @@ def described(scene: Scene) -> str:
     """A summary of the scene for the log.
 
     >>> described(scene_of("two red boats on a lake at sunset"))
-    'Scene: water with hills, pines; sunset; 2 × boat (red).'
-    >>> described(scene_of("a farm"))
-    'Scene: green rows with hills, barn; day; no figures.'
+    'Scene: water, hills, pines; sunset; 2 × red boat.'
     """
-    behind = f" with {', '.join(scene.backdrops)}" if scene.backdrops else ""
-    who = [
-        f"{actor.count} × {actor.kind}{f' ({chr(44).join(actor.colours)})' if actor.colours else ''}"
-        for actor in scene.actors
-    ]
-    # `rows-green` is one of several kinds of rows.
-    ground = "no ground" if scene.ground == "none" else " ".join(reversed(scene.ground.split("-")))
-    return f"Scene: {ground}{behind}; {scene.time}; {', '.join(who) or 'no figures'}."
+    place = ", ".join((scene.ground, *scene.backdrops)).replace("none", "open sky")
+    who = [f"{actor.count} × {' '.join((*actor.colours, actor.kind))}" for actor in scene.actors]
+    return f"Scene: {place}; {scene.time}; {', '.join(who) or 'no figures'}."
 
 
 def frames_of(painter: Painter, request: TextToVideo) -> Generator[av.VideoFrame, None, None]:
@@ -188,14 +182,15 @@ class Finish:
         self.base = 0.515 - 0.10 * np.clip(x * x + y * y - 0.5, 0, 2) + 0.03 * fine
         rough = [Image.fromarray(rng.standard_normal((4, 6)).astype(np.float32)) for _ in range(2)]
         self.blotches = [np.asarray(part.resize(small, Image.Resampling.BICUBIC)) * 0.12 * unsettled for part in rough]
-        colour, *tint = TABLE["grades"].get(stage.scene.grade, (1.0, 1.0, 1.0, 1.0))
+        grade = TABLE["grade"].get(stage.scene.grade)
+        colour, *tint = grade["tint"] if isinstance(grade, dict) else (1.0, 1.0, 1.0, 1.0)
         colour *= 1 + 0.25 * (_FIRST_PASS**_USUAL_STEPS - unsettled)
         self.matrix = [
             tint[channel] * ((1 - colour) * part + colour * (channel == other))
             for channel in range(3)
             for other, part in enumerate((0.30, 0.59, 0.11, 0.0))
         ]
-        self.canvas = _canvas(stage) if request.enable_detail_pass else None
+        self.is_detailed = request.enable_detail_pass
         # Dark and bright values are compressed towards middle grey.
         strength, values = 0.75 * request.tone_map_compression_ratio, (np.arange(256) / 255 - 0.5) * 4
         pull = 1 / (1 + np.exp(-4 * strength * (np.abs(values) - 1)))
@@ -205,8 +200,8 @@ class Finish:
     def apply(self, picture: Image.Image, number: int) -> Image.Image:
         """The finished frame."""
         picture = ImageChops.soft_light(picture, self._light(number)).convert("RGB", tuple(self.matrix))
-        if self.canvas is not None:
-            picture = ImageChops.overlay(picture.filter(ImageFilter.UnsharpMask(1.4, 120, 0)), self.canvas)
+        if self.is_detailed:
+            picture = picture.filter(ImageFilter.UnsharpMask(1.4, 120, 0))
         return picture.point(self.curve) if self.curve else picture
 
     def _light(self, number: int) -> Image.Image:
@@ -220,11 +215,3 @@ class Finish:
         warm = 0.035 * warmth
         small = picture_of(np.stack([level + warm, level, level - warm], 2))
         return small.resize(self.size, Image.Resampling.BILINEAR)
-
-
-def _canvas(stage: Stage) -> Image.Image:
-    """The grain of a painter's canvas."""
-    rough = cloudy((stage.seed, "canvas"), 0.35)
-    tiles = (-(-stage.height // rough.shape[0]), -(-stage.width // rough.shape[1]))
-    grain = np.tile(rough, tiles)[: stage.height, : stage.width] - 0.5
-    return Image.fromarray(np.clip((0.5 + grain * 0.25) * 255, 0, 255).astype(np.uint8)).convert("RGB")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .brush import MOTIONS, FigurePart, Ink, Sprite, paint, rotation
+from .brush import MOTIONS, FigurePart, Ink, paint, rotation
 from .light import Colour, Light, hexed, mixed, scaled
 from .noise import NoiseField
 from .tables import FIGURES, Block, Figure, numbers, options_of
@@ -19,7 +19,7 @@ class Kit:
 
     light: Light
     scale: float
-    """Pixels per unit; sprites are painted at their displayed size."""
+    """Pixels per unit; figures are painted at their displayed size."""
     colours: tuple[Colour, ...]
     rng: np.random.Generator
     depth: float = 0.0
@@ -27,6 +27,8 @@ class Kit:
     still: bool = False
     """Whether it is at rest: legs and wheels do not move."""
     season: str = ""
+    gait: Mapping[str, float] = field(default_factory=dict)
+    """How its legs move, where they do not say."""
 
     @property
     def lit(self) -> bool:
@@ -54,24 +56,25 @@ def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: NoiseField)
     """The parts of a figure, `size` times as wide and high as it is written."""
     parts: list[FigurePart] = []
     named: dict[str, Block] = {}
-    sprites: dict[tuple[str, float], Sprite] = {}
-    for block in FIGURES[name].blocks:
-        motion = {key: float(value) for key, value in block.options.items() if key in MOTIONS}
+    figure = FIGURES[name]
+    if "beat" in figure.options:
+        kit = replace(kit, gait={key: figure.number(key) for key in ("swing", "beat")})
+    for block in figure.blocks:
+        motion = dict(kit.gait) if "gait" in block.options else {}
+        motion |= {key: float(value) for key, value in block.options.items() if key in MOTIONS}
         if kit.still and "gait" in block.options:
             motion |= {"swing": 0.0, "spin": 0.0, "bob": 0.0}
         if block.is_use:
             own = {key: _colour(value, palette) for key, value in block.options.items() if key.startswith("$")}
-            factor = np.array(numbers(block.options["size"])) * (1, -1 if "down" in block.options else 1)
+            factor = np.array(numbers(block.options.get("size", "1")))
+            factor = factor * (1, -1) if "down" in block.options else factor
             colours = _palette(FIGURES[block.name], replace(kit, colours=())) | own
             drawn = _parts(block.name, kit, colours, size * factor)
         else:
             origin = named.setdefault(block.name, block) if block.name else block
             dim = float(block.options.get("dim", 1))
-            key = (block.name or str(id(block)), dim)
             inks = [ink for shape in origin.shapes for ink in _inks(shape, kit, palette, size, dim)]
-            if inks and key not in sprites:
-                sprites[key] = paint(inks, kit.scale, kit.light, kit.depth)
-            drawn = [FigurePart(sprites[key])] if inks else []
+            drawn = [paint(inks, kit.scale, kit.light, kit.depth)] if inks else []
         times = int(block.options.get("times", 1))
         for x, y, *phase in block.places:
             for part in drawn:
@@ -79,7 +82,7 @@ def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: NoiseField)
                 first = (phase[0] if phase else motion.get("phase", 0.0)) + part.motion.get("phase", 0.0)
                 for copy in range(times):
                     moves = {**part.motion, **motion, "phase": first + copy / times}
-                    parts.append(FigurePart(part.sprite, at, moves))
+                    parts.append(replace(part, at=at, motion=moves))
     return parts
 
 
@@ -115,7 +118,7 @@ def _inks(tokens: Sequence[str], kit: Kit, palette: Mapping[str, Colour], size: 
 
 def _outlines(kind: str, points: NoiseField, options: Mapping[str, str], size: NoiseField) -> list[NoiseField]:
     """The outlines of one shape, in units of the figure."""
-    width, taper = float(options.get("w", 0)) * size[0], float(options.get("taper", 1))
+    width, taper = float(options.get("w", 0)) * abs(size[0]), float(options.get("taper", 1))
     if kind == "shape":
         return [smooth(points * size, closed=True) if "smooth" in options else points * size]
     if kind == "line":
@@ -127,7 +130,7 @@ def _outlines(kind: str, points: NoiseField, options: Mapping[str, str], size: N
     rx, ry = extent[0], abs(extent[1]) if len(extent) > 1 else abs(size[1]) * points[0][2]
     if kind == "arc":
         return stroke(arc(x, y, rx, ry, float(options.get("from", 0)), float(options.get("to", 360))), width, taper)
-    return [oval(x, y, rx, ry, float(options.get("turn", 0)))]
+    return [arc(0, 0, rx, ry, 0, 352.5, steps=48) @ rotation(float(options.get("turn", 0))).T + (x, y)]
 
 
 def _copies(outlines: list[NoiseField], options: Mapping[str, str], size: NoiseField) -> list[list[NoiseField]]:
@@ -135,11 +138,11 @@ def _copies(outlines: list[NoiseField], options: Mapping[str, str], size: NoiseF
     if "mirror" in options:
         return [outlines, [outline * (-1, 1) for outline in outlines]]
     count, _, point = options.get("ring", options.get("row", "1")).partition("@")
-    step, indexes = np.array(numbers(point or "0,0")) * size, range(int(count))
+    step, shrink = np.array(numbers(point or "0,0")) * size, float(options.get("shrink", 1))
     if "ring" in options:
-        turns = [rotation(360 * index / int(count)).T for index in indexes]
+        turns = [rotation(360 * index / int(count)).T for index in range(int(count))]
         return [[(outline - step) @ turn + step for outline in outlines] for turn in turns]
-    return [[outline + step * index for outline in outlines] for index in indexes]
+    return [[outline * shrink**index + step * index for outline in outlines] for index in range(int(count))]
 
 
 def _is_point(token: str) -> bool:
@@ -154,12 +157,6 @@ def _colour(text: str, palette: Mapping[str, Colour]) -> Colour:
         return mixed(palette[name], hexed(tint), float(share))
     name, _, factor = text.partition("*")
     return scaled(palette[name] if name.startswith("$") else hexed(name), float(factor or 1))
-
-
-def oval(x: float, y: float, rx: float, ry: float, turn: float = 0.0) -> NoiseField:
-    """The outline of an ellipse around (x, y), rotated by `turn` degrees."""
-    points = arc(0, 0, rx, ry, 0, 352.5, steps=48)
-    return np.asarray(points @ rotation(turn).T + np.array((x, y)))
 
 
 def arc(x: float, y: float, rx: float, ry: float, start: float, end: float, steps: int = 40) -> NoiseField:
@@ -184,7 +181,7 @@ def stroke(path: NoiseField, width: float, taper: float = 1.0) -> list[NoiseFiel
     ahead /= np.hypot(ahead[:, 0], ahead[:, 1])[:, None] + 1e-9
     half = np.linspace(width / 2, width * taper / 2, len(path))
     side = np.stack([-ahead[:, 1], ahead[:, 0]], 1) * half[:, None]
-    ends = [oval(float(path[index, 0]), float(path[index, 1]), half[index], half[index]) for index in (0, -1)]
+    ends = [arc(float(path[at, 0]), float(path[at, 1]), half[at], half[at], 0, 352.5) for at in (0, -1)]
     return [np.concatenate([path + side, (path - side)[::-1]]), *ends]
 
 

@@ -103,7 +103,7 @@ def light_of(scene: Scene, loras: Sequence[LoRA] = ()) -> Light:
     """The light for a scene's time, weather, colour grade, words and LoRA styles."""
     light = _light("neon" if scene.grade == "neon" else scene.time)
     light = replace(light, across=min(0.88, max(0.12, light.across + 0.1 * scene.chance("sun"))))
-    grey = max((TABLE["grey"][name] for name in scene.weather if name in TABLE["grey"]), default=0.0)
+    grey = max((row["grey"] for name in scene.weather if "grey" in (row := TABLE["weather"][name])), default=0.0)
     if grey and scene.time not in ("space", "mars", "underwater"):
         # Rain and storm make the sky grey; the time of day stays recognisable.
         storm, rain = "storm" in scene.weather, "rain" in scene.weather
@@ -128,6 +128,6 @@ def light_of(scene: Scene, loras: Sequence[LoRA] = ()) -> Light:
 
 
 def _light(name: str) -> Light:
-    row = TABLE["lights"][name]
+    row = TABLE["time"][name]
     colours = np.stack([hexed(colour) for colour in row["colours"].split()])
     return Light(colours, row["height"], row["across"], row.get("dark", False))

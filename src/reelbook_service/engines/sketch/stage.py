@@ -104,7 +104,7 @@ def built_stage(scene: Scene, light: Light, seed: int, size: tuple[int, int], *,
     factor = min(1.0, (PAINTED * (1.6 if detailed else 1) / (size[0] * size[1])) ** 0.5)
     width, height = (round(side * factor / 2) * 2 for side in size)
     camera = scene.camera
-    horizon = TABLE["horizon"].get(scene.ground, 0.62)
+    horizon = TABLE["ground"][scene.ground].get("horizon", 0.62)
     if height > width and horizon < 1:
         horizon += 0.05
     return Stage(

@@ -33,7 +33,7 @@ class Figure:
 
     words: str
     where: str
-    """`sky`, `water`, `under` (water), `ground`, `road`, `table`, or `heaven`: in front of the sky, behind the land."""
+    """`sky`, `water`, `under` (water), `ground`, `road`, `table`; `heaven` or `backdrop`, which are behind the land."""
     gait: str
     """`stand`, `walk`, `roll`, `sail`, `fly`, `drift`, `swim` or `hover`."""
     options: Mapping[str, str]

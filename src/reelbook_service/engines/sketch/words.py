@@ -14,8 +14,7 @@ from .tables import FIGURES, TABLE
 MAX_WORDS = 6000
 """Further words are ignored."""
 
-MAX_ACTORS = 8
-MAX_FIGURES = 24
+MAX_ACTORS, MAX_FIGURES = 8, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +78,15 @@ class Scene:
 
 
 _WORD = re.compile(r"[a-zà-öø-ÿ]+|\d+|[^\W\d_a-zà-öø-ÿ]|[\u2190-\U0001faff]|[,.;:!?]", re.IGNORECASE)
-_IRREGULAR = {plural: word for word, plural in TABLE["plural"].items() if word != "same"}
 _SAME_IN_PLURAL = frozenset(TABLE["plural"]["same"].split())
 _MARKS = frozenset(".,;:!?")
 _LINKS = frozenset({"and", "or", "&", "with", "in", "on", "over", "under", "at", "by", "near", "behind", "through"})
 _SKIES = frozenset({"sky", "clouds", "cloudy", "sunset", "dawn", "dusk", "night"})
 """What takes the colours before it as those of the light."""
-_PLAIN = ("time", "weather", "season", "grade", "camera", "pace", "heading", "side", "deed", "count", "size", "not")
+_ABOUT = (
+    *("place", "time", "weather", "season", "grade", "camera", "pace", "heading", "side", "deed"),
+    *("count", "size", "not", "colour"),
+)
 _WATERS = ("water", "river", "beach")
 
 
@@ -102,9 +103,10 @@ def spoken(prompt: str) -> list[str]:
 def phrases() -> dict[str, dict[str, str]]:
     """Every known phrase in the singular, and its meanings: what each is about, and what it says."""
     rows = [("actor", kind, figure.words) for kind, figure in FIGURES.items()]
-    rows += [("place", name, place["words"]) for name, place in TABLE["place"].items()]
-    rows += [(about, says, words) for about in _PLAIN for says, words in TABLE[about].items()]
-    rows += [("colour", name, words.partition(" ")[2]) for name, words in TABLE["colour"].items()]
+    for about in _ABOUT:
+        rows += [
+            (about, says, row if isinstance(row, str) else row.get("words", "")) for says, row in TABLE[about].items()
+        ]
     known: dict[str, dict[str, str]] = {}
     for about, says, words in rows:
         for phrase in words.split():
@@ -121,8 +123,8 @@ def find_phrase(words: Sequence[str], index: int) -> tuple[str, int, bool]:
     """
     for length in range(min(6, len(words) - index), 0, -1):
         *head, last = words[index : index + length]
-        singular = (_IRREGULAR.get(last, last), re.sub("ies$", "y", last), last.removesuffix("es"))
-        for guess in (last, *singular, last.removesuffix("s")):
+        irregular = TABLE["plural"]["irregular"].get(last, last)
+        for guess in (last, irregular, re.sub("ies$", "y", last), last.removesuffix("es"), last.removesuffix("s")):
             if (phrase := " ".join([*head, guess])) in phrases():
                 return phrase, length, guess != last
     return "", 1, False
@@ -136,7 +138,7 @@ class Reading:
 
     def __init__(self, words: Sequence[str], *, bare: bool = False) -> None:
         self.actors: list[Actor] = []
-        self.mentions: dict[str, list[str]] = {about: [] for about in ("place", *_PLAIN)}
+        self.mentions: dict[str, list[str]] = {about: [] for about in _ABOUT}
         self.tints: list[str] = []
         self.avoided: set[str] = set()
         self.pace = self.camera_pace = 1.0
@@ -147,8 +149,7 @@ class Reading:
             phrase, length, plural = find_phrase(words, index)
             if phrase:
                 near = words[max(0, index - 3) : index + length + 3]
-                on_camera = any("camera" in phrases().get(word, ()) for word in near)
-                self._take(phrase, plural, on_camera)
+                self._take(phrase, plural, any("camera" in phrases().get(word, ()) for word in near))
             else:
                 self._take_unknown(words[index])
             index += length
@@ -179,13 +180,12 @@ class Reading:
             return
         # A word such as "clouds" or "bubbles" is a figure only if something describes it, and weather otherwise.
         is_thing = self._bare or self._count is not None or bool(self._colours) or not plural
-        sky_colours = self._colours if says_any & _SKIES else []
+        self.tints += self._colours if says_any & _SKIES else []
         for about, says in meanings.items():
             if about != "actor":
                 self._mention(about, says, on_camera)
             elif is_thing or "weather" not in meanings:
                 self._add_actor(says, plural or phrase in _SAME_IN_PLURAL)
-        self.tints += sky_colours
         if meanings.keys() & {"place", "time"}:
             self._expect()
 
@@ -238,17 +238,16 @@ class Reading:
     def remove(self, negative: Sequence[str]) -> None:
         """Remove what the words of a negative prompt, or a "without" in the prompt, name."""
         unwanted = Reading(negative, bare=True)
-        names = {actor.kind for actor in unwanted.actors} | self.avoided | set(negative)
-        names |= {name for about in ("place", "weather", "time", "grade") for name in unwanted.mentions[about]}
-        if {"cloudy", "cloud"} & names:
+        self.avoided |= {actor.kind for actor in unwanted.actors} | set(negative)
+        self.avoided |= {name for names in unwanted.mentions.values() for name in names}
+        if {"cloudy", "cloud"} & self.avoided:
             # Clouds are weather as well as figures; unwanted ones are removed in both senses.
-            names |= {"cloudy", "cloud"}
+            self.avoided |= {"cloudy", "cloud"}
         for place in unwanted.mentions["place"]:
-            names |= set(TABLE["place"][place].get("backdrops", "").split())
-        self.avoided = names
-        self.actors = [actor for actor in self.actors if actor.kind not in names]
+            self.avoided |= set(TABLE["place"][place].get("backdrops", "").split())
+        self.actors = [actor for actor in self.actors if actor.kind not in self.avoided]
         for mentions in self.mentions.values():
-            mentions[:] = [name for name in mentions if name not in names]
+            mentions[:] = [name for name in mentions if name not in self.avoided]
 
 
 def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
@@ -263,28 +262,28 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
     reading.remove(avoided)
     key = " ".join([*words, "/", *avoided])
     mentions, weather = reading.mentions, set(reading.mentions["weather"])
-    places = _choose_places(reading, key)
-    main, backdrops = _combine(places)
+    main, backdrops = _combine(_choose_places(reading, key))
     if "storm" in weather:
         weather |= {"wind"} | ({"rain"} - reading.avoided)
     time = _choose_time(reading, main, key)
-    clouds = max((TABLE["clouds"][name] for name in weather if name in TABLE["clouds"]), default=0.38)
+    covers = [row["clouds"] for name in weather if "clouds" in (row := TABLE["weather"][name])]
+    clouds = max(covers, default=0.38)
     if {"aurora", "stars"} & weather:
         clouds = min(clouds, 0.12)
     if time in ("space", "underwater") or {"cloudy", "cloud"} & reading.avoided:
         clouds = 0.0
     stars = 1.0 if "stars" in weather or time == "space" else 0.6 * (time in ("night", "dusk"))
-    ground = main["ground"]
     landed = any(
         FIGURES[actor.kind].where in ("ground", "road", "table") and actor.deed not in ("fly", "swim")
         for actor in reading.actors
     )
-    if ground == "water" and landed:  # A strip of land in front.
-        ground = next((TABLE["place"][name]["bank"] for name in places if "bank" in TABLE["place"][name]), "beach")
+    # Who stands on land has a strip of it in front of the water.
+    ground = main.get("bank", "beach") if main["ground"] == "water" and landed else main["ground"]
     camera = Camera(zoom=0.12, pace=reading.camera_pace, breathing=True)  # A slow approach conveys depth.
     if named := mentions["camera"]:
-        moves = [move for name, move in TABLE["move"].items() if name in named]
-        camera = Camera(pace=reading.camera_pace, **{axis: value for move in moves for axis, value in move.items()})
+        rows = [row for name, row in TABLE["camera"].items() if name in named]
+        moves = {axis: value for row in rows for axis, value in row.items() if axis != "words"}
+        camera = Camera(pace=reading.camera_pace, **moves)
     return Scene(
         key, ground, tuple(name for name in backdrops if name not in reading.avoided),
         time, frozenset(weather), clouds, 0.0 if "stars" in reading.avoided else stars,
@@ -332,23 +331,26 @@ def _combine(names: Sequence[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The place whose ground is painted, and the backdrops of all places that can share a horizon."""
     places = [TABLE["place"][name] for name in names[:4]]
     # A mountain lake is a lake among mountains: water is the ground, the rest are backdrops.
-    watery = [place for place in places if place["ground"] in _WATERS]
-    main = places[0] if "closed" in places[0] else (watery or [place for place in places if "closed" not in place])[0]
+    first, open_places = places[0], [place for place in places if "closed" not in place]
+    main = (
+        first
+        if "closed" in first
+        else next((place for place in open_places if place["ground"] in _WATERS), open_places[0])
+    )
     own = main.get("backdrops", "").split()
     if "closed" in main or len(places) == 1:
         return main, tuple(own)
-    others = [place for place in places if place is not main and "closed" not in place]
-    names = [name for place in others for name in place.get("backdrops", "").split()]
+    names = [name for place in open_places if place is not main for name in place.get("backdrops", "").split()]
     far = TABLE["far"]["far"].split()
     names += [name for name in own if not names or name not in ("hills", "pines", "trees")]
     return main, tuple(dict.fromkeys(sorted(names, key=lambda name: far.index(name) if name in far else len(far))))
 
 
 def _choose_time(reading: Reading, main: dict[str, Any], key: str) -> str:
-    weather, lit = {*reading.mentions["weather"]}, main.get("light", "")
+    weather, lit = {*reading.mentions["weather"]}, str(main.get("light", ""))
     nightly = [actor.kind for actor in reading.actors if "nightly" in FIGURES[actor.kind].options]
     if lit in ("space", "mars", "underwater"):
-        return str(lit)
+        return lit
     if times := reading.mentions["time"]:
         return times[0]
     if {"stars", "aurora", "fireflies"} & weather or "neon" in reading.mentions["grade"]:
@@ -356,7 +358,7 @@ def _choose_time(reading: Reading, main: dict[str, Any], key: str) -> str:
     if nightly:
         return "dusk" if "fire" in nightly else "night"
     is_golden = generator(key, "golden").random() > 0.75 and not weather and "sun" not in reading.avoided
-    return str(lit or ("golden" if is_golden else "day"))
+    return lit or ("golden" if is_golden else "day")
 
 
 def _choose_actors(actors: list[Actor]) -> tuple[Actor, ...]:
