@@ -34,20 +34,11 @@ _MARKER = re.compile(rb"\xff[\xe0-\xef\xfe]")
 _ORIENTATION = 0x0112
 _PNG_ORIENTATION_MARKERS = (b"eXIf", b"Raw profile type", b"XML:com.adobe.xmp")
 _T = Image.Transpose
-_UPRIGHT = dict(
-    enumerate(
-        (
-            _T.FLIP_LEFT_RIGHT,
-            _T.ROTATE_180,
-            _T.FLIP_TOP_BOTTOM,
-            _T.TRANSPOSE,
-            _T.ROTATE_270,
-            _T.TRANSVERSE,
-            _T.ROTATE_90,
-        ),
-        2,
-    )
-)
+_UPRIGHT = {
+    2: _T.FLIP_LEFT_RIGHT, 3: _T.ROTATE_180, 4: _T.FLIP_TOP_BOTTOM,
+    5: _T.TRANSPOSE, 6: _T.ROTATE_270, 7: _T.TRANSVERSE, 8: _T.ROTATE_90,
+}  # fmt: skip
+"""What undoes each EXIF orientation."""
 
 PixelSize = tuple[int, int]
 
@@ -82,8 +73,7 @@ def open_picture(source: str, data: bytes, *, at_least: tuple[int, int] | None =
     A picture more than twice as wide and as high as `at_least` is returned smaller, but never below it: large
     photographs then take a fraction of the time and memory.
     """
-    with _as_picture_errors(source, data):
-        picture = _checked(source, data)
+    with _opened(source, data) as picture:
         turned = _orientation(picture, data)
         wanted = _turned(at_least or picture.size, turned if at_least else 1)
         # Only JPEG supports this: it omits the finest details while decoding, and never goes below the size.
@@ -93,16 +83,9 @@ def open_picture(source: str, data: bytes, *, at_least: tuple[int, int] | None =
         return plain.transpose(_UPRIGHT[turned]) if turned in _UPRIGHT else plain
 
 
-def stored_size(source: str, data: bytes) -> tuple[int, int]:
-    """Width and height of a picture as stored in its file; nothing is decoded."""
-    with _as_picture_errors(source, data):
-        return _checked(source, data).size
-
-
 def upright_size(source: str, data: bytes) -> tuple[int, int]:
     """Width and height of a picture as displayed; decoded only where a PNG has the orientation after its pixels."""
-    with _as_picture_errors(source, data):
-        picture = _checked(source, data)
+    with _opened(source, data) as picture:
         return _turned(picture.size, _orientation(picture, data))
 
 
@@ -118,16 +101,20 @@ def flattened(picture: Image.Image) -> Image.Image:
 
 
 @contextmanager
-def _as_picture_errors(source: str, data: bytes) -> Iterator[None]:
+def _opened(source: str, data: bytes) -> Iterator[Image.Image]:
+    """The picture, checked but not decoded; whatever goes wrong with it is a `PictureError`."""
     try:
-        yield
+        yield _checked(source, data)
     except PictureError:
         raise
     except MemoryError:
         raise PictureError(source, "decoding it needs more memory than a worker has") from None
     except Exception as error:
         # Pillow's decoders raise many kinds of errors on damaged data, SyntaxError and struct.error among them.
-        raise PictureError(source, _reason(data, error)) from error
+        reason = "its data is damaged or cut short"
+        if isinstance(error, UnidentifiedImageError):
+            reason = f"it is not a picture in one of the formats {', '.join(FORMATS)}" if data else "it is empty"
+        raise PictureError(source, reason) from error
 
 
 def _checked(source: str, data: bytes) -> Image.Image:
@@ -138,10 +125,8 @@ def _checked(source: str, data: bytes) -> Image.Image:
     width, height = picture.size
     max_pixels = MAX_PIXELS_OF_WEBP if picture.format == "WEBP" else MAX_PIXELS
     if width * height > max_pixels:
-        raise PictureError(
-            source,
-            f"it has {width:,} × {height:,} pixels; the limit is {max_pixels // 1_000_000} megapixels for {picture.format}",
-        )
+        limit = f"the limit is {max_pixels // 1_000_000} megapixels for {picture.format}"
+        raise PictureError(source, f"it has {width:,} × {height:,} pixels; {limit}")
     if max(width, height) > LONGEST_SIDE:
         raise PictureError(source, f"it has {width:,} × {height:,} pixels; a side has {LONGEST_SIDE:,} at most")
     if width < 1 or height < 1:
@@ -181,14 +166,6 @@ def _plain(picture: Image.Image, wanted: tuple[int, int]) -> Image.Image:
     plain = picture if picture.mode == mode else picture.convert(mode)
     factor = min(picture.width // wanted[0], picture.height // wanted[1])
     return plain.reduce(factor) if factor > 1 else plain
-
-
-def _reason(data: bytes, error: Exception) -> str:
-    if not data:
-        return "it is empty"
-    if isinstance(error, UnidentifiedImageError):
-        return f"it is not a picture in one of the formats {', '.join(FORMATS)}"
-    return "its data is damaged or cut short"
 
 
 def canvas_for(first: PixelSize) -> PixelSize:

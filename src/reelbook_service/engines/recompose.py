@@ -63,7 +63,7 @@ class Source:
         if target == self.picture.size and not self.wish.followed:
             yield from (Composition(self, target, None) for _ in range(count))
             return
-        views = views_of(self.saliency, self.picture.size, target, self.wish.aims, count, self.seed % 2**64)
+        views = views_of(self.saliency, self.picture.size, target, self.wish, count, self.seed % 2**64)
         yield from (Composition(self, target, view) for view in views)
 
 
@@ -110,7 +110,7 @@ class Composition:
         if size == self.target:
             return inner
         calm = calm_ends(source.saliency.importance, self.view.box, 0 if size[0] < self.target[0] else 1)
-        return extended(inner, self.target, offset, calm, seed=source.seed, plain=source.wish.aims.plain)
+        return extended(inner, self.target, offset, calm, seed=source.seed, plain=source.wish.plain)
 
     def described(self) -> str:
         """What was done, in words."""
@@ -133,11 +133,9 @@ class Recompose:
             f"Engine {self.name} {self.version}: it finds the subject, then moves, crops and extends the picture "
             "by geometry. No language model and no image-editing model is at work."
         )
-        request = job.input
-        views = _planned(job, report)
-        described = views[0][1].source.wish.described()
+        request, views = job.input, _planned(job, report)
+        wish = views[0][1].source.wish.described()
         provenance = WrittenProvenance(request.endpoint_id, request.wire(), job.seed, self.name, self.version)
-        save_options = provenance.save_options(request.output_format)
         images: list[OutputFile] = []
         results: list[dict[str, Any]] = []
         numbers: Counter[Size] = Counter()
@@ -154,22 +152,19 @@ class Recompose:
             numbers[size] += 1
             path = job.folder / f"{size}-{numbers[size]}.{SUFFIXES[request.output_format]}"
             report.progress(f"writing {path.name}", share + (1 - ANALYSIS_SHARE) / (2 * total))
-            picture.save(path, request.output_format, **options, **save_options)
+            picture.save(path, request.output_format, **options, **provenance.save_options(request.output_format))
             report.log(f"{path.name}: {words}")
             facts = {"width": picture.width, "height": picture.height}
-            images.append(OutputFile(path, f"image/{request.output_format}", facts))
-            if len(images) % request.num_images_per_size == 1 % request.num_images_per_size:
+            if len(images) % request.num_images_per_size == 0:
                 preset = preset_for(size, request.resolution)
-                shape = {"aspect_ratio": preset.aspect_ratio, "resolution": preset.resolution} if preset else {}
-                results.append(
-                    {"aspect_ratio": None, "resolution": None, "images": [], "scales": [], **facts, **shape}
-                    | {"description": words, "scale": scale}
-                )
+                shape = {name: getattr(preset, name, None) for name in ("aspect_ratio", "resolution")}
+                results.append({**shape, "images": [], "scales": [], **facts, "description": words, "scale": scale})
+            images.append(OutputFile(path, f"image/{request.output_format}", facts))
             results[-1]["images"].append(images[-1])
             results[-1]["scales"].append(scale)
-        made = "1 picture" if total == 1 else f"{total} pictures"
-        made = f"{made}, recomposed by geometry (engine {self.name} {self.version}, no language model)."
-        return {"images": images, "results": results, "description": " ".join(filter(None, [made, described]))}
+        count = "1 picture" if total == 1 else f"{total} pictures"
+        words = f"{count}, recomposed by geometry (engine {self.name} {self.version}, no language model). {wish}"
+        return {"images": images, "results": results, "description": words.rstrip()}
 
 
 recompose = Recompose()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ _HIGH, _LOW = 0.36, 0.66
 """The goal of the subject's centre with more room below it, and with more room above it."""
 
 _PLACES: dict[str, Place] = {"left": (0.33, None), "right": (0.67, None), "top": (None, _HIGH), "bottom": (None, _LOW)}
-_OPPOSITE = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
+_ROOM = {"left": _PLACES["right"], "right": _PLACES["left"], "top": _PLACES["bottom"], "bottom": _PLACES["top"]}
 _SIDE = r"(left|right|top|bottom|upper|lower)"
 _ABOVE = r"(?:sky|headroom|head room|(?:space|room|air) (?:above|at the top|on top|overhead))"
 _BELOW = (
@@ -44,34 +44,18 @@ _NOT = r"(?:do not|don't|dont|don’t|never|not|no|without|avoid|nothing)"
 _KEEP = r"(?:keep|show|include|preserve|retain)"
 
 
-@dataclass(frozen=True, slots=True)
-class Aims:
-    """Preferences for a view; the defaults suit most pictures."""
-
-    closeness: float = 0.0
-    """Above 0 prefers a closer view, below 0 a wider one."""
-    place: Place = (None, None)
-    """The target position of the subject's centre, as shares of the result; None derives it from the picture."""
-    edges: frozenset[str] = frozenset()
-    """The sides of the picture that must remain: left, right, top, bottom."""
-    whole: bool = False
-    """Whether the complete picture must remain."""
-    plain: bool = False
-    """Whether added background should have no structure."""
-
-
 _RULES: tuple[tuple[str, str, str, Any], ...] = (
     (rf"{_NOT}\b.*\b(?:stretch|squash|squeeze|distort|deform|warp|bend)", "bends nothing", "", None),
     (r"\b(?:undistorted|original proportions|keep (?:the )?proportions)\b", "bends nothing", "", None),
     (rf"{_NOT}\b.*\b(?:crop|cut|lose|trim)\w*\b.*\b{_SIDE}\b", "keeps the {} side", "edges", None),
     (rf"{_NOT}\b.*\b(?:crop|cut|left out|trim)", "leaves nothing out", "whole", True),
-    (rf"\b(?:room|space|place|gap)\b.*\b(?:on|at|to) (?:the )?{_SIDE}\b", "places the subject towards the {}", "room", None),
+    (rf"\b(?:room|space|place|gap)\b.*\b(?:on|at|to) (?:the )?{_SIDE}\b", "leaves room on the {}", "place", _ROOM),
     (rf"\bmore (?:of the )?{_ABOVE}|\bless (?:of the )?{_BELOW}", "leaves more room above", "place", (None, _LOW)),
     (rf"\bmore (?:of the )?{_BELOW}|\bless (?:of the )?{_ABOVE}", "leaves more room below", "place", (None, _HIGH)),
     # Any other negation cannot be done by geometry: better to report it than to do the opposite.
     (rf"\b{_NOT}\b", "", "", None),
     (rf"\b{_KEEP}\b.*\b(?:everything|whole|entire|all|both sides|full)\b", "leaves nothing out", "whole", True),
-    (rf"\b(?:on|to|towards?|at|align(?:ed)?|third on) (?:the )?{_SIDE}\b", "places the subject towards the {}", "place", None),
+    (rf"\b(?:on|to|towards?|at|align(?:ed)?|third on) (?:the )?{_SIDE}\b", "places the subject towards the {}", "place", _PLACES),
     (rf"\b(?:{_KEEP}|prefer|focus on)\b.*\b{_SIDE}\b", "keeps the {} side", "edges", None),
     (r"\b(?:cent(?:er|re)(?:ed|d)?|in the middle)\b", "centres the subject", "place", (0.5, 0.5)),
     (r"\b(?:plain|clean|simple|solid|empty|uncluttered|minimal\w*)\b.*\b(?:background|backdrop|sides|fill|edges)\b", "keeps added background plain", "plain", True),
@@ -84,11 +68,20 @@ _RULES: tuple[tuple[str, str, str, Any], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The parsed part of a prompt."""
+    """The parsed part of a prompt: preferences for a view, whose defaults suit most pictures."""
 
-    aims: Aims = field(default_factory=Aims)
+    closeness: float = 0.0
+    """Above 0 prefers a closer view, below 0 a wider one."""
+    place: Place = (None, None)
+    """The target position of the subject's centre, as shares of the result; None derives it from the picture."""
+    edges: frozenset[str] = frozenset()
+    """The sides of the picture that must remain: left, right, top, bottom."""
+    whole: bool = False
+    """Whether the complete picture must remain."""
+    plain: bool = False
+    """Whether added background should have no structure."""
     followed: tuple[str, ...] = ()
-    """What is done about it, each as the end of a sentence that begins with "It"."""
+    """What is done about the prompt, each as the end of a sentence that begins with "It"."""
     beyond: tuple[str, ...] = ()
     """The parts of the prompt that geometry cannot achieve, in the words of the prompt."""
 
@@ -108,7 +101,7 @@ def parse_prompt(prompt: str) -> Wish:
     """The wish in a prompt.
 
     >>> wish = parse_prompt("Keep the left side, more sky; make it snow")
-    >>> wish.aims.edges, wish.aims.place, wish.beyond
+    >>> wish.edges, wish.place, wish.beyond
     (frozenset({'left'}), (None, 0.66), ('make it snow',))
     """
     wish = Wish()
@@ -126,17 +119,12 @@ def _with(wish: Wish, words: str) -> Wish:
         return replace(wish, beyond=(*wish.beyond, words))
     side = match[1] if match and match.re.groups else ""
     side = {"upper": "top", "lower": "bottom"}.get(side, side)
-    if name == "room":
-        # The subject goes to the side opposite to the requested room.
-        name, side = "place", _OPPOSITE[side]
     if name == "edges":
-        value = wish.aims.edges | {side}
+        value = wish.edges | {side}
     elif name == "place":
-        value = tuple(
-            old if new is None else new for old, new in zip(wish.aims.place, value or _PLACES[side], strict=True)
-        )
-    aims = replace(wish.aims, **{name: value}) if name else wish.aims
-    return replace(wish, aims=aims, followed=(*wish.followed, note.format(side)))
+        new = value[side] if side else value
+        value = tuple(old if wanted is None else wanted for old, wanted in zip(wish.place, new, strict=True))
+    return replace(wish, followed=(*wish.followed, note.format(side)), **({name: value} if name else {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,34 +160,15 @@ class View:
 
 
 def views_of(
-    saliency: Saliency, source: tuple[int, int], target: tuple[int, int], aims: Aims, count: int, seed: int
+    saliency: Saliency, source: tuple[int, int], target: tuple[int, int], wish: Wish, count: int, seed: int
 ) -> Iterator[View]:
     """Yield several different views: the best one first, then closer, and to either side of the middle.
 
-    The seed varies positions slightly; the same seed gives the same views for every size of one shape.
+    The best one loses, cuts and adds least. The seed varies positions slightly; the same seed gives the same views for
+    every size of one shape.
     """
     generator = np.random.default_rng([seed, 0])
     turn = int(generator.choice([-1, 1]))
-    taken: list[View] = []
-    for closeness, side in _VARIANTS[:count]:
-        axis = 0 if target[0] > 0.7 * target[1] else 1
-        place = list(aims.place)
-        if side and place[axis] is None:
-            place[axis] = 0.5 + 0.16 * side * turn
-        wanted = replace(aims, closeness=aims.closeness + closeness, place=(place[0], place[1]))
-        taken.append(_best(saliency, source, target, wanted, taken, generator.uniform(-0.02, 0.02, 2)))
-        yield taken[-1]
-
-
-def _best(
-    saliency: Saliency,
-    source: tuple[int, int],
-    target: tuple[int, int],
-    aims: Aims,
-    taken: Sequence[View],
-    shake: Numbers,
-) -> View:
-    """The view that loses, cuts and adds least, unlike those already taken."""
     shape = target[0] / target[1] * source[1] / source[0]
     # From the closest view to the largest inside the picture, and on to the smallest around it.
     scales = np.geomspace(CLOSEST, 1, SCALES)
@@ -210,19 +179,26 @@ def _best(
     places = np.linspace(0, 1, PLACES)
     # At 0 the view begins where the picture does, at 1 both end together, whichever of them is longer.
     left, top = (1 - width) * places[None, None], (1 - height) * places[None, :, None]
-    price = _price(saliency, aims, (left, top), (width, height))
-    for view in taken:
-        both = _overlap(left, width, view.left, view.width) * _overlap(top, height, view.top, view.height)
-        price = price + 1.5 * np.maximum(both / (width * height + view.width * view.height - both) - 0.75, 0)
-    scale, y, x = np.unravel_index(int(price.argmin()), price.shape)
-    wide, high = float(width[scale, 0, 0]), float(height[scale, 0, 0])
-    free = not (aims.whole or aims.edges)
-    along, down = (min(max(places[at] + free * by, 0.0), 1.0) for at, by in zip((x, y), shake, strict=True))
-    return View((1 - wide) * along, (1 - high) * down, wide, high)
+    repeated: Numbers = np.zeros(1)
+    for closeness, side in _VARIANTS[:count]:
+        axis = 0 if target[0] > 0.7 * target[1] else 1
+        place = list(wish.place)
+        if side and place[axis] is None:
+            place[axis] = 0.5 + 0.16 * side * turn
+        wanted = replace(wish, closeness=wish.closeness + closeness, place=(place[0], place[1]))
+        price = _price(saliency, wanted, (left, top), (width, height)) + repeated
+        scale, y, x = np.unravel_index(int(price.argmin()), price.shape)
+        wide, high = float(width[scale, 0, 0]), float(height[scale, 0, 0])
+        shake = generator.uniform(-0.02, 0.02, 2) * (not (wish.whole or wish.edges))
+        along, down = np.clip(places[[x, y]] + shake, 0, 1).tolist()
+        view = View((1 - wide) * along, (1 - high) * down, wide, high)
+        yield view
+        both = _overlap(left, width, view.left, wide) * _overlap(top, height, view.top, high)
+        repeated = repeated + 1.5 * np.maximum(both / (width * height + wide * high - both) - 0.75, 0)
 
 
 def _price(
-    saliency: Saliency, aims: Aims, starts: tuple[Numbers, Numbers], lengths: tuple[Numbers, Numbers]
+    saliency: Saliency, wish: Wish, starts: tuple[Numbers, Numbers], lengths: tuple[Numbers, Numbers]
 ) -> Numbers:
     """The cost of each view: of what is lost, cut, added, or not in its place."""
     (left, top), (width, height) = starts, lengths
@@ -240,12 +216,12 @@ def _price(
             shares = shares * _overlap(start, length, near, far - near) / (far - near)
         price = price + 3.0 * box.weight * (1 - shares)
     area = _overlap(left, width, 0, 1) * _overlap(top, height, 0, 1)
-    price = price + (4.0 if aims.whole else 0.14 - 2.0 * aims.closeness) * (1 - area)
+    price = price + (4.0 if wish.whole else 0.14 - 2.0 * wish.closeness) * (1 - area)
     borders = (("left", "right"), ("top", "bottom"))
     cells = saliency.importance
     touched = {"left": cells[:, 0], "right": cells[:, -1], "top": cells[0], "bottom": cells[-1]}
     for axis, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-        goal, now = aims.place[axis], (saliency.centre[axis] - start) / length
+        goal, now = wish.place[axis], (saliency.centre[axis] - start) / length
         # Half way between the middle and its position in the picture.
         price = price + (
             0.3 * np.abs(now - (saliency.centre[axis] + 0.5) / 2) if goal is None else 6.0 * np.abs(now - goal)
@@ -253,7 +229,7 @@ def _price(
         for side, gap in zip(borders[axis], (start / length, (1 - start - length) / length), strict=True):
             # Background is better added where no subject touches the side.
             price = price + 6 * float(touched[side].mean()) * np.maximum(-gap, 0)
-            if side in aims.edges:
+            if side in wish.edges:
                 price = price + 3.0 * (gap > 1e-9)
     added: Numbers = 1 - area / (width * height)
     # A narrow strip is not worth the seam.

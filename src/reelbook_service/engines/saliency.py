@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -118,11 +118,10 @@ def _subjects(importance: Map) -> tuple[Box, ...]:
     labels = labels_of(joined) * mask
     masses = np.bincount(labels.ravel(), weights=importance.ravel())
     masses[0] = 0
-    heaviest = [int(label) for label in np.argsort(-masses, kind="stable")[:MAX_SUBJECTS] if masses[label] > 0]
-    boxes = [_box_around(labels == label, float(masses[label])) for label in heaviest]
-    main = [box for box in boxes if box.weight > 0.25 * boxes[0].weight]
-    total = sum(box.weight for box in main)
-    return tuple(replace(box, weight=box.weight / total) for box in main)
+    heaviest = np.argsort(-masses, kind="stable")[:MAX_SUBJECTS]
+    main = [label for label in heaviest if masses[label] > 0.25 * masses.max()]
+    total = sum(float(masses[label]) for label in main)
+    return tuple(_box_around(labels == label, float(masses[label]) / total) for label in main)
 
 
 def labels_of(mask: Mask) -> npt.NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from math import prod
 from typing import Any
 
 import av
@@ -10,7 +11,7 @@ from av.video.frame import PictureType
 
 from reelbook.models.images_to_video import ImagesToVideo
 
-from .open_pictures import PixelSize, canvas_for, on_canvas, open_picture, stored_size, upright_size
+from .open_pictures import PixelSize, canvas_for, on_canvas, open_picture, upright_size
 from .protocol import EngineTask, OutputFile, Report
 from .video_writer import Movie, exact_rate, in_order, yuv
 from .write_provenance import WrittenProvenance
@@ -47,9 +48,9 @@ class Stitch:
             f"This is the stitch engine {self.version}: it puts pictures together on this machine. Pictures: "
             f"{len(request.images):,}, frames: {request.total_frames:,}, {request.fps:g} a second."
         )
-        threads = 1 if _largest(job, report) > LARGE_PIXELS else None
+        size, largest = _looked_at(job, report)
+        threads = 1 if largest > LARGE_PIXELS else None
         provenance = WrittenProvenance(request.endpoint_id, request.wire(), None, self.name, self.version)
-        size = _size(job, report)
 
         def still(url: str) -> av.VideoFrame:
             return yuv(on_canvas(open_picture(url, job.sources[url], at_least=size), size))
@@ -79,26 +80,20 @@ stitch = Stitch()
 """The engine instance."""
 
 
-def _largest(job: EngineTask[ImagesToVideo], report: Report) -> int:
-    """Pixels of the largest picture; raises for a file that is not a picture, before any work is done."""
+def _looked_at(job: EngineTask[ImagesToVideo], report: Report) -> tuple[PixelSize, int]:
+    """The size of the video, which is the first picture's, and the pixels of the largest picture.
+
+    Raises for a file that is not a picture, before any work is done.
+    """
     urls = dict.fromkeys(image.url for image in job.input.images)
-    largest = 0
+    sizes: list[PixelSize] = []
     for number, url in enumerate(urls, 1):
         report.progress(f"looking at picture {number} of {len(urls)}", 0.0)
-        width, height = stored_size(url, job.sources[url])
-        largest = max(largest, width * height)
-    return largest
-
-
-def _size(job: EngineTask[ImagesToVideo], report: Report) -> PixelSize:
-    """The size of the video: the first picture's."""
-    url = job.input.images[0].url
-    report.progress("looking at the first picture", 0.0)
-    seen = upright_size(url, job.sources[url])
-    size = canvas_for(seen)
+        sizes.append(upright_size(url, job.sources[url]))
+    seen, size = sizes[0], canvas_for(sizes[0])
     if size[0] < seen[0]:
         report.log(
             f"The first picture has {seen[0]} × {seen[1]} pixels, more than players take; the video has "
             f"{size[0]} × {size[1]}."
         )
-    return size
+    return size, max(map(prod, sizes))

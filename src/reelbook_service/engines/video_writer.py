@@ -35,13 +35,10 @@ QUICK: Mapping[str, str] = {
 }
 """Settings measured for moving pictures: small files at little more than the cost of the fastest preset."""
 
-SUBSTITUTES: Mapping[str, Mapping[str, str]] = {
-    # Settings for the same quality; VP9 in MP4 plays wherever H.264 does, except on some old televisions.
-    "libvpx-vp9": {"deadline": "realtime", "cpu-used": "8", "crf": "24", "b": "0", "row-mt": "1", "lag-in-frames": "0"},
-    # Included in every build of FFmpeg. No browser plays it, but media players do.
-    "mpeg4": {"qmin": "3", "qmax": "3"},
-}
-"""Encoders where libx264 is missing; the first available one is used."""
+SUBSTITUTE: Mapping[str, str] = {
+    "deadline": "realtime", "cpu-used": "8", "crf": "24", "b": "0", "row-mt": "1", "lag-in-frames": "0",
+}  # fmt: skip
+"""Settings of VP9 for the same quality, where libx264 is missing; in MP4 it plays wherever H.264 does, except on some old televisions."""
 
 
 def exact_rate(fps: float) -> Fraction:
@@ -59,11 +56,6 @@ def exact_rate(fps: float) -> Fraction:
 def has_x264() -> bool:
     """Whether this build of PyAV includes x264; distributions without GPL parts do not."""
     return "libx264" in av.codecs_available
-
-
-def substitute() -> str:
-    """The encoder that is used where libx264 is missing."""
-    return next(name for name in SUBSTITUTES if name in av.codecs_available)
 
 
 def yuv(picture: Image.Image, size: tuple[int, int] | None = None) -> av.VideoFrame:
@@ -100,7 +92,7 @@ def in_order(
 
 
 class Movie:
-    """A video file; add frames, then close it, or leave its `with` block."""
+    """A video file, for a `with` block that adds its frames."""
 
     def __init__(
         self,
@@ -110,15 +102,13 @@ class Movie:
         provenance: WrittenProvenance,
         options: Mapping[str, str] = QUICK,
     ) -> None:
-        self.frames = 0
-        self._is_open = True
-        self.encoder = "libx264" if has_x264() else substitute()
-        self._tick = 1 / rate
+        self.encoder = "libx264" if has_x264() else "libvpx-vp9"
+        self.frames, self._tick = 0, 1 / rate
         self._file = av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"})
         self._file.metadata.update(provenance.mp4())
-        chosen = options if self.encoder == "libx264" else SUBSTITUTES[self.encoder]
+        chosen = dict(options if self.encoder == "libx264" else SUBSTITUTE)
         # PyAV infers the type of a stream only from a literal encoder name.
-        self._stream = cast(av.VideoStream, self._file.add_stream(self.encoder, rate=rate, options=dict(chosen)))
+        self._stream = cast(av.VideoStream, self._file.add_stream(self.encoder, rate=rate, options=chosen))
         self._stream.time_base = self._tick
         context = self._stream.codec_context
         context.width, context.height = size
@@ -133,13 +123,6 @@ class Movie:
         self.frames += 1
         self._file.mux(self._stream.encode(frame))
 
-    def close(self) -> None:
-        """Flush the encoder and write the index; does nothing if already closed."""
-        if self._is_open:
-            self._is_open = False
-            self._file.mux(self._stream.encode(None))
-            self._file.close()
-
     def __enter__(self) -> Self:
         return self
 
@@ -147,9 +130,10 @@ class Movie:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is None:
-            self.close()
-        else:
-            # Cancelled or failed: the file is removed with its folder, only its handle must be closed. That may fail
-            # for the same reason as the work did, such as a full disk; the first error is the one to report.
-            with suppress(av.FFmpegError, OSError, ValueError):
-                self._file.close()
+            self._file.mux(self._stream.encode(None))
+            self._file.close()
+            return
+        # Cancelled or failed: the file is removed with its folder, only its handle must be closed. That may fail
+        # for the same reason as the work did, such as a full disk; the first error is the one to report.
+        with suppress(av.FFmpegError, OSError, ValueError):
+            self._file.close()
