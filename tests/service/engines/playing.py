@@ -1,23 +1,19 @@
-"""Videos as players see them: PyAV read strictly, Debian's ffmpeg, and Chromium."""
+"""Videos as players see them: PyAV read strictly, and Debian's ffmpeg."""
 
 from __future__ import annotations
 
-import base64
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import av
 import numpy as np
 import pytest
 from av.video.reformatter import Colorspace
 from numpy.typing import NDArray
-from playwright.sync_api import Browser
 
 Pixels = NDArray[np.uint8]
 
@@ -81,52 +77,3 @@ def second_opinion(path: Path) -> tuple[int, str]:
     with av.open(str(path)) as file:
         file.streams.video[0].thread_type = "FRAME"
         return sum(1 for _ in file.decode(video=0)), ""
-
-
-@dataclass(frozen=True)
-class Sighting:
-    """What Chromium shows after it was sent to the middle of a frame."""
-
-    frame: int
-    """The frame it says it shows."""
-    colour: tuple[int, int, int]
-    """The pixel in the middle."""
-
-
-_SEEK = """async ([data, fps, wanted]) => {
-  const video = document.createElement("video");
-  document.body.append(video);  // Else nothing holds it while it waits for a frame, and it may be collected.
-  video.muted = true;
-  video.preload = "auto";
-  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
-  video.src = URL.createObjectURL(new Blob([bytes], { type: "video/mp4" }));
-  await new Promise((resolve, reject) => {
-    video.onloadeddata = resolve;
-    video.onerror = () => reject(new Error(video.error.message));
-  });
-  const canvas = document.createElement("canvas");
-  canvas.width = video.videoWidth;
-  canvas.height = video.videoHeight;
-  const paper = canvas.getContext("2d", { willReadFrequently: true });
-  const seen = [];
-  for (const frame of wanted) {
-    const shown = new Promise((resolve) => video.requestVideoFrameCallback((_, told) => resolve(told.mediaTime)));
-    video.currentTime = (frame + 0.5) / fps;
-    const time = await shown;
-    paper.drawImage(video, 0, 0);
-    const pixel = paper.getImageData(canvas.width >> 1, canvas.height >> 1, 1, 1).data;
-    seen.push([time, ...pixel]);
-  }
-  return { seen, duration: video.duration, size: [video.videoWidth, video.videoHeight] };
-}"""
-
-
-def watched(chromium: Browser, path: Path, fps: float, wanted: Sequence[int]) -> tuple[dict[str, Any], list[Sighting]]:
-    """Play a video in Chromium and seek to the middle of each of these frames; no two in a row may be the same."""
-    page = chromium.new_page()
-    try:
-        told = page.evaluate(_SEEK, [base64.b64encode(path.read_bytes()).decode(), fps, list(wanted)])
-    finally:
-        page.close()
-    sightings = [Sighting(round(time * fps), (red, green, blue)) for time, red, green, blue, _ in told["seen"]]
-    return told, sightings

@@ -1,8 +1,12 @@
-"""What every engine's clip must be: the frames it promised, at its rate, without a fault that any decoder sees."""
+"""What every engine does: the frames it promised at its rate, the same bytes each time, honest news, and an end when cancelled."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -14,9 +18,13 @@ import pytest
 from reelbook.models.base import Input
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
+from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook_service.engines.protocol import EngineTask, OutputFile, Report, engine_for
+from reelbook_service.engines import video_writer
+from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile, Report, engine_for
 from reelbook_service.engines.sketch import stage
+from tests.heard import Heard, Log
+from tests.service.engines.moving import encoded, scenery
 from tests.service.engines.playing import played, second_opinion
 from tests.support import png
 
@@ -66,3 +74,72 @@ def test_a_clip_has_exactly_its_frames_at_its_rate_and_two_decoders_agree(
         record = json.loads(file.metadata["comment"])
     assert (record["endpointId"], record["engine"]) == (request.endpoint_id, engine_for(request).name)
     assert record["input"].get("prompt") == fields.get("prompt")
+
+
+SHOW = [{"url": address, "frames": frames} for address, frames in zip("abcab", (3, 1, 3, 2, 40), strict=True)]
+RUNS: dict[str, tuple[Callable[..., Input], dict[str, Any], str]] = {
+    "move": (ImageToVideo, {"prompt": "handheld orbit left, ripples, wind, snow, fog, candle light, sunset", "image_url": "a"}, "not the hosted model"),
+    "recompose": (SmartResize, {"image_url": "b", "target_sizes": ["90x160", "364x45"], "num_images_per_size": 2, "seed": 7}, "No language model"),
+    "stitch": (ImagesToVideo, {"images": SHOW}, "stitch engine"),
+}  # fmt: skip
+"""A run of each engine that draws from pictures, and what its log begins with."""
+
+
+def run(name: str, folder: Path, report: Report) -> str:
+    """The hash of all files of a run."""
+    kind, fields, _ = RUNS[name]
+    request, sizes = kind(**fields), ((48, 26), (160, 90), (96, 54))
+    folder.mkdir(exist_ok=True)
+    sources = {url: encoded(scenery(*size), "JPEG") for url, size in zip("abc", sizes, strict=True)}
+    engine_for(request)(EngineTask(request, 7, folder, sources), report)
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.iterdir()))).hexdigest()
+
+
+SCRIPT = """
+import os, sys
+from pathlib import Path
+from reelbook_service.engines.protocol import Report
+from tests.service.engines.test_clips_of_all_engines import RUNS, run
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+print(*(run(name, Path(sys.argv[1], name), Report()) for name in RUNS))
+"""
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another process with one core, and here with one thread and with four."""
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    there = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])
+
+    for threads in (1, 4):
+        monkeypatch.setattr(video_writer, "AHEAD", threads)
+        here = [run(name, tmp_path / f"{name}-{threads}", Report()) for name in RUNS]
+        assert here == there.stdout.split()
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_news_say_who_works_and_never_go_back(tmp_path: Path, name: str) -> None:
+    """First a line that says what this is, then steps from nothing to nearly all."""
+    heard = Heard()
+
+    run(name, tmp_path, heard)
+
+    assert isinstance(heard.news[0], Log)
+    assert RUNS[name][2] in heard.news[0].message
+    fractions = [item.fraction for item in heard.progress_news]
+    assert fractions == sorted(fractions)
+    assert 0 <= fractions[0] < 0.1
+    assert 0.8 < fractions[-1] <= 1
+
+
+@pytest.mark.parametrize("steps", [1, 6, 14])
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_can_be_cancelled_at_every_step(tmp_path: Path, name: str, steps: int) -> None:
+    """It ends at its next report, with all of its threads."""
+    heard = Heard(lambda item: len(heard.news) == steps)
+
+    with pytest.raises(Cancelled):
+        run(name, tmp_path, heard)
+
+    assert len(heard.news) == steps
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith(name)]

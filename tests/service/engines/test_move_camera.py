@@ -10,8 +10,7 @@ from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook_service.engines.move.camera import CameraPose, Path
-from reelbook_service.engines.move.engine import planes_of
-from reelbook_service.engines.move.field import Field, Relief, relief_of, value_at
+from reelbook_service.engines.move.field import Field, Relief, relief_of
 from reelbook_service.engines.move.plan import Plan, make_plan
 from reelbook_service.engines.open_pictures import frame_size
 from reelbook_service.engines.saliency import saliency_of
@@ -123,16 +122,6 @@ def test_a_handheld_camera_wanders_around_its_place() -> None:
     assert max(abs(pose.centre[0]) for pose in shaken) < 0.03
 
 
-def test_the_subject_is_found() -> None:
-    """What stands out from the border is the subject; it is as near as the ground at its foot."""
-    scene = relief(still_life(320, 180))
-
-    assert scene.centre[0] == pytest.approx(0.025, abs=0.06)
-    assert scene.centre[1] == pytest.approx(0.025, abs=0.1)
-    inside, beside = (float(value_at(scene.near, np.array(x), np.array(-0.1))) for x in (0.025, -0.4))
-    assert inside > beside + 0.3
-
-
 SIZES = {
     (1920, 1080): (1280, 720),
     (1280, 720): (1280, 720),
@@ -151,13 +140,3 @@ SIZES = {
 def test_a_frame_has_the_pictures_size_where_that_fits(size: tuple[int, int]) -> None:
     """No more pixels than 720p, even sides, the picture's aspect, and small pictures stay small."""
     assert frame_size(*size) == SIZES[size]
-
-
-def test_planes_carry_the_colours() -> None:
-    """White, black and pure red in BT.709 of limited range."""
-    values = [
-        tuple(plane.getpixel((2, 2)) for plane in planes_of(Image.new("RGB", (16, 8), colour)))
-        for colour in ("white", "black", "red")
-    ]
-
-    assert np.abs(np.array(values) - [(235, 128, 128), (16, 128, 128), (63, 102, 240)]).max() <= 1

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import os
 import subprocess
 import sys
 from collections.abc import Iterable
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,19 +15,14 @@ import pytest
 from PIL import Image
 
 from reelbook.models.smart_resize import Size, SmartResize, preset_for
-from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile
+from reelbook_service.engines.protocol import EngineTask, OutputFile
 from reelbook_service.engines.recompose import recompose
 from tests.heard import Heard, Log, Progress
+from tests.service.engines.moving import encoded
 from tests.support import deep
 from tests.tools.scenes import scene
 
 URL = "https://example.org/picture.png"
-
-
-def encoded(picture: Image.Image, image_format: str = "PNG", **options: Any) -> bytes:
-    data = io.BytesIO()
-    picture.save(data, image_format, **options)
-    return data.getvalue()
 
 
 def job(
@@ -139,37 +131,6 @@ def test_transparency_is_kept(tmp_path: Path, boat: Image.Image, output_format: 
         assert (alpha > 250).mean() > 0.05
 
 
-SCRIPT = """
-import hashlib, os, sys
-from pathlib import Path
-if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-sys.path[:0] = [sys.argv[3], str(Path(sys.argv[3]).parents[2])]
-from test_recompose import job, made
-picture = Path(sys.argv[1]).read_bytes()
-for path in made(job(Path(sys.argv[2]), picture, ["90x160", "364x45"], num_images_per_size=2)):
-    print(hashlib.sha256(path.read_bytes()).hexdigest())
-"""
-
-
-def test_the_same_seed_makes_the_same_bytes_on_any_number_of_cores(tmp_path: Path, boat: Image.Image) -> None:
-    """Another process with one core writes the very files that this one writes; another seed writes others."""
-    source = tmp_path / "boat.png"
-    source.write_bytes(encoded(boat))
-    arguments = [str(source), str(tmp_path / "there"), str(Path(__file__).parent)]
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-
-    there = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments], capture_output=True, text=True, check=True, env=environment
-    ).stdout.split()
-    sizes = ["90x160", "364x45"]
-    here = made(job(tmp_path / "here", source.read_bytes(), sizes, num_images_per_size=2))
-    other = made(job(tmp_path / "other", source.read_bytes(), sizes[1:], seed=8))
-
-    assert [hashlib.sha256(path.read_bytes()).hexdigest() for path in here] == there
-    assert seen(here[2]).tobytes() != seen(other[0]).tobytes()
-
-
 @pytest.mark.parametrize("name", ["house", *deep(("product",))])
 def test_variants_differ_to_the_eye(tmp_path: Path, name: str) -> None:
     """Any two of three variants are further apart than a blur, in a square and in a banner."""
@@ -181,41 +142,6 @@ def test_variants_differ_to_the_eye(tmp_path: Path, name: str) -> None:
     for first in range(0, 6, 3):
         for one, other in combinations(small[first : first + 3], 2):
             assert np.abs(one - other).mean() > 3
-
-
-def test_the_log_says_what_engine_this_is_and_progress_never_falls(tmp_path: Path, boat: Image.Image) -> None:
-    """The first line is honest about the method; stages tell what is done to which size."""
-    _, told = run(job(tmp_path, encoded(boat), ["90x160", "160x90"]))
-
-    assert isinstance(told[0], Log)
-    assert "recompose" in told[0].message
-    assert "No language model" in told[0].message
-    news = [event for event in told if isinstance(event, Progress)]
-    stages = list(dict.fromkeys(event.stage for event in news))
-    assert stages == [
-        "looking",
-        "composing 90x160, 1 of 2",
-        "writing 90x160-1.png",
-        "composing 160x90, 2 of 2",
-        "writing 160x90-1.png",
-    ]
-    assert [event.fraction for event in news] == sorted(event.fraction for event in news)
-    assert 0 <= news[0].fraction <= news[-1].fraction <= 1
-
-
-def test_a_run_can_be_cancelled_at_every_step(tmp_path: Path, boat: Image.Image) -> None:
-    """Cancelled after any of its reports, the engine stops and writes nothing more."""
-    small, sizes = encoded(boat.resize((80, 45))), ["32x32", "45x30"]
-    todo = job(tmp_path / "whole", small, sizes)
-    steps = len(run(todo)[1])
-
-    for reports in range(1, steps):
-        folder = tmp_path / str(reports)
-        heard = Heard(partial(lambda left, item: next(left) == 0, iter(range(reports - 1, -1, -1))))
-        with pytest.raises(Cancelled):
-            recompose(job(folder, small, sizes), heard)
-        assert len(heard.news) == reports
-        assert len(list(folder.iterdir())) <= reports // 3
 
 
 MEMORY = """

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -17,25 +16,18 @@ import av
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
-from playwright.sync_api import Browser, sync_playwright
 
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook_service.engines import open_pictures, video_writer
+from reelbook_service.engines import open_pictures
 from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile, PictureError
 from reelbook_service.engines.stitch import stitch
-from tests.browser.conftest import FLAGS, chromium_path
 from tests.heard import Heard, Log, Progress
-from tests.service.engines.playing import Playback, played, second_opinion, watched
+from tests.service.engines.moving import encoded
+from tests.service.engines.playing import Playback, played, second_opinion
 from tests.support import deep
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 60, 230), "white": (250, 250, 250)}
 SMALL = (64, 36)
-
-
-def encoded(picture: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
-    data = io.BytesIO()
-    picture.save(data, kind, **options)
-    return data.getvalue()
 
 
 def plate(colour: str, size: tuple[int, int] = SMALL) -> Image.Image:
@@ -158,33 +150,6 @@ def test_colours_survive(tmp_path: Path) -> None:
         assert context.pix_fmt == "yuv420p"
 
 
-def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def test_the_same_pictures_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Again, in another process, with one thread or with four: always the same file."""
-    pictures = {address(str(seed)): encoded(a_landscape(seed, (96, 54)), "JPEG") for seed in range(4)}
-    show = [(str(seed), 3) for seed in (0, 1, 2, 1, 3)]
-    script = f"""
-import hashlib
-from pathlib import Path
-from tests.service.engines.test_stitch import a_landscape, address, encoded, sha256, video
-pictures = {{address(str(seed)): encoded(a_landscape(seed, (96, 54)), "JPEG") for seed in range(4)}}
-print(sha256(video(Path({str(tmp_path)!r}), {show!r}, sources=pictures).path))
-"""
-    elsewhere = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3]
-    ).stdout.strip()
-
-    for number, threads in enumerate((1, 4)):
-        monkeypatch.setattr(video_writer, "AHEAD", threads)
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        _, made = news_and_video(a_job(folder, show, sources=pictures))
-        assert sha256(made.path) == elsewhere
-
-
 class Counted(dict[str, bytes]):
     """Sources that count how often each picture is looked up."""
 
@@ -262,34 +227,8 @@ print(news[1:4])
     assert names(playback) == ["blue", "blue"]
 
 
-def test_news_of_the_work_never_goes_back(tmp_path: Path) -> None:
-    """First a line that says who works, then progress that names the picture, from nothing to nearly all."""
-    news, _ = news_and_video(a_job(tmp_path, [("red", 600), ("green", 2), ("red", 3)]))
-
-    assert isinstance(news[0], Log)
-    assert "stitch engine 2" in news[0].message
-    progress = [item for item in news if isinstance(item, Progress)]
-    fractions = [item.fraction for item in progress]
-    assert fractions == sorted(fractions)
-    assert fractions[0] == 0
-    assert 0.9 < fractions[-1] <= 1
-    assert {"picture 1 of 3", "picture 2 of 3", "picture 3 of 3"} < {item.stage for item in progress}
-
-
 def stitching_threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("stitch")]
-
-
-@pytest.mark.parametrize("steps", [1, 6, 14, *deep((2,), (9,), (30,))])
-def test_it_can_be_cancelled_at_every_step(tmp_path: Path, steps: int) -> None:
-    """A run that is cancelled at any point ends its threads."""
-    heard = Heard(lambda item: len(heard.news) == steps)
-
-    with pytest.raises(Cancelled):
-        stitch(a_job(tmp_path, [(str(number), 300) for number in range(8)], sources=some_landscapes(8)), heard)
-
-    assert stitching_threads() == []
-    assert len(heard.news) == steps
 
 
 def test_cancelled_pictures_are_not_begun(tmp_path: Path) -> None:
@@ -317,28 +256,3 @@ def test_a_broken_picture_is_named(tmp_path: Path, data: bytes, place: int) -> N
         video(tmp_path, [(str(number), 2) for number in range(6)], sources=sources)
 
     assert stitching_threads() == []
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("fps", [23.976, *deep((24,), (60,))])
-def test_chromium_shows_each_frame_at_its_time(tmp_path: Path, chromium: Browser, fps: float) -> None:
-    """Sent to the middle of a frame, Chromium shows that very frame: on both sides of each cut, and deep in a hold."""
-    show = [("red", 1), ("green", 300), ("blue", 7), ("red", 2), ("white", 1)]
-    colours = [name for name, count in show for _ in range(count)]
-    wanted = [0, 1, 150, 249, 251, 252, 300, 301, 307, 308, 309, 310, 0]
-
-    made = video(tmp_path, show, fps)
-    told, sightings = watched(chromium, made.path, float(video_writer.exact_rate(fps)), wanted)
-
-    assert [sighting.frame for sighting in sightings] == wanted
-    assert [nearest(sighting.colour) for sighting in sightings] == [colours[frame] for frame in wanted]
-    assert told["size"] == list(SMALL)
-    assert told["duration"] == pytest.approx(311 / float(video_writer.exact_rate(fps)), abs=1e-3)

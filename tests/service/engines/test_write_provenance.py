@@ -72,14 +72,6 @@ def test_every_picture_says_that_an_algorithm_made_it(kind: str) -> None:
     assert description.get("{http://ns.adobe.com/xap/1.0/}CreatorTool") == "reelbook sketch 1"
 
 
-def test_the_same_run_tells_the_same() -> None:
-    """Two records of one run are equal to the byte, in whatever order the input was written."""
-    turned = WrittenProvenance(SIGN.endpoint_id, dict(reversed(INPUT.items())), 7, "sketch", "1")
-
-    assert turned.as_json() == SIGN.as_json()
-    assert saved("png", turned).info == saved("png").info
-
-
 def test_a_picture_inside_the_input_is_told_by_its_hash() -> None:
     """A data URI would put the source picture into its own result; its hash says which one it was."""
     uri = "data:image/png;base64," + "A" * 10_000
