@@ -183,28 +183,6 @@ def test_cut_files_are_refused(kind: str) -> None:
         assert "half.png" in str(caught.value)
 
 
-PROGRAMS = {
-    "nothing": b"",
-    "text": b"hello",
-    "a page": b"<!DOCTYPE html><script>alert(1)</script>",
-    "a drawing": b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>',
-    "a list of files": b"ffconcat version 1.0\nfile /etc/passwd\n",
-    "a printing program": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n(/etc/passwd) run\n",
-    "a document": b"%PDF-1.7\n",
-    "a video": b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41",
-    "an unusual format": encoded(quarters(), "PPM"),
-}
-
-
-@pytest.mark.parametrize("what", PROGRAMS)
-def test_only_pictures_are_opened(what: str) -> None:
-    """Files of any other kind are refused by what they are, and the error says which formats are taken."""
-    with pytest.raises(PictureError) as caught:
-        open_picture("a", PROGRAMS[what])
-
-    assert caught.value.reason == "it is empty" or all(kind in caught.value.reason for kind in FORMATS)
-
-
 @pytest.mark.parametrize("look", [open_picture, upright_size])
 def test_a_bomb_is_judged_by_its_header(look: Any) -> None:
     """A small file that would unpack to a huge picture is refused before anything is unpacked."""
@@ -222,15 +200,6 @@ def test_webp_has_a_limit_of_its_own() -> None:
 
     with pytest.raises(PictureError, match="the limit is 24 megapixels for WEBP"):
         open_picture("a", bytes(data))
-
-
-def test_a_text_that_explodes_is_refused() -> None:
-    """A PNG may carry a compressed text; it is not unpacked without end."""
-    text = chunk(b"zTXt", b"Comment\0\0" + zlib.compress(bytes(80_000_000)))
-    rows = b"".join(b"\0" + bytes(24) for _ in range(8))
-
-    with pytest.raises(PictureError):
-        open_picture("a", png_of(8, 8, 8, 2, rows, extra=text))
 
 
 def test_colours_that_cannot_be_shown_are_named() -> None:
