@@ -9,7 +9,6 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,6 @@ CLOSE_PAUSE = (0.25, 0.03)
 """The longest time between two polls of a run, in seconds or as a share of its age: what it adds for each student."""
 MAX_LOG_LINES = 1_000
 """How many lines of the paid service's log are passed on."""
-FILE_FACTS = ("url", "content_type", "file_name", "file_size", "file_id")
 
 log = logging.getLogger("reelbook_service")
 
@@ -286,7 +284,7 @@ def _failed(error_type: str, detail: Any, charged: int = 0) -> dict[str, Any]:
 def _take_files(ended: Ended, folder: Path, request: Request) -> Any:
     """The output with the files of the library linked into a folder, as the result writer takes them; no other address."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    by_url: dict[str, dict[str, Any]] = {}
+    made: dict[str, dict[str, Any]] = {}
     for number, file in enumerate(ended.files):
         path = folder / f"{number}{file['path'].suffix}"
         try:
@@ -295,23 +293,23 @@ def _take_files(ended: Ended, folder: Path, request: Request) -> Any:
             shutil.copyfile(file["path"], path)
         with path.open("rb") as opened:
             content_type = sniff_content_type(opened.read(16))
-        by_url[file["url"]] = {"$made": path.name, "content_type": content_type}
+        made[file["url"]] = {"$made": path.name, "content_type": content_type}
 
-    def take(value: Any, declared: Collection[str] = ()) -> Any:
+    def take(value: Any) -> Any:
         if isinstance(value, list):
             return [take(item) for item in value]
         if not isinstance(value, dict):
             return value
-        if isinstance(value.get("url"), str) and (file := by_url.get(value["url"])):
-            facts = {name: item for name, item in value.items() if name not in FILE_FACTS}
-            return {**file, "facts": {k: item for k, item in facts.items() if not isinstance(item, (str, dict, list))}}
-        return {
-            name: take(item)
-            for name, item in value.items()
-            if name in declared or not (isinstance(item, str) and "://" in item)
-        }
+        if isinstance(value.get("url"), str) and (file := made.get(value["url"])):
+            numbers = {name: item for name, item in value.items() if not isinstance(item, (str, dict, list))}
+            numbers.pop("file_size", None)
+            return {**file, "facts": numbers}
+        return {name: take(item) for name, item in value.items() if not (isinstance(item, str) and "://" in item)}
 
-    return take(dict(ended.output or {}), get_endpoint(request.endpoint_id).output.model_fields)
+    output = ended.output or {}
+    # A prompt may well contain an address.
+    texts = {name: output[name] for name in get_endpoint(request.endpoint_id).output.model_fields if name in output}
+    return take(dict(output)) | {name: text for name, text in texts.items() if isinstance(text, str)}
 
 
 def _is_web_address(address: str) -> bool:

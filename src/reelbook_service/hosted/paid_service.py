@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import stat
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -18,8 +19,6 @@ from reelbook.relay import KEYRING, Key
 from ..weights.config import ConfigTable
 
 FORMS = '"env:NAME" for a variable, "keyring:NAME" for the system\'s keyring, or "file:PATH"'
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_KEYRING_NAME = re.compile(r"[A-Za-z0-9_.@:/ -]{1,200}")
 
 
 class BadKeyReference(ReelbookError, ValueError):
@@ -29,70 +28,52 @@ class BadKeyReference(ReelbookError, ValueError):
 def read_key(reference: object, folder: Path) -> Key:
     """The key that a reference leads to; relative paths begin at `folder`."""
     kind, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
-    if kind == "env":
-        return _read_variable(name.strip())
-    if kind == "keyring":
-        return _read_keyring(name.strip())
-    if kind == "file":
-        return _read_file(name.strip(), folder)
-    # Not quoted, here and below: it may be the key.
-    del reference, kind, name
-    raise BadKeyReference(
-        "this looks like the key itself, which does not belong in a file that is copied and shared: take it out, "
-        f"and write where to find it: {FORMS}."
+    forms = {"env": r"[A-Za-z_][A-Za-z0-9_]{0,63}", "keyring": r"[A-Za-z0-9_.@:/ -]{1,200}", "file": ".+"}
+    if kind not in forms or not re.fullmatch(forms[kind], name.strip()):
+        del reference, kind, name  # Not quoted: it may be the key.
+        raise BadKeyReference(
+            "this looks like the key itself, which does not belong in a file that is copied and shared: take it out, "
+            f"and write where to find it: {FORMS}."
+        )
+    readers: Mapping[str, Callable[[str], tuple[Key, str]]] = {
+        "env": _read_variable, "keyring": _read_keyring, "file": partial(_read_file, folder)
+    }  # fmt: skip
+    key, problem = readers[kind](name.strip())
+    if not key:
+        raise BadKeyReference(problem)
+    return key
+
+
+def _read_variable(name: str) -> tuple[Key, str]:
+    """The key, or why there is none; so do the others."""
+    words = (
+        f"the variable {name} is not set, or empty. Set it where the service is started, such as with: export {name}=…"
     )
+    return Key(os.environ.get(name, "").strip()), words
 
 
-def _read_variable(name: str) -> Key:
-    if not _VARIABLE.fullmatch(name):
-        del name
-        raise BadKeyReference(
-            'behind "env:" comes the name of a variable, such as TEACHER_KEY, and not the key itself.'
-        )
-    if not os.environ.get(name, "").strip():
-        raise BadKeyReference(
-            f"the variable {name} is not set, or empty. Set it where the service is started, such as with: export {name}=…"
-        )
-    return Key(os.environ[name])
-
-
-def _read_keyring(name: str) -> Key:
-    if not _KEYRING_NAME.fullmatch(name):
-        del name
-        raise BadKeyReference('behind "keyring:" comes the name under which the key is stored.')
+def _read_keyring(name: str) -> tuple[Key, str]:
     try:
         import keyring
         from keyring.errors import KeyringError
     except ImportError:
-        raise BadKeyReference("the system's keyring is read with an extra: pip install 'reelbook[keys]'.") from None
+        return Key(None), "the system's keyring is read with an extra: pip install 'reelbook[keys]'."
     try:
-        key = Key(keyring.get_password(KEYRING, name))
+        words = f"the system's keyring has no key under {name!r}. Store it with: keyring set {KEYRING} {name!r}"
+        return Key(keyring.get_password(KEYRING, name)), words
     except KeyringError as error:
-        raise BadKeyReference(f"the system's keyring cannot be read ({type(error).__name__}).") from None
-    if not key:
-        raise BadKeyReference(
-            f"the system's keyring has no key under {name!r}. Store it with: keyring set {KEYRING} {name!r}"
-        )
-    return key
+        return Key(None), f"the system's keyring cannot be read ({type(error).__name__})."
 
 
-def _read_file(name: str, folder: Path) -> Key:
+def _read_file(folder: Path, name: str) -> tuple[Key, str]:
     path = folder / Path(name).expanduser()
     try:
-        mode = path.stat().st_mode
-        if not name or not stat.S_ISREG(mode):
-            raise BadKeyReference('behind "file:" comes the path of a file with nothing but the key in it.')
-        if os.name == "posix" and mode & 0o077:
-            raise BadKeyReference(
-                f"others can read {path}, so the key in it is not safe. Make it yours alone: chmod 600 {path}"
-            )
-        key = Key(path.read_text(encoding="utf-8"))
+        if os.name == "posix" and path.stat().st_mode & 0o077 and path.is_file():
+            words = f"others can read {path}, so the key in it is not safe. Make it yours alone: chmod 600 {path}"
+            return Key(None), words
+        return Key(path.read_text(encoding="utf-8").strip()), f"the file {path} is empty."
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise BadKeyReference(f"the file {path} cannot be read ({why}).") from None
-    if not key:
-        raise BadKeyReference(f"the file {path} is empty.")
-    return key
+        return Key(None), f"the file {path} cannot be read ({getattr(error, 'strerror', 'it is not text')})."
 
 
 def unusable(sentence: str) -> PydanticCustomError:

@@ -179,8 +179,8 @@ def test_a_key_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
     for name, words in {
         "no-such-file": "cannot be read",
-        "": "path of a file",
-        ".": "path of a file",
+        "": "write where to find it",
+        ".": "cannot be read",
         "empty": "is empty",
     }.items():
         with pytest.raises(BadKeyReference, match=words):

@@ -27,7 +27,6 @@ from ..folder import weights_identity
 
 T = TypeVar("T")
 
-_FAMILIES = {"ltx": (".ltx", "LtxModel"), "wan": (".wan", "WanModel")}
 _TRIAL_PICTURE = "https://example.com/grey.png"
 
 
@@ -73,32 +72,31 @@ class WeightsEngine:
             "machine. This is not the hosted model."
         )
         model = self._model(row.endpoint_id, report)
-        model.row = row
+        make = model.text_to_video if isinstance(job.input, TextToVideo) else model.image_to_video
+        model.begin_run(row, report)
         try:
-            is_text = isinstance(job.input, TextToVideo)
-            output: dict[str, Any] = (model.text_to_video if is_text else model.image_to_video)(job, report)
+            return make(job, report)  # type: ignore[no-any-return]  # Either family.
         finally:
             model.end_run()
-        return output
 
     def _model(self, endpoint_id: str, report: Report) -> Any:
         row = self._rows[endpoint_id]
         key = _key(row)
         if key not in self._models:
             while len(self._models) >= self._max_loaded:
-                self._evict(next(iter(self._models)), report)
+                self._evict(report)
             began = time.perf_counter()
             report.progress("importing libraries", 0.0)
-            module, name = _FAMILIES[row.family]
-            kind = getattr(importlib.import_module(module, __package__), name)
-            self._models[key] = kind(row, report)
+            module = importlib.import_module(f".{row.family}", __package__)
+            self._models[key] = getattr(module, f"{row.family.title()}Model")(row, report)
             report.log(f"Loaded {row.folder.name} in {time.perf_counter() - began:.1f} s.")
         self._models.move_to_end(key)
         return self._models[key]
 
-    def _evict(self, key: tuple[Any, ...], report: Report) -> None:
+    def _evict(self, report: Report) -> None:
+        key = next(iter(self._models))
         report.log(f"Unloaded {key[0].name}, to make place for another model.")
-        self._models.pop(key).close()
+        del self._models[key]
         _free_memory()
 
     def _guarded(self, work: Callable[[], T], job: EngineTask[Any] | None = None) -> T:

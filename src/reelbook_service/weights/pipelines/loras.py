@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,44 +20,39 @@ class Adapters:
 
     def __init__(self, row: LtxWeights, pipe: Any) -> None:
         self._row, self._pipe = row, pipe
-        self._loaded: set[str] = set()
-
-    @property
-    def loaded(self) -> frozenset[str]:
-        """The names of the adapters that are loaded."""
-        return frozenset(self._loaded)
+        self.loaded: list[tuple[Path, int, int]] = []
+        """The files that are loaded, with what changes when one is replaced."""
 
     def use(self, loras: Iterable[LoRA]) -> None:
         """Let exactly these LoRAs act. If one cannot be used, it raises `LoRAError` and none is left."""
-        scales: dict[str, float] = {}
-        paths: dict[str, Path] = {}
+        scales: dict[Path, float] = {}
         try:
             for lora in loras:
                 path = find_lora(self._row.loras, lora.path, lora.weight_name)
-                name = _adapter_name(path)
-                paths[name] = path
-                scales[name] = scales.get(name, 0.0) + lora.scale  # A file that is named twice adds up.
-            if self._loaded != set(scales):
+                scales[path] = scales.get(path, 0.0) + lora.scale  # A file that is named twice adds up.
+            # Sorted: sums in another order differ in their last bits.
+            files = [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(scales)]
+            if files != self.loaded:
                 self.clear()
-                for name in sorted(scales):
-                    self._load(name, paths[name])
+                self.loaded = files
+                for number, (path, _, _) in enumerate(files):
+                    self._load(f"lora{number}", path)
         except BaseException:
             self.clear()
             raise
-        # In the order of their names: sums in another order differ in their last bits, and the set may be an earlier one.
-        acting = {name: scales[name] for name in sorted(scales) if scales[name]}
+        acting = {f"lora{number}": scales[path] for number, (path, _, _) in enumerate(files) if scales[path]}
         # One at scale 0 would still add a product with zero, which is not zero where it overflowed.
         if acting:
             self._pipe.enable_lora()
             self._pipe.set_adapters(list(acting), list(acting.values()))
-        elif self._loaded:
+        elif files:
             self._pipe.disable_lora()
 
     def clear(self) -> None:
         """Remove all LoRAs; the transformer is then bit for bit as it was before the first."""
-        if self._loaded or getattr(self._pipe.transformer, "peft_config", None):
+        if getattr(self._pipe.transformer, "peft_config", None):
             self._pipe.unload_lora_weights()
-        self._loaded.clear()
+        self.loaded = []
 
     def _load(self, name: str, path: Path) -> None:
         file = {"weight_name": path.name, "use_safetensors": True, "local_files_only": True}
@@ -74,7 +68,6 @@ class Adapters:
         except Exception as error:
             reason = (str(error).splitlines() or [""])[0][:160]
             raise LoRAError(f"{path.name} does not fit these weights: {reason}") from None
-        self._loaded.add(name)
         values = {key: value for key, value in self._pipe.transformer.named_parameters() if f".{name}." in key}
         # The library only warns of tensors that match nothing, and fills up what is missing with noise.
         if len(values) != count:
@@ -83,16 +76,8 @@ class Adapters:
                 "them. Take a plain LoRA that was made for this model."
             )
         if self._row.storage:
-            self._restore(name, values, self._pipe.lora_state_dict(str(path.parent), **file))
-
-    def _restore(self, name: str, values: dict[str, Any], tensors: dict[str, Any]) -> None:
-        """Set the values again: where weights are stored in 8 bits, the library has rounded them to 8 bits."""
-        for key, value in values.items():
-            tensor = tensors[f"transformer.{key.replace(f'.{name}.', '.')}"]
-            value.data = tensor.to(value.device, getattr(torch, self._row.dtype))
-
-
-def _adapter_name(path: Path) -> str:
-    """A name of this file, as long as it does not change."""
-    facts = path.stat()
-    return f"l{hashlib.sha256(f'{path}/{facts.st_size}/{facts.st_mtime_ns}'.encode()).hexdigest()[:24]}"
+            # The library has rounded the values to 8 bits where the weights are stored in them.
+            tensors = self._pipe.lora_state_dict(str(path.parent), **file)
+            for key, value in values.items():
+                tensor = tensors[f"transformer.{key.replace(f'.{name}.', '.')}"]
+                value.data = tensor.to(value.device, getattr(torch, self._row.dtype))

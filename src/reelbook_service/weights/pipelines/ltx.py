@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -94,13 +94,9 @@ class LtxModel(Model[LtxWeights]):
         self.adapters = Adapters(row, self.pipe)
         self._check_within_steps(self.transformer.transformer_blocks)
 
-    def close(self) -> None:
-        """Free the adapters; the rest goes with the last reference."""
-        self.adapters.clear()
-
     def text_to_video(self, job: EngineTask[TextToVideo], report: Report) -> dict[str, Any]:
         """Make a clip from a prompt."""
-        request, self._report = job.input, report
+        request = job.input
         prompt = expanded(request.prompt) if request.expand_prompt else request.prompt
         plan = ClipPlan.of(request.frame_size, request.num_frames, self.row)
         guidance = sum(self.row.guidance) / 2
@@ -113,14 +109,10 @@ class LtxModel(Model[LtxWeights]):
             report.log(f"Without effect: {'; '.join(without)}.")
         self.adapters.use(request.loras)
         clip = self._clip(job, plan, prompt, request.frame_rate, guidance, report)
-        steps, skip = request.second_pass_num_inference_steps, request.second_pass_skip_initial_steps
-        detail_steps = min(DETAIL_STEPS, steps - 1) if request.enable_detail_pass else 0
-        first_steps = request.first_pass_num_inference_steps
-        first, second, decoding = _stages(report, plan, first_steps, steps - skip + detail_steps)
-        latents = clip.enlarge(clip.first(first_steps, request.temporal_adain_factor, first))
-        latents = clip.refine(latents, "second", steps, skip, second)
-        if detail_steps:
-            latents = clip.refine(latents, "detail", steps, steps - detail_steps, second)
+        steps = request.second_pass_num_inference_steps, request.second_pass_skip_initial_steps
+        detail = min(DETAIL_STEPS, steps[0] - 1) if request.enable_detail_pass else 0
+        first_steps, adain = request.first_pass_num_inference_steps, request.temporal_adain_factor
+        latents, decoding = clip.make(report, first_steps, *steps, detail=detail, adain=adain)
         frames = clip.frames(
             latents, decoding, compression=request.tone_map_compression_ratio, is_reversed=request.reverse_video
         )
@@ -128,19 +120,16 @@ class LtxModel(Model[LtxWeights]):
         return {"video": video, "seed": job.seed, "prompt": prompt}
 
     def image_to_video(self, job: EngineTask[ImageToVideo], report: Report) -> dict[str, Any]:
-        """Make a clip that starts with a picture."""
-        request, (guidance, picture) = job.input, self._begin_image(job, report)
+        """Make a clip that starts with a picture, in one window."""
+        guidance, picture = self._begin_image(job, report)
         if guidance <= 1:
             report.log("Without effect: cfg_scale and negative_prompt, because these weights run without guidance.")
-        plan = ClipPlan.of(picture.size, IMAGE_RATE * int(request.duration), self.row)
+        plan = ClipPlan.of(picture.size, IMAGE_RATE * int(job.input.duration), self.row)
+        plan = replace(plan, window=plan.latents)
         self.adapters.use(())
-        clip = self._clip(job, plan, request.prompt, IMAGE_RATE, guidance, report, picture)
+        clip = self._clip(job, plan, job.input.prompt, IMAGE_RATE, guidance, report, picture)
         steps = max(2, self.row.steps)
-        skip = min(steps - 1, max(1, round(steps * 5 / 8)))
-        first, second, decoding = _stages(report, plan, steps, steps - skip)
-        seeds = [sub_seed(job.seed, part) for part in ("first", "second")]
-        latents = clip.denoise(None, plan.small, plan.latents, seeds[0], steps, 0, first)
-        latents = clip.denoise(clip.enlarge(latents), plan.large, plan.latents, seeds[1], steps, skip, second)
+        latents, decoding = clip.make(report, steps, steps, min(steps - 1, max(1, round(steps * 5 / 8))))
         frames = clip.frames(latents, decoding)
         return {"video": self._write(job, plan.size, plan.frames, IMAGE_RATE, frames, report)}
 
@@ -159,19 +148,6 @@ class LtxModel(Model[LtxWeights]):
         return Clip(self, plan, job.seed, encoded, negative, rate, guidance, start)
 
 
-def _stages(report: Report, plan: ClipPlan, first_steps: int, second_steps: int) -> list[Stage]:
-    windows = len(plan.windows())
-    first, second = plan.pass_tokens(plan.small) * first_steps, plan.pass_tokens(plan.large) * second_steps
-    return stages_of(
-        report,
-        [
-            ("first pass, step", first_steps * windows, first),
-            ("second pass, step", second_steps * windows, second),
-            ("decoding", len(plan.pieces()), DECODING * (first + second)),
-        ],
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Clip:
     """One clip and the passes that make it. Noise is drawn on the CPU, so it is the same on every device."""
@@ -186,6 +162,26 @@ class Clip:
     guidance: float = 1.0
     start: Image.Image | None = None
     """Its first picture."""
+
+    def make(
+        self, report: Report, first_steps: int, steps: int, skip: int, *, detail: int = 0, adain: float = 0.0
+    ) -> tuple[Any, Stage]:
+        """The latents of the clip, and the stage of its decoding; `detail` steps of the second pass are repeated."""
+        plan, windows = self.plan, len(self.plan.windows())
+        second_steps = steps - skip + detail
+        works = plan.pass_tokens(plan.small) * first_steps, plan.pass_tokens(plan.large) * second_steps
+        first, second, decoding = stages_of(
+            report,
+            [
+                ("first pass, step", first_steps * windows, works[0]),
+                ("second pass, step", second_steps * windows, works[1]),
+                ("decoding", len(plan.pieces()), DECODING * sum(works)),
+            ],
+        )
+        latents = self.refine(self.enlarge(self.first(first_steps, adain, first)), "second", steps, skip, second)
+        if detail:
+            latents = self.refine(latents, "detail", steps, steps - detail, second)
+        return latents, decoding
 
     def first(self, steps: int, adain: float, after: Callable[..., Any]) -> Any:
         """The latents of the small clip, made from noise."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import av
 import numpy as np
@@ -85,14 +84,11 @@ def torch_dtype(name: str) -> Any:
     return getattr(torch, name)  # One of those that `models.toml` may name.
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedPrompt:
+class EncodedPrompt(NamedTuple):
     """A prompt as the transformer reads it."""
 
     embeds: Any
     mask: Any
-    is_full: bool
-    """Whether all tokens are used, so that the end of the prompt may be missing."""
 
 
 class PromptEncoder:
@@ -110,24 +106,21 @@ class PromptEncoder:
 
     def encode(self, prompt: str) -> EncodedPrompt:
         """The prompt on the device, from the cache if it is there."""
-        encoded = self.cached(prompt)
-        return EncodedPrompt(encoded.embeds.to(self._device), encoded.mask.to(self._device), encoded.is_full)
+        return EncodedPrompt(*(values.to(self._device) for values in self.cached(prompt)))
 
     def _encode(self, prompt: str) -> EncodedPrompt:
         tokens = self._tokenizer(
             prompt, padding="max_length", max_length=self.max_tokens, truncation=True, return_tensors="pt"
         )
-        mask = tokens.attention_mask.bool()
+        mask, device = tokens.attention_mask.bool(), self._runs_on
         try:
-            self._encoder.to(self._runs_on)
+            self._encoder.to(device)
             with torch.no_grad():
-                embeds = self._encoder(tokens.input_ids.to(self._runs_on), attention_mask=mask.to(self._runs_on))[
-                    0
-                ].cpu()
+                embeds = self._encoder(tokens.input_ids.to(device), attention_mask=mask.to(device))[0].cpu()
         finally:
             # Also after running out of memory: a parked encoder must not stay on the device.
             self._encoder.to(self._rests_on)
-        return EncodedPrompt(embeds, mask, bool(mask.all()))
+        return EncodedPrompt(embeds, mask)
 
 
 class PictureCheck:
@@ -176,8 +169,9 @@ class Model(Generic[WeightsRow]):
         self._pictures = PictureCheck(row.safety, self.device) if row.safety else None
         self._report: Report | None = None
 
-    def close(self) -> None:
-        """Free what does not go with the last reference."""
+    def begin_run(self, row: WeightsRow, report: Report) -> None:
+        """Take the settings of a run, and report to it from inside of the models."""
+        self.row, self._report = row, report
 
     def end_run(self) -> None:
         """Forget the run that is reported to."""
@@ -185,7 +179,6 @@ class Model(Generic[WeightsRow]):
 
     def _begin_image(self, job: EngineTask[ImageToVideo], report: Report) -> tuple[float, Image.Image]:
         """The guidance of a run and its start picture at the size of the clip."""
-        self._report = report
         report.log(f"The seed is {job.seed}, chosen by the service.")
         low, high = self.row.guidance
         source = job.input.image_url
@@ -196,7 +189,7 @@ class Model(Generic[WeightsRow]):
     def _encoded(self, prompt: str, report: Report) -> EncodedPrompt:
         report.progress("reading the prompt", 0.01)
         encoded = self.prompts.encode(prompt)
-        if encoded.is_full:
+        if encoded.mask.all():
             report.log(
                 f"The prompt is longer than the {self.prompts.max_tokens} tokens that the model reads; its end has no effect.",
                 "WARNING",

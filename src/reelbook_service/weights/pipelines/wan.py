@@ -79,15 +79,13 @@ class WanModel(Model[WanWeights]):
         """The frames of each part, cut to the clip's size; a part starts with the last frame of the one before."""
         own, (width, height) = PART_FRAMES - 1, picture.size
         parts = -(-count // own)
-        planned = [
+        stages = stages_of(report, [
             stage
             for part in range(1, parts + 1)
             for stage in (
-                (f"part {part} of {parts}, step", self.row.steps, 1.0),
-                (f"decoding part {part} of {parts},", 1, DECODING),
+                (f"part {part} of {parts}, step", self.row.steps, 1.0), (f"decoding part {part} of {parts},", 1, DECODING)
             )
-        ]
-        stages = stages_of(report, planned)
+        ])  # fmt: skip
         start = with_edges(picture, (ceil_to(width, SIDE), ceil_to(height, SIDE)))
         for part in range(parts):
             steps, decoding = stages[2 * part : 2 * part + 2]
