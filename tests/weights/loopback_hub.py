@@ -42,7 +42,6 @@ class LoopbackHub:
         self.stalls: str | None = None
         """A file of which only the first half is sent, until `go_on` is set."""
         self.halfway, self.go_on = threading.Event(), threading.Event()
-        self.gated = False
         self.asked: list[tuple[str, str, str, str | None]] = []
         """Server, method, address and token of each request."""
         self._servers = [ThreadingHTTPServer(("127.0.0.1", 0), self._handler(name)) for name in ("hub", "storage")]
@@ -91,10 +90,6 @@ class LoopbackHub:
                         {"Content-Type": "application/json"},
                     )
                 file = path.partition(f"{COMMIT}/")[2]
-                if hub.gated:
-                    return self._send(
-                        403, b"", {"X-Error-Code": "GatedRepo", "X-Error-Message": "Access is restricted."}
-                    )
                 if file not in hub.files:
                     return self._send(404, b"", {"X-Error-Code": "EntryNotFound"})
                 content, digest = hub.files[file], hub.digest(file)

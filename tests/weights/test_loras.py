@@ -4,15 +4,40 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from reelbook.models.text_to_video import LoRA
+from reelbook_service.engines.protocol import Report
 from reelbook_service.weights.config import LoRAError
+from reelbook_service.weights.pipelines.engine import WeightsEngine
+from tests.weights.ltx_runs import TEXT, ltx_row, model_of
 from tests.weights.tiny import LORAS
-from tests.weights.tiny_transformer import TinyTransformer
+
+
+class TinyTransformer:
+    """The transformer of LTX with its adapters, as the engine has loaded it, and what it computes."""
+
+    def __init__(self, weights: Path, dtype: str = "float32", **changes: Any) -> None:
+        engine = WeightsEngine({TEXT: ltx_row(weights, dtype=dtype, **changes)}, "cpu")
+        engine.load(TEXT, Report())
+        self._dtype, loaded = getattr(torch, dtype), model_of(engine)
+        self.model, self.adapters = loaded.transformer, loaded.adapters
+
+    def bits(self) -> bytes:
+        """Every bit of what it computes from fixed noise: enough to see whether LoRAs act."""
+        generator = torch.Generator().manual_seed(1)
+        noise = torch.randn(1, 12, 16, generator=generator).to(self._dtype)
+        words = torch.randn(1, 7, 32, generator=generator).to(self._dtype)
+        with torch.inference_mode():
+            result: Any = self.model(
+                hidden_states=noise, encoder_hidden_states=words, timestep=torch.tensor([500.0]).to(self._dtype), num_frames=3,
+                height=2, width=2, encoder_attention_mask=torch.ones(1, 7).to(self._dtype), return_dict=False,
+            )[0]  # fmt: skip
+        return result.float().numpy().tobytes()  # type: ignore[no-any-return]  # torch has no types here.
 
 
 @pytest.fixture(scope="module")
