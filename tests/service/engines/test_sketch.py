@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import av
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import TextToVideo
 from reelbook_service.engines import video_writer
@@ -45,63 +43,42 @@ def finished(job: EngineTask[TextToVideo]) -> tuple[dict[str, Any], list[Progres
     return sketch(job, heard), heard.news
 
 
-def decoded(path: Path) -> NDArray[np.float32]:
-    """All frames as RGB: frame, row, column, channel."""
-    with av.open(str(path)) as film:
-        return np.stack([frame.to_ndarray(format="rgb24") for frame in film.decode(video=0)]).astype(np.float32)
-
-
-@pytest.mark.usefixtures("coarse")
-def test_the_output_names_a_clip_the_seed_and_the_prompt(tmp_path: Path) -> None:
-    """The output has what the model's output promises, with the facts of the file."""
-    output, _ = finished(a_job(tmp_path))
-
-    assert output["seed"] == 7
-    assert output["prompt"] == "a red boat on a lake"
-    assert isinstance(output["video"], OutputFile)
-    assert output["video"].path == tmp_path / "clip.mp4"
-    assert output["video"].content_type == "video/mp4"
-    assert output["video"].facts == {"width": 480, "height": 480, "frames": 9, "frame_rate": 24}
-
-
 @pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize(
     ("resolution", "aspect_ratio", "size"),
     [
         ("720p", "16:9", (1280, 720)),
         ("480p", "9:16", (480, 854)),
-        ("480p", "1:1", (480, 480)),
-        *deep(("720p", "9:16", (720, 1280)), ("720p", "1:1", (720, 720)), ("480p", "16:9", (854, 480))),
+        *deep(("480p", "1:1", (480, 480)), ("720p", "9:16", (720, 1280)), ("720p", "1:1", (720, 720)), ("480p", "16:9", (854, 480))),
     ],
-)
-def test_size_count_and_rate_are_exact(
+)  # fmt: skip
+def test_output_and_file_have_the_size_count_and_rate_asked_for(
     tmp_path: Path, resolution: str, aspect_ratio: str, size: tuple[int, int]
 ) -> None:
-    """The file has the size of its resolution and shape, every frame asked for, and the rate asked for."""
-    finished(a_job(tmp_path, resolution=resolution, aspect_ratio=aspect_ratio, num_frames=10, frame_rate=17))
+    """The output has what the model's output promises, and its facts are those of the file."""
+    job = a_job(tmp_path, resolution=resolution, aspect_ratio=aspect_ratio, num_frames=10, frame_rate=17)
+    output, _ = finished(job)
 
-    with av.open(str(tmp_path / "clip.mp4")) as film:
+    clip = output["video"]
+    assert (output["seed"], output["prompt"]) == (7, "a red boat on a lake")
+    assert isinstance(clip, OutputFile)
+    assert (clip.path, clip.content_type) == (tmp_path / "clip.mp4", "video/mp4")
+    assert clip.facts == {"width": size[0], "height": size[1], "frames": 10, "frame_rate": 17}
+    with av.open(str(clip.path)) as film:
         stream = film.streams.video[0]
-        count = sum(1 for _ in film.decode(video=0))
         assert (stream.width, stream.height) == size
         assert stream.average_rate == 17
-        assert count == 10
+        assert sum(1 for _ in film.decode(video=0)) == 10
 
 
-def test_the_first_line_of_the_log_says_what_this_is(tmp_path: Path) -> None:
-    """Nobody shall take a sketch for the hosted model's work."""
-    first = finished(a_job(tmp_path))[1][0]
+@pytest.mark.usefixtures("coarse")
+def test_a_run_says_what_it_is_and_names_every_stage(tmp_path: Path) -> None:
+    """Nobody shall take a sketch for the hosted model's work; preparing, every frame and the encoding are reported in order."""
+    _, (first, *news) = finished(a_job(tmp_path))
 
     assert isinstance(first, Log)
     assert "sketch engine" in first.message
     assert "not the hosted model" in first.message
-
-
-@pytest.mark.usefixtures("coarse")
-def test_progress_never_falls_and_names_every_stage(tmp_path: Path) -> None:
-    """What is prepared, every frame and the encoding are reported, in order."""
-    _, news = finished(a_job(tmp_path))
-
     progress = [item for item in news if isinstance(item, Progress)]
     fractions = [item.fraction for item in progress]
     stages = list(dict.fromkeys(item.stage for item in progress))
@@ -175,7 +152,7 @@ def test_the_same_run_gives_the_same_bytes_in_any_process_on_any_number_of_cores
 
 
 @pytest.mark.usefixtures("coarse")
-@pytest.mark.parametrize("seed", [-1, 0, 10**300])
+@pytest.mark.parametrize("seed", [-1, 10**300])
 def test_any_whole_number_is_a_seed(tmp_path: Path, seed: int) -> None:
     """The spec sets no bounds for seeds."""
     output, _ = finished(a_job(tmp_path, seed=seed))

@@ -57,8 +57,8 @@ def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: NoiseField)
     parts: list[FigurePart] = []
     named: dict[str, Block] = {}
     figure = FIGURES[name]
-    if "beat" in figure.options:
-        kit = replace(kit, gait={key: figure.number(key) for key in ("swing", "beat")})
+    if "step" in figure.options:
+        kit = replace(kit, gait=dict(zip(("swing", "beat"), numbers(figure.options["step"]), strict=True)))
     for block in figure.blocks:
         motion = dict(kit.gait) if "gait" in block.options else {}
         motion |= {key: float(value) for key, value in block.options.items() if key in MOTIONS}
@@ -72,8 +72,7 @@ def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: NoiseField)
             drawn = _parts(block.name, kit, colours, size * factor)
         else:
             origin = named.setdefault(block.name, block) if block.name else block
-            dim = float(block.options.get("dim", 1))
-            inks = [ink for shape in origin.shapes for ink in _inks(shape, kit, palette, size, dim)]
+            inks = [ink for shape in origin.shapes for ink in _inks(shape, kit, palette, size)]
             drawn = [paint(inks, kit.scale, kit.light, kit.depth)] if inks else []
         times = int(block.options.get("times", 1))
         for x, y, *phase in block.places:
@@ -90,7 +89,7 @@ _USUAL = {"line": (0.4, 0.08), "arc": (0.4, 0.08), "box": (0.3, 0.12)}
 """How round kinds of shapes are, and how much darker at their foot, where they do not say."""
 
 
-def _inks(tokens: Sequence[str], kit: Kit, palette: Mapping[str, Colour], size: NoiseField, dim: float) -> list[Ink]:
+def _inks(tokens: Sequence[str], kit: Kit, palette: Mapping[str, Colour], size: NoiseField) -> list[Ink]:
     """The shapes of one line."""
     conditions = {"night": kit.lit, "day": not kit.lit, "winter": kit.season == "winter"}
     if not conditions.get(tokens[0], True):
@@ -111,7 +110,7 @@ def _inks(tokens: Sequence[str], kit: Kit, palette: Mapping[str, Colour], size: 
     if (glow or rounded == 0) and kind != "halo":
         # Without shading of their own, all of them are one shape, which is quicker.
         copies = [[outline for copy in copies for outline in copy]]
-    tint, shade = scaled(_colour(colour, palette), dim), float(options.get("shade", usual_shade))
+    tint, shade = _colour(colour, palette), float(options.get("shade", usual_shade))
     alpha = float(options.get("alpha", 0.7 if kind == "halo" else 1))
     return [Ink(copy, tint, rounded, shade, glow, alpha, kind == "halo") for copy in copies]
 

@@ -75,8 +75,7 @@ class Sky:
         elif scene.clouds > 0:
             self._cover(colour, x / unit, np.maximum(horizon - y, 0) / unit, seconds)
         picture = picture_of(colour).resize((self.width * _HALF, self.height * _HALF), Image.Resampling.BILINEAR)
-        if picture.size != (stage.width, stage.height):
-            picture = picture.crop((0, 0, stage.width, stage.height))
+        picture = picture.crop((0, 0, stage.width, stage.height))
         if self.stars:
             for tint, mask in self.stars.masks(seconds * scene.pace, 1 - 0.6 * scene.clouds):
                 picture.paste(tint, (0, 0), mask)
@@ -145,7 +144,9 @@ class Weather:
             (kind, Particles(kind, size, stage.random("particles", kind), wind=-wind if kind == "rain" else wind))
             for kind in kinds
         ]
-        self.veils = self._veils() if "fog" in named or stage.scene.time == "dawn" else []
+        thick = (150, 150, 70) if "fog" in named else (52,) if stage.scene.time == "dawn" else ()
+        self.top = int(max(0, stage.horizon - 0.28 * stage.height))
+        self.veils = [self._veil(strength) for strength in thick]
         self.air = in_bytes(mixed(light.haze, (1, 1, 1), 0.12))
         self.foot = min(stage.horizon, 0.8 * stage.height)
         self.bolt = draw("bolt", Kit(light, self.foot, (), stage.random("bolt"))) if "storm" in named else []
@@ -158,7 +159,7 @@ class Weather:
 
     def among(self, picture: Image.Image, seconds: float) -> None:
         """Paint what is on the land, behind the figures: mist."""
-        for index in range(len(self.veils[:2])):
+        for index in range(min(2, len(self.veils))):
             self._drift(picture, seconds, index)
 
     def over(self, picture: Image.Image, seconds: float) -> Image.Image:
@@ -173,25 +174,20 @@ class Weather:
         level = int(34 * _flash(seconds)) if self.bolt else 0  # Soft and rare, so that it is safe to watch.
         return ImageChops.add(picture, Image.new("RGB", picture.size, (level, level, level))) if level else picture
 
-    def _veils(self) -> list[Image.Image]:
-        """Haze that drifts along the horizon; the last one is thin, and in front of everything."""
-        stage, has_fog = self.stage, "fog" in self.stage.scene.weather
-        high = max(2, int(min(stage.height, stage.horizon + 0.3 * stage.height)) - self._top)
+    def _veil(self, strength: int) -> Image.Image:
+        """Haze along the horizon, which wraps after twice the width of the picture, as its texture does."""
+        stage = self.stage
+        high = max(2, int(min(stage.height, stage.horizon + 0.3 * stage.height)) - self.top)
         band = np.clip(1 - np.linspace(-1, 1, high)[:, None] ** 2, 0, 1) ** 1.4
-        # A veil wraps after twice the width of the picture, as the texture does.
         rows, columns = np.arange(high) * 4 // 5 % 512, np.arange(stage.width * 2) * 512 // stage.width % 512
         soft = np.clip((cloudy((stage.seed, "mist"), 1.6)[rows][:, columns] - 0.2) * 1.3, 0, 1) * band
-        return [Image.fromarray((soft * thick).astype(np.uint8)) for thick in ((150, 150, 70) if has_fog else (52,))]
-
-    @property
-    def _top(self) -> int:
-        return int(max(0, self.stage.horizon - 0.28 * self.stage.height))
+        return Image.fromarray((soft * strength).astype(np.uint8))
 
     def _drift(self, picture: Image.Image, seconds: float, index: int) -> None:
         width, veil = self.stage.width, self.veils[index]
         shift = (seconds * self.stage.scene.pace * (0.018 + 0.014 * index) + 0.37 * index) * width % width
         box = (shift, 0, shift + width, veil.height)
-        picture.paste(self.air, (0, self._top), veil.resize((width, veil.height), Image.Resampling.BILINEAR, box=box))
+        picture.paste(self.air, (0, self.top), veil.resize((width, veil.height), Image.Resampling.BILINEAR, box=box))
 
 
 def _flash(seconds: float) -> float:

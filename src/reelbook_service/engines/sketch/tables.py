@@ -61,7 +61,8 @@ def _read_figures(text: str) -> dict[str, Figure]:
             heading, _, rest = line[1:].partition("] ")
             name, _, words = heading.partition(":")
             where, gait, *options = rest.split()
-            table[name] = figure = Figure(words, where, gait, options_of(options), [Block("", {}, [[0, 0]])])
+            own = options_of(options)
+            table[name] = figure = Figure(words, where, gait, own, [Block("", own, [[0, 0]])])
         elif line.startswith(("part", "use")):
             head, _, shape = line.partition(": ")
             kind, *tokens = head.split()

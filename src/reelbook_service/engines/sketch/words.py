@@ -27,23 +27,21 @@ class Actor:
     size: float = 1.0
     """A factor: 1 is ordinary, 0.6 small, 2 giant."""
     heading: str = ""
-    """`left`, `right`, `up`, `down`, `near`, `away` or `stay`."""
     deed: str = ""
-    """`fly`, `jump`, `rest`, `swim`, `dance` or `spin`; empty for the usual action of its kind."""
     side: str = ""
-    """`left`, `right` or `middle`, if the prompt names one."""
+    """These three as the rows of `[heading]`, `[deed]` and `[side]` in words.toml; empty for what its kind usually does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """The movement of the camera: each value is the limit of a long clip, half reached in the first seconds."""
+    """The movement of the camera: each value is the limit of a long clip, half reached in the first seconds.
+
+    `zoom` is a fraction of the distance, `pan` picture widths to the right, `tilt` picture heights up.
+    """
 
     zoom: float = 0.0
-    """Approach as a fraction of the distance; negative for moving away."""
     pan: float = 0.0
-    """Movement to the right in picture widths; negative for left."""
     tilt: float = 0.0
-    """Movement up in picture heights; negative for down."""
     shake: float = 0.0
     pace: float = 1.0
     breathing: bool = False
