@@ -268,9 +268,7 @@ class WorkerLane(Lane):
         return paths
 
 
-def seed_of(request: Request, input: Mapping[str, Any]) -> int:
+def seed_of(request: Request, values: Mapping[str, Any]) -> int:
     """The input's seed; without one, a seed derived from the request's id, so that a retry gives the same result."""
-    seed = input.get("seed")
-    if isinstance(seed, (int, float)) and not isinstance(seed, bool):
-        return int(seed)
-    return int.from_bytes(hashlib.sha256(request.id.encode()).digest()[:4])
+    seed = values.get("seed")
+    return int.from_bytes(hashlib.sha256(request.id.encode()).digest()[:4]) if seed is None else int(seed)

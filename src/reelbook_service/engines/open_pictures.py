@@ -187,8 +187,10 @@ def frame_size(width: int, height: int) -> PixelSize:
 
     Larger pictures are reduced; smaller ones are never enlarged, as that adds no detail.
 
-    >>> frame_size(1920, 1080), frame_size(3000, 4000), frame_size(641, 481), frame_size(1, 1)
-    ((1280, 720), (830, 1108), (640, 480), (16, 16))
+    >>> frame_size(1920, 1080), frame_size(3000, 4000), frame_size(1024, 1024), frame_size(641, 481), frame_size(1, 1)
+    ((1280, 720), (830, 1108), (960, 960), (640, 480), (16, 16))
+    >>> frame_size(4000, 20), frame_size(40000, 1)
+    ((4000, 20), (4096, 16))
     """
     scale = max(min(1.0, sqrt(AREA / (width * height))), SHORTEST / min(width, height))
     scale = min(scale, LONGEST / max(width, height))

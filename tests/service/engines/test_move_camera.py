@@ -12,7 +12,6 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook_service.engines.move.camera import CameraPose, Path
 from reelbook_service.engines.move.field import Field, Relief, relief_of
 from reelbook_service.engines.move.plan import Plan, make_plan
-from reelbook_service.engines.open_pictures import frame_size
 from reelbook_service.engines.saliency import saliency_of
 from tests.support import once_each
 
@@ -120,23 +119,3 @@ def test_a_handheld_camera_wanders_around_its_place() -> None:
 
     assert min(pose.centre[0] for pose in shaken) < -0.002 < 0.002 < max(pose.centre[0] for pose in shaken)
     assert max(abs(pose.centre[0]) for pose in shaken) < 0.03
-
-
-SIZES = {
-    (1920, 1080): (1280, 720),
-    (1280, 720): (1280, 720),
-    (640, 480): (640, 480),
-    (1024, 1024): (960, 960),
-    (1080, 1920): (720, 1280),
-    (641, 481): (640, 480),
-    (16, 16): (16, 16),
-    (1, 1): (16, 16),
-    (4000, 20): (4000, 20),
-    (40000, 1): (4096, 16),
-}
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_a_frame_has_the_pictures_size_where_that_fits(size: tuple[int, int]) -> None:
-    """No more pixels than 720p, even sides, the picture's aspect, and small pictures stay small."""
-    assert frame_size(*size) == SIZES[size]
