@@ -37,7 +37,7 @@ class Account:
 
     name: str
     permissions: frozenset[str]
-    key_hash: str = field(default="", repr=False)
+    key_hash: str = field(repr=False)
     """The hash of the key that a caller sent."""
 
     def require_permission(self, permission: str) -> None:
@@ -60,12 +60,7 @@ class NewAccount:
 
 
 def new_key() -> str:
-    """A new random key."""
-    return f"rb_{secrets.token_urlsafe(24)}"
-
-
-def new_readable_key() -> str:
-    """A new random key to be typed from paper: 118 bits, in groups of four characters of which none resembles another."""
+    """A new random key, which can be typed from paper: 118 bits, in groups of four characters of which none resembles another."""
     characters = "".join(secrets.choice(READABLE) for _ in range(24))
     return "-".join(["rb", *(characters[start : start + 4] for start in range(0, 24, 4))])
 
@@ -121,9 +116,7 @@ class Accounts:
 
     def statement(self, db: sqlite3.Connection, account: Account) -> dict[str, Any]:
         """The available, reserved and spent credits of an account, and its permissions."""
-        row = db.execute("SELECT * FROM accounts WHERE name = ?", (account.name,)).fetchone()
-        if account.key_hash not in ("", row["key_hash"]):
-            raise unknown_key()
+        row = _read_row(db, account)
         return {
             "name": account.name,
             "credits_available": min(read_credits(db, row, self._clock()).left, read_shared_budget(db)[1]),
@@ -142,9 +135,7 @@ class Accounts:
         a key has been replaced.
         """
         name, now = account.name, self._clock()
-        row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
-        if row is None or account.key_hash not in ("", row["key_hash"]):
-            raise unknown_key()
+        row = _read_row(db, account)
         if row["paused"]:
             words = f"The account {name!r} is paused: it may start no runs at present. Nothing was charged. {WHO_HELPS}"
             raise Refusal("forbidden", words)
@@ -179,6 +170,15 @@ class Accounts:
             record_charge(db, self._clock(), account, request_id, spent, "settle")
         if spent < reserved:
             record_charge(db, self._clock(), account, request_id, reserved - spent, "refund")
+
+
+def _read_row(db: sqlite3.Connection, account: Account) -> sqlite3.Row:
+    """The row of an account; raises a refusal where its key has been replaced since the call came."""
+    query = "SELECT * FROM accounts WHERE name = ? AND key_hash = ?"
+    row: sqlite3.Row | None = db.execute(query, (account.name, account.key_hash)).fetchone()
+    if row is None:
+        raise unknown_key()
+    return row
 
 
 def read_credits(db: sqlite3.Connection, account: sqlite3.Row, now: float) -> Credits:

@@ -21,7 +21,7 @@ from .accounts import (
     PERMISSIONS,
     BadAccounts,
     hash_key,
-    new_readable_key,
+    new_key,
     read_credits,
     record_charge,
     refuse_taken_key,
@@ -152,7 +152,7 @@ def add(
             if student.budget is None:
                 words = "say how many credits it may spend, such as --budget 530. Nothing was changed."
                 raise BadAccounts(f"The account {name!r} is new: {words}")
-            key = key or new_readable_key()
+            key = key or new_key()
             db.execute(
                 "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, '', ?, 0) ON CONFLICT (name) DO UPDATE SET "
                 "permissions = excluded.permissions, class_group = '', paused = 0, limits = '', refilled = NULL, removed = 0",
@@ -199,7 +199,7 @@ def act(db: sqlite3.Connection, now: float, action: str, names: Sequence[str], c
         elif action in ("pause", "resume"):
             db.execute("UPDATE accounts SET paused = ? WHERE name = ?", (action == "pause", name))
         else:
-            keys.append(_make_strip(db, name, new_readable_key(), now))
+            keys.append(_make_strip(db, name, new_key(), now))
             _set_key(db, name, keys[-1].key)
             if action == "remove":
                 db.execute("UPDATE accounts SET removed = 1 WHERE name = ?", (name,))

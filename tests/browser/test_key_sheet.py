@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from reelbook_service.accounts import new_readable_key
+from reelbook_service.accounts import new_key
 from reelbook_service.class_admin import NewKey
 from reelbook_service.key_sheet import render_key_sheet
 
@@ -25,9 +25,7 @@ LONG_NAME = "Jean-Baptiste Emmanuel Zorg von und zu Hohenstein-Lautenbach the Th
 )
 def test_thirty_strips_fit_five_pages(chromium: Browser, tmp_path: Path, address: str, pages: int) -> None:
     """Nothing is larger than its strip, which grows with a very long address; codes have the size that a phone reads."""
-    keys = [
-        NewKey(LONG_NAME if number == 3 else f"Student {number}", "7 A", new_readable_key()) for number in range(30)
-    ]
+    keys = [NewKey(LONG_NAME if number == 3 else f"Student {number}", "7 A", new_key()) for number in range(30)]
     path = tmp_path / "keys.html"
     path.write_text(render_key_sheet(keys, address), encoding="utf-8")
     context = chromium.new_context(offline=True, viewport={"width": 794, "height": 1123})

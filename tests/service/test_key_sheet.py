@@ -9,7 +9,7 @@ import pytest
 import segno
 
 from reelbook_service import key_sheet
-from reelbook_service.accounts import READABLE, new_readable_key
+from reelbook_service.accounts import READABLE, new_key
 from reelbook_service.class_admin import NewKey
 from reelbook_service.key_sheet import FIRST_RUN, connect_line, render_key_sheet
 from tests.hostile import TEXTS
@@ -26,7 +26,7 @@ def strokes(text: str) -> str:
 
 def test_each_student_has_a_strip_with_name_address_key_and_two_lines() -> None:
     """In the order given, and each with its own key alone."""
-    keys = [NewKey(f"Student {number}", "7 A", new_readable_key()) for number in range(30)]
+    keys = [NewKey(f"Student {number}", "7 A", new_key()) for number in range(30)]
 
     page = render_key_sheet(keys, ADDRESS)
 
@@ -44,7 +44,7 @@ def test_each_student_has_a_strip_with_name_address_key_and_two_lines() -> None:
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:
     """No script, no address but that of the service, and a policy that would stop both."""
-    page = render_key_sheet([NewKey("Ada", "", new_readable_key())], ADDRESS)
+    page = render_key_sheet([NewKey("Ada", "", new_key())], ADDRESS)
 
     # The name of SVG is no place from which anything is loaded.
     assert set(re.findall(r"https?://[^\s\"'<&]+", page)) - {"http://www.w3.org/2000/svg"} == {ADDRESS}
@@ -55,7 +55,7 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
 def test_the_page_warns_of_an_address_that_no_student_can_reach() -> None:
     """In a note above the strips, which is not printed; an address in the network has none."""
     address = "http://localhost:8600"
-    keys = [NewKey("Ada", "", new_readable_key())]
+    keys = [NewKey("Ada", "", new_key())]
 
     page = render_key_sheet(keys, address)
 
@@ -77,9 +77,9 @@ def test_hostile_names_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_readable_key_is_long_and_has_no_two_letters_alike() -> None:
     """118 bits, in characters of which none is another's double on paper."""
-    key = new_readable_key()
+    key = new_key()
 
     assert re.fullmatch(rf"rb(-[{READABLE}]{{4}}){{6}}", key)
     assert len(set(READABLE)) == 31
     assert not set("01ilo") & set(READABLE)
-    assert len({new_readable_key() for _ in range(1000)}) == 1000
+    assert len({new_key() for _ in range(1000)}) == 1000

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reelbook_service.accounts import Account, Accounts, NewAccount
+from reelbook_service.accounts import Account, Accounts, NewAccount, hash_key
 from reelbook_service.queue import Queue, Request, WaitingList
 from reelbook_service.store import Store
 from tests.support import examples
@@ -50,7 +50,7 @@ def opened(store: Store, accounts: Accounts) -> Queue:
 
 async def submit(queue: Queue, name: str, count: int = 1) -> list[str]:
     """The ids of so many new requests of an account."""
-    account = Account(name, frozenset({"run"}))
+    account = Account(name, frozenset({"run"}), hash_key(f"key-of-{name}"))
     return [(await queue.submit(account, MODEL, {}, 1)).id for _ in range(count)]
 
 

@@ -228,7 +228,7 @@ def test_the_command_prints_address_and_key_and_ends_cleanly_when_it_is_told_to(
     """SIGTERM with a run under way: status 0, no traceback, the worker gone, the run kept."""
     served = command()
     base_url = served.until(r"Reelbook service at (http://127\.0\.0\.1:\d+)")
-    key = served.until(r"key +(rb_\S+)")
+    key = served.until(r"key +(rb-\S+)")
     with httpx.Client(base_url=base_url, headers={"x-api-key": key}, trust_env=False) as http:
         account = http.get("/account").json()
         request_id = http.post("/models/run", json={"endpointId": TEXT, "input": LONG}).json()["requestId"]
