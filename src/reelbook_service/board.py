@@ -23,7 +23,7 @@ from reelbook.models.queue_status import IN_PROGRESS
 from reelbook.util.printable import format_count, format_line
 
 from .accounts import BadAccounts
-from .class_admin import SENTENCES, NewKey, act, choose, read_board_token
+from .class_admin import SENTENCES, NewKey, act, choose, format_names, read_board_token
 from .class_report import ClassRow, LastResult, describe_class, format_csv, read_class
 from .core import Service
 from .key_sheet import reachable_address, render_key_sheet
@@ -42,8 +42,6 @@ MAX_LISTED = 200
 """How many names are listed before their keys are replaced."""
 MAX_QUEUED = 12
 """How many runs the queue lists; the others are counted."""
-MAX_NAMES = 5
-"""How many students are named beside each kind of error."""
 ACTIONS = ("pause", "resume", "topup", "replace")
 
 FormFields = dict[str, list[str]]
@@ -292,11 +290,10 @@ def _count_errors(rows: list[ClassRow]) -> list[tuple[int, str, str]]:
     for row in rows:
         for kind, number in row.errors.items():
             by_kind.setdefault(kind, Counter())[format_line(row.name)] += number
-    errors = []
-    for kind, students in by_kind.items():
-        names = [name for name, _ in students.most_common()]
-        rest = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-        errors.append((students.total(), kind, ", ".join(names[:MAX_NAMES]) + rest))
+    errors = [
+        (students.total(), kind, format_names([name for name, _ in students.most_common()]))
+        for kind, students in by_kind.items()
+    ]
     return sorted(errors, key=lambda error: (-error[0], error[1]))
 
 

@@ -6,7 +6,6 @@ Each action is a function of the database and of options; its changes belong to 
 from __future__ import annotations
 
 import csv
-import difflib
 import json
 import re
 import secrets
@@ -15,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from reelbook.util.printable import suggest
 
 from .accounts import (
     DEFAULT_PERMISSIONS,
@@ -96,8 +97,8 @@ def _find_name(text: str, names: Sequence[str]) -> str:
     matching = [name for name in names if text.casefold() in name.casefold().split()]
     if len(matching) == 1:
         return matching[0]
-    near = matching[:5] or difflib.get_close_matches(text, names, 1)
-    advice = f" Did you mean {' or '.join(map(repr, near))}?" if near else " `reelbook class report` lists all."
+    question = f" Did you mean {' or '.join(map(repr, matching[:5]))}?" if matching else suggest(text, names)
+    advice = question or " `reelbook class report` lists all."
     raise BadAccounts(f"There is no account {text[:MAX_NAME_CHARS]!r}; nothing was changed.{advice}")
 
 

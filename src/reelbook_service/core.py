@@ -31,7 +31,7 @@ from .queue import Queue, Request
 from .refusals import Refusal, check_list_lengths, invalid, invalid_at
 from .service_files import Files, ResultWriter
 from .service_settings import Settings
-from .store import DATABASE, FolderLock, Store, read_fact, write_fact
+from .store import DATABASE, Store, lock_folder, read_fact, write_fact
 from .workers import WorkerLane
 
 CLEANUP_INTERVAL_SECONDS = 3600.0
@@ -47,9 +47,9 @@ class Service:
         """What is known of the service that a lane pays, by the names of the lane and of the fact."""
         data = settings.data
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = FolderLock(data)
+        self._lock = lock_folder(data)
         with ExitStack() as undo:
-            undo.callback(self._lock.release)
+            undo.callback(self._lock.close)
             self.store = Store(data / DATABASE)
             undo.callback(self.store.close)
             self._open(data)
@@ -85,7 +85,7 @@ class Service:
             await lane.stop()
         # In this thread: at interpreter exit no others can be started.
         self.store.close()
-        self._lock.release()
+        self._lock.close()
 
     def publish_address(self, base_url: str) -> None:
         """Write down the address of this service, for the command `reelbook class`."""

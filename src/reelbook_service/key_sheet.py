@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterable
 from urllib.parse import urlsplit, urlunsplit
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from reelbook.util.loopback import is_loopback
 
@@ -87,4 +87,4 @@ def render_qr_code(text: str) -> Markup:
 
     code = segno.make(text, error="m", micro=False, boost_error=False)
     svg = code.svg_inline(border=QUIET_ZONE, omitsize=True, svgclass="qr", lineclass=None)
-    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{escape("QR code of the first line")}"', 1))
+    return Markup(svg.replace("<svg", '<svg role="img" aria-label="QR code of the first line"', 1))

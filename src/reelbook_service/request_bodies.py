@@ -15,9 +15,10 @@ from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HTTPRequest
 from starlette.types import Message
 
+from reelbook.models.file_kinds import HEAD_BYTES, sniff_kind
+
 from . import spec_decisions
 from .refusals import Refusal
-from .service_files import sniff_content_type
 
 MAX_DRAINED_BYTES = 256 * spec_decisions.MIB
 """How much of a body that is too large is still read: a client that is still sending would not see the response."""
@@ -102,10 +103,10 @@ async def save_upload(http: HTTPRequest, path: Path) -> str:
             if (upload.size or 0) > spec_decisions.MAX_UPLOAD_BYTES:
                 most = spec_decisions.MAX_UPLOAD_BYTES // 1_000_000
                 raise Refusal("too_large", f"The file is larger than {most} MB, the most that is taken here.")
-            kind = sniff_content_type(await upload.read(16))
+            kind = sniff_kind(await upload.read(HEAD_BYTES))
             await upload.seek(0)
             await asyncio.to_thread(_copy, upload.file, path)
-            return kind
+            return kind.content_type
     except TimeoutError:
         raise Refusal("bad_request", f"The file did not arrive within {spec_decisions.BODY_SECONDS:g} s.") from None
     except HTTPException:

@@ -12,6 +12,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+from reelbook.models.file_kinds import KINDS
+
 from .accounts import Account
 from .queue import Queue, Request
 from .refusals import Refusal
@@ -19,15 +21,8 @@ from .store import Store
 
 log = logging.getLogger("reelbook_service")
 
-SUFFIXES = {
-    "video/mp4": ".mp4",
-    "image/png": ".png",
-    "image/jpeg": ".jpg",
-    "image/webp": ".webp",
-    "image/gif": ".gif",
-    "image/bmp": ".bmp",
-    "image/tiff": ".tif",
-}
+SUFFIXES = {kind.content_type: kind.suffix for _, kind in KINDS if kind.content_type.startswith(("image/", "video/"))}
+"""Of the content types that are served as such."""
 
 HEADERS = {
     # An untrusted file must never act as a page of this service.
@@ -234,27 +229,6 @@ class ResultWriter:
                 folder / name, request.account, label, value["content_type"]
             )
         return {"$file": stored_files[name].token, "facts": value["facts"]}
-
-
-def sniff_content_type(head: bytes) -> str:
-    """The content type from the first bytes of a file.
-
-    >>> sniff_content_type(b"\\x89PNG\\r\\n\\x1a\\n"), sniff_content_type(b"<html>")
-    ('image/png', 'application/octet-stream')
-    """
-    if head[4:8] == b"ftyp":
-        return "video/mp4"
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "image/webp"
-    starts = {
-        b"\x89PNG\r\n\x1a\n": "image/png",
-        b"\xff\xd8\xff": "image/jpeg",
-        b"GIF8": "image/gif",
-        b"BM": "image/bmp",
-        b"II*\0": "image/tiff",
-        b"MM\0*": "image/tiff",
-    }
-    return next((kind for start, kind in starts.items() if head.startswith(start)), "application/octet-stream")
 
 
 def _digest(path: Path) -> tuple[str, int]:

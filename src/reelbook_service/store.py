@@ -62,22 +62,14 @@ BUSY_SECONDS = 30.0
 """How long a commit waits for another process, which writes a sheet of keys at most."""
 
 
-class FolderLock:
-    """A locked file; raises `FolderInUse`. The system releases the lock when its process ends, even by a crash."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file: IO[str] | None = (folder / "lock").open("a+")
-        with contextlib.suppress(OSError):
-            if try_lock(self._file.fileno()):
-                return
-        self.release()
-        raise FolderInUse(str(folder))
-
-    def release(self) -> None:
-        """Release the lock."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+def lock_folder(folder: Path) -> IO[str]:
+    """The locked file of a folder, whose closing ends the lock, as a crash does; raises `FolderInUse`."""
+    file = (folder / "lock").open("a+")
+    with contextlib.suppress(OSError):
+        if try_lock(file.fileno()):
+            return file
+    file.close()
+    raise FolderInUse(str(folder))
 
 
 def open_database(path: Path) -> sqlite3.Connection:

@@ -17,6 +17,7 @@ from reelbook.errors import ReelbookError, Refused, Unreachable
 from reelbook.models import pricing
 from reelbook.models.base import WIRE, Input
 from reelbook.models.catalog import get_endpoint
+from reelbook.models.file_kinds import HEAD_BYTES, sniff_kind
 from reelbook.models.images import Image, pictures_of, replace_pictures
 from reelbook.models.pricing import Estimate
 from reelbook.models.queue_status import ANSWER_LOST, IN_QUEUE
@@ -29,7 +30,6 @@ from ..core import Service
 from ..lanes import Lane
 from ..queue import Request
 from ..refusals import Refusal
-from ..service_files import sniff_content_type
 from .paid_service import HostedService
 from .run import WHO_SETTLES, Ended, PaidRun
 
@@ -292,7 +292,7 @@ def _take_files(ended: Ended, folder: Path, request: Request) -> Any:
         except OSError:  # This file system has no links.
             shutil.copyfile(file["path"], path)
         with path.open("rb") as opened:
-            content_type = sniff_content_type(opened.read(16))
+            content_type = sniff_kind(opened.read(HEAD_BYTES)).content_type
         made[file["url"]] = {"$made": path.name, "content_type": content_type}
 
     def take(value: Any) -> Any:
