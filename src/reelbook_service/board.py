@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import re
 import secrets
 import sqlite3
 import time
@@ -23,7 +22,7 @@ from reelbook.models.queue_status import IN_PROGRESS
 from reelbook.util.printable import format_count, format_line
 
 from .accounts import BadAccounts
-from .class_admin import SENTENCES, NewKey, act, choose, format_names, read_board_token
+from .class_admin import SENTENCES, NewKey, act, choose, format_names, is_count, read_board_token
 from .class_report import ClassRow, LastResult, describe_class, format_csv, read_class
 from .core import Service
 from .key_sheet import reachable_address, render_key_sheet
@@ -309,19 +308,15 @@ def _read_action(fields: FormFields) -> tuple[str, Choice, int]:
         raise BadAccounts("Nobody is selected: tick some students, or choose a group or all. Nothing was changed.")
     group = whom.removeprefix("group:") if whom.startswith("group:") else None
     text = _first(fields, "credits").strip() if action == "topup" else "0"
-    if not _is_count(text):
+    if not is_count(text):
         raise BadAccounts("Say how many credits to add, as a whole number. Nothing was changed.")
     return action, partial(choose, names=names, group=group, everybody=whom == "all"), int(text)
-
-
-def _is_count(text: str) -> bool:
-    return re.fullmatch("[0-9]{1,13}", text) is not None
 
 
 def _notice(http: HTTPRequest) -> str:
     """What was done just now, from the address that an action leads to."""
     action, *counts = (http.query_params.get(name, "") for name in ("did", "count", "credits"))
-    if action not in ACTIONS or not all(map(_is_count, counts)):
+    if action not in ACTIONS or not all(map(is_count, counts)):
         return ""
     students, amount = map(int, counts)
     return SENTENCES[action].format(whom=format_count(students, "student"), credits=format_count(amount, "credit"))

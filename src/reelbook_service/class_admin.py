@@ -58,6 +58,11 @@ def read_board_token(db: sqlite3.Connection, *, new: bool = False) -> str:
     return token
 
 
+def is_count(text: str) -> bool:
+    """Whether a text is a whole number of credits."""
+    return re.fullmatch("[0-9]{1,13}", text) is not None
+
+
 def class_rows(db: sqlite3.Connection) -> list[sqlite3.Row]:
     """The rows of all accounts of the class, by group and name."""
     hidden = () if read_state(db)["pays"] else STAFF
@@ -209,7 +214,7 @@ def act(db: sqlite3.Connection, now: float, action: str, names: Sequence[str], c
 
 def share_budget(db: sqlite3.Connection, text: str) -> None:
     """Set what all accounts may spend together, in all, or take that limit away."""
-    if text != NONE and not re.fullmatch("[0-9]{1,13}", text):
+    if text != NONE and not is_count(text):
         raise BadAccounts(f"{text[:60]!r} is not a whole number of credits; `none` takes the limit away.")
     write_fact(db, "shared budget", None if text == NONE else text)
 
@@ -335,7 +340,7 @@ def _read_text(path: Path) -> str:
 
 def _read_student(cells: dict[str, str], place: str, group: str | None, budget: int | None) -> Student:
     given, permissions = cells.get("budget", ""), tuple(cells.get("permissions", "").replace(";", " ").split())
-    if given and not re.fullmatch("[0-9]{1,13}", given):
+    if given and not is_count(given):
         raise BadAccounts(f"{place}: the budget {given[:60]!r} is not a whole number of credits.")
     if unknown := next((name for name in permissions if name not in PERMISSIONS), None):
         raise BadAccounts(f"{place}: permissions are {', '.join(PERMISSIONS)}, not {unknown[:60]!r}.")

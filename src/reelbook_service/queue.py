@@ -323,13 +323,11 @@ class Queue:
         error: dict[str, Any] | None = None,
         charged: int | None = None,
         in_commit: Callable[[sqlite3.Connection], object] = lambda db: None,
-        after_commit: Callable[[], object] = lambda: None,
     ) -> None:
         """End a request: commit its outcome, its credits and its files in one transaction.
 
         `charged`: the credits to charge, by the lane; without it a success is charged in full, and a failure or a
-        cancellation not at all. `in_commit` runs in that transaction, if the request succeeds. `after_commit` is called
-        after it, before the end of the request becomes visible.
+        cancellation not at all. `in_commit` runs in that transaction, if the request succeeds.
         """
         finished = self._clock()
         request.output, request.error, request.charged = output, error, charged
@@ -352,7 +350,6 @@ class Queue:
                 in_commit(db)
 
         await self._store.run(commit)
-        after_commit()
         request.finished, request.status = finished, COMPLETED
         self._live.pop(request.id, None)
 

@@ -7,7 +7,7 @@ import hashlib
 import logging
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
@@ -113,7 +113,7 @@ class Files:
     async def store_file(
         self, path: Path, account: str, label: str, content_type: str, *, upload: bool = False
     ) -> StoredFile:
-        """Move a finished file into the folder; the caller commits it with `StoredFile.insert` and calls `publish`."""
+        """Move a finished file into the folder; the caller commits it with `StoredFile.insert`, and tells its token then."""
         digest, size = await asyncio.to_thread(_digest, path)
         stored = StoredFile(
             token=secrets.token_urlsafe(24),
@@ -126,19 +126,25 @@ class Files:
             created=self._clock(),
         )
         path.replace(self.path(stored))
+        self.publish(stored)
         return stored
 
     def publish(self, stored: StoredFile) -> None:
-        """Make a committed file available."""
+        """Make a file available to those who know its token."""
         self._known[stored.token] = stored
         if stored.file_id:
             self._uploads[stored.file_id] = stored
+
+    def remove(self, stored: StoredFile) -> None:
+        """Remove a file of which no row is left."""
+        self._known.pop(stored.token, None)
+        self._uploads.pop(stored.file_id or "", None)
+        self.path(stored).unlink(missing_ok=True)
 
     async def add_upload(self, path: Path, account: Account, content_type: str) -> StoredFile:
         """Store an uploaded file."""
         stored = await self.store_file(path, account.name, f"upload-{secrets.token_hex(4)}", content_type, upload=True)
         await self._store.run(stored.insert)
-        self.publish(stored)
         return stored
 
     async def remove_expired(self) -> None:
@@ -147,10 +153,7 @@ class Files:
         tokens = [(stored.token,) for stored in old]
         await self._store.run(lambda db: db.executemany("DELETE FROM files WHERE token = ?", tokens) and None)
         for stored in old:
-            self._known.pop(stored.token, None)
-            if stored.file_id:
-                del self._uploads[stored.file_id]
-            self.path(stored).unlink(missing_ok=True)
+            self.remove(stored)
 
     def _expired(self, stored: StoredFile) -> bool:
         return self._clock() - stored.created > self._retention
@@ -186,7 +189,6 @@ class ResultWriter:
                     error=error,
                     charged=outcome.get("charged"),
                     in_commit=insert,
-                    after_commit=lambda: self._serve_or_drop(request, stored_files.values()),
                 )
                 break
             except FileNotFoundError:
@@ -194,21 +196,16 @@ class ResultWriter:
                 cost = f"It was charged {charged} credits" if charged else "Nothing was charged"
                 detail = f"A file that the run made is gone. {cost}; run it again."
                 output, error = None, {"error_type": "engine_error", "detail": detail}
-                stored_files.clear()
             except (OSError, sqlite3.Error):
                 # A full disk is temporary; the request stays in progress until its outcome can be stored.
                 log.info("The end of the run %s cannot be written down yet", request.id, exc_info=True)
                 words = "The service cannot write the result down yet, and tries again every second."
                 request.log(self._clock(), words, "WARNING", "service")
                 await asyncio.sleep(1.0)
-
-    def _serve_or_drop(self, request: Request, stored_files: Iterable[StoredFile]) -> None:
-        for stored in stored_files:
-            if request.error is None:
-                self._files.publish(stored)
-            else:
-                # Cancelled at the last moment: the files will never be requested.
-                self._files.path(stored).unlink(missing_ok=True)
+        if request.error:
+            # Cancelled at the last moment, or one of them is gone: the files will never be requested.
+            for stored in stored_files.values():
+                self._files.remove(stored)
 
     async def _store_files(
         self, request: Request, value: Any, folder: Path, stored_files: dict[str, StoredFile]
