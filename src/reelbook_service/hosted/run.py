@@ -10,9 +10,9 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from reelbook.errors import (
     Forbidden,
@@ -50,12 +50,6 @@ WHO_SETTLES = "It is never sent again by itself. The people who run this service
 log = logging.getLogger("reelbook_service")
 
 
-class Listener(Protocol):
-    """Is called at each change of the client's run, and without one while the run waits, with a warning."""
-
-    def __call__(self, run: Any, warning: str = "") -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Ended:
     """The end of a run: its output and files, each with its `path`, or an error."""
@@ -77,7 +71,8 @@ class PaidRun:
     request: Input | None
     """The input; None if its pictures are gone, so that it can only be continued."""
     charges_failures: bool
-    report: Listener
+    report: Callable[..., None]
+    """Is called at each change of the client's run, and with None and a warning while there is none."""
     ended: Ended | None = None
     _run: Any = None
     """The client's run, while it is followed."""
@@ -191,10 +186,12 @@ class PaidRun:
         return None
 
     async def _sleep(self, seconds: float) -> None:
-        """Sleep, but return early when the run is cancelled or the gateway stops."""
+        """Sleep, but for a moment only once the run is cancelled or the gateway stops."""
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0 and self.relay.is_open and not self._is_cancelled:
+        while (left := deadline - time.monotonic()) > 0:
             await asyncio.sleep(min(left, PAUSE_SECONDS))
+            if self._is_cancelled or not self.relay.is_open:
+                return
 
 
 def _failed(error_type: str, detail: str) -> Ended:

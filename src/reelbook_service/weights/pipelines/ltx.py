@@ -108,7 +108,8 @@ class LtxModel(Model[LtxWeights]):
         if without:
             report.log(f"Without effect: {'; '.join(without)}.")
         self.adapters.use(request.loras)
-        clip = self._clip(job, plan, prompt, request.frame_rate, guidance, report)
+        prompts = self._encode_both(job, prompt, guidance, report)
+        clip = Clip(self, plan, job.seed, *prompts, request.frame_rate, guidance)
         steps = request.second_pass_num_inference_steps, request.second_pass_skip_initial_steps
         detail = min(DETAIL_STEPS, steps[0] - 1) if request.enable_detail_pass else 0
         first_steps, adain = request.first_pass_num_inference_steps, request.temporal_adain_factor
@@ -127,25 +128,12 @@ class LtxModel(Model[LtxWeights]):
         plan = ClipPlan.of(picture.size, IMAGE_RATE * int(job.input.duration), self.row)
         plan = replace(plan, window=plan.latents)
         self.adapters.use(())
-        clip = self._clip(job, plan, job.input.prompt, IMAGE_RATE, guidance, report, picture)
+        prompts = self._encode_both(job, job.input.prompt, guidance, report)
+        clip = Clip(self, plan, job.seed, *prompts, IMAGE_RATE, guidance, picture)
         steps = max(2, self.row.steps)
         latents, decoding = clip.make(report, steps, steps, min(steps - 1, max(1, round(steps * 5 / 8))))
         frames = clip.frames(latents, decoding)
         return {"video": self._write(job, plan.size, plan.frames, IMAGE_RATE, frames, report)}
-
-    def _clip(
-        self,
-        job: EngineTask[Any],
-        plan: ClipPlan,
-        prompt: str,
-        rate: int,
-        guidance: float,
-        report: Report,
-        start: Image.Image | None = None,
-    ) -> Clip:
-        encoded = self._encoded(prompt, report)
-        negative = self._encoded(job.input.negative_prompt, report) if guidance > 1 else None
-        return Clip(self, plan, job.seed, encoded, negative, rate, guidance, start)
 
 
 @dataclass(frozen=True, slots=True)

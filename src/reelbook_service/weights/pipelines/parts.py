@@ -196,6 +196,12 @@ class Model(Generic[WeightsRow]):
             )
         return encoded
 
+    def _encode_both(
+        self, job: EngineTask[Any], prompt: str, guidance: float, report: Report
+    ) -> tuple[EncodedPrompt, EncodedPrompt | None]:
+        """The prompt, and the negative one where there is guidance, so that it acts."""
+        return self._encoded(prompt, report), self._encoded(job.input.negative_prompt, report) if guidance > 1 else None
+
     def _check_within_steps(self, blocks: Any) -> None:
         """Let a cancelled run end at some of a transformer's blocks, each time before the block runs."""
         for block in list(blocks)[:: max(1, len(blocks) // CHECKS_PER_STEP)]:

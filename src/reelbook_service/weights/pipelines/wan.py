@@ -16,7 +16,7 @@ from reelbook.models.image_to_video import ImageToVideo
 from ...engines.protocol import EngineTask, Report
 from ..clip_plan import Stage, ceil_to, stages_of, sub_seed
 from ..config import WanWeights
-from .parts import IMAGE_RATE, Model, PromptEncoder, as_bytes, load_model, load_transformer, with_edges
+from .parts import IMAGE_RATE, EncodedPrompt, Model, PromptEncoder, as_bytes, load_model, load_transformer, with_edges
 
 PART_FRAMES = 121
 """The frames that these weights make at once; the last one starts the next part."""
@@ -67,8 +67,7 @@ class WanModel(Model[WanWeights]):
             report.log(
                 "Without effect: negative_prompt, because there is no guidance at this cfg_scale and these weights' range."
             )
-        prompt = self._words(request.prompt, report)
-        negative = self._words(request.negative_prompt, report) if guidance > 1 else None
+        prompt, negative = map(_padded_with_zeros, self._encode_both(job, request.prompt, guidance, report))
         count = IMAGE_RATE * int(request.duration)
         frames = self._frames(picture, count, prompt, negative, guidance, job.seed, report)
         return {"video": self._write(job, picture.size, count, IMAGE_RATE, frames, report)}
@@ -116,7 +115,7 @@ class WanModel(Model[WanWeights]):
             decoded = self.vae.decode(latents.float() * deviation + mean, return_dict=False)[0]
         return decoded[0].transpose(0, 1)
 
-    def _words(self, prompt: str, report: Report) -> Any:
-        encoded = self._encoded(prompt, report)
-        # The transformer has no mask: what the encoder makes of the padding must not reach it.
-        return encoded.embeds * encoded.mask.unsqueeze(-1).to(encoded.embeds.dtype)
+
+def _padded_with_zeros(encoded: EncodedPrompt | None) -> Any:
+    """The embeddings as the transformer reads them: without a mask, so what the encoder makes of the padding must go."""
+    return None if encoded is None else encoded.embeds * encoded.mask.unsqueeze(-1).to(encoded.embeds.dtype)
