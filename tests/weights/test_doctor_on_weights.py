@@ -5,27 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from reelbook_service.weights.config import LtxWeights
 from reelbook_service.weights.doctor import check_rows
 from reelbook_service.weights.pipelines.engine import make_trial_clip
-from tests.weights.tiny import LTX, UPSAMPLER
-
-
-def row(weights: Path) -> LtxWeights:
-    folder, upsampler = weights / LTX, weights / UPSAMPLER
-    return LtxWeights(
-        endpoint_id="svc/text-to-video-13b-distilled",
-        folder=folder,
-        upsampler=upsampler,
-        devices=("cpu",),
-        dtype="float32",
-        downscale=0.5,
-    )
+from tests.weights.ltx_runs import ltx_row
 
 
 def test_all_is_well_on_a_cpu_but_no_clip_is_made(weights: Path) -> None:
     """Versions, folders and licence are good, and it says that a real clip would take hours."""
-    found = list(check_rows([row(weights)], deep=True))
+    found = list(check_rows([ltx_row(weights)], deep=True))
 
     assert [what for good, what in found if not good] == []
     assert any("a real clip would take hours here" in what for _, what in found)
@@ -34,9 +21,7 @@ def test_all_is_well_on_a_cpu_but_no_clip_is_made(weights: Path) -> None:
 
 def test_a_device_that_is_not_there_is_a_finding(weights: Path) -> None:
     """Not a traceback of torch."""
-    *_, (good, what) = check_rows(
-        [LtxWeights(endpoint_id="svc/text-to-video-13b-distilled", folder=weights / LTX, devices=("cuda:7",))]
-    )
+    *_, (good, what) = check_rows([ltx_row(weights, devices=("cuda:7",), upsampler=None)])
 
     assert not good
     assert what.startswith("cuda:7: torch cannot use it (")
@@ -44,7 +29,7 @@ def test_a_device_that_is_not_there_is_a_finding(weights: Path) -> None:
 
 def test_the_trial_clip_is_measured(weights: Path, tmp_path: Path) -> None:
     """Loading, seconds and steps, with the engine that serves; its memory only where there is a card."""
-    words = make_trial_clip(row(weights), "cpu", tmp_path)
+    words = make_trial_clip(ltx_row(weights, downscale=0.5), "cpu", tmp_path)
 
     assert re.fullmatch(r"nine frames at 480p in [\d.]+ s after [\d.]+ s of loading, [\d.]+ s for each step", words)
     assert [path.suffix for path in tmp_path.iterdir()] == [".mp4"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import struct
 import sys
@@ -124,67 +125,46 @@ def become_wan(folder: Path) -> None:
     write_pipeline(folder, "wan")
 
 
-DAMAGES: dict[str, tuple[Callable[[Path], object], str, str]] = {
-    "no folder": (shutil.rmtree, "there is no folder", "reelbook weights fetch"),
-    "no table of parts": (
-        lambda at: (at / "model_index.json").unlink(),
-        "has no model_index.json",
-        "reelbook weights fetch",
-    ),
-    "a part missing": (lambda at: shutil.rmtree(at / "vae"), f"{LTX}/vae has no config.json", "reelbook weights fetch"),
-    "a shard missing": (
-        lambda at: (at / "transformer" / SHARD).unlink(),
-        f"{LTX}/transformer has no {SHARD}",
-        "reelbook weights fetch",
-    ),
-    "a shard cut short": (lambda at: cut(at / "transformer" / SHARD, -9), "and should be", "reelbook weights fetch"),
-    "a page saved as weights": (
-        lambda at: (at / "vae" / "diffusion_pytorch_model.safetensors").write_text("<!doctype html>" * 9),
-        "is not a whole safetensors file",
-        "reelbook weights fetch",
+FETCH = ".*reelbook weights fetch"
+VAE = "vae/diffusion_pytorch_model.safetensors"
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no folder": (shutil.rmtree, "there is no folder" + FETCH),
+    "no table of parts": (lambda at: (at / "model_index.json").unlink(), "has no model_index.json" + FETCH),
+    "a part missing": (lambda at: shutil.rmtree(at / "vae"), f"{LTX}/vae has no config.json" + FETCH),
+    "a shard missing": (lambda at: (at / "transformer" / SHARD).unlink(), f"{LTX}/transformer has no {SHARD}" + FETCH),
+    "a shard cut short": (lambda at: cut(at / "transformer" / SHARD, -9), "and should be" + FETCH),
+    "a page as weights": (
+        lambda at: (at / VAE).write_text("<!doctype html>" * 9),
+        "not a whole safetensors file" + FETCH,
     ),
     "only a pickle": (
-        lambda at: (at / "vae" / "diffusion_pytorch_model.safetensors").rename(
-            at / "vae" / "diffusion_pytorch_model.bin"
-        ),
-        "has diffusion_pytorch_model.bin, a pickle",
-        "with .safetensors files",
+        lambda at: (at / VAE).rename((at / VAE).with_suffix(".bin")),
+        "has diffusion_pytorch_model.bin, a pickle.* with .safetensors files",
     ),
     "a pickle beside the weights": (
         lambda at: (at / "text_encoder" / "pytorch_model.bin").write_bytes(b"\x80\x04."),
-        "has pytorch_model.bin, a pickle",
-        "Remove it",
+        "has pytorch_model.bin, a pickle.*Remove it",
     ),
     "another family": (
         become_wan,
-        "names diffusers.WanTransformer3DModel as the transformer",
-        "Correct `family` or `folder`",
+        "names diffusers.WanTransformer3DModel as the transformer.*Correct `family` or `folder`",
     ),
     "a foreign class": (
-        lambda at: edit(
-            at / "model_index.json", lambda index: index.update(vae=["evil_module", "AutoencoderKLLTXVideo"])
-        ),
-        "names evil_module.AutoencoderKLLTXVideo as the vae",
-        "needs diffusers.AutoencoderKLLTXVideo",
+        lambda at: edit(at / "model_index.json", lambda index: index.update(vae=["evil", "AutoencoderKLLTXVideo"])),
+        "names evil.AutoencoderKLLTXVideo as the vae.*needs diffusers.AutoencoderKLLTXVideo",
     ),
-    "no words": (
-        lambda at: (at / "tokenizer" / "spiece.model").unlink(),
-        "neither spiece.model nor",
-        "reelbook weights fetch",
-    ),
+    "no words": (lambda at: (at / "tokenizer" / "spiece.model").unlink(), "neither spiece.model nor" + FETCH),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_folder_is_refused_with_the_next_step(row: LtxWeights, damage: str) -> None:
     """Before anything is loaded or bound, with the file in the sentence."""
-    change, fact, step = DAMAGES[damage]
+    change, words = DAMAGES[damage]
 
     change(row.folder)
-    sentence = sentence_of(row)
 
-    assert fact in sentence
-    assert step in sentence
+    assert re.search(words, sentence_of(row))
 
 
 def test_the_other_folders_of_a_row_are_checked_too(row: LtxWeights, tmp_path: Path) -> None:
