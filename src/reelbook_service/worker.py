@@ -131,7 +131,7 @@ def _perform(
     addresses = list(dict.fromkeys(address for _, address in pictures_of(request)))
     for number, address in enumerate(addresses, 1):
         report.progress(f"fetching picture {number} of {len(addresses)}", 0.0)
-        sources[address] = sources[address]
+        sources[address] = sources[address]  # Fetches what is not there.
     task = EngineTask(request, order["seed"], folder, sources, order["may_be_unchecked"])
     return dict(_to_json(engine(task, report)))
 

@@ -145,7 +145,9 @@ class WorkerProcess:
         """Request a stop between two frames; a process that does not react is killed."""
         if self._limit is not None:
             self._send({"cancel": request_id})
-            self._limit.reschedule(asyncio.get_running_loop().time() + self.rules.cancel_seconds)
+            soon = asyncio.get_running_loop().time() + self.rules.cancel_seconds
+            with contextlib.suppress(RuntimeError):  # Its time has come in this very moment.
+                self._limit.reschedule(min(soon, self._limit.when() or soon))  # A second request wins no time.
 
     async def end(self) -> None:
         """End the process."""

@@ -14,7 +14,7 @@ from reelbook_service.weights.config import BadWeights, LoRAError, LtxWeights
 
 
 class WeightsEngine:
-    """Behaves as its prompt says: `slow`, `lost`, `crash`, `too large`, or `held` as long as the file `hold-run` is there.
+    """Behaves as its prompt says: `slow`, `deaf`, `lost`, `crash`, `too large`, or `held` as long as the file `hold-run` is there.
 
     `broken` in a folder's name fails to load.
     """
@@ -56,6 +56,8 @@ class WeightsEngine:
             raise LoRAError("There is no LoRA of that name.")
         if "too large" in prompt:
             raise MemoryError("1280x720 with 121 frames needs more memory than the device has.")
+        while "deaf" in prompt:
+            time.sleep(0.01)
         for step in range(2_000 if "slow" in prompt else 2):
             report.progress("drawing", step / 2_000)
             time.sleep(0.01)

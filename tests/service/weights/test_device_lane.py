@@ -160,6 +160,23 @@ def test_a_cancelled_run_leaves_worker_and_weights(device: Open) -> None:
     assert "Loaded" not in json.dumps(after["logs"])
 
 
+def test_a_run_that_does_not_react_is_killed(device: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often it is cancelled: a second request wins no time. It is refunded, and the next run has another process."""
+    rules = StandIn.rules
+    monkeypatch.setattr(StandIn, "rules", lambda *group: replace(rules(*group), cancel_seconds=0.5))
+    served = device()
+    request_id = served.submitted(TEXT, text("deaf"))
+    pid = facts_of(until(served, request_id, '\\"pid\\"'))["pid"]
+
+    while served.cancel(TEXT, request_id).json()["success"]:
+        pass
+    after = served.finished(TEXT, served.submitted(TEXT, text()))
+
+    assert served.finished(TEXT, request_id)["error_type"] == "cancelled"
+    assert served.money(request_id) == BALANCED
+    assert facts_of(after)["pid"] != pid
+
+
 def test_every_failure_is_refunded(device: Open) -> None:
     """A lost device and a dead worker get one more try; the lane goes on after each."""
     served = device()
