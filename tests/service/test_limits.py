@@ -110,14 +110,7 @@ def test_limits_survive_the_database() -> None:
     }
     assert Limits().to_json() == ""
     assert Limits.from_json("") == Limits()
-
-
-def test_none_takes_a_limit_away_and_others_stay() -> None:
-    """One by one, down to no limits at all."""
-    limits = Limits().changed({"at_once": "2", "days": "mon", "models": "text-to-video"})
-
-    assert limits.changed({"at_once": "none"}) == Limits().changed({"days": "mon", "models": "text-to-video"})
-    assert limits.changed({"at_once": "none", "days": "None", "models": "none"}) == Limits()
+    assert limits.changed(dict.fromkeys(typed, "None")) == Limits(weekly=limits.weekly)
 
 
 @pytest.mark.parametrize(
