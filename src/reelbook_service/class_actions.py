@@ -53,6 +53,8 @@ def perform(action: str, options: argparse.Namespace) -> None:
             amount = options.credits if action == "topup" else 0
             keys = class_admin.act(db, now, action, names, amount)
             text = SENTENCES[action].format(whom=format_names(names), credits=format_count(amount, "credit"))
+            if action == "pause":
+                text += " `reelbook class resume` lets them start new ones."
             if action == "replace":
                 text = f"{_show(db, options, keys)}\n{text}"
     print(printable(text))

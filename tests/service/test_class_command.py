@@ -109,7 +109,9 @@ def test_credits_pauses_and_keys_change_while_the_service_runs(school: School) -
 
     assert "30 credits more for Ada." in school.says("topup", "Ada", "30")
     assert "5 credits more for Ada, Bo." in school.says("topup", "--group", "A", "5")
-    assert "Paused: Ada, Bo." in school.says("pause", "--all")
+    paused = school.says("pause", "--all")
+    assert "Paused: Ada, Bo." in paused
+    assert "`reelbook class resume` lets them start new ones." in paused
     assert "Resumed: Bo." in school.says("resume", "Bo")
     report = school.report()
     assert [(report[name]["budget"], report[name]["paused"]) for name in ("Ada", "Bo")] == [
