@@ -300,7 +300,7 @@ def test_too_many_waiting_requests_are_429_with_a_time_to_wait(serve: Serve, dot
 
 
 def stop_by_itself(served: Served, request_id: str) -> None:
-    """Nothing to do: the settings leave no room, 64 MiB not even for the libraries."""
+    """Nothing to do: the settings leave no room for this run."""
 
 
 def stop_by_deaths(served: Served, request_id: str) -> None:
@@ -321,7 +321,7 @@ def stop_by_deaths(served: Served, request_id: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "stop", "error_type", "says"),
     [
-        ({"worker_mib": 64}, stop_by_itself, "engine_error", "64 MiB"),
+        ({"worker_mib": 120}, stop_by_itself, "engine_error", "120 MiB"),
         ({"run_seconds": 0.7}, stop_by_itself, "engine_timeout", "longer than 0.7 s"),
         *deep(({}, stop_by_deaths, "engine_error", "died 3 times")),
     ],
