@@ -144,7 +144,7 @@ def _planned(number: int, dice: Dice, files: list[tuple[bytes, str]]) -> Planned
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same rules in a shorter life."""
     monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(downloader, "STALL_SECONDS", 0.5)
+    monkeypatch.setattr(downloader, "STALL_SECONDS", 1.5)
 
 
 async def all_brought(
