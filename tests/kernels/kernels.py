@@ -44,8 +44,8 @@ PRIVATE = ("REELBOOK_URL", "REELBOOK_API_KEY", "REELBOOK_LIBRARY", "JPY_SESSION_
 class Notebook(Kernel):
     """A kernel with all that it says to its pages, in the order in which they hear it."""
 
-    def __init__(self, version: str, folder: Path, library: Path | None = None) -> None:
-        library = library or folder / "library"
+    def __init__(self, version: str, folder: Path) -> None:
+        library = folder / "library"
         other = environment(version)
         path = {"PYTHONPATH": str(other)} if other else {}
         super().__init__(folder, **path, REELBOOK_LIBRARY=str(library), JUPYTER_PREFER_ENV_PATH="1")

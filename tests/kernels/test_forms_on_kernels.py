@@ -9,12 +9,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import reelbook as rb
 from tests.kernels.environments import pins
 from tests.kernels.kernels import Notebook, Page, cell_that_waits, cell_that_works
 from tests.support import read_charges
@@ -72,17 +70,9 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The library of all kernels; its service runs here, and they join it, as notebooks of one folder do."""
-    with rb.connect(library=tmp_path_factory.mktemp("library")) as client:
-        client.account()
-        yield client.library
-
-
-@pytest.fixture(scope="module")
-def notebook(place: Place, library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
-    """A kernel of this version that is connected to the embedded service."""
-    with Notebook(place.version, tmp_path_factory.mktemp("kernel"), library) as notebook:
+def notebook(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    """A kernel of this version that runs the embedded service, as that of a notebook does."""
+    with Notebook(place.version, tmp_path_factory.mktemp("kernel")) as notebook:
         notebook.run("import asyncio, json\nimport reelbook as rb\nclient = rb.connect()")
         notebook.run("import faulthandler, signal\nfaulthandler.register(signal.SIGUSR1)")
         notebook.run("import logging, sys\nlogging.basicConfig(stream=sys.__stderr__)")
