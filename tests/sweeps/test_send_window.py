@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -119,9 +120,10 @@ def test_the_runs_of_a_sweep_that_goes_on_are_not_cancelled_along(serve: Serve, 
         job.cancel()
     with rb.connect(served.base_url, api_key=KEY, library=folder):
         cancelled = rb.cancel_queued()
-        with pytest.raises(rb.RunTimeout):
-            rb.attach(paid(served)[0]).wait(0)
-        rb.attach(paid(served)[0]).cancel()
+        going = rb.attach(paid(served)[0])
+        with suppress(rb.RunTimeout):  # On a busy machine it may have ended by now; a cancelled one would raise.
+            going.wait(0)
+        going.cancel()
 
     assert untouched.runs == 0
     assert cancelled.runs >= MIN_AHEAD
