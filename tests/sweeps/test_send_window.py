@@ -6,8 +6,6 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-import pytest
-
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.sweeps.executor import MIN_AHEAD
