@@ -48,7 +48,7 @@ class Stitch:
             f"This is the stitch engine {self.version}: it puts pictures together on this machine. Pictures: "
             f"{len(request.images):,}, frames: {request.total_frames:,}, {request.fps:g} a second."
         )
-        size, largest = _looked_at(job, report)
+        size, largest = _measure_pictures(job, report)
         threads = 1 if largest > LARGE_PIXELS else None
         provenance = WrittenProvenance(request.endpoint_id, request.wire(), None, self.name, self.version)
 
@@ -80,7 +80,7 @@ stitch = Stitch()
 """The engine instance."""
 
 
-def _looked_at(job: EngineTask[ImagesToVideo], report: Report) -> tuple[PixelSize, int]:
+def _measure_pictures(job: EngineTask[ImagesToVideo], report: Report) -> tuple[PixelSize, int]:
     """The size of the video, which is the first picture's, and the pixels of the largest picture.
 
     Raises for a file that is not a picture, before any work is done.
