@@ -110,7 +110,8 @@ class PaidRun:
                     what = (
                         "The result cannot be fetched now" if was_paid else "The paid service does not take the run now"
                     )
-                    self.report(None, f"{what} ({_format_reason(error)}). It is tried again by itself.")
+                    if was_paid or not self._is_cancelled:
+                        self.report(None, f"{what} ({_format_reason(error)}). It is tried again by itself.")
                 except LibraryError as unwritable:
                     # It says what was sent, so nothing happens without it.
                     log.warning("The gateway's record cannot be written (%s); a run waits", unwritable.reason)
