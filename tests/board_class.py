@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from reelbook_service.accounts import DEFAULT_PERMISSIONS, hash_key
+from reelbook_service.accounts import DEFAULT_PERMISSIONS, hash_key, record_charge
 from reelbook_service.class_admin import read_board_token
 from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_files import StoredFile
@@ -100,9 +100,10 @@ def _write(
     for number, name in enumerate(names):
         group = f"class {number % groups + 1}" if groups else ""
         db.execute(
-            "INSERT INTO accounts (name, key_hash, permissions, granted, class_group) VALUES (?, ?, ?, 2000, ?)",
+            "INSERT INTO accounts (name, key_hash, permissions, class_group) VALUES (?, ?, ?, ?)",
             (name, hash_key(student_key(number)), permissions, group),
         )
+        record_charge(db, now, name, "", 2000, "grant")
     for run in range(runs):
         number = run % len(names)
         kind = KINDS[run % 3] if run % 17 == 3 else None
@@ -115,4 +116,5 @@ def _write(
              json.dumps(record), kind),
         )  # fmt: skip
         if kind is None:
-            db.execute("UPDATE accounts SET spent = spent + 53 WHERE name = ?", (names[number],))
+            for charge in ("reserve", "settle"):
+                record_charge(db, now - 9, names[number], f"run-{run}", 53, charge)

@@ -141,7 +141,7 @@ def read_charges(data: Path) -> list[dict[str, Any]]:
     with closing(sqlite3.connect(data / "service.sqlite3", timeout=30)) as db:
         db.row_factory = sqlite3.Row
         rows = db.execute(
-            "SELECT at, request_id, account, credits, kind FROM charges WHERE kind <> 'topup' ORDER BY seq"
+            "SELECT at, request_id, account, credits, kind FROM charges WHERE kind <> 'grant' ORDER BY seq"
         )
         return [dict(row) for row in rows]
 

@@ -1,4 +1,9 @@
-"""Accounts: keys, permissions and credits. The table `charges` has a row for each movement of credits, and only grows."""
+"""Accounts: keys, permissions and credits.
+
+The table `charges` is the only account of credits. It has a row for each of their movements, and only grows: a `grant` by
+whoever runs the service, which is negative where a budget is lowered; and of each run a `reserve` and then a `settle` of what it
+cost, a `refund` of the rest, or both. `at` is the moment of the grant, or of the acceptance of the run, in whose week it counts.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,11 @@ import hashlib
 import secrets
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reelbook.errors import ReelbookError
 
@@ -17,6 +23,9 @@ from . import spec_decisions
 from .limits import WHO_HELPS, Limits, Weekly, format_moment
 from .refusals import Refusal
 from .store import Store, read_fact
+
+if TYPE_CHECKING:
+    from .queue import Request
 
 PERMISSIONS = ("run", "upload", "unchecked")
 """`run` and `upload` are granted by default; `unchecked` allows turning the safety checker off."""
@@ -74,7 +83,15 @@ class Credits:
     spent: int
     reserved: int
     """For runs that are queued or running."""
-    left: int
+
+    @property
+    def unused(self) -> int:
+        """What is left; below zero where the budget was lowered to less than is spent."""
+        return self.budget - self.spent - self.reserved
+
+    @property
+    def left(self) -> int:
+        return max(0, self.unused)
 
 
 class Accounts:
@@ -85,16 +102,15 @@ class Accounts:
 
     def open(self, accounts: Iterable[NewAccount]) -> None:
         """Create accounts; those that exist get this key and these permissions, and their credits stay."""
-        query = (
-            "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
-            "key_hash = excluded.key_hash, permissions = excluded.permissions, removed = 0"
-        )
 
         def insert(db: sqlite3.Connection) -> None:
             for account in accounts:
                 refuse_taken_key(db, account.name, account.key)
-                permissions = " ".join(account.permissions)
-                db.execute(query, (account.name, hash_key(account.key), permissions, account.budget))
+                query = "INSERT INTO accounts (name, key_hash, permissions) VALUES (?, '', '') ON CONFLICT DO NOTHING"
+                if db.execute(query, (account.name,)).rowcount:
+                    record_charge(db, self._clock(), account.name, "", account.budget, "grant")
+                query = "UPDATE accounts SET key_hash = ?, permissions = ?, removed = 0 WHERE name = ?"
+                db.execute(query, (hash_key(account.key), " ".join(account.permissions), account.name))
 
         self._store.submit(insert).result()
 
@@ -116,60 +132,54 @@ class Accounts:
 
     def statement(self, db: sqlite3.Connection, account: Account) -> dict[str, Any]:
         """The available, reserved and spent credits of an account, and its permissions."""
-        row = _read_row(db, account)
+        row, in_all = _read_row(db, account), sum_charges(db, account.name)
         return {
             "name": account.name,
             "credits_available": min(read_credits(db, row, self._clock()).left, read_shared_budget(db)[1]),
-            "credits_reserved": row["reserved"],
-            "credits_spent": row["spent"],
+            "credits_reserved": in_all.reserved,
+            "credits_spent": in_all.spent,
             "permissions": sorted(account.permissions),
             "limits": Limits.from_json(row["limits"]).describe(),
         }
 
-    def reserve(
-        self, db: sqlite3.Connection, account: Account, endpoint_id: str, request_id: str, credits: int
-    ) -> None:
+    @staticmethod
+    def reserve(db: sqlite3.Connection, account: Account, request: Request) -> None:
         """Reserve credits for a run; raises a refusal where the key, the limits or the credits do not allow it.
 
         All of it in one transaction, so that of two calls at once only one has the last place, and none is accepted once
         a key has been replaced.
         """
-        name, now = account.name, self._clock()
-        row = _read_row(db, account)
+        name, now, price, row = account.name, request.created, request.credits, _read_row(db, account)
         if row["paused"]:
             words = f"The account {name!r} is paused: it may start no runs at present. Nothing was charged. {WHO_HELPS}"
             raise Refusal("forbidden", words)
         limits = Limits.from_json(row["limits"])
         query = "SELECT count(*) FROM requests WHERE account = ? AND finished IS NULL"
-        limits.check(name, endpoint_id, now, 0 if limits.at_once is None else db.execute(query, (name,)).fetchone()[0])
+        limits.check(
+            name, request.endpoint_id, now, 0 if limits.at_once is None else db.execute(query, (name,)).fetchone()[0]
+        )
         left, (_, shared), again = read_credits(db, row, now).left, read_shared_budget(db), ""
         if limits.weekly:
             moment = format_moment(datetime.fromtimestamp(limits.weekly.next_moment(now)))
             again = f" Its budget of {limits.weekly.budget} is filled again on {moment}."
+            began = week_start(row, limits.weekly, now)
+            db.execute("UPDATE accounts SET refilled = ? WHERE name = ? AND refilled IS NOT ?", (began, name, began))
         for whose, available, more in (("the account has", left, again), ("all accounts together have", shared, "")):
-            if available < credits:
+            if available < price:
                 raise Refusal(
                     "insufficient_credits",
-                    f"This run costs {credits} credits and {whose} {available} left. Nothing was charged.{more} {WHO_HELPS}",
-                    facts={"needed": credits, "available": available},
+                    f"This run costs {price} credits and {whose} {available} left. Nothing was charged.{more} {WHO_HELPS}",
+                    facts={"needed": price, "available": available},
                 )
-        if limits.weekly and row["refilled"] != (began := week_start(row, limits.weekly, now)):
-            db.execute("UPDATE accounts SET refilled = ? WHERE name = ?", (began, name))
-        db.execute("UPDATE accounts SET reserved = reserved + ? WHERE name = ?", (credits, name))
-        record_charge(db, now, name, request_id, credits, "reserve")
+        record_charge(db, now, name, request.id, price, "reserve")
 
-    def settle(
-        self, db: sqlite3.Connection, account: str, request_id: str, reserved: int, charged: int | None = None
-    ) -> None:
-        """Charge a run's reserved credits, or as many of them as `charged` says, and release the others."""
-        spent = reserved if charged is None else max(0, min(charged, reserved))
-        db.execute(
-            "UPDATE accounts SET reserved = reserved - ?, spent = spent + ? WHERE name = ?", (reserved, spent, account)
-        )
-        if spent or not reserved:
-            record_charge(db, self._clock(), account, request_id, spent, "settle")
-        if spent < reserved:
-            record_charge(db, self._clock(), account, request_id, reserved - spent, "refund")
+    @staticmethod
+    def settle(db: sqlite3.Connection, request: Request, charged: int) -> None:
+        """Charge as many of a run's reserved credits as `charged` says, and release the others."""
+        spent = max(0, min(charged, request.credits))
+        for kind, part in (("settle", spent), ("refund", request.credits - spent)):
+            if part or (kind == "settle" and not request.credits):
+                record_charge(db, request.created, request.account, request.id, part, kind)
 
 
 def _read_row(db: sqlite3.Connection, account: Account) -> sqlite3.Row:
@@ -181,23 +191,29 @@ def _read_row(db: sqlite3.Connection, account: Account) -> sqlite3.Row:
     return row
 
 
+def read_account(db: sqlite3.Connection, name: str) -> sqlite3.Row:
+    """The row of the account of this name."""
+    row: sqlite3.Row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
+    return row
+
+
+def sum_charges(db: sqlite3.Connection, name: str, since: float = 0.0) -> Credits:
+    """The credits of an account by its charges since a moment."""
+    query = (
+        "SELECT kind, sum(credits) FROM charges WHERE account = ? AND kind IN ('grant', 'reserve', 'settle', 'refund') "
+        "AND at >= ? GROUP BY kind"
+    )
+    sums = Counter(dict(map(tuple, db.execute(query, (name, since)))))
+    return Credits(sums["grant"], sums["settle"], sums["reserve"] - sums["settle"] - sums["refund"])
+
+
 def read_credits(db: sqlite3.Connection, account: sqlite3.Row, now: float) -> Credits:
     """The credits of an account, given as its row."""
     weekly = Limits.from_json(account["limits"]).weekly
     if weekly is None:
-        granted, reserved, spent = account["granted"], account["reserved"], account["spent"]
-        return Credits(granted, spent, reserved, max(0, granted - reserved - spent))
-    began, name = week_start(account, weekly, now), account["name"]
-    # A run counts in the week in which it was accepted, also if it ends in a later one.
-    query = (
-        "SELECT kind, sum(credits) FROM charges WHERE account = :name AND ((at >= :began AND kind IN ('topup', 'reserve')) OR "
-        "(kind IN ('settle', 'refund') AND request_id IN "
-        "(SELECT request_id FROM charges WHERE account = :name AND at >= :began AND kind = 'reserve'))) GROUP BY kind"
-    )
-    sums = dict(map(tuple, db.execute(query, {"name": name, "began": began})))
-    topped_up, taken, spent, refunded = (sums.get(kind, 0) for kind in ("topup", "reserve", "settle", "refund"))
-    budget = weekly.budget + topped_up
-    return Credits(budget, spent, taken - spent - refunded, max(0, budget - taken + refunded))
+        return sum_charges(db, account["name"])
+    week = sum_charges(db, account["name"], week_start(account, weekly, now))
+    return replace(week, budget=weekly.budget + week.budget)
 
 
 def read_shared_budget(db: sqlite3.Connection) -> tuple[int | None, int]:
@@ -208,8 +224,8 @@ def read_shared_budget(db: sqlite3.Connection) -> tuple[int | None, int]:
     most = read_fact(db, "shared budget")
     if most is None:
         return None, sys.maxsize
-    (taken,) = db.execute("SELECT sum(spent + reserved) FROM accounts").fetchone()
-    return int(most), max(0, int(most) - (taken or 0))
+    query = "SELECT total(CASE kind WHEN 'reserve' THEN credits WHEN 'refund' THEN -credits END) FROM charges"
+    return int(most), max(0, int(most) - int(db.execute(query).fetchone()[0]))
 
 
 def week_start(account: sqlite3.Row, weekly: Weekly, now: float) -> float:
@@ -225,7 +241,7 @@ def may_be_unchecked(db: sqlite3.Connection, name: str) -> bool:
 
 
 def record_charge(db: sqlite3.Connection, at: float, account: str, request_id: str, credits: int, kind: str) -> None:
-    """Add a row to the log of charges: `reserve`, then `settle` or `refund`, of a run; or `topup`."""
+    """Add a row to the charges."""
     db.execute(
         "INSERT INTO charges (at, request_id, account, credits, kind) VALUES (?, ?, ?, ?, ?)",
         (at, request_id, account, credits, kind),

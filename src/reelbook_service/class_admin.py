@@ -23,6 +23,7 @@ from .accounts import (
     BadAccounts,
     hash_key,
     new_key,
+    read_account,
     read_credits,
     record_charge,
     refuse_taken_key,
@@ -160,7 +161,7 @@ def add(
                 raise BadAccounts(f"The account {name!r} is new: {words}")
             key = key or new_key()
             db.execute(
-                "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, '', ?, 0) ON CONFLICT (name) DO UPDATE SET "
+                "INSERT INTO accounts (name, key_hash, permissions) VALUES (?, '', ?) ON CONFLICT (name) DO UPDATE SET "
                 "permissions = excluded.permissions, class_group = '', paused = 0, limits = '', refilled = NULL, removed = 0",
                 (name, " ".join(DEFAULT_PERMISSIONS)),
             )
@@ -200,8 +201,7 @@ def act(db: sqlite3.Connection, now: float, action: str, names: Sequence[str], c
     keys = []
     for name in names:
         if action == "topup":
-            record_charge(db, now, name, "", credits, "topup")
-            db.execute("UPDATE accounts SET granted = granted + ? WHERE name = ?", (credits, name))
+            record_charge(db, now, name, "", credits, "grant")
         elif action in ("pause", "resume"):
             db.execute("UPDATE accounts SET paused = ? WHERE name = ?", (action == "pause", name))
         else:
@@ -234,7 +234,7 @@ def _check_student(student: Student) -> None:
 
 
 def _make_strip(db: sqlite3.Connection, name: str, key: str, now: float) -> NewKey:
-    row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
+    row = read_account(db, name)
     terms = Limits.from_json(row["limits"]).terms(read_credits(db, row, now).budget)
     return NewKey(name, row["class_group"], key, terms)
 
@@ -251,7 +251,7 @@ def change(
     name, budget = student.name, student.budget
     if budget is not None and not 0 <= budget <= MAX_CREDITS:
         raise BadAccounts(f"The budget {budget} of {name!r} is not a number of credits. Nothing was changed.")
-    row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
+    row = read_account(db, name)
     limits, has = Limits.from_json(row["limits"]), read_credits(db, row, now)
     week = limits.weekly
     if weekly is not None and weekly.strip().lower() == NONE:
@@ -260,21 +260,23 @@ def change(
         week = parse_week(weekly, budget if budget is not None else week.budget if week else has.budget)
     elif week is not None and budget is not None:
         week = week._replace(budget=budget)
-    # In all, where there are no weeks; what is spent or reserved already stays, so that nothing is ever below zero.
-    left = has.left if budget is None else max(0, budget - has.spent - has.reserved)
     # A week that begins at another moment counts what was spent since the last such moment.
     began = row["refilled"] if week is None or str(week) == str(limits.weekly) else week.last_moment(now)
     db.execute(
-        "UPDATE accounts SET class_group = ?, permissions = ?, granted = reserved + spent + ?, refilled = ?, limits = ? WHERE name = ?",
+        "UPDATE accounts SET class_group = ?, permissions = ?, refilled = ?, limits = ? WHERE name = ?",
         (
             row["class_group"] if student.group is None else student.group,
             row["permissions"] if student.permissions is None else " ".join(student.permissions),
-            left,
             began,
             limits.changed(options).model_copy(update={"weekly": week}).to_json(),
             name,
         ),
     )
+    # The budget is what was typed; where nothing was, what is left stays, whether by weeks or in all.
+    then = read_credits(db, read_account(db, name), now)
+    missing = budget - then.budget if budget is not None else has.unused - then.unused
+    if missing:
+        record_charge(db, now, name, "", missing, "grant")
 
 
 def format_names(names: Sequence[str]) -> str:

@@ -8,13 +8,13 @@ import json
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from reelbook.util.printable import format_count, format_line
 
-from .accounts import Credits, read_credits, read_shared_budget
+from .accounts import Credits, read_credits, read_shared_budget, sum_charges
 from .class_admin import class_rows, read_state
 from .limits import Limits
 
@@ -98,10 +98,12 @@ def _read_row(
     unfinished = counts.get("", 0)
     errors = {kind: count for kind, count in counts.items() if kind not in ("", "completed", "cancelled")}
     return ClassRow(
-        **asdict(has),
+        budget=has.budget,
+        spent=has.spent,
+        reserved=has.reserved,
         name=row["name"],
         group=row["class_group"],
-        spent_in_all=row["spent"],
+        spent_in_all=sum_charges(db, row["name"]).spent,
         paused=bool(row["paused"]),
         is_open=limits.is_open(now),
         limits=limits.describe(),
@@ -150,7 +152,9 @@ def describe_class(db: sqlite3.Connection) -> tuple[list[str], list[str]]:
     shared, left = read_shared_budget(db)
     if shared is not None:
         facts.append(f"All accounts together: {shared - left:,} of {format_count(shared, 'credit')} spent or reserved.")
-    (spent,) = db.execute("SELECT sum(spent) FROM accounts WHERE removed").fetchone()
+    (spent,) = db.execute(
+        "SELECT sum(credits) FROM charges JOIN accounts ON name = account WHERE removed AND kind = 'settle'"
+    ).fetchone()
     if spent:
         facts.append(f"Removed students have spent {format_count(spent, 'credit')}.")
     return facts, problems

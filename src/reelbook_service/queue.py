@@ -210,10 +210,11 @@ class Queue:
         """
         is_full = sum(waiting.count(account.name) for waiting in self._waiting.values()) >= self._max_waiting
         lane = self._lanes.lane_of(endpoint_id)
-        request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock(), lane)
+        request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, 0.0, lane)
         text = json.dumps(input)
 
         def insert(db: sqlite3.Connection) -> str | None:
+            request.created = self._clock()
             # A repeated call adds nothing to the queue; refusing it would hide that the first one was accepted.
             if idempotency is not None and (earlier := _find_earlier(db, request, *idempotency)):
                 return earlier
@@ -223,7 +224,7 @@ class Queue:
                     f"{self._max_waiting:,} requests of this account are waiting already. Wait until some have finished, then send this one again.",
                     headers={"Retry-After": str(spec_decisions.RETRY_AFTER_SECONDS)},
                 )
-            self._accounts.reserve(db, account, endpoint_id, request.id, credits)
+            self._accounts.reserve(db, account, request)
             cursor = db.execute(
                 "INSERT INTO requests (id, account, endpoint, input, credits, created, lane, resubmits) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (request.id, account.name, endpoint_id, text, credits, request.created, lane, resubmits),
@@ -345,7 +346,7 @@ class Queue:
                 "UPDATE requests SET finished = ?, record = ?, error_type = ? WHERE id = ?",
                 (finished, request.record(), request.error and request.error["error_type"], request.id),
             )
-            self._accounts.settle(db, request.account, request.id, request.credits, request.final_credits)
+            self._accounts.settle(db, request, request.final_credits)
             if not request.error:
                 in_commit(db)
 

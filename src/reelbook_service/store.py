@@ -23,10 +23,8 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS service (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS accounts (
     name TEXT PRIMARY KEY, key_hash TEXT NOT NULL UNIQUE, permissions TEXT NOT NULL,
-    granted INTEGER NOT NULL, reserved INTEGER NOT NULL DEFAULT 0, spent INTEGER NOT NULL DEFAULT 0,
     class_group TEXT NOT NULL DEFAULT '', paused INTEGER NOT NULL DEFAULT 0, limits TEXT NOT NULL DEFAULT '',
-    refilled REAL, removed INTEGER NOT NULL DEFAULT 0,
-    CHECK (reserved >= 0 AND spent >= 0)
+    refilled REAL, removed INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS requests (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, account TEXT NOT NULL, endpoint TEXT NOT NULL,
@@ -40,7 +38,7 @@ CREATE TABLE IF NOT EXISTS charges (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, request_id TEXT NOT NULL, account TEXT NOT NULL,
     credits INTEGER NOT NULL, kind TEXT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS charges_by_account ON charges (account, at);
+CREATE INDEX IF NOT EXISTS charges_by_account ON charges (account, kind, at, credits);
 CREATE TABLE IF NOT EXISTS idempotency (
     account TEXT NOT NULL, key TEXT NOT NULL, body_hash TEXT NOT NULL, request_id TEXT NOT NULL, at REAL NOT NULL,
     PRIMARY KEY (account, key)
@@ -55,8 +53,16 @@ CREATE TABLE IF NOT EXISTS files (
 """
 
 
-ADDED_COLUMNS = (("requests", "resubmits"), ("accounts", "removed"))
-"""The columns that a database of version 0.1.0 lacks."""
+UPGRADE = """
+BEGIN IMMEDIATE;
+ALTER TABLE requests ADD COLUMN resubmits INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE accounts ADD COLUMN removed INTEGER NOT NULL DEFAULT 0;
+UPDATE charges SET at = coalesce((SELECT created FROM requests WHERE id = request_id), at);
+INSERT INTO charges (at, request_id, account, credits, kind) SELECT 0, '', name, granted, 'grant' FROM accounts;
+ALTER TABLE accounts DROP COLUMN granted;
+COMMIT;
+"""
+"""What brings a database of version 0.1.0 up to date, in which each account had its budget as a number of its own."""
 DATABASE = "service.sqlite3"
 BUSY_SECONDS = 30.0
 """How long a commit waits for another process, which writes a sheet of keys at most."""
@@ -80,9 +86,8 @@ def open_database(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode=TRUNCATE")
     connection.execute("PRAGMA synchronous=FULL")
     connection.executescript(SCHEMA)
-    for table, name in ADDED_COLUMNS:
-        if name not in {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}:
-            connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0")
+    if "granted" in {row["name"] for row in connection.execute("PRAGMA table_info(accounts)")}:
+        connection.executescript(UPGRADE)
     return connection
 
 

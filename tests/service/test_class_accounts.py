@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
+from collections import Counter
 from collections.abc import Mapping
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from reelbook_service import class_admin
-from reelbook_service.accounts import record_charge
+from reelbook_service.accounts import Account, Accounts, hash_key, read_account, read_credits
 from reelbook_service.class_report import ClassRow, read_class
+from reelbook_service.queue import Request
 from reelbook_service.refusals import Refusal
-from reelbook_service.store import Store, open_transaction
+from reelbook_service.store import open_database
 from tests.support import STITCH, TEXT, Serve, Served, administer
 
 PRICE = 53
@@ -199,9 +205,10 @@ def test_a_call_that_came_before_the_replacement_and_is_stored_after_it_is_refus
     classroom.act("replace", names=["Ada"])
     after = asyncio.run(service.accounts.find(classroom.keys["Ada"]))
 
+    one, two = (Request(0, name, "Ada", TEXT, 1, MONDAY) for name in ("one", "two"))
     with pytest.raises(Refusal, match="may also have been replaced"):
-        service.store.submit(lambda db: service.accounts.reserve(db, before, TEXT, "one", 1)).result()
-    service.store.submit(lambda db: service.accounts.reserve(db, after, TEXT, "two", 1)).result()
+        service.store.submit(lambda db: service.accounts.reserve(db, before, one)).result()
+    service.store.submit(lambda db: service.accounts.reserve(db, after, two)).result()
 
 
 def test_adding_an_account_again_with_reset_changes_only_what_is_given(classroom: Classroom, dot: str) -> None:
@@ -218,7 +225,7 @@ def test_adding_an_account_again_with_reset_changes_only_what_is_given(classroom
     row = classroom.row("Ada")
     assert (row.budget, row.left, row.group, row.limits) == (5 * PRICE, 4 * PRICE, "B", {"at_once": 2})
     classroom.act("add", students=[{"name": "Ada", "budget": 7}], reset=True)
-    assert (classroom.row("Ada").budget, classroom.row("Ada").left) == (PRICE, 0)
+    assert (classroom.row("Ada").budget, classroom.row("Ada").left) == (7, 0)
     assert classroom.served.get("/account", classroom.keys["Ada"]).json()["credits_available"] == 0
 
 
@@ -309,17 +316,98 @@ def shared_class(shared: Served) -> Classroom:
     return room
 
 
-def test_a_database_of_the_first_edition_opens_as_it_was(tmp_path: Path) -> None:
-    """It lacks two columns, which are added."""
-    Store(tmp_path / "service.sqlite3").close()
-    with open_transaction(tmp_path) as old:
-        class_admin.add(old, MONDAY, [class_admin.Student("Ada", budget=530)])
-        record_charge(old, MONDAY, "Ada", "r", 53, "reserve")
-        old.execute("UPDATE accounts SET reserved = 53")
-        old.execute("ALTER TABLE accounts DROP COLUMN removed")
-        old.execute("ALTER TABLE requests DROP COLUMN resubmits")
+OLD_TABLES = """
+CREATE TABLE accounts (
+    name TEXT PRIMARY KEY, key_hash TEXT NOT NULL UNIQUE, permissions TEXT NOT NULL,
+    granted INTEGER NOT NULL, reserved INTEGER NOT NULL DEFAULT 0, spent INTEGER NOT NULL DEFAULT 0,
+    class_group TEXT NOT NULL DEFAULT '', paused INTEGER NOT NULL DEFAULT 0, limits TEXT NOT NULL DEFAULT '',
+    refilled REAL, used_before INTEGER NOT NULL DEFAULT 0,
+    CHECK (reserved >= 0 AND spent >= 0)
+);
+CREATE TABLE requests (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, account TEXT NOT NULL, endpoint TEXT NOT NULL,
+    input TEXT NOT NULL, credits INTEGER NOT NULL, created REAL NOT NULL, finished REAL,
+    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT, lane TEXT NOT NULL DEFAULT 'local', error_type TEXT, period REAL
+);
+CREATE TABLE charges (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, request_id TEXT NOT NULL, account TEXT NOT NULL,
+    credits INTEGER NOT NULL, kind TEXT NOT NULL
+);
+"""
+
+
+def test_a_database_of_version_0_1_0_opens_as_it_was(tmp_path: Path) -> None:
+    """Budgets and spending stay, in all and by weeks, and what is given back counts in the week of its run."""
+    with closing(sqlite3.connect(tmp_path / "service.sqlite3", isolation_level=None)) as old:
+        old.executescript(OLD_TABLES)
+        for name, weekly in (("Ada", ""), ("Bo", '{"weekly": [530, 0, 0]}')):
+            old.execute(
+                "INSERT INTO accounts (name, key_hash, permissions, granted, reserved, spent, limits, refilled, used_before) "
+                "VALUES (?, ?, 'run upload', 583, 53, 53, ?, ?, 53)",
+                (name, hash_key(f"key-of-{name}"), weekly, MONDAY),
+            )
+            for number, at in enumerate((MONDAY - 99, MONDAY + 2)):
+                old.execute(
+                    "INSERT INTO requests (id, account, endpoint, input, credits, created) VALUES (?, ?, ?, '{}', 53, ?)",
+                    (f"{name}-{number}", name, STITCH, at),
+                )
+                for moment, kind in ((at, "reserve"), (MONDAY + 1, "settle"))[: 2 - number]:
+                    old.execute(
+                        "INSERT INTO charges (at, request_id, account, credits, kind) VALUES (?, ?, ?, 53, ?)",
+                        (moment, f"{name}-{number}", name, kind),
+                    )
 
     for _ in range(2):
-        (row,) = administer(tmp_path, "report")
+        ada, bo = administer(tmp_path, "report", MONDAY + 3)
 
-    assert (row.name, row.budget, row.reserved, row.left) == ("Ada", 530, 53, 477)
+    assert (ada.budget, ada.spent, ada.reserved, ada.left) == (583, 53, 53, 477)
+    assert (bo.budget, bo.spent, bo.reserved, bo.left, bo.spent_in_all) == (530, 0, 53, 477, 53)
+    administer(tmp_path, "add", MONDAY + 3, students=[{"name": "Cy", "budget": 7}])
+    administer(tmp_path, "topup", MONDAY + 3, names=["Ada", "Bo"], credits=10)
+    assert [row.left for row in administer(tmp_path, "report", MONDAY + 3)] == [487, 487, 7]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(["run", "end", "topup", "limit"]), st.integers(0, 100)),
+        st.tuples(st.just("wait"), st.integers(1, 5)),
+    ),
+    max_size=40,
+)
+
+
+@given(STEPS, st.sampled_from([None, "mon 12:00"]))
+@example([("run", 60), ("wait", 7), ("run", 100), ("end", 0), ("run", 1)], "mon 12:00")
+@example([("run", 60), ("limit", 10), ("end", 0), ("run", 10), ("topup", 5), ("run", 5)], None)
+def test_credits_are_exact_whatever_happens(steps: list[tuple[str, int]], weekly: str | None) -> None:
+    """A budget of 100 against plain sums by week: a run is accepted if it can be paid, and what is left is what they say."""
+    now, budget, more, used = MONDAY, 100, Counter[int](), Counter[int]()
+    runs: list[tuple[int, Request]] = []
+    with closing(open_database(Path(":memory:"))) as db:
+        class_admin.add(db, now, [class_admin.Student("Ada", budget=100, key="key-of-ada")], weekly=weekly)
+        ada = Account("Ada", frozenset(), hash_key("key-of-ada"))
+        for step, number in steps:
+            week = int((now - MONDAY) // (7 * 24 * 3600)) if weekly else 0
+            left = max(0, budget + more[week] - used[week])
+            if step == "wait":
+                now += number * 24 * 3600
+            elif step == "run":
+                request = Request(0, str(len(used)), "Ada", TEXT, number, now)
+                with nullcontext() if number <= left else pytest.raises(Refusal, match=f" {left} left"):
+                    Accounts.reserve(db, ada, request)
+                    used[week] += number
+                    runs.append((week, request))
+            elif step == "end" and runs:
+                week, request = runs.pop(0)
+                Accounts.settle(db, request, number)
+                used[week] -= max(0, request.credits - number)
+            elif step == "topup" and number:
+                class_admin.act(db, now, "topup", ["Ada"], number)
+                more[week] += number
+            elif step == "limit":
+                class_admin.change(db, now, class_admin.Student("Ada", budget=number), None, {})
+                budget, more[week] = number, 0
+
+        week = int((now - MONDAY) // (7 * 24 * 3600)) if weekly else 0
+        has = read_credits(db, read_account(db, "Ada"), now)
+        assert (has.left, has.spent + has.reserved) == (max(0, budget + more[week] - used[week]), used[week])
