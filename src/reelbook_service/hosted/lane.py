@@ -35,16 +35,12 @@ from .run import WHO_SETTLES, Ended, PaidRun
 
 FOLDER = "hosted"
 """The folder of the gateway's library, in the data folder of the service."""
-PRICE_SECONDS = 4.0
-"""How long the paid service is asked for a price; after that the catalog's counts."""
-PRICE_RETRY_SECONDS = 30.0
-FORGET_SECONDS = 3600.0
-ACCOUNT_SECONDS = 30.0
-"""How often the paid service is asked for the credits that are left."""
+PRICE_SECONDS, PRICE_RETRY_SECONDS = 4.0, 30.0
+"""How long the paid service is asked for a price, and how long the catalog's counts after no answer."""
+ACCOUNT_SECONDS, FORGET_SECONDS = 30.0, 3600.0
+"""How often the paid service is asked for the credits that are left, and how often expired runs are removed."""
 CLOSE_PAUSE = (0.25, 0.03)
 """The longest time between two polls of a run, in seconds or as a share of its age: what it adds for each student."""
-MAX_LOG_LINES = 1_000
-"""How many lines of the paid service's log are passed on."""
 
 log = logging.getLogger("reelbook_service")
 
@@ -89,8 +85,7 @@ class HostedLane(Lane):
                 async with asyncio.timeout(PRICE_SECONDS):
                     quote = await asyncio.wrap_future(background.submit(self._relay.context.estimate(prepared)))
             except Refused as error:
-                words = f"The paid service refuses this input: {error.message}"
-                raise Refusal("validation_error", words) from None
+                raise Refusal("validation_error", f"The paid service refuses this input: {error.message}") from None
             except (ReelbookError, TimeoutError):
                 self._no_prices_until = time.monotonic() + PRICE_RETRY_SECONDS
         if (price := quote.counted) is None:
@@ -99,17 +94,16 @@ class HostedLane(Lane):
 
     def _prepare(self, request: Input, account: str) -> Input:
         """The input as it is sent to the paid service: pictures of this service as files, and checked unless that is allowed."""
-        places: dict[tuple[str | int, ...], str] = {}
+        replaced: dict[tuple[str | int, ...], str] = {}
         files = self._service.files
         for loc, address in pictures_of(request):
-            path = files.find_local_path(address, account)
-            if path is not None:
-                places[loc] = Image(str(path), label="an upload")
+            if path := files.find_local_path(address, account):
+                replaced[loc] = Image(str(path), label="an upload")
             elif files.is_own(address) or not (is_data_address(address) or _is_web_address(address)):
                 # Any other text would be read as a path on this machine, or as an upload of the paying account.
                 words = "A picture is neither an http, https or data: address nor a file of this service that is still there."
                 raise Refusal("file_download_error", words)
-        values = replace_pictures(request.wire(), places)
+        values = replace_pictures(request.wire(), replaced)
         is_allowed = self._service.store.submit(partial(may_be_unchecked, name=account)).result()
         if values.get("enable_safety_checker") is False and not is_allowed:
             values["enable_safety_checker"] = True  # The paying account may turn it off; this one may not.
@@ -136,9 +130,7 @@ class HostedLane(Lane):
                 note("left", left if isinstance(left, int) else None)
                 silent_since = None
             except Unreachable:
-                if silent_since is None:
-                    silent_since = self._service.settings.clock()
-                    log.warning("The paid service %r does not answer; its runs wait.", self._hosted.name)
+                silent_since = silent_since or self._service.settings.clock()
             except (ReelbookError, OSError):  # The specification has no account.
                 silent_since = None
             note("silent_since", silent_since)
@@ -147,28 +139,17 @@ class HostedLane(Lane):
     async def _serve(self) -> None:
         while True:
             request = await self._service.queue.pop_next(self.name)
-            try:
-                await self._handle(request)
-            except Exception:
-                # Its end could not be stored; the next start takes it up again. This place of the lane must survive it.
-                log.exception("The end of the run %s could not be stored", request.id)
-
-    async def _handle(self, request: Request) -> None:
-        request.waits_elsewhere, request.engine = True, self._hosted.label
-        folder = self._folder / request.id
-        try:
+            request.waits_elsewhere, request.engine = True, self._hosted.label
+            folder = self._folder / request.id
             try:
                 outcome = await self._run(request, folder)
             except Exception:
                 log.exception("The run %s broke off in the gateway", request.id)
-                words = (
-                    f"The gateway broke off, so nobody knows yet whether the run was made and paid for. {WHO_SETTLES}"
-                )
-                outcome = _failed(ANSWER_LOST, words, request.credits)
+                words = "The gateway broke off, so nobody knows yet whether the run was made and paid for."
+                outcome = _failed(ANSWER_LOST, f"{words} {WHO_SETTLES}", request.credits)
             if outcome is not None:
                 request.waits_elsewhere = False
                 await self._service.results.end(request, outcome, folder)
-        finally:
             self._busy.pop(request.id, None)
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -189,8 +170,7 @@ class HostedLane(Lane):
                     "A run of the same input, of this account, was sent to the paid service before and its answer was lost. This "
                     f"one was not sent and costs nothing. {WHO_SETTLES} To send it nevertheless: rb.run(…, fresh=True).",
                 )
-            price = self._dearer.get(_kind(own_input), 0)
-            if price > request.credits:
+            if (price := self._dearer.get(_kind(own_input), 0)) > request.credits:
                 return _failed(
                     "engine_error",
                     f"This run costs {price} credits by now, and {request.credits} when it was accepted. It was not sent, "
@@ -214,7 +194,7 @@ class HostedLane(Lane):
         if ended.output is None:
             cost = f"{charged} credits were charged." if charged else "Nothing was charged."
             return _failed(ended.error_type, f"{ended.detail} {cost}", charged)
-        output = await asyncio.to_thread(_take_files, ended, folder, request)
+        output = await asyncio.to_thread(_take_files, ended, folder)
         return {"done": output, "inline": values.get("sync_mode", False), "charged": charged}
 
     async def _was_lost_before(self, request: Request, prepared: Input) -> bool:
@@ -225,10 +205,8 @@ class HostedLane(Lane):
             "AND lost.endpoint = own.endpoint AND lost.error_type = ? AND lost.finished <= own.created"
         )
         rows = await self._service.store.run(lambda db: db.execute(query, (request.id, ANSWER_LOST)).fetchall())
-        if not rows:
-            return False
         keys = [row["id"] for row in rows]
-        return await asyncio.wrap_future(background.submit(self._relay.is_lost(prepared, keys)))
+        return bool(keys) and await asyncio.wrap_future(background.submit(self._relay.is_lost(prepared, keys)))
 
     def _settle(self, request: Request, own_input: Input, ended: Ended) -> int:
         """The credits to charge: the larger of what the paid service reports and the catalog's, at most those reserved."""
@@ -244,9 +222,8 @@ class HostedLane(Lane):
         if cost is None or cost <= max(request.credits, self._dearer.get(kind, 0)):
             return
         log.warning(
-            "Run %s costs up to %s credits at the paid service, more than the %s that were quoted; the account %s pays the latter.",
-            request.id, cost, request.credits, request.account,
-        )  # fmt: skip
+            "Run %s of %s costs %s credits, and %s are reserved", request.id, request.account, cost, request.credits
+        )
         self._dearer[kind] = cost
         save = "INSERT OR REPLACE INTO dearer VALUES (?, ?, ?)"
         self._service.store.submit(lambda db: db.execute(save, (self.name, kind, cost)))
@@ -257,19 +234,19 @@ class HostedLane(Lane):
         if request.finished is not None:
             return
         now = self._service.settings.clock()
-        lines = [(warning, "WARNING")] if warning else []
         request.waits_elsewhere, request.place_elsewhere = True, None
-        if run is not None:
-            self._note_cost(request, own_input, run.credits)
-            request.waits_elsewhere, request.place_elsewhere = run.service_status == IN_QUEUE, run.queue_position
-            if not request.waits_elsewhere:
-                fraction, stage = run.progress
-                request.started = request.started if request.stage else now
-                request.stage, request.progress = stage, max(request.progress, fraction)
-            passed = sum(line["source"] == "elsewhere" and line["level"] == "INFO" for line in request.logs)
-            lines = [(line, "INFO") for line in run.logs[passed:]]
-        for line, level in lines[: max(MAX_LOG_LINES - len(request.logs), 0)]:
-            request.log(now, line, level, "elsewhere")
+        if run is None:
+            request.log(now, warning, "WARNING", "elsewhere")
+            return
+        self._note_cost(request, own_input, run.credits)
+        request.waits_elsewhere, request.place_elsewhere = run.service_status == IN_QUEUE, run.queue_position
+        if not request.waits_elsewhere:
+            fraction, stage = run.progress
+            request.started = request.started if request.stage else now
+            request.stage, request.progress = stage, max(request.progress, fraction)
+        passed = sum(line["source"] == "elsewhere" and line["level"] == "INFO" for line in request.logs)
+        for line in run.logs[passed:]:
+            request.log(now, line, "INFO", "elsewhere")
 
 
 def _kind(request: Input) -> str:
@@ -281,7 +258,7 @@ def _failed(error_type: str, detail: Any, charged: int = 0) -> dict[str, Any]:
     return {"failed": {"error_type": error_type, "detail": detail}, "charged": charged}
 
 
-def _take_files(ended: Ended, folder: Path, request: Request) -> Any:
+def _take_files(ended: Ended, folder: Path) -> Any:
     """The output with the files of the library linked into a folder, as the result writer takes them; no other address."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     made: dict[str, dict[str, Any]] = {}
@@ -300,16 +277,15 @@ def _take_files(ended: Ended, folder: Path, request: Request) -> Any:
             return [take(item) for item in value]
         if not isinstance(value, dict):
             return value
-        if isinstance(value.get("url"), str) and (file := made.get(value["url"])):
-            numbers = {name: item for name, item in value.items() if not isinstance(item, (str, dict, list))}
-            numbers.pop("file_size", None)
-            return {**file, "facts": numbers}
-        return {name: take(item) for name, item in value.items() if not (isinstance(item, str) and "://" in item)}
+        if file := made.get(str(value.get("url"))):
+            texts = (str, dict, list)
+            facts = {name: fact for name, fact in value.items() if not isinstance(fact, texts) and name != "file_size"}
+            return {**file, "facts": facts}
+        return {
+            name: take(item) for name, item in value.items() if not (isinstance(item, str) and _is_web_address(item))
+        }
 
-    output = ended.output or {}
-    # A prompt may well contain an address.
-    texts = {name: output[name] for name in get_endpoint(request.endpoint_id).output.model_fields if name in output}
-    return take(dict(output)) | {name: text for name, text in texts.items() if isinstance(text, str)}
+    return take(dict(ended.output or {}))
 
 
 def _is_web_address(address: str) -> bool:

@@ -20,17 +20,7 @@ from reelbook.models.problems import not_a_choice, problems_of
 
 from ..core import Service
 from ..lanes import Lane, LaneTable
-from ..weights.config import (
-    FAMILIES,
-    MODELS,
-    ConfigTable,
-    DeviceUse,
-    LoRAFolders,
-    LtxWeights,
-    SafetyCheck,
-    WanWeights,
-    Weights,
-)
+from ..weights.config import FAMILIES, MODELS, ConfigTable, DeviceUse, LoRAFolders, SafetyCheck, Weights
 from ..weights.folder import check_usable, weights_identity
 from ..workers import DeviceGroup, WorkerLane
 from .lane import HostedLane
@@ -55,7 +45,6 @@ class OtherModel(ConfigTable):
     service: str = ""
 
 
-AnyModel = OtherModel | Weights
 Tables = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(_check_tables)]
 AnyTable = TypeVar("AnyTable", bound=ConfigTable)
 
@@ -99,8 +88,7 @@ def make_lane_table(file: ModelsFile) -> LaneTable:
         raise ReelbookError(f"{file.path}: {error}") from None
     used = [service for name, service in file.services.items() if name in file.hosted.values()]
     groups = file.groups()
-    makers: dict[str, Callable[[Service], Lane]] = {}
-    makers |= {service.lane: partial(HostedLane, service) for service in used}
+    makers: dict[str, Callable[[Service], Lane]] = {service.lane: partial(HostedLane, service) for service in used}
     makers |= {group.lane: partial(WorkerLane, group=group) for group in groups}
     named = sorted(f"{model} {row.family} {weights_identity(row)}" for model, row in file.weights.items())
     return LaneTable(
@@ -116,64 +104,63 @@ def make_lane_table(file: ModelsFile) -> LaneTable:
 
 def read_models_file(path: str | Path) -> ModelsFile:
     """The content of a `models.toml`, with the keys that it refers to; raises `BadModelsFile`."""
-    problem = ""
     try:
         return _read(Path(path).expanduser())
     except ReelbookError as error:
         problem = str(error)
     # Outside the handler: a verbose traceback displays the variables of every frame, and those have the file's text.
-    raise BadModelsFile(problem)
+    raise BadModelsFile(f"{path}: {problem}")
 
 
 def _read(path: Path) -> ModelsFile:
     try:
-        content = _validate(_Content, tomllib.loads(path.read_text(encoding="utf-8")), path, "")
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) else error
-        raise BadModelsFile(f"The models in {path} could not be read: {problem}.") from None
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ReelbookError(f"the file could not be read: {getattr(error, 'strerror', None) or error}.") from None
+    content = _validate(_Content, tables, path)
     services = {
-        name: _validate(HostedService, {**table, "name": name}, path, f", [services.{name[:40]}]")
+        name: _validate(HostedService, {**table, "name": name}, path, f"[services.{name[:40]}]: ")
         for name, table in content.services.items()
     }
     rows = {pattern: _read_model(pattern, table, content, services, path) for pattern, table in content.models.items()}
     if not rows:
-        raise BadModelsFile(
-            f'{path} names no model. Write a table such as [models."*"] with engine = "hosted" and service = "NAME" in it.'
+        raise ReelbookError(
+            'it names no model. Write a table such as [models."*"] with engine = "hosted" and service = "NAME" in it.'
         )
     chosen = {row.id: _choose(row.id, rows) for row in CATALOG}
     hosted = {model: row.service for model, row in chosen.items() if isinstance(row, OtherModel) and row.service}
-    weights = {model: row for model, row in chosen.items() if isinstance(row, (LtxWeights, WanWeights))}
+    weights = {model: row for model, row in chosen.items() if row is not None and not isinstance(row, OtherModel)}
     used = [row.devices for row in weights.values()]
     if any(devices != others and set(devices) & set(others) for devices in used for others in used):
         # They could not share a waiting line.
-        raise BadModelsFile(f"{path}: models that share a device name the same devices in the same order.")
+        raise ReelbookError("models that share a device name the same devices in the same order.")
     return ModelsFile(path, services, hosted, weights, content.devices)
 
 
-def _validate(kind: type[AnyTable], values: Mapping[str, Any], path: Path, where: str) -> AnyTable:
-    """A table as its model; raises `BadModelsFile` with all of its problems. Relative paths begin at the folder of the file."""
+def _validate(kind: type[AnyTable], values: Mapping[str, Any], path: Path, where: str = "") -> AnyTable:
+    """A table as its model; raises an error with all of its problems. Relative paths begin at the folder of the file."""
     try:
         return kind.model_validate(values, context={"folder": path.parent})
     except ValidationError as error:
         errors = error.errors(include_url=False)
         own = {finding["loc"]: finding["msg"] for finding in errors if finding["type"] == "unusable"}
         sentences = [own.get(problem.loc, problem.message) for problem in problems_of(kind, error)]
-        raise BadModelsFile(f"{path}{where}: {' '.join(sentences)}") from None
+        raise ReelbookError(where + " ".join(sentences)) from None
 
 
 def _read_model(
     pattern: str, table: Mapping[str, Any], content: _Content, services: Mapping[str, HostedService], path: Path
-) -> AnyModel:
+) -> OtherModel | Weights:
     """The engine of the models with this name or pattern, with what the file says for all weights."""
-    where, ids = f', [models."{pattern[:80]}"]', [row.id for row in CATALOG]
+    where, ids = f'[models."{pattern[:80]}"]: ', [row.id for row in CATALOG]
     if not any(fnmatchcase(model, pattern) for model in ids):
-        raise BadModelsFile(f"{path}: {not_a_choice(('models',), '', pattern, ids).message}")
+        raise ReelbookError(not_a_choice(("models",), "", pattern, ids).message)
     if table.get("engine") == "diffusers":
         if pattern not in MODELS:
-            raise BadModelsFile(f"{path}{where}: weights run only {' and '.join(MODELS)}, each by its full name.")
+            raise ReelbookError(f"{where}weights run only {' and '.join(MODELS)}, each by its full name.")
         family = FAMILIES.get(str(table.get("family")))
         if family is None:
-            raise BadModelsFile(f"{path}{where}: `family` is required: {' or '.join(map(repr, FAMILIES))}.")
+            raise ReelbookError(f"{where}`family` is required: {' or '.join(map(repr, FAMILIES))}.")
         shared: dict[str, Any] = {
             name: getattr(content, name) for name in ("loras", "safety") if name in family.model_fields
         }
@@ -182,16 +169,15 @@ def _read_model(
     if model.engine == "hosted" and not model.service and len(services) == 1:
         model = model.changed(service=next(iter(services)))
     if model.service not in (services if model.engine == "hosted" else ("",)):
-        known = ", ".join(services) or "none yet: write [services.NAME] with address and key"
-        raise BadModelsFile(
-            f"{path}{where}: service is, where the engine is 'hosted', the name of one of the services of this file ({known})."
+        names = ", ".join(services) or "none yet: write [services.NAME] with address and key"
+        raise ReelbookError(
+            f"{where}service is, where the engine is 'hosted', the name of one of the services of this file ({names})."
         )
     return model
 
 
-def _choose(model: str, rows: Mapping[str, AnyModel]) -> AnyModel | None:
+def _choose(model: str, rows: Mapping[str, OtherModel | Weights]) -> OtherModel | Weights | None:
     """The engine of a model: of all names that match it, the one with the most letters of its own counts."""
     matching = [pattern for pattern in rows if fnmatchcase(model, pattern)]
-    if not matching:
-        return None
-    return rows[max(matching, key=lambda pattern: (pattern == model, len(re.sub(r"[*?]|\[.*?\]", "", pattern))))]
+    exactness = [(pattern == model, len(re.sub(r"[*?]|\[.*?\]", "", pattern)), pattern) for pattern in matching]
+    return rows[max(exactness)[2]] if exactness else None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -18,55 +16,48 @@ from reelbook.relay import KEYRING, Key
 
 from ..weights.config import ConfigTable
 
-FORMS = '"env:NAME" for a variable, "keyring:NAME" for the system\'s keyring, or "file:PATH"'
-
-
-class BadKeyReference(ReelbookError, ValueError):
-    """A reference to a key that cannot be used; its text never contains the key."""
+FORMS = {"env": r"[A-Za-z_][A-Za-z0-9_]{0,63}", "keyring": r"[A-Za-z0-9_.@:/ -]{1,200}", "file": ".+"}
+"""The kinds of references to a key, each with the form of what it names."""
+_WHERE = '"env:NAME" for a variable, "keyring:NAME" for the system\'s keyring, or "file:PATH"'
 
 
 def read_key(reference: object, folder: Path) -> Key:
-    """The key that a reference leads to; relative paths begin at `folder`."""
+    """The key that a reference leads to; relative paths begin at `folder`. No error contains the key."""
     kind, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
-    forms = {"env": r"[A-Za-z_][A-Za-z0-9_]{0,63}", "keyring": r"[A-Za-z0-9_.@:/ -]{1,200}", "file": ".+"}
-    if kind not in forms or not re.fullmatch(forms[kind], name.strip()):
+    name = name.strip()
+    if not re.fullmatch(FORMS.get(kind, "(?!)"), name):
         del reference, kind, name  # Not quoted: it may be the key.
-        raise BadKeyReference(
+        raise ReelbookError(
             "this looks like the key itself, which does not belong in a file that is copied and shared: take it out, "
-            f"and write where to find it: {FORMS}."
+            f"and write where to find it: {_WHERE}."
         )
-    readers: Mapping[str, Callable[[str], tuple[Key, str]]] = {
-        "env": _read_variable, "keyring": _read_keyring, "file": partial(_read_file, folder)
-    }  # fmt: skip
-    key, problem = readers[kind](name.strip())
+    if kind == "env":
+        key = Key(os.environ.get(name, "").strip())
+        problem = f"the variable {name} is not set, or empty. Set it where the service is started, such as with: export {name}=…"
+    elif kind == "keyring":
+        key, problem = _read_keyring(name)
+    else:
+        key, problem = _read_file(folder / Path(name).expanduser())
     if not key:
-        raise BadKeyReference(problem)
+        raise ReelbookError(problem)
     return key
 
 
-def _read_variable(name: str) -> tuple[Key, str]:
-    """The key, or why there is none; so do the others."""
-    words = (
-        f"the variable {name} is not set, or empty. Set it where the service is started, such as with: export {name}=…"
-    )
-    return Key(os.environ.get(name, "").strip()), words
-
-
 def _read_keyring(name: str) -> tuple[Key, str]:
+    """The key, or why there is none."""
     try:
         import keyring
-        from keyring.errors import KeyringError
-    except ImportError:
-        return Key(None), "the system's keyring is read with an extra: pip install 'reelbook[keys]'."
-    try:
+
         words = f"the system's keyring has no key under {name!r}. Store it with: keyring set {KEYRING} {name!r}"
         return Key(keyring.get_password(KEYRING, name)), words
-    except KeyringError as error:
+    except ImportError:
+        return Key(None), "the system's keyring is read with an extra: pip install 'reelbook[keys]'."
+    except keyring.errors.KeyringError as error:
         return Key(None), f"the system's keyring cannot be read ({type(error).__name__})."
 
 
-def _read_file(folder: Path, name: str) -> tuple[Key, str]:
-    path = folder / Path(name).expanduser()
+def _read_file(path: Path) -> tuple[Key, str]:
+    """The key, or why there is none."""
     try:
         if os.name == "posix" and path.stat().st_mode & 0o077 and path.is_file():
             words = f"others can read {path}, so the key in it is not safe. Make it yours alone: chmod 600 {path}"
@@ -83,15 +74,15 @@ def unusable(sentence: str) -> PydanticCustomError:
 
 def _check_address(address: Any) -> str:
     try:
-        parts = urlsplit(address) if isinstance(address, str) else None
-        is_good = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        parts = urlsplit(str(address))
+        is_plain = not (parts.username or parts.password or parts.query or parts.fragment)
+        is_good = is_plain and parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        parts, is_good = None, False
-    if parts is None or not is_good:
-        raise unusable('address is required: "https://host/…", as the service names it.')
-    if parts.username or parts.password or parts.query or parts.fragment:
+        is_good = False
+    if not is_good:
         raise unusable(
-            "The address has a user name, a password or a query in it. Leave those out; the key has a line of its own."
+            'address is required: "https://host/…", as the service names it, without a user name, a password or a query. '
+            "The key has a line of its own."
         )
     return str(address).rstrip("/")
 
@@ -100,7 +91,7 @@ def _find_key(reference: Any, info: ValidationInfo) -> Key:
     if isinstance(reference, Key):
         return reference
     if reference is None:
-        raise unusable(f"key is required, as a reference to where it is: {FORMS}.")
+        raise unusable(f"key is required, as a reference to where it is: {_WHERE}.")
     context: Any = info.context
     try:
         return read_key(reference, context["folder"])

@@ -77,6 +77,8 @@ class PaidRun:
     _run: Any = None
     """The client's run, while it is followed."""
     _is_cancelled: bool = False
+    _is_woken: asyncio.Event = field(default_factory=asyncio.Event)
+    """Ends the pause before the next attempt."""
     _is_over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def perform(self) -> Ended | None:
@@ -86,10 +88,11 @@ class PaidRun:
         """
         began, pause, expired, was_paid = time.monotonic(), PAUSE_SECONDS, 0, False
         try:
-            while True:
+            while self.relay.is_open:
+                self._is_woken.clear()
                 error = await self._attempt()
                 if not self.relay.is_open:
-                    return None
+                    break
                 try:
                     record = await self._record()
                     if record.is_paid and not was_paid:
@@ -97,33 +100,33 @@ class PaidRun:
                     expired += record.is_expired
                     seconds = RESULT_SECONDS if was_paid else SEND_SECONDS
                     is_late = expired >= MAX_EXPIRED or time.monotonic() - began > seconds
-                    ended = (
-                        Ended(*await self.once.result())
-                        if error is None
-                        else self._find_end(error, record, is_late=is_late)
-                    )
+                    if error is None:
+                        ended: Ended | None = Ended(*await self.once.result())
+                    else:
+                        ended = self._find_end(error, record, is_late=is_late)
                     if ended is not None:
                         # A run that may have arrived after all is one whose answer was lost.
                         kind = ANSWER_LOST if record.may_have_arrived and ended.output is None else ended.error_type
                         self.ended = replace(ended, charged=record.credits, error_type=kind)
                         return self.ended
-                    what = (
-                        "The result cannot be fetched now" if was_paid else "The paid service does not take the run now"
-                    )
+                    what = "result cannot be fetched" if was_paid else "paid service does not take the run"
                     if was_paid or not self._is_cancelled:
-                        self.report(None, f"{what} ({_format_reason(error)}). It is tried again by itself.")
+                        self.report(None, f"The {what} now ({_format_reason(error)}). It is tried again by itself.")
                 except LibraryError as unwritable:
                     # It says what was sent, so nothing happens without it.
                     log.warning("The gateway's record cannot be written (%s); a run waits", unwritable.reason)
                     self.report(None, "The gateway cannot write its record now; the run waits.")
-                await self._sleep(pause)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._is_woken.wait(), pause)
                 pause = min(2 * pause, MAX_PAUSE_SECONDS)
+            return None
         finally:
             self._is_over.set()
 
     async def cancel(self) -> bool:
         """Send nothing more, and ask for an end of what is sent until that is answered; false where it is refused."""
         self._is_cancelled = True
+        self._is_woken.set()
         self.once.stop()
         while not self._is_over.is_set():
             if self._run is not None:
@@ -165,7 +168,7 @@ class PaidRun:
             case UncertainRun(repeatable=False):
                 # It counts with its price: the budgets together are the most that can be charged, and a refund would
                 # break that by one run for each lost answer.
-                log.warning("Run of the gateway's library is uncertain: %s%s", error.reason, number)
+                log.warning("A run at the paid service is uncertain: %s%s", error.reason, number)
                 detail = "It was sent to the paid service and the answer was lost, so nobody knows yet whether it was made and paid for."
                 if "another service" in error.reason:
                     detail = "It was sent to another service than the one that is set up now, so its result is not available here."
@@ -178,21 +181,13 @@ class PaidRun:
                 log.warning("The paid service does not take a run of %s: %s", self.once.model, error)
                 return _failed(*_format_refusal(error))
             case _ if is_late and record.is_paid:
-                log.warning("The result of run %s of the gateway's library could not be had: %s", record.number, error)
+                log.warning("A result at the paid service cannot be fetched: %s%s", error, number)
                 detail = "The paid service accepted this run, but its result cannot be fetched."
                 return _failed(ANSWER_LOST, f"{detail} {WHO_SETTLES}{number}")
             case _ if is_late:
                 detail = f"The paid service has not taken this run for {SEND_SECONDS / 60:.0f} minutes ({_format_reason(error)})."
                 return _failed("engine_error", f"{detail} It is not your fault; try again later.")
         return None
-
-    async def _sleep(self, seconds: float) -> None:
-        """Sleep, but for a moment only once the run is cancelled or the gateway stops."""
-        deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, PAUSE_SECONDS))
-            if self._is_cancelled or not self.relay.is_open:
-                return
 
 
 def _failed(error_type: str, detail: str) -> Ended:
@@ -205,8 +200,8 @@ def _format_refusal(error: ReelbookError) -> tuple[str, str]:
         case InvalidInput():
             return "image_load_error", "A picture of this run cannot be read as a picture."
         case Refused() if not error.foreign:
-            kind = error.error_type if error.error_type in INPUT_ERRORS else None
-            return kind or "validation_error", f"The paid service refuses this input: {error.message}"
+            kind = error.error_type if error.error_type in INPUT_ERRORS else "validation_error"
+            return kind or "", f"The paid service refuses this input: {error.message}"
         case InsufficientCredits():
             why = "the shared account has too few credits left there"
         case Unauthorized() | Forbidden():
@@ -215,10 +210,8 @@ def _format_refusal(error: ReelbookError) -> tuple[str, str]:
             why = "it does not know this model"
         case _:
             why = "a gateway in front of it refuses the call"
-    words = (
-        f"The paid service does not take this run: {why}. It is not your fault; tell the people who run this service."
-    )
-    return "engine_error", words
+    help_text = "It is not your fault; tell the people who run this service."
+    return "engine_error", f"The paid service does not take this run: {why}. {help_text}"
 
 
 def _format_reason(error: ReelbookError | None) -> str:

@@ -19,6 +19,7 @@ from reelbook_service import spec_decisions
 from reelbook_service.accounts import NewAccount
 from reelbook_service.class_admin import read_board_token
 from reelbook_service.hosted import lane as hosted_lane
+from reelbook_service.hosted import run as paid_run
 from reelbook_service.hosted.models_file import make_lane_table, read_models_file
 from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_settings import Settings
@@ -515,6 +516,28 @@ def test_a_cancellation_that_is_refused_elsewhere_is_refused_here(
     assert answer == {"success": False, "status": "ALREADY_COMPLETED"}
     assert "error" not in final
     assert served.money(request_id)[-1] == ("settle", 53)
+
+
+def test_a_cancelled_run_that_was_paid_for_is_asked_for_with_pauses(
+    elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cancelled too late, and its result fails: it is asked for now and then, while another run is made."""
+    monkeypatch.setattr(paid_run, "PAUSE_SECONDS", 5.0)
+    monkeypatch.setattr("reelbook.transport.answers.RESULT_SECONDS", 0.1)
+    monkeypatch.setattr("reelbook.runs.follow.RESULT_SECONDS", 0.1)
+    service = elsewhere(Fault(RESULT, "503 page", seed=7), seconds=1.0)
+    service.on("PUT", f"/{TEXT}/requests/r-0/cancel", Reply(200, {"success": False}))
+    served = gateway(service.base_url)
+    request_id = served.submitted(TEXT, text())
+    until_accepted(service)
+
+    assert served.cancel(TEXT, request_id).json()["success"] is False
+    served.until("result cannot be fetched now", TEXT, request_id)
+    ended(served, text(seed=8))
+
+    logs = served.get(f"/{TEXT}/requests/{request_id}/status?logs=1").text
+    assert logs.count("result cannot be fetched now") <= 2
+    assert len(service.charges) == 2
 
 
 def test_retention_ends_in_the_library_of_the_gateway_too(

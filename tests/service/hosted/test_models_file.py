@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from reelbook.errors import ReelbookError
 from reelbook_service.hosted.models_file import BadModelsFile, read_models_file
-from reelbook_service.hosted.paid_service import BadKeyReference, read_key
+from reelbook_service.hosted.paid_service import read_key
 from tests.faults.canary import Canary
 
 CANARY = Canary()
@@ -164,7 +165,7 @@ def test_a_key_file_is_mine_alone(tmp_path: Path) -> None:
     refused = []
     for mode in (0o640, 0o604, 0o620):
         path.chmod(mode)
-        with pytest.raises(BadKeyReference) as caught:
+        with pytest.raises(ReelbookError) as caught:
             read_key("file:teacher.key", tmp_path)
         assert CANARY.found_in_error(caught.value) == []
         refused.append(str(caught.value))
@@ -183,7 +184,7 @@ def test_a_key_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         ".": "cannot be read",
         "empty": "is empty",
     }.items():
-        with pytest.raises(BadKeyReference, match=words):
+        with pytest.raises(ReelbookError, match=words):
             read_key(f"file:{name}", tmp_path)
 
 
@@ -194,5 +195,5 @@ def test_a_key_from_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(keyring, "get_password", lambda service, name: known.get((service, name)))
 
     assert read_key("keyring:class", tmp_path).is_in(CANARY.key.encode())
-    with pytest.raises(BadKeyReference, match="keyring set reelbook 'other'"):
+    with pytest.raises(ReelbookError, match="keyring set reelbook 'other'"):
         read_key("keyring:other", tmp_path)
