@@ -13,7 +13,7 @@ from .brush import Pose, show
 from .figures import Kit, draw
 from .ground import SNOW, inside, meadow_colour
 from .light import hexed, mixed
-from .noise import NoiseField, cloudy, profile, sampled, stepped
+from .noise import NoiseField, cloudy, generator, profile, sampled, stepped
 from .stage import Plane, Stage, blended, plane
 from .tables import TABLE
 
@@ -40,7 +40,7 @@ def backdrop(stage: Stage, name: str) -> Iterator[Plane]:
 
 def _spots(stage: Stage, row: dict[str, Any]) -> tuple[Sequence[str], list[Spot]]:
     """The kinds of figures of a row, and where each stands."""
-    rng, size, width, height = stage.random(str(row)), row["size"] * stage.unit, stage.width, stage.height
+    rng, size, width, height = generator(stage.seed, str(row)), row["size"] * stage.unit, stage.width, stage.height
     by_water = stage.scene.ground in ("water", "river", "beach")
     foot = stage.horizon + height * (row.get("shore", row.get("foot", 0)) if by_water else row.get("foot", 0))
     spots: list[Spot] = []
@@ -75,18 +75,20 @@ def _place(stage: Stage, kinds: Sequence[str], spots: Sequence[Spot], row: dict[
     """A plane of figures that stand still."""
     tallest, turn = max(high for _, _, high in spots), row.get("turn", 0.0)
     top = max(-stage.margin_y, int(min(foot - 1.4 * high for _, foot, high in spots)))
-    bottom = int(min(stage.floor, max(foot + (1.1 if turn else 0.2) * high for _, foot, high in spots)))
+    bottom = int(
+        min(stage.height + stage.margin_y, max(foot + (1.1 if turn else 0.2) * high for _, foot, high in spots))
+    )
     canvas = Image.new("RGBA", (stage.wide, max(2, bottom - top)))
     light = replace(inside(stage), dark=stage.light.dark or stage.scene.time == "dusk")
     figures = []
     for index in range(min(LOOKS, len(spots))):
         kind = kinds[index % len(kinds)]
         kit = Kit(
-            light, min(tallest, 1.2 * stage.unit), (), stage.random(kind, index), row["depth"], still=True,
+            light, min(tallest, 1.2 * stage.unit), (), generator(stage.seed, kind, index), row["depth"], still=True,
             season=stage.scene.season or stage.scene.grade,
         )  # fmt: skip
         figures.append([part for part in draw(kind, kit) if not part.motion.get("rise")])
-    choice = stage.random(str(row)).permutation(len(spots))
+    choice = generator(stage.seed, str(row)).permutation(len(spots))
     for index, (x, foot, high) in enumerate(spots):
         pose = Pose(x + stage.margin_x, foot - top, high, mirrored=x > stage.width / 2, turn=turn * (index % 5 - 2))
         show(canvas, figures[choice[index] % len(figures)], pose)
@@ -106,7 +108,7 @@ def _ridge(stage: Stage, row: dict[str, Any], key: object) -> Plane:
     foot = stage.horizon + row.get("foot", 0.0) * stage.height
     line = np.asarray(foot - high * np.clip(line, 0.02, 1.2), np.float32)
     top = max(-stage.margin_y, int(line.min()) - 2)
-    y, x = stage.rows(top, foot + 0.06 * stage.height), stage.columns()
+    x, y = stage.grid(top, foot + 0.06 * stage.height)
     below = y - line[None]
     texture, sun = cloudy((stage.seed, "slope"), 1.15), 1 if stage.light.across < 0.5 else -1
     # The texture shifts with the depth below the crest, and its horizontal slope is lit.
@@ -114,11 +116,6 @@ def _ridge(stage: Stage, row: dict[str, Any], key: object) -> Plane:
     face = sun * row.get("rough", 1.5) * (sampled(texture, u, v) - sampled(texture, u + 0.012, v - 0.006))
     soft = np.convolve(np.pad(line, 6, mode="edge"), np.full(13, 1 / 13, np.float32), "valid")
     face = np.clip(face - 0.4 * np.clip(sun * np.gradient(soft), -1, 1), -1, 1)
-    if "carved" in row:
-        # The edge between light and shade runs down from each crest in a curve.
-        edge = profile((stage.seed, "edge", key), stage.wide, features=3, slope=2.0)[None] - 0.5
-        side = sun * np.gradient(soft)[None] * 1.6 + 0.5 * edge
-        face = face - 1.6 * stepped(-0.1, 0.25, side - below / stage.unit * 1.6)
     if row["ridge"] == "meadow":
         bare = meadow_colour(stage)
         bare = bare if stage.scene.season == "winter" else mixed(bare, hexed("#3c6a5c"), 0.6 * depth)
@@ -137,7 +134,7 @@ def _ridge(stage: Stage, row: dict[str, Any], key: object) -> Plane:
 
 def _peaks(stage: Stage, key: object, count: int) -> NoiseField:
     """A crest of peaks: each a pair of slopes, broken into smaller ones by noise that fades at the foot."""
-    rng, x = stage.random(key), stage.columns()[0] / stage.unit
+    rng, x = generator(stage.seed, key), stage.grid(0, 0)[0][0] / stage.unit
     low, wide = float(x[0]), float(x[-1] - x[0])
     count = max(3, int(count * wide / 1.78))
     line = np.zeros(stage.wide)

@@ -13,6 +13,7 @@ from .brush import FigurePart, Pose, show
 from .figures import Kit, draw
 from .ground import NEARNESS, inside
 from .light import mixed, named
+from .noise import generator
 from .stage import Stage
 from .tables import FIGURES, TABLE, Figure
 from .words import Actor
@@ -52,8 +53,7 @@ class Role:
         """Paint the figure at a time."""
         figure, deed, time = FIGURES[self.actor.kind], self.actor.deed, seconds * stage.scene.pace
         camera = stage.view(seconds, _PLANES[self.layer])
-        growth = {"near": 0.06, "away": -0.05}.get(self.actor.heading, 0.0)
-        scale = self.scale * camera.scale * max(0.3, 1 + growth * (time - _MIDDLE))
+        scale = self.scale * camera.scale
         lift = _BOB.get(figure.gait, 0.0) * self.scale * math.sin(2 * math.pi * (0.21 * time + self.phase))
         hop = abs(math.sin(math.pi * (0.8 * time + self.phase))) * {"jump": 0.55, "dance": 0.12}.get(deed, 0.0)
         gone = time - _MIDDLE * stage.scene.pace
@@ -62,21 +62,17 @@ class Role:
         if self.velocity[0]:
             room = self.scale * figure.number("width", 1) + 0.08 * stage.width + stage.margin_x
             x = (x + room) % (stage.width + 2 * room) - room
-        if self.velocity[1]:
-            top, bottom = -0.2 * stage.height - self.scale, max(stage.horizon, 0.7 * stage.height) + self.scale
-            y = top + (y - top) % (bottom - top)
         x, y = stage.seen_at(camera, x, y - lift)
         pose = Pose(x, y, scale, mirrored=self.velocity[0] < 0, time=time)
         if self.layer == "water" and "spans" not in figure.options:
             show(picture, self.parts, replace(pose, squash=-0.55, alpha=0.3))
         show(picture, self.shadow, Pose(x, y, scale * figure.number("shadow"), squash=0.18, alpha=1 - 0.5 * hop))
-        turn = 40.0 * time if deed == "spin" and self.layer == "sky" else 0.0
-        show(picture, self.parts, replace(pose, y=y - hop * self.scale * camera.scale, turn=turn))
+        show(picture, self.parts, replace(pose, y=y - hop * scale))
 
 
 def cast_role(stage: Stage, actor: Actor, index: int) -> Role:
     """The `index`-th figure of an actor."""
-    figure, rng = FIGURES[actor.kind], stage.random("role", actor.kind, index)
+    figure, rng = FIGURES[actor.kind], generator(stage.seed, "role", actor.kind, index)
     layer = _choose_layer(stage, figure, actor)
     crowded = 1.0 if actor.count == 1 else max(0.34, 1.05 / actor.count**0.36)
     size = figure.number("size") * actor.size * crowded
@@ -89,18 +85,14 @@ def cast_role(stage: Stage, actor: Actor, index: int) -> Role:
     light = inside(stage) if layer == "ground" else stage.light
     if light.dark and layer != "heaven" and stage.scene.time != "space" and stage.scene.ground != "floor":
         # At night a figure keeps a little of its own colour, to be recognisable.
-        light = light.shining(mixed(light.ambient, (0.72, 0.74, 0.84), 0.42))
-    fog = 0.16 if "fog" in stage.scene.weather else 0.0
-    haze = 0.08 + fog * 0.8
-    if layer in ("ground", "water"):
-        far = 1 - min(1.0, max(0.0, (y - stage.horizon) / (0.72 * (stage.height - stage.horizon) + 1)))
-        haze = min(0.7, 0.05 + 0.35 * far + fog)
-    start, resting = index % max(1, len(actor.colours)), actor.heading == "stay" or actor.deed == "rest"
-    kit = Kit(
-        light, size * stage.unit * (1 + abs(stage.scene.camera.zoom) * 0.6),
-        tuple(named(word) for word in (*actor.colours[start:], *actor.colours[:start])), rng, haze,
-        still=resting, season=stage.scene.season,
-    )  # fmt: skip
+        light = replace(light, ambient=mixed(light.ambient, (0.72, 0.74, 0.84), 0.42))
+    # Things on land and water fade into the haze the nearer they are to the horizon.
+    down = (y - stage.horizon) / (0.72 * (stage.height - stage.horizon) + 1) if layer in ("ground", "water") else 0.9
+    haze = 0.40 - 0.35 * min(1.0, max(0.0, down)) + 0.15 * ("fog" in stage.scene.weather)
+    start, resting = index % max(1, len(actor.colours)), actor.deed == "rest"
+    colours = tuple(named(word) for word in (*actor.colours[start:], *actor.colours[:start]))
+    painted = size * stage.unit * (1 + abs(stage.scene.camera.zoom) * 0.6)
+    kit = Kit(light, painted, colours, rng, haze, still=resting, season=stage.scene.season)
     velocity = (0.0, 0.0) if resting else _choose_velocity(stage, figure, actor, rng)
     parts = draw(actor.kind, kit)
     shadow = draw("shadow", kit) if layer == "ground" and "shadow" in figure.options else []
@@ -132,7 +124,15 @@ def _choose_position(
     if "spans" in figure.options:
         return stage.width / 2, stage.row_y(_BRIDGE) if actor.kind == "bridge" else horizon + 0.02 * height
     slot = (index + 0.5) / count + float(rng.uniform(-0.22, 0.22)) / count
-    middle, room = _lane(stage, actor)
+    singles = [
+        item.kind for item in stage.scene.actors if item.count == 1 and "spans" not in FIGURES[item.kind].options
+    ]
+    middle, room = 0.5, 0.84 if count > 1 else 0.3
+    if len(singles) > 1 and actor.kind in singles:
+        # Side by side, not in the order of mention: left and right are random, from the seed of the stage.
+        order = generator(stage.seed, "lanes", len(singles)).permutation(len(singles))
+        place = (int(order[singles.index(actor.kind)]) + 0.5) / len(singles) - 0.5
+        middle, room = 0.5 + place * min(0.74, 0.30 * len(singles)), 0.1
     x = (middle + (slot - 0.5) * room) * stage.width
     if layer in ("sky", "heaven"):
         low = min(horizon, 0.94 * height) - 0.04 * height
@@ -141,8 +141,12 @@ def _choose_position(
         if figure.gait in ("drift", "hover", "fly"):
             # So low that its head stays in the picture when the camera zooms in.
             zoom = 0.0 if stage.scene.camera.breathing else max(0.0, stage.scene.camera.zoom)
-            top = min(horizon, height) * (1 - 1 / (1 + 0.7 * zoom))
-            y = max(y, top + tall * (0.57 if figure.gait == "fly" else 1.04) + 0.05 * height)
+            y = max(
+                y,
+                min(horizon, height) * 0.7 * zoom / (1 + 0.7 * zoom)
+                + tall * (0.57 if figure.gait == "fly" else 1.04)
+                + 0.05 * height,
+            )
         return x, y
     if layer == "bridge" and (bridge := _bridge(stage)):
         return x, stage.row_y(_BRIDGE) - 0.93 * FIGURES["bridge"].number("size") * bridge.size * stage.unit
@@ -153,32 +157,10 @@ def _choose_position(
     return x, stage.row_y(far + (near - far) * share)
 
 
-def _lane(stage: Stage, actor: Actor) -> tuple[float, float]:
-    """The centre and width of an actor's part of the picture: single figures are placed side by side."""
-    if actor.side:
-        return {"left": 0.24, "right": 0.76, "middle": 0.5}[actor.side], 0.3
-    if actor.count > 1:
-        return 0.5, 0.84
-    others = [other.kind for other in stage.scene.actors if other.count == 1 and not other.side]
-    singles = [kind for kind in others if "spans" not in FIGURES[kind].options]
-    if len(singles) < 2 or actor.kind not in singles:
-        return 0.5, 0.3
-    # Not in the order of mention: left and right are random, from the seed of the stage.
-    order = stage.random("lanes", len(singles)).permutation(len(singles))
-    place = (int(order[singles.index(actor.kind)]) + 0.5) / len(singles) - 0.5
-    return 0.5 + place * min(0.74, 0.30 * len(singles)), 0.1
-
-
 def _band(stage: Stage, figure: Figure, layer: str) -> Sequence[float]:
     """Where a figure may stand: alone, far and near as shares of the way to the lower edge, and its scale."""
     row = TABLE["ground"][stage.scene.ground]
     kind = "water" if layer == "water" else "road" if figure.where == "road" else "ground"
-    if (
-        kind == "ground"
-        and "pavement" in row
-        and any(FIGURES[other.kind].where == "road" for other in stage.scene.actors)
-    ):
-        kind = "pavement"
     band: Sequence[float] = row.get(kind) or TABLE["band"][kind]
     return band
 
@@ -189,5 +171,5 @@ def _choose_velocity(stage: Stage, figure: Figure, actor: Actor, rng: np.random.
         speed = max(speed, 0.05 * stage.unit)
     if actor.heading in ("up", "down"):
         return speed * 0.2, speed * (0.8 if actor.heading == "down" else -0.8)
-    usual = 1.0 if stage.random("direction", actor.kind).random() < 0.6 else -1.0
+    usual = 1.0 if generator(stage.seed, "direction", actor.kind).random() < 0.6 else -1.0
     return {"left": -1.0, "right": 1.0}.get(actor.heading, usual) * speed, 0.0

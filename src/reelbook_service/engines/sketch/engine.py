@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from fractions import Fraction
@@ -23,7 +24,7 @@ from .ground import Water, ground, reflect_in_street
 from .light import light_of
 from .noise import generator
 from .sky import Sky, Weather
-from .stage import STILL, Plane, Stage, built_stage, picture_of, united
+from .stage import Plane, Stage, built_stage, picture_of
 from .tables import FIGURES, TABLE
 from .words import Actor, Scene, expanded, scene_of
 
@@ -50,45 +51,40 @@ class Painter:
         self.stage = built_stage(scene, light, seed, request.frame_size, detailed=request.enable_detail_pass)
         self.rate = request.frame_rate
         self.finish = Finish(self.stage, request)
-        self.planes: dict[str, list[Plane]] = {"behind": [], "soil": [], "front": []}
-        self.roles: list[Role] = []
+        self.layers: dict[str, list[Plane | Role]] = defaultdict(list)
 
     def prepare(self) -> Iterator[str]:
         """Paint everything that is painted only once; yields the name of each part when it is ready."""
         stage, scene = self.stage, self.stage.scene
         self.sky = Sky(stage)
         yield "sky"
-        soil = ground(stage)
+        self.layers["soil"] = [*ground(stage)]
         yield scene.ground
         row = TABLE["ground"][scene.ground]
         self.water = Water(stage, row["calm"]) if "calm" in row else None
         self.is_wet = "rain" in scene.weather and scene.ground in ("street", "road", "roofs")
         for name in scene.backdrops:
             for item in backdrop(stage, name):
-                place = "behind" if item.nearness < 0.6 else "soil" if item.nearness < 0.9 else "front"
-                self.planes[place].append(item)
+                layer = "behind" if item.nearness < 0.6 else "soil" if item.nearness < 0.9 else "front"
+                self.layers[layer].append(item)
                 yield name
-        self.planes["soil"][:0] = soil
-        still = [item for item in self.planes["behind"] if item.nearness <= STILL]
-        if scene.camera.breathing and still:
-            self.planes["behind"] = [united(still), *self.planes["behind"][len(still) :]]
         self.weather = Weather(stage)
         yield "weather"
         moving = [Actor(name) for name in scene.backdrops if name in FIGURES and FIGURES[name].where == "backdrop"]
+        roles = []
         for actor in (*moving, *scene.actors):
             for index in range(actor.count):
-                self.roles.append(cast_role(stage, actor, index))
+                roles.append(cast_role(stage, actor, index))
                 yield actor.kind
-        self.roles.sort(key=lambda role: role.y)
+        for role in sorted(roles, key=lambda role: role.y):
+            self.layers[role.layer].append(role)
 
     def frame(self, number: int) -> Image.Image:
         """One frame."""
         stage, seconds = self.stage, number / self.rate
         far = stage.view(seconds, 0)
         picture = self.sky.paint(seconds, far)
-        self._show(picture, seconds, "heaven")
-        self.weather.behind(picture, seconds)
-        self._show(picture, seconds, "behind", "backdrop")
+        self._show(picture, seconds, "heaven", "behind", "backdrop")
         if self.water:
             self.water.paint(picture, seconds, far, self.sky.sun_at()[0])
         self._show(picture, seconds, "soil")
@@ -96,12 +92,13 @@ class Painter:
             reflect_in_street(picture, stage, far)
         self.weather.among(picture, seconds)
         self._show(picture, seconds, "water", "bridge", "ground", "sky", "front")
-        return self.finish.apply(self.weather.over(picture, seconds), number)
+        self.weather.over(picture, seconds)
+        return self.finish.apply(picture, number)
 
     def _show(self, picture: Image.Image, seconds: float, *layers: str) -> None:
         """Paint the planes and the figures of some layers."""
         for layer in layers:
-            for item in (*self.planes.get(layer, ()), *(role for role in self.roles if role.layer == layer)):
+            for item in self.layers[layer]:
                 item.show(picture, self.stage, seconds)
 
 

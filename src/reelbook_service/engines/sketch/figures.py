@@ -165,13 +165,10 @@ def arc(x: float, y: float, rx: float, ry: float, start: float, end: float, step
 
 
 def box(left: float, top: float, right: float, bottom: float, corner: float = 0.0) -> NoiseField:
-    """The outline of a rectangle with round corners."""
-    r = min(corner, (right - left) / 2, (bottom - top) / 2)
-    across, down = (right - r, left + r), (bottom - r, top + r)
-    corners = ((0, 1), (0, 0), (1, 0), (1, 1))
-    return np.concatenate(
-        [arc(across[x], down[y], r, r, 90 * turn - 90, 90 * turn, steps=7) for turn, (x, y) in enumerate(corners)]
-    )
+    """The outline of a rectangle whose corners are cut off."""
+    across, down = (left, left + corner, right - corner, right), (top, top + corner, bottom - corner, bottom)
+    corners = ((1, 0), (2, 0), (3, 1), (3, 2), (2, 3), (1, 3), (0, 2), (0, 1))
+    return np.array([(across[x], down[y]) for x, y in corners])
 
 
 def stroke(path: NoiseField, width: float, taper: float = 1.0) -> list[NoiseField]:

@@ -29,7 +29,7 @@ def inside(stage: Stage) -> Light:
         return stage.light
     is_evening = stage.light.dark or stage.scene.time in ("dusk", "sunset")
     lamp = hexed("#dba875" if is_evening else "#fff2e0")
-    return replace(stage.light, colours=np.stack([*stage.light.colours[:4], lamp, lamp]))
+    return replace(stage.light, ambient=lamp, haze=lamp)
 
 
 def ground(stage: Stage) -> list[Plane]:
@@ -46,7 +46,7 @@ def ground(stage: Stage) -> list[Plane]:
     deep = stage.height - stage.horizon
     top = stage.horizon + ((row["shore"] - 0.12) * deep if "shore" in row else row.get("top", 0.02) * stage.height)
     # For every pixel its depth (0 at the top, 1 at the lower edge) and position on the flat ground.
-    x, y = stage.columns(), stage.rows(top, stage.floor)
+    x, y = stage.grid(top, stage.height + stage.margin_y)
     down = np.broadcast_to(np.clip((y - top) / (stage.height - top), 0.004, 1.6), (len(y), stage.wide))
     away = 1 / (down + 0.07)
     across, nearing = (x - stage.width / 2) / stage.unit * away, stepped(0, 0.8, down)

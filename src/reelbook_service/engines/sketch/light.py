@@ -6,6 +6,7 @@ import colorsys
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -53,8 +54,16 @@ def in_bytes(colour: Colour) -> tuple[int, int, int]:
 class Light:
     """The colours of light and air."""
 
-    colours: NoiseField
-    """The sky at the zenith, halfway and at the horizon, the glow, the ambient light and the haze, one in each row."""
+    zenith: Colour
+    middle: Colour
+    low: Colour
+    """These three are the sky's: overhead, halfway and at the horizon."""
+    glow: Colour
+    """The colour of sun, moon and lamps."""
+    ambient: Colour
+    """The colour of a white surface in this light."""
+    haze: Colour
+    """The colour that distant objects fade into."""
     height: float
     """Height of the sun, from 0 at the horizon to 1 overhead."""
     across: float
@@ -62,41 +71,15 @@ class Light:
     dark: bool = False
     """Whether windows and lamps are lit."""
 
-    @property
-    def glow(self) -> Colour:
-        """The colour of sun, moon and lamps."""
-        return np.asarray(self.colours[3])
-
-    @property
-    def ambient(self) -> Colour:
-        """The colour of a white surface in this light."""
-        return np.asarray(self.colours[4])
-
-    @property
-    def haze(self) -> Colour:
-        """The colour that distant objects fade into."""
-        return np.asarray(self.colours[5])
-
     def on(self, material: Colour, *, depth: float = 0.0) -> Colour:
         """The apparent colour of a material: lit, then faded into the haze by depth, from 0 (none) to 1 (all haze)."""
         return mixed(material * self.ambient, self.haze, depth)
 
-    def shining(self, ambient: Colour) -> Light:
-        """The light with another colour on white surfaces."""
-        return replace(self, colours=np.stack([*self.colours[:4], ambient, self.haze]))
-
     def washed(self, tint: Colour, share: float) -> Light:
         """The light tinted by a colour: the sky by `share`, objects less, lamps not at all."""
-        shares = np.array([share, share, share, 0, share * 0.4, share])[:, None]
-        return replace(self, colours=self.colours + (tint - self.colours) * shares)
-
-    def turned(self, hue: float, colour: float) -> Light:
-        """The light with other hues, and with more or less colour; white surfaces keep theirs."""
-        turned = self.colours.copy()
-        for row in (0, 1, 2, 3, 5):
-            angle, lightness, strength = colorsys.rgb_to_hls(*self.colours[row].tolist())
-            turned[row] = colorsys.hls_to_rgb((angle + hue) % 1, lightness, min(1, strength * colour))
-        return replace(self, colours=turned)
+        shares = {"zenith": share, "middle": share, "low": share, "ambient": 0.4 * share, "haze": share}
+        colours: dict[str, Any] = {name: mixed(getattr(self, name), tint, part) for name, part in shares.items()}
+        return replace(self, **colours)
 
 
 def light_of(scene: Scene, loras: Sequence[LoRA] = ()) -> Light:
@@ -109,25 +92,29 @@ def light_of(scene: Scene, loras: Sequence[LoRA] = ()) -> Light:
         storm, rain = "storm" in scene.weather, "rain" in scene.weather
         brightness = float(light.ambient.sum()) / 2.6 * (1 - 0.42 * storm - 0.12 * rain)
         grey *= 0.6 if light.dark or scene.time in ("dusk", "sunset") else 1
-        cover = scaled(_light("grey").colours, brightness)
-        light = replace(light, colours=mixed(light.colours, cover, grey), dark=light.dark or storm)
+        colours: dict[str, Any] = {
+            name: mixed(getattr(light, name), scaled(cover, brightness), grey)
+            for name, cover in _colours("grey").items()
+        }
+        light = replace(light, **colours, dark=light.dark or storm)
     for tint in scene.tints:
         light = light.washed(named(tint), 0.35)
-    light = light.turned(0.015 * scene.chance("hue"), 1 + 0.08 * scene.chance("colour"))
+    light = light.washed(np.array(colorsys.hls_to_rgb(scene.chance("hue") % 1, 0.5, 0.7)), 0.05)
     if scene.grade == "pastel":
         light = light.washed(hexed("#f7e6f2"), 0.38)
     for lora in loras:
         # A style derived from the name of the weights: no file is read, and scale 0 changes nothing.
-        rng, scale = generator("lora", lora.path, lora.weight_name), lora.scale
+        rng = generator("lora", lora.path, lora.weight_name)
         style = colorsys.hls_to_rgb(rng.random(), rng.uniform(0.45, 0.65), rng.uniform(0.5, 0.9))
-        hue, colour = rng.uniform(-0.09, 0.09), rng.uniform(-0.4, 0.5)
-        if scale:
-            light = light.washed(np.array(style), 1 - math.exp(-0.32 * scale))
-            light = light.turned(hue * scale, max(0.2, 1 + colour * min(scale, 2)))
+        light = light.washed(np.array(style), 1 - math.exp(-0.4 * lora.scale))
     return light
 
 
 def _light(name: str) -> Light:
     row = TABLE["time"][name]
-    colours = np.stack([hexed(colour) for colour in row["colours"].split()])
-    return Light(colours, row["height"], row["across"], row.get("dark", False))
+    return Light(**_colours(name), height=row["height"], across=row["across"], dark=row.get("dark", False))
+
+
+def _colours(name: str) -> dict[str, Any]:
+    names = ("zenith", "middle", "low", "glow", "ambient", "haze")
+    return dict(zip(names, map(hexed, TABLE["time"][name]["colours"].split()), strict=True))

@@ -1,17 +1,13 @@
-"""The sky of every frame, and the weather in the air: clouds, stars, aurora; rain, snow, mist and lightning."""
+"""The sky of every frame, and the weather in the air: clouds, stars, aurora; rain, snow and mist."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from PIL import Image, ImageChops
+from PIL import Image
 
 from ..particles import PARTICLES, Particles
-from .brush import Pose, show
-from .figures import Kit, draw
 from .light import hexed, in_bytes, mixed, scaled
-from .noise import NoiseField, cloudy, sampled, stepped
+from .noise import NoiseField, cloudy, generator, sampled, stepped
 from .stage import Stage, View, blended, picture_of
 
 _HALF = 2
@@ -42,13 +38,15 @@ class Sky:
             and "aurora" not in scene.weather
             and not {"sun", "moon"} & {actor.kind for actor in scene.actors}
         )
-        self.stops = [np.array(colour, np.float32) for colour in light.colours[:3]]
+        self.stops = [np.array(colour, np.float32) for colour in (light.zenith, light.middle, light.low)]
         white = scaled(mixed(light.glow, (1, 1, 1), 0.25), 0.45 + 0.55 * float(light.ambient.max()))
-        dim = mixed(mixed(light.colours[1], light.haze, 0.5), light.ambient, 0.12)
-        self.lit = np.array(scaled(mixed(white, light.colours[2], 0.25), 0.62 if storm else 1), np.float32)
+        dim = mixed(mixed(light.middle, light.haze, 0.5), light.ambient, 0.12)
+        self.lit = np.array(scaled(mixed(white, light.low, 0.25), 0.62 if storm else 1), np.float32)
         self.dim = np.array(scaled(dim, 0.45 if storm else 1), np.float32)
         above = stage.width, int(min(stage.horizon, stage.height))
-        self.stars = Particles("stars", above, stage.random("stars"), many=scene.stars) if scene.stars else None
+        self.stars = (
+            Particles("stars", above, generator(stage.seed, "stars"), many=scene.stars) if scene.stars else None
+        )
 
     def sun_at(self) -> tuple[float, float]:
         """The position of the sun or moon in the world."""
@@ -141,38 +139,34 @@ class Weather:
             kinds.append("sparks")
         size, wind = (stage.width, stage.height), 0.14 * ("wind" in named)
         self.flocks = [
-            (kind, Particles(kind, size, stage.random("particles", kind), wind=-wind if kind == "rain" else wind))
+            (
+                kind,
+                Particles(kind, size, generator(stage.seed, "particles", kind), wind=-wind if kind == "rain" else wind),
+            )
             for kind in kinds
         ]
         thick = (150, 150, 70) if "fog" in named else (52,) if stage.scene.time == "dawn" else ()
         self.top = int(max(0, stage.horizon - 0.28 * stage.height))
         self.veils = [self._veil(strength) for strength in thick]
         self.air = in_bytes(mixed(light.haze, (1, 1, 1), 0.12))
-        self.foot = min(stage.horizon, 0.8 * stage.height)
-        self.bolt = draw("bolt", Kit(light, self.foot, (), stage.random("bolt"))) if "storm" in named else []
-
-    def behind(self, picture: Image.Image, seconds: float) -> None:
-        """Paint what is between the sky and the land: a bolt of lightning every few seconds."""
-        if self.bolt:
-            x = self.stage.width * (0.2 + 0.6 * (0.618 * int(seconds / 3.1) % 1))
-            show(picture, self.bolt, Pose(x, self.foot, self.foot, alpha=_flash(seconds)))
 
     def among(self, picture: Image.Image, seconds: float) -> None:
         """Paint what is on the land, behind the figures: mist."""
-        for index in range(min(2, len(self.veils))):
-            self._drift(picture, seconds, index)
+        width, pace = self.stage.width, self.stage.scene.pace
+        for index, veil in enumerate(self.veils):
+            shift = (seconds * pace * (0.018 + 0.014 * index) + 0.37 * index) * width % width
+            box = (shift, 0, shift + width, veil.height)
+            picture.paste(
+                self.air, (0, self.top), veil.resize((width, veil.height), Image.Resampling.BILINEAR, box=box)
+            )
 
-    def over(self, picture: Image.Image, seconds: float) -> Image.Image:
-        """The picture with what is nearest: mist, rain, particles, and the flash of lightning."""
-        if len(self.veils) > 2:
-            self._drift(picture, seconds, 2)
+    def over(self, picture: Image.Image, seconds: float) -> None:
+        """Paint what is nearest: rain, snow, leaves, sparks."""
         for kind, flock in self.flocks:
             for text, mask in flock.masks(seconds * self.stage.scene.pace):
                 shines = PARTICLES[kind].get("look") == "glow"
                 colour = hexed(text) if shines else mixed(self.stage.light.on(hexed(text)), hexed(text), 0.6)
                 picture.paste(in_bytes(colour), (0, 0), mask)
-        level = int(34 * _flash(seconds)) if self.bolt else 0  # Soft and rare, so that it is safe to watch.
-        return ImageChops.add(picture, Image.new("RGB", picture.size, (level, level, level))) if level else picture
 
     def _veil(self, strength: int) -> Image.Image:
         """Haze along the horizon, which wraps after twice the width of the picture, as its texture does."""
@@ -182,15 +176,3 @@ class Weather:
         rows, columns = np.arange(high) * 4 // 5 % 512, np.arange(stage.width * 2) * 512 // stage.width % 512
         soft = np.clip((cloudy((stage.seed, "mist"), 1.6)[rows][:, columns] - 0.2) * 1.3, 0, 1) * band
         return Image.fromarray((soft * strength).astype(np.uint8))
-
-    def _drift(self, picture: Image.Image, seconds: float, index: int) -> None:
-        width, veil = self.stage.width, self.veils[index]
-        shift = (seconds * self.stage.scene.pace * (0.018 + 0.014 * index) + 0.37 * index) * width % width
-        box = (shift, 0, shift + width, veil.height)
-        picture.paste(self.air, (0, self.top), veil.resize((width, veil.height), Image.Resampling.BILINEAR, box=box))
-
-
-def _flash(seconds: float) -> float:
-    """The power of lightning: a strike every 3.1 seconds that fades."""
-    since = seconds % 3.1 - 0.9
-    return math.exp(-since * 4.5) if since >= 0 else 0.0

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
 
 from .light import Light
-from .noise import NoiseField, generator
+from .noise import NoiseField
 from .tables import TABLE
 from .words import Scene
 
 PAINTED = 800 * 450
 """Approximate number of painted pixels; the finished frame is scaled up from them."""
 
-STILL = 0.52
+_STILL = 0.52
 """Up to this nearness nothing moves if the prompt names no camera move (`Camera.breathing`)."""
 
 
@@ -52,26 +51,14 @@ class Stage:
         return self.width + 2 * self.margin_x
 
     @property
-    def floor(self) -> float:
-        """The lowest y of the world."""
-        return float(self.height + self.margin_y)
-
-    @property
     def centre(self) -> tuple[float, float]:
         """The vanishing point."""
         return self.width / 2, min(self.horizon, self.height * 0.75)
 
-    def columns(self) -> NoiseField:
-        """The x of every column of the world."""
-        return np.arange(-self.margin_x, self.width + self.margin_x, dtype=np.float32)[None]
-
-    def rows(self, top: float, bottom: float) -> NoiseField:
-        """The y of every row from `top` to `bottom`."""
-        return np.arange(int(top), int(bottom), dtype=np.float32)[:, None]
-
-    def random(self, *what: object) -> np.random.Generator:
-        """Random numbers for one part of the scene, independent of all others."""
-        return generator(self.seed, *what)
+    def grid(self, top: float, bottom: float) -> tuple[NoiseField, NoiseField]:
+        """The x of every column of the world in a row, and the y of its rows from `top` to `bottom` in a column."""
+        x = np.arange(-self.margin_x, self.width + self.margin_x, dtype=np.float32)
+        return x[None], np.arange(int(top), int(bottom), dtype=np.float32)[:, None]
 
     def row_y(self, share: float) -> float:
         """The y at a share of the way from the horizon to the lower edge."""
@@ -89,13 +76,13 @@ class Stage:
     def view(self, seconds: float, nearness: float) -> View:
         """The camera transform at a nearness: 0 for the sky, 1 for the foreground."""
         camera = self.scene.camera
-        gone = math.tanh(seconds * camera.pace / 6)
+        gone = math.tanh(seconds * self.scene.pace / 6)
         zoom = camera.zoom * gone if camera.zoom >= 0 else -camera.zoom * (1 - gone)
         sway = 0.004 * self.width * camera.shake
         dx = -camera.pan * (gone - 0.5) * self.width + sway * math.sin(seconds * 5.1)
         dy = camera.tilt * (gone - 0.5) * self.height + sway * math.sin(seconds * 6.3 + 2)
         # Without a camera move in the prompt, far planes do not move.
-        share = min(1.0, max(0.0, (nearness - STILL) / 0.2)) if camera.breathing else 0.3 + 0.7 * nearness
+        share = min(1.0, max(0.0, (nearness - _STILL) / 0.2)) if camera.breathing else 0.3 + 0.7 * nearness
         return View(1 + zoom * share, dx * share, dy * share)
 
 
@@ -166,15 +153,3 @@ def blended(first: NoiseField, second: NoiseField, share: NoiseField) -> NoiseFi
     """Two colours mixed by a map of shares."""
     start, end = np.asarray(first, np.float32), np.asarray(second, np.float32)
     return np.asarray(start + (end - start) * share[..., None], np.float32)
-
-
-def united(planes: Sequence[Plane]) -> Plane:
-    """Planes that never move, as one: the far ones of a city or a forest are many."""
-    top = min(item.top for item in planes)
-    size = (planes[0].picture.width, max(item.top + item.picture.height for item in planes) - top)
-    whole = Image.new("RGBA", size)
-    for item in planes:
-        layer = item.picture.convert("RGBA")
-        layer.putalpha(item.mask)
-        whole.alpha_composite(layer, (0, item.top - top))
-    return Plane(whole.convert("RGB"), whole.getchannel("A"), top, planes[-1].nearness)
