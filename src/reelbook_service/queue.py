@@ -11,7 +11,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from operator import attrgetter
 from typing import Any
 
@@ -23,8 +23,6 @@ from .lanes import LOCAL, LaneTable, is_on_this_machine
 from .refusals import Refusal
 from .store import Store
 
-MAX_PREFERRED = 8
-"""How many of the first waiting requests may be preferred to those before them."""
 MAX_PASSED = 4
 """How many times in succession the first waiting request may be passed over."""
 
@@ -131,15 +129,14 @@ class WaitingList:
         return ahead
 
     def pop(self, prefer: Callable[[Request], bool] = lambda request: True) -> Request:
-        """Remove and return the first request, or one of the next few that is preferred; it ends the turn of its account."""
-        first = next(iter(self))
-        preferred = first if self._passed >= MAX_PASSED else next(filter(prefer, islice(self, MAX_PREFERRED)), first)
-        self._passed = 0 if preferred is first else self._passed + 1
-        waiting = self._by_account.pop(preferred.account)
-        waiting.remove(preferred)
+        """Remove and return the first request, or the first of another account that is preferred; it ends the turn of its account."""
+        heads = [waiting[0] for waiting in self._by_account.values()]
+        taken = heads[0] if self._passed >= MAX_PASSED else next(filter(prefer, heads), heads[0])
+        self._passed = 0 if taken is heads[0] else self._passed + 1
+        waiting = self._by_account.pop(taken.account)[1:]
         if waiting:
-            self._by_account[preferred.account] = waiting
-        return preferred
+            self._by_account[taken.account] = waiting
+        return taken
 
     def count(self, account: str) -> int:
         """How many requests of an account wait."""
@@ -297,24 +294,15 @@ class Queue:
         if request.status == COMPLETED:
             return "ALREADY_COMPLETED"
         if request.status == IN_QUEUE and not request.may_be_sent:
-            await asyncio.shield(asyncio.ensure_future(self._cancel_waiting(request)))
+            self._waiting[request.lane].remove(request)
+            request.status = IN_PROGRESS  # No worker may take it during the commit.
+            await asyncio.shield(asyncio.ensure_future(self.finish(request, error=cancellation_error())))
             return "CANCELLED"
         request.cancelling = True
         # Durable: a service that stops now must not run it again at its next start.
         change = "UPDATE requests SET cancelling = 1 WHERE id = ? AND finished IS NULL"
         marked = await self._store.run(lambda db: db.execute(change, (request.id,)).rowcount)
         return "CANCELLATION_REQUESTED" if marked else "ALREADY_COMPLETED"
-
-    async def _cancel_waiting(self, request: Request) -> None:
-        self._waiting[request.lane].remove(request)
-        request.status = IN_PROGRESS  # No worker may take it during the commit.
-        try:
-            await self.finish(request, error=cancellation_error())
-        except BaseException:
-            # It is not cancelled where that could not be written, as on a full disk; a worker has to take it some time.
-            request.status, request.error = IN_QUEUE, None
-            self._waiting[request.lane].add(request)
-            raise
 
     async def finish(
         self,

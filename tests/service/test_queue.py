@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Iterator
 from itertools import count
@@ -62,32 +61,6 @@ async def taken(queue: Queue, count: int) -> list[str]:
         names.append(request.account)
         await queue.finish(request, output={})
     return names
-
-
-def test_a_request_whose_cancellation_cannot_be_stored_waits_on(
-    store: Store, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The disk is full at that moment: the caller learns it, and the request keeps its place and can be cancelled later."""
-
-    async def scene() -> None:
-        queue = opened(store, accounts)
-        first, second = await submit(queue, "ana", 2)
-        request = queue.unfinished()[0]
-        with monkeypatch.context() as patch:
-            patch.setattr(accounts, "settle", _is_full)
-            with pytest.raises(sqlite3.OperationalError):
-                await queue.cancel(request)
-
-        assert [one.id for one in queue.unfinished()] == [first, second]
-        assert (request.status, request.error, queue.position(request)) == ("IN_QUEUE", None, 0)
-        assert await queue.cancel(request) == "CANCELLED"
-        assert [one.id for one in queue.unfinished()] == [second]
-
-    asyncio.run(scene())
-
-
-def _is_full(*parts: object) -> None:
-    raise sqlite3.OperationalError("database or disk is full")
 
 
 def test_after_a_restart_accounts_take_turns_again(store: Store, accounts: Accounts) -> None:
@@ -149,28 +122,12 @@ def test_accounts_take_turns_whatever_happens(events: list[str | tuple[str, int]
         assert len(waiting) == len(now)
 
 
-def test_nobody_is_passed_over_more_than_four_times_in_succession() -> None:
-    """Of the first eight one may be preferred, and whoever is first then comes after four."""
+def test_who_needs_what_is_loaded_goes_first_four_times_in_succession() -> None:
+    """Of the first requests of the accounts one may be preferred; whoever is passed over has its turn after that."""
+    waiting = WaitingList()
+    for account in ("ana", "ben", "una") * 5:
+        waiting.add(make_request(account))
 
-    def waiting(count: int) -> WaitingList:
-        requests = WaitingList()
-        for seq in range(count):
-            requests.add(Request(seq, str(seq), "me", MODEL, 53, 0.0))
-        return requests
+    taken = [waiting.pop(lambda request: request.account != "ana").account for _ in range(6)]
 
-    many, few = waiting(20), waiting(9)
-
-    assert [many.pop(lambda request: request.seq % 2 == 1).seq for _ in range(11)] == [
-        1,
-        3,
-        5,
-        7,
-        0,
-        9,
-        11,
-        13,
-        15,
-        2,
-        17,
-    ]
-    assert few.pop(lambda request: request.seq == 8).seq == 0
+    assert taken == ["ben", "una", "ben", "una", "ana", "ben"]
