@@ -385,15 +385,14 @@ def test_an_upload_is_what_its_bytes_are_whatever_it_is_called(attacked: tuple[S
     assert survived(attacked, lambda served: served.run(STITCH, {"images": [file["file_id"]]})) == "image_load_error"
 
 
-def multipart(*parts: bytes, end: bytes = b"--b--\r\n") -> bytes:
-    return b"".join(b"--b\r\n" + part + b"\r\n" for part in parts) + end
+def multipart(*parts: bytes) -> bytes:
+    return b"".join(b"--b\r\n" + part + b"\r\n" for part in parts) + b"--b--\r\n"
 
 
 FILE = b'content-disposition: form-data; name="file"; filename="a"\r\n\r\n'
 UPLOADS: dict[str, tuple[bytes, bytes]] = {
     "nothing": (b"", b"b"),
     "no parts": (multipart(), b"b"),
-    "no end": (multipart(FILE + b"x", end=b""), b"b"),
     "no file": (multipart(b'content-disposition: form-data; name="file"\r\n\r\nx'), b"b"),
     "a header of 5 MB": (multipart(b"x: " + b"y" * 5_000_000 + b"\r\n\r\nz"), b"b"),
     "100,000 headers": (multipart(b"x: y\r\n" * 100_000 + b"\r\nz"), b"b"),
