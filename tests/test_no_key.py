@@ -33,7 +33,7 @@ from reelbook.current import session
 from reelbook.runs import follow
 from reelbook.transport import downloader
 from reelbook.transport.http import RetryPolicy
-from reelbook_service.worker_process import WorkerRules, worker_environment
+from reelbook_service.workers import worker_environment
 from tests.faults.canary import Canary, verbose
 from tests.support import png
 from tests.transport.variants import Answering, Hosted, Received, Reply
@@ -377,7 +377,7 @@ def test_the_embedded_service_keeps_its_key_in_one_private_file_only(tmp_path: P
 def test_the_workers_that_open_strangers_media_do_not_have_the_key() -> None:
     """The key of a hosted service is in the environment of the notebook, and goes no further."""
     assert CANARY.found_in(str(os.environ)), "the control: it is in ours"
-    assert CANARY.found_in(str(worker_environment(WorkerRules()))) == []
+    assert CANARY.found_in(str(worker_environment())) == []
 
 
 # Other processes.

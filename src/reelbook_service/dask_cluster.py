@@ -11,7 +11,7 @@ import os
 import tempfile
 import uuid
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -20,10 +20,7 @@ from reelbook._version import __version__
 from reelbook.util.printable import map_texts
 
 from .lanes import DASK
-from .queue import Request
-from .service_settings import Settings
-from .worker import Engines, failed, run_order
-from .worker_process import OFFLINE, WorkerRules, take_message, timed_out
+from .worker import OFFLINE, Emit, Engines, failed, run_order
 
 RESOURCE = "GPU"
 """The resource with which a worker of the cluster is started, one for each process."""
@@ -62,23 +59,8 @@ class Cluster:
 
     async def count_workers(self) -> int:
         """How many workers with a GPU there are."""
-        client = await self.client()
-        workers = (await client.scheduler.identity())["workers"].values()
+        workers = (await (await self.client()).scheduler.identity())["workers"].values()
         return sum(bool(facts["resources"].get(RESOURCE)) and facts["status"] == "running" for facts in workers)
-
-    async def find_workers(self, settings: Settings, rules: WorkerRules) -> Sequence[DaskWorker]:
-        """As many workers as the cluster has with a GPU now."""
-        count = 1  # Without an answer, one goes on and says of each model why it cannot be loaded.
-        with contextlib.suppress(Exception):
-            count = max(1, await self.count_workers())
-        return [DaskWorker(self, settings, rules) for _ in range(count)]
-
-    async def cancel(self, key: str) -> None:
-        """Request that a run stops between two steps, in all workers that are there: it may be about to begin on any."""
-        with contextlib.suppress(Exception):
-            async with asyncio.timeout(LEAVE_SECONDS):
-                client = await self.client()
-                await client.run(cancel_there, key, on_error="ignore")
 
     async def close(self) -> None:
         """Close the connection, whatever state it is in."""
@@ -92,37 +74,29 @@ class Cluster:
 class DaskWorker:
     """One run at a time in the cluster, wherever there is a GPU for it."""
 
-    def __init__(self, cluster: Cluster, settings: Settings, rules: WorkerRules) -> None:
-        self.rules = rules
-        self.alive = False
-        """It has no process of its own: those of the cluster keep their weights until another service needs others."""
+    alive = False
+    """It has no process of its own: those of the cluster keep their weights until another service needs others."""
+
+    def __init__(self, cluster: Cluster, weights: Mapping[str, Any]) -> None:
         self.pid: int | None = None
         """The process of its run on the other machine."""
         self.reason_of_end = ""
         """Why the last run broke off, as the beginning of a sentence."""
-        self._cluster, self._settings = cluster, settings
-        self._key = ""
+        self._cluster, self._weights = cluster, weights
         self._future: Any = None
         self._cancelling: asyncio.Task[None] | None = None
 
-    async def perform(self, order: Mapping[str, Any], request: Request | None = None) -> dict[str, Any] | None:
-        """Execute one run, or load weights ahead of runs; None if it was lost, with the reason set."""
+    async def perform(self, order: Mapping[str, Any], hear: Emit) -> dict[str, Any] | None:
+        """The outcome of an order, with what its process says on the way passed on; None if it was lost, with the reason set."""
         # No address of ours leaves this machine: it has a token in it.
         pictures = {
             address: await asyncio.to_thread(_data_uri, path) for address, path in order.get("local", {}).items()
         }
         values = map_texts(order.get("input"), lambda text: pictures.get(text, text))
-        task = {
-            "version": __version__,
-            "weights": self.rules.weights,
-            "order": {**order, "input": values, "local": {}, "folder": ""},
-        }
-        seconds = self.rules.seconds or self._settings.run_seconds
+        remote_order = {**order, "input": values, "local": {}, "folder": ""}
+        task = {"version": __version__, "weights": self._weights, "order": remote_order}
         try:
-            async with asyncio.timeout(seconds) as limit:
-                message, files = await self._submit(task, request, limit, seconds)
-        except TimeoutError:
-            return timed_out(order, seconds)
+            message, files = await self._submit(task, hear)
         except Exception as error:
             log.info("A run in the Dask cluster broke off", exc_info=True)
             is_known = isinstance(error, ConnectionError)
@@ -137,50 +111,40 @@ class DaskWorker:
         self._cancelling = asyncio.create_task(self._cancel())
 
     async def _cancel(self) -> None:
-        future = self._future
-        await self._cluster.cancel(self._key)
-        if future is not None and self.pid is None:
-            await future.cancel()
+        """Request it in all workers that are there: the run may be about to begin on any."""
+        if (future := self._future) is not None:
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(LEAVE_SECONDS):
+                    await (await self._cluster.client()).run(cancel_there, future.key, on_error="ignore")
+            if self.pid is None:
+                await future.cancel()
 
     async def end(self) -> None:
         """There is nothing to end here."""
 
-    async def _submit(
-        self, task: Mapping[str, Any], request: Request | None, limit: asyncio.Timeout, seconds: float
-    ) -> Reply:
+    async def _submit(self, task: Mapping[str, Any], hear: Emit) -> Reply:
         """The reply of the cluster."""
-        key = self._key = f"reelbook-{uuid.uuid4().hex}"
-        self.pid, clock, client = None, self._settings.clock, await self._cluster.client()
+        self.pid, key, client = None, f"reelbook-{uuid.uuid4().hex}", await self._cluster.client()
 
-        def on_event(event: tuple[float, Mapping[str, Any]]) -> None:
+        def on_event(event: tuple[float, dict[str, Any]]) -> None:
             message = event[1]
-            if "begin" in message:
-                self.pid = message["begin"]["pid"]
-                # The scheduler writes there that it has lost the worker; it starts the run again on another one.
-                client.subscribe_topic(message["begin"]["worker"], on_worker)
-            elif request is not None:
-                take_message(request, message, clock(), limit, seconds)
-
-        def on_worker(event: tuple[float, Mapping[str, Any]]) -> None:
-            if event[1].get("action") == "remove-worker" and self._key == key and self.pid is not None:
-                self.pid = None
-                if request is not None:
-                    request.stage, request.progress = "", 0.0
-                    words = "The Dask worker was lost; the run starts again, free of charge."
-                    request.log(clock(), words, "WARNING", "service")
+            if "begin" not in message:
+                hear(message)
+                return
+            if self.pid is not None:
+                hear({"log": "The Dask worker was lost; the run starts again, free of charge.", "level": "WARNING"})
+            self.pid = message["begin"]
 
         client.subscribe_topic(key, on_event)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pictures make it larger than Dask likes.
             future = self._future = client.submit(run_there, task, key, key=key, resources={RESOURCE: 1}, pure=False)
         try:
-            if request is not None and request.cancelling:
-                self.cancel(request.id)  # It was cancelled before there was a future.
             return await _reply_of(future)
         finally:
             if not future.done():
                 await self._cancel()
-            self._key, self._future = "", None
+            self._future = None
             with contextlib.suppress(Exception):  # The connection may be gone.
                 client.unsubscribe_topic(key)
 
@@ -225,7 +189,7 @@ def run_there(task: Mapping[str, Any], key: str) -> Reply:
     from distributed import get_worker
 
     emit = partial(get_worker().log_event, key)
-    emit({"begin": {"worker": get_worker().address, "pid": os.getpid()}})
+    emit({"begin": os.getpid()})
     os.environ.update(OFFLINE)
     if not _engines or _engines[0][0] != task["weights"]:
         _engines.clear()

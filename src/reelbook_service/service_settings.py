@@ -32,8 +32,8 @@ class Settings:
     """How many seconds files are stored."""
     run_seconds: float = spec_decisions.RUN_SECONDS
     """The time limit of one run, in seconds."""
-    worker_mib: int = 512
-    """The memory limit of a worker, in MiB."""
+    worker_mib: int = 640
+    """How much memory a worker may allocate, in MiB."""
     max_waiting: int = spec_decisions.MAX_WAITING
     """How many requests of one account may wait."""
     lanes: LaneTable = field(default_factory=LaneTable)

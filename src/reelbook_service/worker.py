@@ -1,7 +1,7 @@
 """A worker process, which executes one run after another and communicates with the service through pipes.
 
 Decoders that crash, pictures that exhaust memory and engines that hang end this process, never the notebook. It exits
-when its pipe closes, so a killed service leaves no process behind.
+when its pipe closes, so a killed service leaves no process behind. `workers.py` is the side of the service.
 """
 
 from __future__ import annotations
@@ -26,23 +26,35 @@ from reelbook.util.data_address import is_data_address, parse_data_address
 
 from .engines.protocol import Cancelled, Engine, EngineTask, OutputFile, Report, engine_for
 from .prompt_check import check_prompt
+from .spec_decisions import MIB
 
 WEIGHTS_ENGINE = "reelbook_service.weights.pipelines.engine"
-
 LOST_DEVICE = 70
 """The exit code of a process whose device failed: it answers nothing more in that process."""
+MAX_FILE_BYTES = 2_000_000_000
+OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
+    "DIFFUSERS_VERBOSITY": "error",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+    "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+}
+"""The environment of engines with weights: no library asks a network for anything."""
 
 Emit = Callable[[dict[str, Any]], None]
 
 
 def main() -> None:
-    """Execute runs until the pipe closes. Its first line has the limits of the process, and the weights to load."""
+    """Execute runs until the pipe closes. Its first line has the memory limit of the process, and the weights to load."""
     faulthandler.enable()
     # Libraries may print, which must not reach the service.
     pipe = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     start = json.loads(sys.stdin.buffer.readline())
-    _limit(start["limits"])
+    _limit(start["memory_mib"])
     engines = Engines(start["weights"])
     orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     cancelled: set[str] = set()
@@ -82,7 +94,7 @@ class Engines:
 
     def find(self, request: Input) -> tuple[Engine, str]:
         """The engine of a model, with its name and version or its exact weights; those have been loaded before."""
-        if self._of_weights is not None and request.endpoint_id in self._models:
+        if request.endpoint_id in self._models:
             return self._of_weights, self._of_weights.described(request.endpoint_id)
         engine = engine_for(request)
         return engine, f"{engine.name} {engine.version}"
@@ -97,20 +109,22 @@ def run_order(
         if "load" in order:
             engines.load(order["load"], Report())
             return {"done": {}}
-        return {"done": _perform(order, emit, is_cancelled, engines)}
+        # As JSON, with the names of files in place of the files.
+        return {"done": json.loads(json.dumps(_perform(order, emit, is_cancelled, engines), default=_describe_file))}
     except Cancelled:
         return failed("cancelled", "The request was cancelled; its credits were given back.")
-    except MemoryError as error:
-        words = "The run needed more memory than a worker has. Make it smaller: fewer frames, or smaller pictures."
-        return failed("engine_error", str(error) or words)
     except Exception as error:
         if error_type := getattr(error, "error_type", None):  # The engine's own sentence for whoever sent the run.
             return failed(error_type, str(error))
+        if type(error) is MemoryError and str(error):  # That of an engine too, which knows its device.
+            return failed("engine_error", str(error))
         traceback.print_exc()  # For the operator: the service's folder has the log of the workers.
+        if isinstance(error, MemoryError):
+            return failed("engine_error", "The run needed more memory than a worker has. Make it smaller.")
         name = type(error).__name__
         if "load" in order:
             return failed("engine_error", f"The weights could not be loaded ({name}); workers.log says more.")
-        words = f"The engine broke off ({name}). Nothing was charged; try again, or change the input."
+        words = f"The engine broke off ({name}), perhaps for want of memory. Nothing was charged; try again, or make the run smaller."
         return failed("engine_error", words)
 
 
@@ -132,8 +146,7 @@ def _perform(
     for number, address in enumerate(addresses, 1):
         report.progress(f"fetching picture {number} of {len(addresses)}", 0.0)
         sources[address] = sources[address]  # Fetches what is not there.
-    task = EngineTask(request, order["seed"], folder, sources, order["may_be_unchecked"])
-    return dict(_to_json(engine(task, report)))
+    return engine(EngineTask(request, order["seed"], folder, sources, order["may_be_unchecked"]), report)
 
 
 class _Sources(dict[str, bytes]):
@@ -147,15 +160,8 @@ class _Sources(dict[str, bytes]):
         return Fetcher().fetch(address)
 
 
-def _to_json(value: Any) -> Any:
-    """The output as JSON for the pipe, with file names in place of files."""
-    if isinstance(value, OutputFile):
-        return {"$made": value.path.name, "content_type": value.content_type, "facts": dict(value.facts)}
-    if isinstance(value, Mapping):
-        return {name: _to_json(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_to_json(item) for item in value]
-    return value
+def _describe_file(file: OutputFile) -> dict[str, Any]:
+    return {"$made": file.path.name, "content_type": file.content_type, "facts": dict(file.facts)}
 
 
 def failed(error_type: str, detail: str) -> dict[str, Any]:
@@ -174,15 +180,20 @@ def _listen(orders: queue.SimpleQueue[dict[str, Any]], cancelled: set[str]) -> N
     os._exit(0)
 
 
-def _limit(limits: dict[str, int]) -> None:
-    """Make this process yield to others, and set its resource limits, where the system supports them."""
+def _limit(memory_mib: int | None) -> None:
+    """Limit this process, where the system supports that; with a memory limit, it also yields to others."""
     try:
         import resource
-    except ImportError:  # Windows has no such limits; there only the service limits the memory.
+    except ImportError:  # Windows has no such limits.
         return
-    os.nice(limits.pop("nice"))
-    for name, limit in limits.items():
-        kind = getattr(resource, name)
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: MAX_FILE_BYTES}
+    if memory_mib is not None:
+        os.nice(5)
+        limits[resource.RLIMIT_DATA] = memory_mib * MIB
+    for kind, limit in limits.items():
         hard = resource.getrlimit(kind)[1]
-        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(kind, (limit, hard))
+        resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
+if __name__ == "__main__":
+    main()

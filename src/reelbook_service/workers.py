@@ -1,12 +1,19 @@
-"""Lanes of workers: one loop for each, whether it is a process, a process with weights on a device, or a GPU of a cluster."""
+"""Lanes of workers: slots that take turns at one queue, each with a process here or a GPU of a cluster.
+
+`worker.py` is what such a process does.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import json
 import logging
+import os
 import shutil
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,23 +22,35 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from reelbook.models import pricing
 from reelbook.models.base import Input
 from reelbook.models.pricing import Estimate
+from reelbook.util.printable import map_texts
 
+from . import spec_decisions
 from .accounts import Account, may_be_unchecked
 from .dask_cluster import Cluster, DaskWorker
 from .lanes import DASK, DEVICES, LOCAL, Lane
 from .queue import Request, cancellation_error
 from .refusals import Refusal
+from .service_settings import Settings
 from .weights.config import Weights
-from .worker import failed
-from .worker_process import WorkerProcess, WorkerRules
+from .worker import LOST_DEVICE, OFFLINE, Emit, failed
 
 if TYPE_CHECKING:
     from .core import Service
 
+IDLE_SECONDS = 120.0
+"""How long a worker on the CPU is kept without runs."""
 GIVE_WAY_SECONDS = 0.05
 """How long a request waits for a running worker that ends its last one, before another worker is started for it."""
+CANCEL_SECONDS = 0.8
+"""How long a cancelled run may take to end before its worker is killed."""
+DEVICE_SECONDS = 3600.0
+"""The time limit of loading weights, and that of the run after it."""
+DEVICE_CANCEL_SECONDS = 30.0
+"""Longer than on the CPU, because killing the worker throws a loaded model away."""
+DEVICE_ATTEMPTS = 2
+MAX_LINE_BYTES = 64 * spec_decisions.MIB
 
-Worker: TypeAlias = WorkerProcess | DaskWorker
+Worker: TypeAlias = "WorkerProcess | DaskWorker"
 
 log = logging.getLogger("reelbook_service")
 
@@ -62,13 +81,12 @@ class DeviceGroup:
         """What pages say of it: whoever reaches a scheduler can run programs there, so its address is for the owner alone."""
         return f"{DEVICES}dask" if self.is_cluster else self.lane
 
-    def rules(self, device: str) -> WorkerRules:
-        """The rules of the worker of a device."""
+    def weights_on(self, device: str) -> dict[str, Any]:
+        """What the worker of a device has to load."""
         # The process sees one device only, which is the first one there.
         seen = "cpu" if device == "cpu" or device.endswith("/cpu") else "cuda:0"
         rows = [row.model_dump(mode="json") for row in self.rows]
-        weights = {"weights": rows, "device": seen, "max_loaded": self.max_loaded}
-        return WorkerRules.of_device(device, weights, self.keep_warm_seconds)
+        return {"weights": rows, "device": seen, "max_loaded": self.max_loaded}
 
 
 class WorkerLane(Lane):
@@ -79,10 +97,12 @@ class WorkerLane(Lane):
         super().__init__(service, LOCAL if group is None else group.lane)
         self.workers: Sequence[Worker] = ()
         self._queue, self._settings = service.queue, service.settings
-        self._busy: dict[str, Worker] = {}
+        self._busy: dict[str, tuple[Worker, asyncio.Timeout]] = {}
+        """The worker of each request, and when it is stopped."""
         self._group = group
         self._cluster = Cluster(group.devices[0]) if group is not None and group.is_cluster else None
         self._rows = {} if group is None else {row.endpoint_id: row for row in group.rows}
+        self._seconds = self._settings.run_seconds if group is None else DEVICE_SECONDS
         self._loading = 1
         """How many workers are still loading ahead."""
         self._ready: set[str] = set()
@@ -99,10 +119,14 @@ class WorkerLane(Lane):
             await self._cluster.close()
 
     async def cancel(self, request: Request) -> bool:
-        """Cancel a request that a worker is processing."""
-        worker = self._busy.get(request.id)
-        if worker:
+        """Request that a run stops between two frames; a worker that does not react is killed."""
+        if request.id in self._busy:
+            worker, limit = self._busy[request.id]
             worker.cancel(request.id)
+            seconds = CANCEL_SECONDS if self._group is None else DEVICE_CANCEL_SECONDS
+            soon = asyncio.get_running_loop().time() + seconds
+            with contextlib.suppress(RuntimeError):  # Its time has come in this very moment.
+                limit.reschedule(min(soon, limit.when() or soon))  # A second request wins no time.
         return True
 
     def states(self) -> Mapping[str, Mapping[str, str]]:
@@ -110,13 +134,13 @@ class WorkerLane(Lane):
         return {model: self._state(model) for model in self._rows}
 
     def _state(self, model: str) -> dict[str, str]:
-        if model in self._ready or model not in self._rows:
+        if model in self._ready:
             return {"state": "ready"}
         return {"state": "loading"} if self._loading else {"state": "failed", "reason": self._reasons[model]}
 
     def _find_failure(self, model: str) -> str:
         """Why nobody can run a model, as a sentence; empty if somebody can."""
-        reason = self._state(model).get("reason")
+        reason = self.states().get(model, {}).get("reason")
         return f"The weights of {model} could not be loaded when the service was started: {reason}" if reason else ""
 
     async def estimate(self, request: Input, account: Account) -> Estimate:
@@ -129,16 +153,19 @@ class WorkerLane(Lane):
     @property
     def pids(self) -> dict[str, int]:
         """The process id of the worker of each request."""
-        return {request_id: worker.pid for request_id, worker in self._busy.items() if worker.pid is not None}
+        return {request_id: worker.pid for request_id, (worker, _) in self._busy.items() if worker.pid is not None}
 
     async def _start(self) -> None:
         settings, group = self._settings, self._group
         if group is None:
-            self.workers = [WorkerProcess(settings, WorkerRules()) for _ in range(settings.workers)]
+            self.workers = [WorkerProcess(settings) for _ in range(settings.workers)]
         elif self._cluster is not None:
-            self.workers = await self._cluster.find_workers(settings, group.rules(group.devices[0]))
+            count = 1  # Without an answer, one says of each model why it cannot be loaded.
+            with contextlib.suppress(Exception):
+                count = max(1, await self._cluster.count_workers())
+            self.workers = [DaskWorker(self._cluster, group.weights_on(group.devices[0])) for _ in range(count)]
         else:
-            self.workers = [WorkerProcess(settings, group.rules(device)) for device in group.devices]
+            self.workers = [WorkerProcess(settings, device, group.weights_on(device)) for device in group.devices]
         self._loading = len(self.workers)
         self._tasks += [asyncio.create_task(self._serve(worker)) for worker in self.workers]
 
@@ -161,29 +188,19 @@ class WorkerLane(Lane):
     async def _load_ahead(self, worker: Worker) -> bool:
         """Load as many models as the worker holds; the others are loaded with their first run. False if it can run none."""
         folders: set[object] = set()
-        is_useful = not self._rows
+        is_useful = self._group is None
         for model, row in self._rows.items():
             if row.folder in folders or self._group is None or len(folders) < self._group.max_loaded:
-                if reason := await self._load(worker, model):
-                    self._reasons[model] = reason
-                    log.error("The weights of %s cannot be loaded: %s", model, reason)
+                outcome = await self._order(worker, {"load": model})
+                if outcome is None or "failed" in outcome:
+                    lost = f"{worker.reason_of_end} while it was loading."
+                    self._reasons[model] = lost if outcome is None else outcome["failed"]["detail"]
+                    log.error("The weights of %s cannot be loaded: %s", model, self._reasons[model])
                     continue
                 folders.add(row.folder)
             self._ready.add(model)
             is_useful = True
         return is_useful
-
-    @staticmethod
-    async def _load(worker: Worker, model: str) -> str | None:
-        """None once the weights of a model are loaded, or the reason why they cannot be."""
-        for _ in range(2):  # It may die over it once, for example because another program took the memory.
-            try:
-                outcome = await worker.perform({"load": model})
-            except Exception as error:  # For example a process that cannot be started.
-                return f"Its worker cannot be started ({error})."
-            if outcome is not None:
-                return str(outcome["failed"]["detail"]) if "failed" in outcome else None
-        return f"{worker.reason_of_end} while it was loading."
 
     async def _next(self, worker: Worker, last: Request | None) -> Request:
         """The next request, if possible one that needs the weights of the last one."""
@@ -191,6 +208,7 @@ class WorkerLane(Lane):
         def prefer(request: Request) -> bool:
             return last is None or self._folder_of(request) == self._folder_of(last)
 
+        idle_seconds = IDLE_SECONDS if self._group is None else self._group.keep_warm_seconds
         while True:
             if not worker.alive:
                 await self._queue.wait_for_request(self.name)
@@ -200,7 +218,7 @@ class WorkerLane(Lane):
                     if not self._queue.count_waiting(self.name):
                         continue
             try:
-                async with asyncio.timeout(worker.rules.idle_seconds if worker.alive else None):
+                async with asyncio.timeout(idle_seconds if worker.alive else None):
                     return await self._queue.pop_next(self.name, prefer)
             except TimeoutError:
                 await worker.end()
@@ -211,61 +229,189 @@ class WorkerLane(Lane):
 
     async def _handle(self, worker: Worker, request: Request) -> None:
         folder = self._folder / request.id
-        self._busy[request.id] = worker
         try:
-            outcome: dict[str, Any] | None = None
-            if failure := self._find_failure(request.endpoint_id):
-                outcome = failed("engine_error", f"{failure} Nothing was charged.")
-            elif not request.cancelling:
-                outcome = await self._perform(worker, request, folder)
-            if request.cancelling:
-                # Even if the run ended just before it was cancelled: a cancelled run is not charged.
-                outcome = {"failed": cancellation_error()}
-            if outcome is None and request.attempts >= worker.rules.attempts:
-                outcome = failed(
-                    "engine_error",
-                    f"{worker.reason_of_end} {request.attempts} times over this run. Nothing was charged; change the input, "
-                    "or tell the people who run the service.",
-                )
+            outcome = await self._perform(worker, request, folder)
             if outcome is None:
                 self._queue.requeue(request, worker.reason_of_end)
             else:
                 await self._service.results.end(request, outcome, folder)
         finally:
-            self._busy.pop(request.id, None)
             shutil.rmtree(folder, ignore_errors=True)
 
     async def _perform(self, worker: Worker, request: Request, folder: Path) -> dict[str, Any] | None:
-        """The outcome of the run; None if its worker broke off."""
+        """How a run ends; None if its worker broke off and another one is to begin again."""
+        if failure := self._find_failure(request.endpoint_id):
+            return failed("engine_error", f"{failure} Nothing was charged.")
+        values = await self._queue.read_input(request)
+        order = {
+            "id": request.id,
+            "endpoint": request.endpoint_id,
+            "input": values,
+            "seed": seed_of(request, values),
+            "folder": str(folder),
+            "local": self._find_local_paths(values, request.account),
+            "may_be_unchecked": await self._service.store.run(partial(may_be_unchecked, name=request.account)),
+        }
+        outcome = None if request.cancelling else await self._order(worker, order, request)
+        if request.cancelling:
+            # Even if the run ended just before it was cancelled: a cancelled run is not charged.
+            return {"failed": cancellation_error()}
+        if outcome is not None:
+            return {**outcome, "inline": values.get("sync_mode", False)}
+        if request.attempts >= (spec_decisions.MAX_ATTEMPTS if self._group is None else DEVICE_ATTEMPTS):
+            words = f"{worker.reason_of_end} {request.attempts} times over this run. Nothing was charged. It may need more memory than there is: make it smaller, or tell the people who run the service."
+            return failed("engine_error", words)
+        return None
+
+    async def _order(
+        self, worker: Worker, order: Mapping[str, Any], request: Request | None = None
+    ) -> dict[str, Any] | None:
+        """Let a worker execute a run, or load weights ahead of runs; None if it broke off."""
         try:
-            values = await self._queue.read_input(request)
-            order = {
-                "id": request.id,
-                "endpoint": request.endpoint_id,
-                "input": values,
-                "seed": seed_of(request, values),
-                "folder": str(folder),
-                "local": self._find_local_paths(values, request.account),
-                "may_be_unchecked": await self._service.store.run(partial(may_be_unchecked, name=request.account)),
-            }
-            outcome = await worker.perform(order, request)
+            async with asyncio.timeout(self._seconds) as limit:
+                if request is None:
+                    return await worker.perform(order, lambda message: None)
+                self._busy[request.id] = worker, limit
+                return await worker.perform(order, partial(self._hear, request, limit))
+        except TimeoutError:
+            await worker.end()
+            if request is None:
+                return failed("engine_error", "Loading took too long and was stopped.")
+            words = (
+                f"The run took longer than {self._seconds:g} s and was stopped. Nothing was charged; make it smaller."
+            )
+            return failed("engine_timeout", words)
         except Exception:
             # For example a process that cannot be started; this slot of the lane must survive it.
-            log.exception("The run %s broke off in the service", request.id)
+            log.exception("An order of the lane %s broke off", self.name)
             await worker.end()
             return None
-        return None if outcome is None else {**outcome, "inline": values.get("sync_mode", False)}
+        finally:
+            if request is not None:
+                self._busy.pop(request.id, None)
 
-    def _find_local_paths(self, input: Any, account: str) -> dict[str, str]:
+    def _hear(self, request: Request, limit: asyncio.Timeout, message: Mapping[str, Any]) -> None:
+        """Note in a request what its worker says on the way; loading does not count for its time limit."""
+        if "log" in message:
+            request.log(self._settings.clock(), message["log"], message["level"])
+        elif "stage" in message:
+            request.stage, request.progress = message["stage"], max(request.progress, message["fraction"])
+        elif "engine" in message:
+            request.engine = message["engine"]
+        elif "loaded" in message and not request.cancelling:
+            limit.reschedule(asyncio.get_running_loop().time() + self._seconds)
+
+    def _find_local_paths(self, values: Any, account: str) -> dict[str, str]:
         """Local paths of the addresses in an input that are files of this service."""
         paths: dict[str, str] = {}
-        for value in input.values() if isinstance(input, dict) else input:
-            if isinstance(value, str):
-                path = self._service.files.find_local_path(value, account)
-                paths |= {value: str(path)} if path else {}
-            elif isinstance(value, (dict, list)):
-                paths |= self._find_local_paths(value, account)
+
+        def note(text: str) -> str:
+            if path := self._service.files.find_local_path(text, account):
+                paths[text] = str(path)
+            return text
+
+        map_texts(values, note)
         return paths
+
+
+class WorkerProcess:
+    """A worker in a process of its own, which is started again where it has died."""
+
+    def __init__(self, settings: Settings, device: str = "", weights: Mapping[str, Any] | None = None) -> None:
+        """`weights`: what it loads on its device; None for a worker on the CPU, whose memory is limited."""
+        self._settings, self._device, self._weights = settings, device, weights
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the process."""
+        return self._process.pid if self._process is not None else None
+
+    @property
+    def reason_of_end(self) -> str:
+        """Why the process is gone, as the beginning of a sentence."""
+        is_lost = self._process is not None and self._process.returncode == LOST_DEVICE
+        return "The device was lost" if is_lost else "The worker died"
+
+    async def perform(self, order: Mapping[str, Any], hear: Emit) -> dict[str, Any] | None:
+        """The outcome of an order, with what the process says on the way passed on; None if it died over it."""
+        if not self.alive:
+            await self._start()
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        self._send(order)
+        # A last line without a newline was truncated by the end of the process.
+        while (line := await process.stdout.readline()).endswith(b"\n"):
+            message: dict[str, Any] = json.loads(line)
+            if "done" in message or "failed" in message:
+                return message
+            hear(message)
+        await process.wait()
+        return None
+
+    def cancel(self, request_id: str) -> None:
+        """Request a stop between two frames."""
+        if self.alive:
+            self._send({"cancel": request_id})
+
+    async def end(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+
+    async def _start(self) -> None:
+        with (self._settings.data / "workers.log").open("ab") as errors:
+            self._process = await asyncio.create_subprocess_exec(
+                # With -P: a notebook's folder may have its own queue.py, which is no module of ours.
+                sys.executable, "-P", "-m", "reelbook_service.worker",
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors,
+                limit=MAX_LINE_BYTES, env=worker_environment(self._device, self._settings.lanes.is_secret), start_new_session=True,
+            )  # fmt: skip
+        self._send({"weights": self._weights, "memory_mib": None if self._weights else self._settings.worker_mib})
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with contextlib.suppress(ConnectionError):  # A dead process is detected where its messages are read.
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+
+
+def worker_environment(device: str = "", is_secret: Callable[[str], bool] = lambda value: False) -> dict[str, str]:
+    """The environment of the worker of a device, or on the CPU: that of the service, without its keys and tokens."""
+    # Proxies are for clients; a source must be fetched from the address that was checked.
+    # A worker opens untrusted media, and does not need the key of a hosted service, nor the token of a hub.
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.lower().endswith(("_proxy", "_api_key", "_token")) and not is_secret(value)
+    }
+    if device:
+        return {**inherited, **OFFLINE, **_thread_counts(os.cpu_count() or 1), "CUDA_VISIBLE_DEVICES": _visible(device)}
+    # One thread per library: several workers share the cores already. Few malloc arenas: each can retain memory.
+    # Two blocks of Pillow's: pictures of one run tend to have one size, and allocating new pages each time took a
+    # tenth of the total time.
+    return {**inherited, **_thread_counts(1), "MALLOC_ARENA_MAX": "2", "PILLOW_BLOCKS_MAX": "2"}
+
+
+def _thread_counts(threads: int) -> dict[str, str]:
+    return dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+
+
+def _visible(device: str) -> str:
+    """The device for CUDA_VISIBLE_DEVICES, counted among those that the service itself sees; none for the CPU or a hidden one."""
+    kind, _, number = device.partition(":")
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if kind != "cuda" or visible is None:
+        return number if kind == "cuda" else ""
+    return dict(enumerate(visible.split(","))).get(int(number), "").strip()
 
 
 def seed_of(request: Request, values: Mapping[str, Any]) -> int:

@@ -321,7 +321,7 @@ def stop_by_deaths(served: Served, request_id: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "stop", "error_type", "says"),
     [
-        ({"worker_mib": 120}, stop_by_itself, "engine_error", "120 MiB"),
+        ({"worker_mib": 160}, stop_by_itself, "engine_error", "memory"),
         ({"run_seconds": 0.7}, stop_by_itself, "engine_timeout", "longer than 0.7 s"),
         *deep(({}, stop_by_deaths, "engine_error", "died 3 times")),
     ],
@@ -329,7 +329,7 @@ def stop_by_deaths(served: Served, request_id: str) -> None:
 def test_an_engine_that_breaks_off_is_the_service_s_fault_and_costs_nothing(
     serve: Serve, dot: str, settings: dict[str, Any], stop: Callable[[Served, str], None], error_type: str, says: str
 ) -> None:
-    """500 for a worker that dies or grows too large, 504 for one that takes too long; both refunded, service alive.
+    """500 for a worker that dies or needs too much memory, 504 for one that takes too long; both refunded, service alive.
 
     Other runs go on, where the settings leave room for any.
     """
@@ -368,7 +368,7 @@ def test_a_worker_that_cannot_be_started_ends_the_run_and_not_the_crew(
     """Where the system has no process to give, the run fails after three tries; the next one finds the crew at its place."""
     served = serve(workers=1)
     with monkeypatch.context() as broken:
-        broken.setattr("reelbook_service.worker_process.sys.executable", "/nowhere/python")
+        broken.setattr("reelbook_service.workers.sys.executable", "/nowhere/python")
         final, result = failed(served, STITCH, {"images": [dot]})
 
     check_refusal(result, "engine_error")

@@ -7,19 +7,18 @@ import os
 import re
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reelbook_service import workers
 from reelbook_service.dask_cluster import run_there
 from reelbook_service.hosted.models_file import ModelsFile
 from reelbook_service.lanes import LaneTable
 from reelbook_service.weights.config import LtxWeights
-from reelbook_service.worker_process import WorkerRules
-from reelbook_service.workers import DeviceGroup, WorkerLane
+from reelbook_service.workers import DeviceGroup, WorkerLane, worker_environment
 from tests.support import Serve, Served, as_data_uri, examples, png
 
 TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
@@ -34,10 +33,9 @@ Open = Callable[..., Served]
 class StandIn(DeviceGroup):
     """A group whose workers load the stand-in."""
 
-    def rules(self, device: str) -> WorkerRules:
-        """The rules of the worker of a device."""
-        rules = DeviceGroup.rules(self, device)
-        return replace(rules, weights={**(rules.weights or {}), "module": MODULE})
+    def weights_on(self, device: str) -> dict[str, Any]:
+        """What the worker of a device has to load."""
+        return {**DeviceGroup.weights_on(self, device), "module": MODULE}
 
 
 def lane_table(*rows: LtxWeights) -> LaneTable:
@@ -162,8 +160,7 @@ def test_a_cancelled_run_leaves_worker_and_weights(device: Open) -> None:
 
 def test_a_run_that_does_not_react_is_killed(device: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often it is cancelled: a second request wins no time. It is refunded, and the next run has another process."""
-    rules = StandIn.rules
-    monkeypatch.setattr(StandIn, "rules", lambda *group: replace(rules(*group), cancel_seconds=0.5))
+    monkeypatch.setattr(workers, "DEVICE_CANCEL_SECONDS", 0.5)
     served = device()
     request_id = served.submitted(TEXT, text("deaf"))
     pid = facts_of(until(served, request_id, '\\"pid\\"'))["pid"]
@@ -262,7 +259,7 @@ def test_a_worker_sees_the_device_that_the_service_means(monkeypatch: pytest.Mon
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         if visible is not None:
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-        seen[visible, device] = DeviceGroup((device,), ()).rules(device).environment["CUDA_VISIBLE_DEVICES"]
+        seen[visible, device] = worker_environment(device)["CUDA_VISIBLE_DEVICES"]
 
     assert list(seen.values()) == ["GPU-a", "", "", "", "1"]
 
