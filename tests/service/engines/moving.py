@@ -10,12 +10,11 @@ from typing import Any
 
 import av
 import numpy as np
-from av.video.reformatter import Colorspace
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move.engine import Shot, frame_of, move
+from reelbook_service.engines.move.engine import Shot, move
 from reelbook_service.engines.move.plan import make_plan
 from reelbook_service.engines.protocol import EngineTask, OutputFile
 from tests.heard import Heard, Progress
@@ -78,9 +77,7 @@ def clip(folder: Path, data: bytes, prompt: str, **fields: Any) -> Clip:
 def shot(data: bytes, prompt: str, *, number: int = 119, **fields: Any) -> Image.Image:
     """One frame, the last if none is named, before it is encoded; for what needs no file."""
     wanted = make_plan(ImageToVideo(prompt=prompt, image_url=ADDRESS, **fields))
-    frame = frame_of(Shot(ADDRESS, data, wanted, 5).frame(number, 120))
-    frame.colorspace = Colorspace.ITU709
-    return as_seen(frame)
+    return Shot(ADDRESS, data, wanted, 5).frame(number, 120)
 
 
 def as_seen(frame: av.VideoFrame) -> Image.Image:

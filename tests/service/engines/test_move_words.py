@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move.plan import CAMERA, Act, Plan, described, forbidden_kinds, make_plan
+from reelbook_service.engines.move.plan import CAMERA, Act, Plan, described, make_plan
 
 
 def planned(prompt: str, **fields: str | float) -> Plan:
@@ -18,7 +18,7 @@ def asked(prompt: str) -> set[str]:
     return {" ".join([act.kind, *_way(act)]) for act in plan.acts if not (plan.own and act.kind in OWN)}
 
 
-OWN = {*CAMERA, "breathe"}
+OWN = {*CAMERA, "shake"}
 """What the engine chooses itself where a prompt names no move."""
 
 
@@ -64,7 +64,7 @@ PROMPTS = {
     "the dancer spins gracefully": {"orbit right"},
     "the camera rotates": {"roll clockwise"},
     "gentle waves on a lake, a light breeze": {"ripple", "sway"},
-    "heavy rain and thunder": {"rain", "flash"},
+    "heavy rain and fog": {"rain", "fog"},
     "cherry blossoms fall, golden hour": {"petals", "warm"},
     "black and white": {"grey"},
     # What only looks like a move.
@@ -102,12 +102,20 @@ def test_what_a_prompt_refuses_is_not_shown() -> None:
 
 
 def test_then_makes_two_steps() -> None:
-    """One thing after another, in the order of the words, over the whole clip; what follows joins the second."""
-    acts = planned("zoom in, then pan left, finally pull back").acts
+    """One thing after another, in the order of the words; what follows joins the second."""
+    plan = planned("zoom in, then pan left, finally pull back")
 
-    assert [act.kind for act in acts] == ["zoom", "pan", "dolly"]
-    assert acts[0].begin == 0 < acts[1].begin < acts[0].end < acts[1].end == 1
-    assert (acts[2].begin, acts[2].end) == (acts[1].begin, acts[1].end)
+    assert [(act.kind, act.step) for act in plan.acts] == [("zoom", 0), ("pan", 1), ("dolly", 1)]
+    assert described(plan).startswith("From the prompt: zoom in; then pan left, dolly out.")
+
+
+def test_what_was_not_understood_is_reported() -> None:
+    """Each part of a prompt from which nothing came is in the log, in its own words; a speed alone is understood."""
+    plan = planned("The Boat turns into a bird, zoom in; slowly, do not make it rain and don't add a hat")
+
+    assert plan.beyond == ("The Boat turns into a bird", "don't add a hat")
+    assert described(plan).endswith("Not understood as a move: “The Boat turns into a bird”, “don't add a hat”.")
+    assert "Not understood" not in described(planned("zoom in, rain"))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +123,7 @@ def test_then_makes_two_steps() -> None:
 )
 def test_a_still_camera_stays(prompt: str) -> None:
     """A prompt that wants the camera to stay gets no move of it, not even one of our own."""
-    assert not {act.kind for act in planned(f"{prompt}, rain").acts} & CAMERA.keys()
+    assert {act.kind for act in planned(f"{prompt}, rain").acts} <= {"still", "rain"}
 
 
 def test_speed_words_act() -> None:
@@ -131,8 +139,8 @@ def test_cfg_scale_scales_everything() -> None:
     """Camera, scene, light and weather obey alike."""
     low, high = (planned("pan left, ripples, sunset, snow", cfg_scale=scale) for scale in (0.1, 0.9))
 
-    assert [act.kind for act in low.acts] == [act.kind for act in high.acts]
-    assert all(less.amount < more.amount / 2 for less, more in zip(low.acts, high.acts, strict=True))
+    assert [act.kind for act in low.acts] == ["pan", "ripple", "warm", "snow"]
+    assert all(low.amount(act.kind) < high.amount(act.kind) / 2 for act in low.acts)
 
 
 NEGATIVES = {
@@ -141,7 +149,7 @@ NEGATIVES = {
     "rotation": ("rotate", "roll"),
     "panning": ("truck left", "truck"),
     "camera motion": ("orbit", "orbit"),
-    "flickering": ("candle light", "flicker"),
+    "wind": ("the wind blows", "sway"),
     "rain": ("rainy day", "rain"),
     "waves": ("the sea", "ripple"),
 }
@@ -169,28 +177,27 @@ def test_the_usual_negative_prompt_takes_no_move_away() -> None:
     assert usual.bend < free.bend
 
 
-def test_negative_speeds_act() -> None:
-    """`Fast` in the negative prompt slows a fast move, `slow` and `static` wake a slow one."""
-    assert planned("fast zoom in", negative_prompt="fast motion").amount("zoom") < planned("zoom in").amount("zoom")
-    assert planned("slow zoom in", negative_prompt="slow").amount("zoom") == planned("zoom in").amount("zoom")
-    assert not planned("static camera", negative_prompt="static").amount("breathe")
-
-
 def test_unknown_prompts_differ_and_stay_gentle() -> None:
     """Each gets a move of the camera drawn from its words, never a violent one, and the log owns up to it."""
     plans = [planned(f"thing number {number}") for number in range(40)]
 
     assert len({plan.acts for plan in plans}) == 40
     assert all(plan.own and {act.kind for act in plan.acts} <= CAMERA.keys() for plan in plans)
-    assert max(act.amount for plan in plans for act in plan.acts) < 0.65
+    assert max(plan.amount(act.kind) for plan in plans for act in plan.acts) < 0.65
     assert all("The prompt names no camera move. Chosen by the engine: " in described(plan) for plan in plans)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["(" * 2500, "then " * 500, "zoom in, " * 277, "\x00\u202e\U0001f600" * 800, "left " * 500, "mov" + "a" * 2490],
+    [
+        "(" * 2500,
+        "then " * 500,
+        "zoom in, " * 277,
+        "\x00\u202e\U0001f600" * 800,
+        "left camera " * 208,
+        "mov" + "a" * 2490,
+    ],
 )
 def test_hostile_prompts_are_read_quickly(text: str) -> None:
     """The longest prompts are read in no time, whatever is in them, and still give a plan."""
     assert described(planned(text[:2500], negative_prompt=text))
-    assert isinstance(forbidden_kinds(text * 20), frozenset)

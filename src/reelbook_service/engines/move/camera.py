@@ -6,7 +6,7 @@ import math
 import random
 from dataclasses import dataclass
 
-from .plan import CAMERA, SCENE, Act, Plan, Vector
+from .plan import CAMERA, Act, Plan, Vector
 
 CLOSEST = 0.6
 """The smallest share of the picture's sides that the view may shrink to."""
@@ -14,7 +14,8 @@ CLOSEST = 0.6
 SOFTEST = 1.35
 """Maximum enlargement of the picture beyond its own pixels where blur is unwanted."""
 
-SLIDES = frozenset({"pan", "tilt", "truck", "crane"})
+OVERLAP = 0.06
+"""How far two steps overlap, as a share of the clip, so that the camera never stops abruptly."""
 
 _TREMOR = ((0.43, 0.5), (0.97, 0.3), (2.3, 0.2))
 """Oscillations of a hand-held camera per second, and their shares of its reach, which add up to one."""
@@ -50,22 +51,19 @@ class Path:
 
     def __init__(self, plan: Plan, centre: Vector, aspect: float, seconds: float, detail: float) -> None:
         """`detail` is the number of pixels of the picture per pixel of the clip, along a side."""
-        self._plan, self._centre, self._aspect, self._seconds = plan, centre, aspect, seconds
+        self._plan, self._aspect, self._seconds = plan, aspect, seconds
+        self._steps = 1 + max((act.step for act in plan.acts), default=0)
         # A long strip can hardly be rotated before its ends leave the picture.
         self._max_turn = 0.35 / max(aspect, 1 / aspect)
         shake, draw = plan.amount("shake"), random.Random(plan.seed)
         self._reach, self._tremble = 0.011 * shake, min(0.008 * shake, self._max_turn / 4)
-        # Incommensurate rates, so that the pattern does not visibly repeat.
-        self._waves = [
-            [(rate * draw.uniform(0.85, 1.15), draw.uniform(0, math.tau), share) for rate, share in _TREMOR]
-            for _ in range(3)
-        ]
-        sideways = [act for act in plan.acts if _effect(act, "room")]
-        self._room = max((_effect(act, "room") * act.amount for act in sideways), default=0.0)
-        self._room_from = min((act.begin for act in sideways), default=0.0)
-        self._restraint = 1.0
+        self._phases = [[draw.uniform(0, math.tau) for _ in _TREMOR] for _ in range(3)]
+        aims = [act.toward for act in plan.acts if act.kind == "zoom" and any(act.toward)]
+        self._target = (0.42 * aims[0][0], 0.42 * aims[0][1]) if aims else centre
+        self._room = plan.strength * max((act.effect("room") * act.vigour for act in plan.acts), default=0.0)
         closest = max(CLOSEST, 1 / (SOFTEST * max(1.0, detail))) if plan.sharp else CLOSEST
-        nearest = max(self._closeness(step / 50) for step in range(51))
+        self._restraint = 1.0
+        nearest = max(self._closeness(step / 25) for step in range(26))
         self._restraint = min(1.0, -math.log(closest) / max(nearest, 1e-9))
 
     def at(self, share: float) -> CameraPose:
@@ -73,19 +71,17 @@ class Path:
         seconds, bend = share * self._seconds, self._plan.bend
         ramp = ease(min(1.0, seconds / 1.2))
         roll = max(-self._max_turn, min(self._max_turn, self._sum(share, "roll")[2]))
-        # The view is small enough for the maximum rotation and shake, not for the current ones.
-        turned = abs(roll) + self._tremble * ramp
+        # The view is small enough for the rotation, and for the largest shake.
+        turned, margin = abs(roll) + self._tremble * ramp, self._reach * ramp
         wide = math.cos(turned) + math.sin(turned) / self._aspect
         high = math.cos(turned) + math.sin(turned) * self._aspect
-        margin = self._reach * ramp
         scale = math.exp(-self._closeness(share)) * (1 - 2 * margin) / max(wide, high)
         x, y = self._anchor(share)
         shake_x, shake_y, tremor = (
-            ramp * sum(part * math.sin(math.tau * rate * seconds + phase) for rate, phase, part in waves)
-            for waves in self._waves
-        )
-        shift_x, shift_y, _ = self._sum(share, "shift")
-        drift_x, drift_y, _ = self._sum(share, "drift")
+            ramp * sum(part * math.sin(math.tau * rate * seconds + phase) for (rate, part), phase in zip(_TREMOR, phases, strict=True))
+            for phases in self._phases
+        )  # fmt: skip
+        shift, drift = self._sum(share, "shift"), self._sum(share, "drift")
         return CameraPose(
             seconds=seconds,
             ramp=ramp,
@@ -96,53 +92,43 @@ class Path:
             ),
             angle=roll + self._tremble * tremor,
             # Near points move against the camera, and more than far ones.
-            shift=(-bend * shift_x, -bend * shift_y),
+            shift=(-bend * shift[0], -bend * shift[1]),
             swell=bend * self._sum(share, "swell")[2],
             turn=bend * self._sum(share, "turn")[0],
             pull=min(1.0, max(0.0, -self._sum(share, "closer")[2]) / CAMERA["zoom"]["closer"]),
-            drift=(drift_x, drift_y),
+            drift=drift[:2],
         )
 
     def _closeness(self, share: float) -> float:
         """The closeness of the camera, as a logarithm, including the margin for sideways moves."""
-        opened = ease(min(1.0, max(0.0, share - self._room_from) / 0.6))
-        breath = 0.012 * self._plan.amount("breathe") * (1 - math.cos(share * self._seconds * math.tau / 4))
-        return self._restraint * (max(0.0, self._sum(share, "closer")[2]) + self._room * opened + breath)
+        room = self._room * ease(min(1.0, share / 0.6))
+        return self._restraint * (max(0.0, self._sum(share, "closer")[2]) + room)
 
     def _anchor(self, share: float) -> Vector:
         """The fixed point of the picture while the view shrinks, each coordinate from -0.5 to 0.5."""
-        # The target of the zooms: the place that the prompt names, otherwise the subject.
-        target, slide = list(self._centre), [0.0, 0.0]
+        slide = [0.0, 0.0]
         for axis in (0, 1):
             place = 0.0
             for act in self._plan.acts:
-                come = _come(act, share)
-                if act.kind == "zoom" and any(act.toward):
-                    target[axis] += (0.42 * act.toward[axis] - target[axis]) * come
-                elif act.kind in SLIDES and (goal := 0.5 * act.toward[axis]):
-                    slide[axis] += (goal - place) * come
+                if act.kind not in ("zoom", "orbit", "drift") and (goal := 0.5 * act.toward[axis]):
+                    slide[axis] += (goal - place) * self._come(act, share)
                     place = goal
-            slide[axis] = max(-0.5, min(0.5, slide[axis]))
-        x, y = (at + aim * (1 - 2 * abs(at)) for at, aim in zip(slide, target, strict=True))
+        x, y = (at + aim * (1 - 2 * abs(at)) for at, aim in zip(slide, self._target, strict=True))
         return x, y
 
     def _sum(self, share: float, effect: str) -> tuple[float, float, float]:
         """The sum of one effect over all moves at a share of the clip: to the right, down, and along their sign."""
         x = y = along = 0.0
         for act in self._plan.acts:
-            if size := _effect(act, effect) * act.amount * _come(act, share):
-                x, y, along = x + size * act.toward[0], y + size * act.toward[1], along + size * act.sign
+            size = act.effect(effect) * self._plan.strength * act.vigour * self._come(act, share)
+            x, y, along = x + size * act.toward[0], y + size * act.toward[1], along + size * act.sign
         return x, y, along
 
-
-def _effect(act: Act, name: str) -> float:
-    """What a move does at an amount of 1."""
-    return float((CAMERA.get(act.kind) or SCENE.get(act.kind) or {}).get(name, 0.0))
-
-
-def _come(act: Act, share: float) -> float:
-    """How far a move has come at a share of the clip."""
-    return ease(max(0.0, min(1.0, (share - act.begin) / (act.end - act.begin))))
+    def _come(self, act: Act, share: float) -> float:
+        """How far a move has come at a share of the clip, which its steps share between them."""
+        begin = 0.5 - OVERLAP if act.step else 0.0
+        end = 0.5 + OVERLAP if act.step + 1 < self._steps else 1.0
+        return ease(max(0.0, min(1.0, (share - begin) / (end - begin))))
 
 
 def ease(part: float) -> float:

@@ -1,10 +1,11 @@
-"""The plan of a clip: what a prompt asks for, with amounts and times, without what the negative prompt forbids."""
+"""The plan of a clip: what a prompt asks for, without what the negative prompt forbids, and what nothing was made of."""
 
 from __future__ import annotations
 
 import hashlib
 import random
 import re
+import textwrap
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,15 +18,10 @@ from reelbook.models.image_to_video import ImageToVideo
 Vector = tuple[float, float]
 
 TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(files(__package__).joinpath("moves.toml").read_text("utf-8"))
-CAMERA, SCENE, LIGHT, WEATHER = (TABLE[name] for name in ("camera", "scene", "light", "weather"))
-
-OVERLAP = 0.12
-"""How far a step overlaps the next one, so that the camera never stops abruptly."""
+CAMERA, LIGHT, WEATHER, WORDS = (TABLE[name] for name in ("camera", "light", "weather", "words"))
+MOVES: Mapping[str, Mapping[str, Any]] = {**CAMERA, **TABLE["scene"], **LIGHT, **WEATHER}
 
 _UNIT: Mapping[str, Vector] = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
-_USUAL: Mapping[str, Vector] = {"pan": (1, 0), "tilt": (0, -1), "crane": (0, -1)}
-_STEERED = frozenset({"zoom", "dolly", "orbit", "roll", "drift", "pan", "tilt", "truck", "crane"})
-"""Kinds that need more than their name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +37,10 @@ class Act:
     """Strength and speed in the prompt; 1 where it does not name them."""
     step: int = 0
     """0 or 1: `zoom in, then pan left` has two steps."""
-    amount: float = 1.0
-    begin: float = 0.0
-    end: float = 1.0
+
+    def effect(self, name: str) -> float:
+        """What the move does at an amount of 1, by a name of `moves.toml`."""
+        return float(MOVES[self.kind].get(name, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +50,8 @@ class Plan:
     acts: tuple[Act, ...]
     seed: int
     """A hash of the prompt; determines what the words leave open."""
+    strength: float
+    """How much of each move is shown, by `cfg_scale`."""
     bend: float
     """How much the picture may be warped, 1 where nothing forbids it."""
     sharp: bool
@@ -61,206 +60,132 @@ class Plan:
     """Whether the engine chose the camera moves, as the prompt names none."""
     refused: tuple[str, ...] = ()
     """Kinds in the prompt that the negative prompt forbids."""
+    beyond: tuple[str, ...] = ()
+    """The parts of the prompt in which nothing was understood."""
 
     def amount(self, kind: str) -> float:
         """The largest amount of a kind."""
-        return max((act.amount for act in self.acts if act.kind == kind), default=0.0)
+        return self.strength * max((act.vigour for act in self.acts if act.kind == kind), default=0.0)
 
 
 def make_plan(request: ImageToVideo) -> Plan:
     """The plan of a request's clip.
 
-    >>> [act.kind for act in make_plan(ImageToVideo(prompt="zoom in, gentle rain", image_url="u")).acts]
-    ['zoom', 'rain']
-    >>> make_plan(ImageToVideo(prompt="zoom in, rain", image_url="u", negative_prompt="rain")).refused
-    ('rain',)
+    >>> plan = make_plan(ImageToVideo(prompt="a boat, zoom in, rain", image_url="u", negative_prompt="rain"))
+    >>> [act.kind for act in plan.acts], plan.refused, plan.beyond
+    (['zoom'], ('rain',), ('a boat',))
     """
-    text = _plain(request.prompt)
-    wishes, pace = _wishes(text)
-    away = forbidden_kinds(request.negative_prompt)
-    still = _has("still", text) or any(
-        clause.strip() in ("static", "still", "motionless") for clause in re.split(r"[,.;]", text)
-    )
-    wanted = [act for act in wishes if not (still and act.kind in CAMERA)]
-    accepted = [act for act in wanted if act.kind not in away]
+    wanted, refused, beyond = _read(request.prompt)
+    negative = _plain(request.negative_prompt)
+    away = _forbidden(negative)
+    acts = [act for act in wanted if act.kind not in away]
     seed = int.from_bytes(hashlib.sha256(request.prompt.encode()).digest()[:8], "big")
-    own = not any(act.kind in CAMERA for act in accepted)
-    if own and (away >= CAMERA.keys() or (still and "still" not in away)):
-        accepted += [Act("breathe", vigour=0.5)] if not accepted and "breathe" not in away else []
-    elif own:
-        accepted += _idea(accepted, seed, away)
-    strength = 0.25 + 0.75 * request.cfg_scale
-    steps = 1 + max((act.step for act in accepted), default=0)
+    own = not any(act.kind in CAMERA or act.kind == "shake" for act in acts)
+    if own:
+        acts += _idea(seed, away | refused)
     return Plan(
-        acts=tuple(_timed(act, steps, pace, strength, away) for act in accepted),
+        acts=tuple(acts),
         seed=seed,
-        bend=0.7 if "distort" in away else 1.0,
-        sharp="blur" in away,
+        strength=0.25 + 0.75 * request.cfg_scale,
+        bend=0.7 if _has(WORDS["distort"], negative) else 1.0,
+        sharp=_has(WORDS["blur"], negative),
         own=own,
-        refused=tuple(sorted({act.kind for act in wanted if act.kind in away})),
+        refused=tuple(sorted({act.kind for act in wanted} & away)),
+        beyond=beyond,
     )
-
-
-def forbidden_kinds(negative: str) -> frozenset[str]:
-    """The kinds and qualities that a negative prompt forbids.
-
-    >>> sorted(forbidden_kinds("camera shake, blurry"))
-    ['blur', 'shake']
-    >>> forbidden_kinds("camera movement") == CAMERA.keys()
-    True
-    """
-    kinds = _kinds(_plain(negative)) | _kinds(negative.lower(), ("quality",))
-    for kind in kinds & TABLE["related"].keys():
-        kinds |= {*TABLE["related"][kind].split()}
-    if any(_pattern("words", "motion").fullmatch(clause.strip()) for clause in re.split(r"[,.;\n]+", negative.lower())):
-        kinds |= CAMERA.keys()
-    return frozenset(kinds)
 
 
 @cache
-def _pattern(table: str, name: str) -> re.Pattern[str]:
-    row = TABLE[table][name]
-    words = (row if isinstance(row, str) else row["words"]).replace("~", r"\w*")
-    return re.compile(rf"\b(?:{words})\b")
+def _pattern(words: str) -> re.Pattern[str]:
+    letters = words.replace("~", r"\w*")
+    return re.compile(rf"\b(?:{letters})\b", re.IGNORECASE)
 
 
-def _has(name: str, text: str) -> bool:
-    """Whether a text contains words of a kind from `[words]`."""
-    return bool(_pattern("words", name).search(text))
-
-
-def _kinds(text: str, tables: tuple[str, ...] = ("camera", "scene", "light", "weather")) -> set[str]:
-    """The kinds that a text names, in any direction."""
-    return {kind for table in tables for kind in TABLE[table] if _pattern(table, kind).search(text)}
+def _has(words: str, text: str) -> bool:
+    """Whether a text contains words of a pattern from `moves.toml`."""
+    return bool(_pattern(words).search(text))
 
 
 def _plain(text: str) -> str:
-    """The text in lower case, with phrases of several words replaced by one."""
-    text = re.sub(r"[-–—_/'’\"]+", " ", text.lower())
-    for pattern, word in TABLE["phrases"].items():
-        text = re.sub(rf"\b(?:{pattern})\b", word or " ", text)
-    return text
+    """The text in lower case, with spaces for all signs."""
+    return " ".join(re.sub(r"[\W_]+", " ", text.lower()).split())
 
 
-def _wishes(text: str) -> tuple[list[Act], float]:
-    """What a prompt asks for, and the speed that it names for the whole clip."""
-    steps = [step for step in _pattern("words", "then").split(text, maxsplit=1) if step.strip()]
+def _forbidden(text: str) -> set[str]:
+    """The kinds that a text speaks against."""
+    kinds = {kind for kind, row in MOVES.items() if _has(row["words"], text)}
+    kinds |= {MOVES[kind].get("also", kind) for kind in kinds}
+    return kinds | ({*CAMERA, "shake"} - {"still"} if _has(WORDS["motion"], text) else set())
+
+
+def _read(prompt: str) -> tuple[list[Act], set[str], tuple[str, ...]]:
+    """What a prompt asks for, the kinds that it rules out, and the parts in which nothing was understood."""
     acts: dict[tuple[Any, ...], Act] = {}
     refused: set[str] = set()
+    beyond: list[str] = []
     pace = 1.0
-    for number, step in enumerate(steps):
-        for clause in re.split(rf"[,.;:!?()\n]+|{_pattern('words', 'next').pattern}", step):
-            found = _clause(clause, number)
-            if _has("no", clause):
-                refused |= _kinds(clause)
-                continue
-            if not found:
-                pace *= _vigour(clause)
-            for act in found:
-                acts.setdefault((act.kind, act.toward, act.sign, act.step), act)
-    return [act for act in acts.values() if act.kind not in refused], min(2.0, max(0.3, pace))
+    for step, text in enumerate(filter(str.strip, _pattern(WORDS["then"]).split(prompt, maxsplit=1))):
+        for part in re.split(r"[,.;:!?()\n]+", _pattern(WORDS["next"]).sub(",", text)):
+            clause, vigour = _plain(part), _vigour(_plain(part))
+            is_negative = _has(WORDS["no"], clause)
+            understood = [] if is_negative else _acts(clause, vigour, step)
+            for act in understood:
+                acts.setdefault((act.kind, act.toward, act.sign, step), act)
+            if is_negative and (ruled_out := _forbidden(clause)):
+                refused |= ruled_out
+            elif vigour != 1 and not understood:
+                pace *= vigour
+            elif clause and not understood:
+                beyond.append(part.strip())
+    allowed = [act for act in acts.values() if act.kind not in refused]
+    return [replace(act, vigour=max(0.3, min(1.8, act.vigour * pace))) for act in allowed], refused, tuple(beyond)
 
 
-def _clause(clause: str, step: int) -> list[Act]:
-    """What a clause asks for."""
-    kinds, vigour, aim = _kinds(clause), _vigour(clause), _aim(clause)
-    acts = [Act(kind, vigour=vigour, step=step) for kind in sorted(kinds - _STEERED)]
-    closer = -1 if _has("back", clause) else 1
-    act: Act | None = None
-    if "zoom" in kinds:
-        act = Act("zoom", aim if any(aim) else _direction(clause, "places"), closer)
-    elif "dolly" in kinds and (not any(aim) or _has("deep", clause)):
-        act = Act("dolly", sign=closer)
-    elif kinds & {"orbit", "roll"}:
-        # A rotating object is better rendered as an orbit; the whole picture rotates where the clause says so.
-        if "orbit" in kinds or not (_has("camera", clause) or _has("whole", clause) or len(clause.split()) <= 2):
-            act = Act("orbit", (aim[0] or 1.0, 0.0))
-        else:
-            act = Act("roll", sign=-1 if "anticlockwise" in clause or "left" in clause else 1)
-    elif any(aim) and _subject_moves(clause):
-        act = Act("drift", aim)
-    else:
-        aim = aim if any(aim) else next((_USUAL[kind] for kind in _USUAL if kind in kinds), aim)
-        # A rotating camera shows less depth than a travelling one.
-        slides = ("pan", "tilt") if _has("turning", clause) else ("truck", "crane")
-        act = Act(slides[0] if aim[0] else slides[1], aim) if any(aim) else None
-    return [*acts, replace(act, vigour=vigour, step=step)] if act else acts
+def _acts(clause: str, vigour: float, step: int) -> list[Act]:
+    """What a part of a prompt asks for: effects, and at most one move of the camera or of the subject."""
+    effects = [kind for kind, row in MOVES.items() if kind not in CAMERA and _has(row["words"], clause)]
+    acts = [Act(kind, vigour=vigour, step=step) for kind in effects]
+    for kind, row in CAMERA.items():
+        aim = row.get("aim", "none")
+        toward = (0.0, 0.0) if aim == "none" else _direction(clause, places=kind == "zoom")
+        if not any(toward):
+            toward = _UNIT.get(aim, toward)
+        if _has(row["words"], clause) and (any(toward) or aim != "?"):
+            sign = -1 if "back" in row and _has(row["back"], clause) else 1
+            return [*acts, Act(kind, toward, sign, vigour, step)]
+    return acts
 
 
 def _vigour(clause: str) -> float:
     """The strength that a clause requests; 1 is ordinary."""
-    very = 1.5 if _has("very", clause) else 1.0
-    if _has("calm", clause):
-        return 0.6 / very
-    return 1.4 * min(very, 1.2) if _has("lively", clause) else 1.0
+    very = 1.3 if _has(WORDS["very"], clause) else 1.0
+    return 0.6 / very if _has(WORDS["calm"], clause) else 1.4 * very if _has(WORDS["lively"], clause) else 1.0
 
 
-def _aim(clause: str) -> Vector:
-    """The direction in which a clause says that something moves."""
-    x, y = _direction(clause, "directions", "ward")
-    if _has("subject_verb", clause) or _has("mover", clause) or _has("camera", clause) or len(clause.split()) <= 2:
-        dx, dy = _direction(clause, "directions")
-        x, y = x or dx, y or dy
-    return x, y
-
-
-def _direction(clause: str, table: str, ending: str = "") -> Vector:
-    """The direction that the words of a table name; those with `ward` are one even without a word of motion."""
+def _direction(clause: str, *, places: bool) -> Vector:
+    """The direction that a clause names, or a place in the picture."""
     x = y = 0.0
-    for name, (dx, dy) in _UNIT.items():
-        if _pattern(table, name + ending).search(clause):
-            x, y = x or dx, y or dy
+    for name, (right, down) in _UNIT.items():
+        if _has(TABLE["directions"][name], clause) or (places and _has(TABLE["places"].get(name, "$^"), clause)):
+            x, y = x or right, y or down
     return x, y
 
 
-def _subject_moves(clause: str) -> bool:
-    """Whether the clause describes movement in the picture: `the boat drifts to the left`."""
-    verb = _pattern("words", "subject_verb").search(clause)
-    if not verb or _has("camera", clause):
-        return False
-    return bool(_pattern("words", "filler").sub(" ", clause[: verb.start()]).strip())
-
-
-def _idea(accepted: list[Act], seed: int, away: frozenset[str]) -> list[Act]:
+def _idea(seed: int, away: set[str]) -> list[Act]:
     """A gentle move chosen by the engine, seeded by the prompt."""
     draw = random.Random(seed)
-    side, rise = draw.choice((-1.0, 1.0)), draw.choice((-1.0, 1.0)) * draw.uniform(0.3, 0.6)
-    ideas = [
-        [Act("zoom")],
-        [Act("truck", (side, rise))],
-        [Act("dolly"), Act("orbit", (side, 0.0))],
-        [Act("dolly"), Act("truck", (side, rise), vigour=0.7)],
-    ]
-    if any(act.kind == "drift" for act in accepted):
-        ideas = ideas[:1]  # A camera that moves sideways would hide the direction of the subject.
-    allowed = [idea for idea in ideas if not {act.kind for act in idea} & away]
-    if not allowed:
-        return [Act("breathe")]
-    vigour = draw.uniform(0.55, 0.9)
-    return [replace(act, vigour=act.vigour * vigour) for act in draw.choice(allowed)]
-
-
-def _timed(act: Act, steps: int, pace: float, strength: float, away: frozenset[str]) -> Act:
-    """The act with the amount allowed by speed words, `cfg_scale` and the negative prompt, and with its time."""
-    vigour = act.vigour * pace
-    if "fast" in away:
-        vigour = min(vigour, 0.7)
-    if away & {"slow", "still"}:
-        vigour = max(vigour, 1.0)
-    act = replace(act, amount=strength * max(0.3, min(1.8, vigour)))
-    if act.kind not in CAMERA and act.kind != "drift":
-        return act
-    length = 1 / steps
-    begin = act.step * length
-    return replace(act, begin=max(0.0, begin - OVERLAP * length), end=min(1.0, begin + length * (1 + OVERLAP)))
+    side, vigour = draw.choice((-1.0, 1.0)), draw.uniform(0.5, 0.9)
+    ideas = [idea for idea in (["zoom"], ["truck"], ["dolly", "orbit"], ["dolly", "truck"]) if not away & {*idea}]
+    kinds = draw.choice(ideas) if ideas else []
+    return [Act(kind, (side, 0.0) if "shift" in CAMERA[kind] else (0.0, 0.0), vigour=vigour) for kind in kinds]
 
 
 def described(plan: Plan) -> str:
-    """What is in the clip, whether the prompt or the engine chose it, and what was forbidden, for the log.
+    """What is in the clip, whether the prompt or the engine chose it, and what is not, for the log.
 
-    >>> prompt = ImageToVideo(prompt="pan left, rain, shaky", image_url="u", negative_prompt="shake")
+    >>> prompt = ImageToVideo(prompt="pan left, rain, a cat smiles, shaky", image_url="u", negative_prompt="shake")
     >>> described(make_plan(prompt))
-    'From the prompt: pan left, rain. Left out because of the negative prompt: shake.'
+    'From the prompt: pan left, rain. Left out because of the negative prompt: shake. Not understood as a move: “a cat smiles”.'
     """
     chosen = [act for act in plan.acts if plan.own and act.kind in CAMERA]
     steps = (", ".join(_named(act) for act in plan.acts if act.step == step and act not in chosen) for step in (0, 1))
@@ -271,6 +196,9 @@ def described(plan: Plan) -> str:
         sentences.append(f"Chosen by the engine: {names}." if names else "The camera stays still.")
     if plan.refused:
         sentences.append(f"Left out because of the negative prompt: {', '.join(plan.refused)}.")
+    if plan.beyond:
+        parts = textwrap.shorten(", ".join(f"“{part}”" for part in plan.beyond), 300, placeholder=" …")
+        sentences.append(f"Not understood as a move: {parts}.")
     if any(act.kind in ("zoom", "dolly") and act.sign < 0 for act in plan.acts):
         sentences.append(
             "Nothing lies outside the picture, so pulling back makes its middle smaller and its margins wider."
@@ -279,14 +207,11 @@ def described(plan: Plan) -> str:
 
 
 def _named(act: Act) -> str:
-    text = str(TABLE["names"].get(act.kind, act.kind))
+    speed = "slow " if act.vigour < 0.9 else "fast " if act.vigour > 1.1 else ""
+    name = str(MOVES[act.kind].get("name", (speed if act.kind in CAMERA else "") + act.kind))
     if act.kind in ("zoom", "dolly"):
-        text += " in" if act.sign > 0 else " out"
-    elif act.kind == "roll":
-        text += " clockwise" if act.sign > 0 else " anticlockwise"
-    else:
-        x, y = act.toward
-        text += " up" * (y < 0) + " down" * (y > 0) + " left" * (x < 0) + " right" * (x > 0)
-    if act.kind not in CAMERA or act.kind in TABLE["names"]:
-        return text
-    return f"slow {text}" if act.vigour < 0.9 else f"fast {text}" if act.vigour > 1.1 else text
+        return f"{name} in" if act.sign > 0 else f"{name} out"
+    if act.kind == "roll":
+        return f"{name} clockwise" if act.sign > 0 else f"{name} anticlockwise"
+    x, y = act.toward
+    return name + " up" * (y < 0) + " down" * (y > 0) + " left" * (x < 0) + " right" * (x > 0)
