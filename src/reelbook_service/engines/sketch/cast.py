@@ -9,17 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from .brush import FigurePart, Pose, show
-from .figures import Kit, draw
-from .ground import NEARNESS, inside
+from .figures import FigurePart, Kit, Pose, draw, show
+from .land import NEARNESS, inside
 from .light import mixed, named
 from .noise import generator
 from .stage import Stage
 from .tables import FIGURES, TABLE, Figure
 from .words import Actor
-
-_MIDDLE = 2.5
-"""Moving figures are at their place after so many seconds, the middle of a five-second clip."""
 
 _BRIDGE = 0.40
 """Where a bridge stands, as a share of the way from the horizon to the lower edge."""
@@ -56,7 +52,7 @@ class Role:
         scale = self.scale * camera.scale
         lift = _BOB.get(figure.gait, 0.0) * self.scale * math.sin(2 * math.pi * (0.21 * time + self.phase))
         hop = abs(math.sin(math.pi * (0.8 * time + self.phase))) * {"jump": 0.55, "dance": 0.12}.get(deed, 0.0)
-        gone = time - _MIDDLE * stage.scene.pace
+        gone = time - 2.5 * stage.scene.pace  # Moving figures are at their place in the middle of a five-second clip.
         x, y = self.x + self.velocity[0] * gone, self.y + self.velocity[1] * gone
         # A figure that leaves on one side reappears on the other.
         if self.velocity[0]:
@@ -75,7 +71,7 @@ def cast_role(stage: Stage, actor: Actor, index: int) -> Role:
     figure, rng = FIGURES[actor.kind], generator(stage.seed, "role", actor.kind, index)
     layer = _choose_layer(stage, figure, actor)
     crowded = 1.0 if actor.count == 1 else max(0.34, 1.05 / actor.count**0.36)
-    size = figure.number("size") * actor.size * crowded
+    size = figure.number("size") * (1.0 if "spans" in figure.options else actor.size * crowded)
     x, y = _choose_position(stage, figure, actor, index, layer, size * stage.unit, rng)
     if layer == "bridge":
         size *= 0.62
@@ -99,10 +95,6 @@ def cast_role(stage: Stage, actor: Actor, index: int) -> Role:
     return Role(actor, layer, parts, shadow, x, y, size * stage.unit, velocity, float(rng.uniform(0, 1)))
 
 
-def _bridge(stage: Stage) -> Actor | None:
-    return next((actor for actor in stage.scene.actors if actor.kind == "bridge"), None)
-
-
 def _choose_layer(stage: Stage, figure: Figure, actor: Actor) -> str:
     ground = stage.scene.ground
     if figure.where in ("heaven", "backdrop"):
@@ -111,7 +103,11 @@ def _choose_layer(stage: Stage, figure: Figure, actor: Actor) -> str:
         return "sky"
     if ground == "seabed":
         return "ground" if figure.gait in ("stand", "walk") and figure.where != "under" else "sky"
-    if _bridge(stage) and figure.gait in ("walk", "roll") and actor.kind != "ball":
+    if (
+        any(other.kind == "bridge" for other in stage.scene.actors)
+        and figure.gait in ("walk", "roll")
+        and actor.kind != "ball"
+    ):
         return "bridge"
     wet = "calm" in TABLE["ground"][ground] if figure.where in ("water", "under") else ground == "water"
     return "water" if wet else "ground"
@@ -124,9 +120,8 @@ def _choose_position(
     if "spans" in figure.options:
         return stage.width / 2, stage.row_y(_BRIDGE) if actor.kind == "bridge" else horizon + 0.02 * height
     slot = (index + 0.5) / count + float(rng.uniform(-0.22, 0.22)) / count
-    singles = [
-        item.kind for item in stage.scene.actors if item.count == 1 and "spans" not in FIGURES[item.kind].options
-    ]
+    single = [other.kind for other in stage.scene.actors if other.count == 1]
+    singles = [kind for kind in single if "spans" not in FIGURES[kind].options]
     middle, room = 0.5, 0.84 if count > 1 else 0.3
     if len(singles) > 1 and actor.kind in singles:
         # Side by side, not in the order of mention: left and right are random, from the seed of the stage.
@@ -141,15 +136,11 @@ def _choose_position(
         if figure.gait in ("drift", "hover", "fly"):
             # So low that its head stays in the picture when the camera zooms in.
             zoom = 0.0 if stage.scene.camera.breathing else max(0.0, stage.scene.camera.zoom)
-            y = max(
-                y,
-                min(horizon, height) * 0.7 * zoom / (1 + 0.7 * zoom)
-                + tall * (0.57 if figure.gait == "fly" else 1.04)
-                + 0.05 * height,
-            )
+            head = tall * (0.57 if figure.gait == "fly" else 1.04) + 0.05 * height
+            y = max(y, head + min(horizon, height) * 0.7 * zoom / (1 + 0.7 * zoom))
         return x, y
-    if layer == "bridge" and (bridge := _bridge(stage)):
-        return x, stage.row_y(_BRIDGE) - 0.93 * FIGURES["bridge"].number("size") * bridge.size * stage.unit
+    if layer == "bridge":
+        return x, stage.row_y(_BRIDGE) - 0.93 * FIGURES["bridge"].number("size") * stage.unit
     alone, far, near, _ = _band(stage, figure, layer)
     if count == 1:
         return x, stage.row_y(alone + float(rng.uniform(-0.04, 0.04)))

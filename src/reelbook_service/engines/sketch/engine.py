@@ -18,9 +18,8 @@ from reelbook.models.text_to_video import TextToVideo
 from ..protocol import EngineTask, OutputFile, Report
 from ..video_writer import Movie, in_order, yuv
 from ..write_provenance import WrittenProvenance
-from .backdrops import backdrop
 from .cast import Role, cast_role
-from .ground import Water, ground, reflect_in_street
+from .land import Water, backdrop, ground, reflect_in_street
 from .light import light_of
 from .noise import generator
 from .sky import Sky, Weather
@@ -33,14 +32,8 @@ _PREPARED, _PAINTED = 0.06, 0.98
 CHUNK = 64
 """Frames whose colours belong together; later chunks drift away from the first one."""
 
-_DRIFT = 1.1
-"""How far a later chunk drifts in light and warmth if nothing holds it."""
-
 _FIRST_PASS, _SECOND_PASS, _USUAL_STEPS = 0.8, 0.6, 8
 """The share of a pass's noise that each of its steps leaves, and how many steps the first one usually has."""
-
-_COARSE = 8
-"""Pixels of the painted picture to one of the map of light."""
 
 
 class Painter:
@@ -166,10 +159,10 @@ class Finish:
     def __init__(self, stage: Stage, request: TextToVideo) -> None:
         rng = generator("finish", stage.seed)
         self.size, self.rate = (stage.width, stage.height), request.frame_rate
-        small = (max(2, stage.width // _COARSE), max(2, stage.height // _COARSE))
+        small = (max(2, stage.width // 8), max(2, stage.height // 8))  # Light has no detail.
         # How much lighter and warmer each chunk is than the first; AdaIN takes back its share of it.
         angle = rng.uniform(0, 2 * np.pi, 1 + (request.num_frames - 2) // CHUNK)
-        self.drift = np.stack([np.cos(angle), np.sin(angle)], 1) * (_DRIFT * (1 - request.temporal_adain_factor))
+        self.drift = np.stack([np.cos(angle), np.sin(angle)], 1) * (1.1 * (1 - request.temporal_adain_factor))
         self.drift[0] = 0
         # Each step leaves a share of the noise of its pass: blotches of light after the first, grain after the second.
         unsettled = _FIRST_PASS**request.first_pass_num_inference_steps
@@ -177,8 +170,8 @@ class Finish:
         x, y = np.linspace(-1, 1, small[0])[None], np.linspace(-1, 1, small[1])[:, None]
         fine = rng.standard_normal(small[::-1]) * _SECOND_PASS**steps
         self.base = 0.515 - 0.10 * np.clip(x * x + y * y - 0.5, 0, 2) + 0.03 * fine
-        rough = [Image.fromarray(rng.standard_normal((4, 6)).astype(np.float32)) for _ in range(2)]
-        self.blotches = [np.asarray(part.resize(small, Image.Resampling.BICUBIC)) * 0.12 * unsettled for part in rough]
+        rough = Image.fromarray(rng.standard_normal((4, 6)).astype(np.float32)).resize(small, Image.Resampling.BICUBIC)
+        self.blotches = np.asarray(rough) * 0.14 * unsettled
         grade = TABLE["grade"].get(stage.scene.grade)
         colour, *tint = grade["tint"] if isinstance(grade, dict) else (1.0, 1.0, 1.0, 1.0)
         colour *= 1 + 0.25 * (_FIRST_PASS**_USUAL_STEPS - unsettled)
@@ -207,8 +200,7 @@ class Finish:
         chunk = min(number // CHUNK, len(self.drift) - 1)
         share = min(1.0, (number - chunk * CHUNK) / 16)
         light, warmth = self.drift[max(0, chunk - 1)] * (1 - share) + self.drift[chunk] * share
-        angle = 2 * math.pi * number / self.rate / 7
-        level = self.base + self.blotches[0] * math.cos(angle) + self.blotches[1] * math.sin(angle) + 0.04 * light
+        level = self.base + self.blotches * math.cos(2 * math.pi * number / self.rate / 7) + 0.04 * light
         warm = 0.035 * warmth
         small = picture_of(np.stack([level + warm, level, level - warm], 2))
         return small.resize(self.size, Image.Resampling.BILINEAR)

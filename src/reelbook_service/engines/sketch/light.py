@@ -84,37 +84,23 @@ class Light:
 
 def light_of(scene: Scene, loras: Sequence[LoRA] = ()) -> Light:
     """The light for a scene's time, weather, colour grade, words and LoRA styles."""
-    light = _light("neon" if scene.grade == "neon" else scene.time)
-    light = replace(light, across=min(0.88, max(0.12, light.across + 0.1 * scene.chance("sun"))))
+    row = TABLE["time"]["neon" if scene.grade == "neon" else scene.time]
+    zenith, middle, low, glow, ambient, haze = map(hexed, row["colours"].split())
+    across = min(0.88, max(0.12, row["across"] + 0.1 * scene.chance("sun")))
+    light = Light(zenith, middle, low, glow, ambient, haze, row["height"], across, row.get("dark", False))
     grey = max((row["grey"] for name in scene.weather if "grey" in (row := TABLE["weather"][name])), default=0.0)
     if grey and scene.time not in ("space", "mars", "underwater"):
         # Rain and storm make the sky grey; the time of day stays recognisable.
         storm, rain = "storm" in scene.weather, "rain" in scene.weather
-        brightness = float(light.ambient.sum()) / 2.6 * (1 - 0.42 * storm - 0.12 * rain)
+        brightness = float(light.ambient.sum()) / 2.6 * (1 - 0.42 * storm - 0.2 * rain)
         grey *= 0.6 if light.dark or scene.time in ("dusk", "sunset") else 1
-        colours: dict[str, Any] = {
-            name: mixed(getattr(light, name), scaled(cover, brightness), grey)
-            for name, cover in _colours("grey").items()
-        }
-        light = replace(light, **colours, dark=light.dark or storm)
+        light = replace(light.washed(scaled(hexed("#a4aeb8"), brightness), grey), dark=light.dark or storm)
     for tint in scene.tints:
         light = light.washed(named(tint), 0.35)
-    light = light.washed(np.array(colorsys.hls_to_rgb(scene.chance("hue") % 1, 0.5, 0.7)), 0.05)
-    if scene.grade == "pastel":
-        light = light.washed(hexed("#f7e6f2"), 0.38)
+    light = light.washed(np.array(colorsys.hls_to_rgb(scene.chance("hue") % 1, 0.5, 0.7)), 0.03)
     for lora in loras:
         # A style derived from the name of the weights: no file is read, and scale 0 changes nothing.
         rng = generator("lora", lora.path, lora.weight_name)
         style = colorsys.hls_to_rgb(rng.random(), rng.uniform(0.45, 0.65), rng.uniform(0.5, 0.9))
         light = light.washed(np.array(style), 1 - math.exp(-0.4 * lora.scale))
     return light
-
-
-def _light(name: str) -> Light:
-    row = TABLE["time"][name]
-    return Light(**_colours(name), height=row["height"], across=row["across"], dark=row.get("dark", False))
-
-
-def _colours(name: str) -> dict[str, Any]:
-    names = ("zenith", "middle", "low", "glow", "ambient", "haze")
-    return dict(zip(names, map(hexed, TABLE["time"][name]["colours"].split()), strict=True))

@@ -13,9 +13,6 @@ from .stage import Stage, View, blended, picture_of
 _HALF = 2
 """The sky has no detail, so it is painted at half the size."""
 
-_OPEN = ("none", "seabed", "floor")
-"""Grounds that leave the sky open down to the lower edge."""
-
 
 class Sky:
     """Paints the sky, the first layer of every frame."""
@@ -23,30 +20,24 @@ class Sky:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         scene, light = stage.scene, stage.light
-        # Below the horizon the ground covers the sky.
-        ends = stage.height if scene.ground in _OPEN else min(stage.height, int(stage.horizon) + stage.margin_y + 12)
+        # Below the horizon the ground covers the sky, but for a few grounds.
+        is_open = scene.ground in ("none", "seabed", "floor")
+        ends = stage.height if is_open else min(stage.height, int(stage.horizon) + stage.margin_y + 12)
         self.width, self.height = -(-stage.width // _HALF), -(-ends // _HALF)
         self.soft, self.fine = cloudy((stage.seed, "cloud"), 1.72), cloudy((stage.seed, "wisp"), 1.2)
         self.speed = scene.pace * (1 + 1.6 * ("wind" in scene.weather))
         storm = "storm" in scene.weather
         hidden = ("rain" in scene.weather) + storm + 0.7 * ("snow" in scene.weather)
         self.halo = max(0.12, 0.62 - 0.5 * hidden) * (0.5 if light.dark else 1)
-        self.has_disc = (
-            hidden < 0.5
-            and scene.time not in ("dusk", "space", "underwater")
-            and scene.grade != "neon"
-            and "aurora" not in scene.weather
-            and not {"sun", "moon"} & {actor.kind for actor in scene.actors}
-        )
+        shown = {scene.time, scene.grade, *scene.weather, *(actor.kind for actor in scene.actors)}
+        self.has_disc = hidden < 0.5 and not shown & {"dusk", "space", "underwater", "neon", "aurora", "sun", "moon"}
         self.stops = [np.array(colour, np.float32) for colour in (light.zenith, light.middle, light.low)]
         white = scaled(mixed(light.glow, (1, 1, 1), 0.25), 0.45 + 0.55 * float(light.ambient.max()))
         dim = mixed(mixed(light.middle, light.haze, 0.5), light.ambient, 0.12)
         self.lit = np.array(scaled(mixed(white, light.low, 0.25), 0.62 if storm else 1), np.float32)
         self.dim = np.array(scaled(dim, 0.45 if storm else 1), np.float32)
         above = stage.width, int(min(stage.horizon, stage.height))
-        self.stars = (
-            Particles("stars", above, generator(stage.seed, "stars"), many=scene.stars) if scene.stars else None
-        )
+        self.stars = Particles("stars", above, generator(stage.seed, "stars"), many=scene.stars)
 
     def sun_at(self) -> tuple[float, float]:
         """The position of the sun or moon in the world."""
@@ -74,9 +65,8 @@ class Sky:
             self._cover(colour, x / unit, np.maximum(horizon - y, 0) / unit, seconds)
         picture = picture_of(colour).resize((self.width * _HALF, self.height * _HALF), Image.Resampling.BILINEAR)
         picture = picture.crop((0, 0, stage.width, stage.height))
-        if self.stars:
-            for tint, mask in self.stars.masks(seconds * scene.pace, 1 - 0.6 * scene.clouds):
-                picture.paste(tint, (0, 0), mask)
+        for tint, mask in self.stars.masks(seconds * scene.pace, 1 - 0.6 * scene.clouds) if scene.stars else ():
+            picture.paste(tint, (0, 0), mask)
         return picture
 
     def _shine(self, colour: NoiseField, x: NoiseField, y: NoiseField) -> NoiseField:
@@ -131,21 +121,12 @@ class Weather:
 
     def __init__(self, stage: Stage) -> None:
         self.stage, light = stage, stage.light
-        named, ground = stage.scene.weather, stage.scene.ground
-        kinds = [name for name in PARTICLES if name in named and name != "stars"]
-        if ground == "seabed":
-            kinds = [name for name in kinds if name != "snow"] or ["bubbles"]
-        if ground == "rock":
-            kinds.append("sparks")
-        size, wind = (stage.width, stage.height), 0.14 * ("wind" in named)
-        self.flocks = [
-            (
-                kind,
-                Particles(kind, size, generator(stage.seed, "particles", kind), wind=-wind if kind == "rain" else wind),
-            )
-            for kind in kinds
-        ]
-        thick = (150, 150, 70) if "fog" in named else (52,) if stage.scene.time == "dawn" else ()
+        size, wind = (stage.width, stage.height), 0.14 * ("wind" in stage.scene.weather)
+        self.flocks = {}
+        for kind in sorted(stage.scene.weather & PARTICLES.keys() - {"stars"}):
+            rng, blow = generator(stage.seed, "particles", kind), -wind if kind == "rain" else wind
+            self.flocks[kind] = Particles(kind, size, rng, wind=blow)
+        thick = (0.6, 0.6, 0.25) if "fog" in stage.scene.weather else (0.2,) if stage.scene.time == "dawn" else ()
         self.top = int(max(0, stage.horizon - 0.28 * stage.height))
         self.veils = [self._veil(strength) for strength in thick]
         self.air = in_bytes(mixed(light.haze, (1, 1, 1), 0.12))
@@ -156,23 +137,22 @@ class Weather:
         for index, veil in enumerate(self.veils):
             shift = (seconds * pace * (0.018 + 0.014 * index) + 0.37 * index) * width % width
             box = (shift, 0, shift + width, veil.height)
-            picture.paste(
-                self.air, (0, self.top), veil.resize((width, veil.height), Image.Resampling.BILINEAR, box=box)
-            )
+            mask = veil.resize((width, veil.height), Image.Resampling.BILINEAR, box=box)
+            picture.paste(self.air, (0, self.top), mask)
 
     def over(self, picture: Image.Image, seconds: float) -> None:
         """Paint what is nearest: rain, snow, leaves, sparks."""
-        for kind, flock in self.flocks:
+        for kind, flock in self.flocks.items():
             for text, mask in flock.masks(seconds * self.stage.scene.pace):
                 shines = PARTICLES[kind].get("look") == "glow"
                 colour = hexed(text) if shines else mixed(self.stage.light.on(hexed(text)), hexed(text), 0.6)
                 picture.paste(in_bytes(colour), (0, 0), mask)
 
-    def _veil(self, strength: int) -> Image.Image:
+    def _veil(self, strength: float) -> Image.Image:
         """Haze along the horizon, which wraps after twice the width of the picture, as its texture does."""
         stage = self.stage
         high = max(2, int(min(stage.height, stage.horizon + 0.3 * stage.height)) - self.top)
         band = np.clip(1 - np.linspace(-1, 1, high)[:, None] ** 2, 0, 1) ** 1.4
         rows, columns = np.arange(high) * 4 // 5 % 512, np.arange(stage.width * 2) * 512 // stage.width % 512
         soft = np.clip((cloudy((stage.seed, "mist"), 1.6)[rows][:, columns] - 0.2) * 1.3, 0, 1) * band
-        return Image.fromarray((soft * strength).astype(np.uint8))
+        return picture_of(soft * strength)

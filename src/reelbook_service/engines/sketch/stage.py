@@ -92,8 +92,6 @@ def built_stage(scene: Scene, light: Light, seed: int, size: tuple[int, int], *,
     width, height = (round(side * factor / 2) * 2 for side in size)
     camera = scene.camera
     horizon = TABLE["ground"][scene.ground].get("horizon", 0.62)
-    if height > width and horizon < 1:
-        horizon += 0.05
     return Stage(
         scene, light, seed, width, height, horizon * height, float(min(width, height)),
         margin_x=int(width * (abs(camera.pan) * 0.66 + 0.012 * camera.shake) + 2),
@@ -125,27 +123,20 @@ class Plane:
         left = min(max(0.0, left), self.picture.width - width)
         if last <= first or bottom - top < 1:
             return
-        box, size = (left, top, left + width, bottom), (stage.width, last - first)
-        if view == View(1, 0, 0):
-            parts = [
-                part.crop((round(left), round(top), round(left) + stage.width, round(bottom)))
-                for part in (self.picture, self.mask)
-            ]
-        else:
-            parts = [part.resize(size, Image.Resampling.BILINEAR, box=box) for part in (self.picture, self.mask)]
-        picture.paste(parts[0], (0, first), parts[1])
+        # Pillow cuts out a box of whole pixels that keeps its size, which is quicker than to resize it.
+        left, top, right, bottom = (round(side, 6) for side in (left, top, left + width, bottom))
+        size, box = (stage.width, last - first), (left, top, right, bottom)
+        shown, mask = (part.resize(size, Image.Resampling.BILINEAR, box=box) for part in (self.picture, self.mask))
+        picture.paste(shown, (0, first), mask)
 
 
 def plane(colour: NoiseField, cover: NoiseField, top: float, nearness: float) -> Plane:
     """A plane made of colours and opacity, both from 0 to 1."""
-    colour = np.broadcast_to(colour, (*cover.shape, 3))
-    return Plane(
-        picture_of(colour), Image.fromarray((np.clip(cover, 0, 1) * 255 + 0.5).astype(np.uint8)), int(top), nearness
-    )
+    return Plane(picture_of(np.broadcast_to(colour, (*cover.shape, 3))), picture_of(cover), int(top), nearness)
 
 
 def picture_of(colour: NoiseField) -> Image.Image:
-    """A picture of colours from 0 to 1."""
+    """A picture of colours, or of greys, from 0 to 1."""
     return Image.fromarray((np.clip(colour, 0, 1) * 255 + 0.5).astype(np.uint8))
 
 

@@ -14,7 +14,7 @@ from .tables import FIGURES, TABLE
 MAX_WORDS = 6000
 """Further words are ignored."""
 
-MAX_ACTORS, MAX_FIGURES = 8, 24
+MAX_FIGURES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +79,10 @@ _DENIED = re.compile(
 )
 _MARKS = frozenset(".,;:!?")
 _LINKS = frozenset({"and", "or", "&", "with", "in", "on", "over", "under", "at", "by", "near", "behind", "through"})
-_SKIES = frozenset({"sky", "clouds", "cloudy", "sunset", "dawn", "dusk", "night"})
+_SKIES = frozenset({"sky", "clouds", "cloud", "sunset", "dawn", "dusk", "night"})
 """What takes the colours before it as those of the light."""
-_ABOUT = (
-    "place",
-    "time",
-    "weather",
-    "season",
-    "grade",
-    "camera",
-    "pace",
-    "heading",
-    "deed",
-    "count",
-    "size",
-    "colour",
-)
+_GENERAL = ("place", "time", "weather", "season", "grade", "camera", "pace")
+_ABOUT = (*_GENERAL, "heading", "deed", "count", "size", "colour")
 _WATERS = ("water", "river", "beach")
 
 
@@ -112,9 +100,8 @@ def phrases() -> dict[str, dict[str, str]]:
     """Every known phrase in the singular, and its meanings: what each is about, and what it says."""
     rows = [("actor", kind, figure.words) for kind, figure in FIGURES.items()]
     for about in _ABOUT:
-        rows += [
-            (about, says, row if isinstance(row, str) else row.get("words", "")) for says, row in TABLE[about].items()
-        ]
+        for says, row in TABLE[about].items():
+            rows.append((about, says, row if isinstance(row, str) else row.get("words", "")))
     known: dict[str, dict[str, str]] = {}
     for about, says, words in rows:
         for phrase in words.split():
@@ -143,9 +130,8 @@ class Reading:
 
     def __init__(self, words: Sequence[str]) -> None:
         self.actors: list[Actor] = []
-        self.mentions: dict[str, list[str]] = {about: [] for about in _ABOUT}
+        self.mentions: dict[str, list[str]] = {about: [] for about in _GENERAL}
         self.tints: list[str] = []
-        self.avoided: set[str] = set()
         self._current, self._acting = 0, False
         self._expect()
         index = 0
@@ -202,13 +188,16 @@ class Reading:
         if self._acting:
             # "Children flying a kite": the kite flies, not the children.
             self._change(deed="")
-        if kind in kinds and self._count is None:
+        if kinds and (both := f"{kinds[self._current]}-with-{kind}") in FIGURES:
+            # "A man with a red umbrella" is one figure.
+            self._change(kind=both, colours=tuple(self._colours))
+        elif kind in kinds and self._count is None:
             # "A boat and a bird; the boat sails left": the same boat.
             self._current = kinds.index(kind)
         else:
             room = MAX_FIGURES - sum(actor.count for actor in self.actors)
             count = min(room, self._count or (int(FIGURES[kind].number("many", 3)) if is_plural else 1))
-            if count and len(kinds) < MAX_ACTORS:
+            if count:
                 self._current = len(kinds)
                 self.actors.append(Actor(kind, count, tuple(self._colours), self._size, deed=self._deed))
         self._acting = False
@@ -221,24 +210,13 @@ class Reading:
     def remove(self, negative: Sequence[str]) -> None:
         """Remove what the words of a negative prompt name."""
         unwanted = Reading(negative)
-        self.avoided = {actor.kind for actor in unwanted.actors} | set(negative)
+        self.avoided: set[str] = {actor.kind for actor in unwanted.actors} | set(negative)
         self.avoided.update(*unwanted.mentions.values())
-        if {"cloudy", "cloud"} & self.avoided:
-            # Clouds are weather as well as figures; unwanted ones are removed in both senses.
-            self.avoided |= {"cloudy", "cloud"}
         for place in unwanted.mentions["place"]:
             self.avoided.update(TABLE["place"][place].get("backdrops", "").split())
         self.actors = [actor for actor in self.actors if actor.kind not in self.avoided]
         for mentions in self.mentions.values():
             mentions[:] = [name for name in mentions if name not in self.avoided]
-
-    def join(self, first: str, second: str) -> None:
-        """Make one figure, which has the colours of the second, of two that belong together."""
-        kinds = {actor.kind: actor for actor in self.actors}
-        if first in kinds and second in kinds:
-            both = replace(kinds[first], kind=f"{first}-with-{second}", colours=kinds[second].colours)
-            rest = [actor for actor in self.actors if actor.kind not in (first, second)]
-            self.actors = [both, *rest]
 
 
 def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
@@ -252,15 +230,13 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
     words, avoided = spoken(_DENIED.sub("", prompt)), spoken(" ".join([negative_prompt, *_DENIED.findall(prompt)]))
     reading = Reading(words)
     reading.remove(avoided)
-    reading.join("person", "umbrella")
     key = " ".join([*words, "/", *avoided])
     mentions, weather = reading.mentions, set(reading.mentions["weather"])
     main, backdrops = _combine(_choose_places(reading, key))
-    if "storm" in weather:
-        weather |= {"wind"} | ({"rain"} - reading.avoided)
+    weather |= {*main.get("weather", "").split(), *(("wind", "rain") if "storm" in weather else ())} - reading.avoided
     time = _choose_time(reading, main, key)
     clouds = max((row["clouds"] for name in weather if "clouds" in (row := TABLE["weather"][name])), default=0.38)
-    if time in ("space", "underwater") or {"cloudy", "cloud"} & reading.avoided:
+    if time in ("space", "underwater") or "clear" in weather or "cloud" in reading.avoided:
         clouds = 0.0
     stars = 1.0 if "stars" in weather or time == "space" else 0.6 * (time in ("night", "dusk"))
     # Who stands on land has a strip of it in front of the water.
@@ -320,12 +296,11 @@ def _combine(names: Sequence[str]) -> tuple[dict[str, Any], Sequence[str]]:
     # A mountain lake is a lake among mountains: water is the ground, the rest are backdrops.
     places = [place for place in places if "closed" not in place]
     main = next((place for place in places if place["ground"] in _WATERS), places[0])
-    shown = [name for place in places if place is not main for name in place.get("backdrops", "").split()]
-    shown += [
-        name for name in main.get("backdrops", "").split() if not shown or name not in ("hills", "pines", "trees")
-    ]
-    order = [*TABLE["backdrop"], *FIGURES]
-    return main, sorted(set(shown), key=order.index)
+    shown = {name for place in places if place is not main for name in place.get("backdrops", "").split()}
+    own = set(main.get("backdrops", "").split())
+    return main, sorted(
+        shown | (own - {"hills", "pines", "trees"} if shown else own), key=[*TABLE["backdrop"], *FIGURES].index
+    )
 
 
 def _choose_time(reading: Reading, main: dict[str, Any], key: str) -> str:
@@ -349,9 +324,9 @@ def expanded(prompt: str) -> str:
     True
     """
     reading, parts = Reading(spoken(prompt)), [prompt.strip() or "an open landscape"]
-    mentioned = {about for about, names in reading.mentions.items() if names}
-    mentioned |= {"time"} if {"underwater", "space"} & set(reading.mentions["place"]) else set()
-    mentioned |= {"bird"} & {actor.kind for actor in reading.actors}
+    mentioned = {about for about, names in reading.mentions.items() if names} | {actor.kind for actor in reading.actors}
+    if {"underwater", "space"} & set(reading.mentions["place"]):
+        mentioned.add("time")
     for about, choices in TABLE["expand"].items():
         if about not in mentioned:
             parts.append(choices[int(generator(prompt, about).integers(len(choices)))])
