@@ -1,8 +1,8 @@
 """Accounts: keys, permissions and credits.
 
-The table `charges` is the only account of credits. It has a row for each of their movements, and only grows: a `grant` by
-whoever runs the service, which is negative where a budget is lowered; and of each run a `reserve` and then a `settle` of what it
-cost, a `refund` of the rest, or both. `at` is the moment of the grant, or of the acceptance of the run, in whose week it counts.
+The table `charges` is the only account of credits. It has a row for each of their movements, and only grows: what is granted
+in all, or every week, as `grant`; what is added to it once as `topup`; and of each run a `reserve`, and then a `settle` of what it
+cost, a `refund` of the rest, or both. `at` is the moment of the acceptance of the run, in whose week it counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -80,18 +80,15 @@ class Credits:
 
     budget: int
     """All that it may spend, with what was added."""
+    added: int
+    """What was added to what it may spend in all or every week."""
     spent: int
     reserved: int
     """For runs that are queued or running."""
 
     @property
-    def unused(self) -> int:
-        """What is left; below zero where the budget was lowered to less than is spent."""
-        return self.budget - self.spent - self.reserved
-
-    @property
     def left(self) -> int:
-        return max(0, self.unused)
+        return max(0, self.budget - self.spent - self.reserved)
 
 
 class Accounts:
@@ -161,7 +158,7 @@ class Accounts:
         left, (_, shared), again = read_credits(db, row, now).left, read_shared_budget(db), ""
         if limits.weekly:
             moment = format_moment(datetime.fromtimestamp(limits.weekly.next_moment(now)))
-            again = f" Its budget of {limits.weekly.budget} is filled again on {moment}."
+            again = f" Its budget is filled again on {moment}."
             began = week_start(row, limits.weekly, now)
             db.execute("UPDATE accounts SET refilled = ? WHERE name = ? AND refilled IS NOT ?", (began, name, began))
         for whose, available, more in (("the account has", left, again), ("all accounts together have", shared, "")):
@@ -191,29 +188,26 @@ def _read_row(db: sqlite3.Connection, account: Account) -> sqlite3.Row:
     return row
 
 
-def read_account(db: sqlite3.Connection, name: str) -> sqlite3.Row:
-    """The row of the account of this name."""
-    row: sqlite3.Row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
-    return row
+def read_account(db: sqlite3.Connection, name: str) -> Any:
+    """The row of the account of this name; None if there is none."""
+    return db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
 
 
 def sum_charges(db: sqlite3.Connection, name: str, since: float = 0.0) -> Credits:
-    """The credits of an account by its charges since a moment."""
+    """The credits of an account by its charges since a moment; what was granted counts from the beginning."""
     query = (
-        "SELECT kind, sum(credits) FROM charges WHERE account = ? AND kind IN ('grant', 'reserve', 'settle', 'refund') "
-        "AND at >= ? GROUP BY kind"
+        "SELECT kind, sum(credits) FROM charges WHERE account = ? AND kind IN ('grant', 'topup', 'reserve', 'settle', 'refund') "
+        "AND (at >= ? OR kind = 'grant') GROUP BY kind"
     )
     sums = Counter(dict(map(tuple, db.execute(query, (name, since)))))
-    return Credits(sums["grant"], sums["settle"], sums["reserve"] - sums["settle"] - sums["refund"])
+    reserved = sums["reserve"] - sums["settle"] - sums["refund"]
+    return Credits(sums["grant"] + sums["topup"], sums["topup"], sums["settle"], reserved)
 
 
 def read_credits(db: sqlite3.Connection, account: sqlite3.Row, now: float) -> Credits:
     """The credits of an account, given as its row."""
     weekly = Limits.from_json(account["limits"]).weekly
-    if weekly is None:
-        return sum_charges(db, account["name"])
-    week = sum_charges(db, account["name"], week_start(account, weekly, now))
-    return replace(week, budget=weekly.budget + week.budget)
+    return sum_charges(db, account["name"], week_start(account, weekly, now) if weekly else 0.0)
 
 
 def read_shared_budget(db: sqlite3.Connection) -> tuple[int | None, int]:
@@ -241,11 +235,12 @@ def may_be_unchecked(db: sqlite3.Connection, name: str) -> bool:
 
 
 def record_charge(db: sqlite3.Connection, at: float, account: str, request_id: str, credits: int, kind: str) -> None:
-    """Add a row to the charges."""
-    db.execute(
-        "INSERT INTO charges (at, request_id, account, credits, kind) VALUES (?, ?, ?, ?, ?)",
-        (at, request_id, account, credits, kind),
-    )
+    """Add a row to the charges; one of nothing only for a run that costs nothing, which has ended all the same."""
+    if credits or request_id:
+        db.execute(
+            "INSERT INTO charges (at, request_id, account, credits, kind) VALUES (?, ?, ?, ?, ?)",
+            (at, request_id, account, credits, kind),
+        )
 
 
 def refuse_taken_key(db: sqlite3.Connection, name: str, key: str) -> None:

@@ -7,14 +7,14 @@ import hashlib
 import hmac
 import secrets
 import sqlite3
-import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import groupby
 from typing import Any
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import urlencode
 
+from starlette.datastructures import FormData
 from starlette.requests import Request as HTTPRequest
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -22,28 +22,23 @@ from reelbook.models.queue_status import IN_PROGRESS
 from reelbook.util.printable import format_count, format_line
 
 from .accounts import BadAccounts
-from .class_admin import SENTENCES, NewKey, act, choose, format_names, is_count, read_board_token
-from .class_report import ClassRow, LastResult, describe_class, format_csv, read_class
+from .class_admin import ACTIONS, NewKey, act, choose, describe, format_names, is_count, read_board_token
+from .class_report import ClassRow, LastResult, describe_class, format_csv, read_class, read_last_result
 from .core import Service
 from .key_sheet import reachable_address, render_key_sheet
 from .pages import render
 from .queue import Request
 from .refusals import Refusal
-from .request_bodies import read_body
 from .routes import ServiceRoute, base_url, file
 
-INTERVAL_SECONDS = 1.0
-"""The class is read so often at most, however many boards are open."""
 SESSION_SECONDS = 12 * 3600
-MAX_FORM_BYTES = 1_000_000
 MAX_REMEMBERED = 1_000
 MAX_LISTED = 200
 """How many names are listed before their keys are replaced."""
 MAX_QUEUED = 12
 """How many runs the queue lists; the others are counted."""
-ACTIONS = ("pause", "resume", "topup", "replace")
+BOARD_ACTIONS = ACTIONS.keys() - {"remove"}
 
-FormFields = dict[str, list[str]]
 Choice = Callable[[sqlite3.Connection], list[str]]
 """Finds the names of the accounts that an action is about."""
 Handler = Callable[[HTTPRequest], Awaitable[Response]]
@@ -54,17 +49,10 @@ class Board:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._read_at: float | None = None
-        self._facts: dict[str, Any] = {}
-        self._rows: list[ClassRow] = []
-        self._etag = ""
-        """Another one whenever the board shows something else."""
         self._sent: deque[str] = deque(maxlen=MAX_REMEMBERED)
         """The forms that were sent already: a double click must not top up twice."""
         # Cookies do not know ports: another service on this machine has a name of its own.
         self._cookie_name = f"reelbook_board_{service.id[:8]}"
-        self.reads = 0
-        """How often the class was read."""
 
     def routes(self) -> list[ServiceRoute]:
         """The routes of the board."""
@@ -106,13 +94,13 @@ class Board:
 
     async def change(self, http: HTTPRequest) -> Response:
         """Carry out an action on students: pause, resume, top up, or replace keys."""
-        fields = await _read_form(http)
+        form = await http.form()
         try:
-            action, chosen, amount = _read_action(fields)
-            if action == "replace" and not _first(fields, "sure"):
+            action, chosen, amount = _read_action(form)
+            if action == "replace" and not form.get("sure"):
                 names = await self._service.store.run(chosen)
                 return respond(http, "replace.html", names=names, most=MAX_LISTED)
-            names, keys = await self._act_once(_first(fields, "once"), action, chosen, amount)
+            names, keys = await self._act_once(str(form.get("once", "")), action, chosen, amount)
         except BadAccounts as error:
             return await self._respond(http, status=422, notice=str(error), is_problem=True)
         if action == "replace":
@@ -123,15 +111,15 @@ class Board:
 
     async def export(self, http: HTTPRequest) -> Response:
         """Answer with the table of the class as CSV."""
-        await self._read()
+        rows = await self._service.store.run(partial(read_class, now=self._service.settings.clock()))
         headers = {"content-disposition": 'attachment; filename="class.csv"', "cache-control": "no-store"}
         # With a byte order mark, by which spreadsheets know that it is UTF-8.
-        return Response("\ufeff" + format_csv(self._rows), media_type="text/csv; charset=utf-8", headers=headers)
+        return Response("\ufeff" + format_csv(rows), media_type="text/csv; charset=utf-8", headers=headers)
 
     async def read_result(self, http: HTTPRequest) -> Response:
         """Answer with the page of a result that is on the board."""
-        row, result = await self._find_result(http)
-        return respond(http, "result.html", row=row, result=result)
+        name, result = await self._find_result(http)
+        return respond(http, "result.html", name=name, result=result)
 
     async def read_media(self, http: HTTPRequest) -> Response:
         """Serve the file of a result that is on the board; its own address would work without a login."""
@@ -139,49 +127,41 @@ class Board:
         http.path_params["token"] = result.token
         return await file(self._service, http)
 
-    async def _find_result(self, http: HTTPRequest) -> tuple[ClassRow, LastResult]:
-        await self._read()
-        for row in self._rows:
-            result = row.last_result
-            if result and result.token and result.request_id == http.path_params["request_id"]:
-                return row, result
-        raise Refusal("not_found", "This result is not on the board any more: reload the class.")
+    async def _find_result(self, http: HTTPRequest) -> tuple[str, LastResult]:
+        """Whose result it is that the path names, and the result."""
+        request_id = http.path_params["request_id"]
+
+        def find(db: sqlite3.Connection) -> tuple[str, LastResult | None]:
+            row = db.execute("SELECT account FROM requests WHERE id = ?", (request_id,)).fetchone()
+            return ("", None) if row is None else (row["account"], read_last_result(db, row["account"]))
+
+        name, result = await self._service.store.run(find)
+        if result is None or result.token is None or result.request_id != request_id:
+            raise Refusal("not_found", "This result is not on the board any more: reload the class.")
+        return name, result
 
     async def _respond(
         self, http: HTTPRequest, *, status: int = 200, notice: str = "", is_problem: bool = False
     ) -> Response:
-        facts = await self._read()
-        if http.headers.get("if-none-match") == self._etag:
-            return Response(status_code=304, headers={"etag": self._etag})
+        service, running = self._service, self._service.queue.count_running()
+
+        def read(db: sqlite3.Connection) -> tuple[list[ClassRow], tuple[list[str], list[str]]]:
+            return read_class(db, service.settings.clock(), running), describe_class(db)
+
+        rows, (sentences, problems) = await service.store.run(read)
+        facts = _facts(rows, service.queue.unfinished(), sentences, problems)
+        headers = {"etag": f'"{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"'}
+        if http.headers.get("if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
         response = respond(http, "board.html", status=status, notice=notice, is_problem=is_problem, **facts)
-        response.headers["etag"] = self._etag
+        response.headers.update(headers)
         return response
-
-    async def _read(self) -> dict[str, Any]:
-        """The facts for the template, of the last second."""
-        if self._read_at is None or time.monotonic() - self._read_at >= INTERVAL_SECONDS:
-            self._read_at = time.monotonic()
-            self.reads += 1
-            service, running = self._service, self._service.queue.count_running()
-
-            def read(db: sqlite3.Connection) -> tuple[list[ClassRow], tuple[list[str], list[str]]]:
-                return read_class(db, service.settings.clock(), running), describe_class(db)
-
-            self._rows, (sentences, problems) = await service.store.run(read)
-            self._facts = _facts(self._rows, service.queue.unfinished(), sentences, problems)
-            self._etag = f'"{hashlib.sha256(repr(self._facts).encode()).hexdigest()[:32]}"'
-        return self._facts
-
-    def expire(self) -> None:
-        """Have the class read again at once, because an action changed it."""
-        self._read_at = None
 
     async def _act_once(self, once: str, action: str, chosen: Choice, credits: int) -> tuple[list[str], list[NewKey]]:
         """The names and the new keys that an action was about; raises `BadAccounts` for a form that was sent already."""
         if not once or once in self._sent:
-            raise BadAccounts(
-                "This form was already sent and carried out. Reload the page before you send another one."
-            )
+            words = "This form was already sent and carried out. Reload the page before you send another one."
+            raise BadAccounts(words)
         self._sent.append(once)
 
         def work(db: sqlite3.Connection) -> tuple[list[str], list[NewKey]]:
@@ -193,8 +173,6 @@ class Board:
         except BadAccounts:
             self._sent.remove(once)
             raise
-        finally:
-            self.expire()
 
     def _for_session(self, handler: Handler) -> Handler:
         """A handler that answers only whoever is logged in."""
@@ -296,18 +274,18 @@ def _count_errors(rows: list[ClassRow]) -> list[tuple[int, str, str]]:
     return sorted(errors, key=lambda error: (-error[0], error[1]))
 
 
-def _read_action(fields: FormFields) -> tuple[str, Choice, int]:
+def _read_action(form: FormData) -> tuple[str, Choice, int]:
     """The action that a form asks for, whom it is about, and how many credits it adds."""
-    action, _, name = _first(fields, "one").partition(":")
-    whom = "marked" if action else _first(fields, "whom")
-    action = action or _first(fields, "do")
-    names = [name] if name else fields.get("name", []) if whom == "marked" else []
-    if action not in ACTIONS:
+    action, _, name = str(form.get("one", "")).partition(":")
+    whom = "marked" if action else str(form.get("whom", ""))
+    action = action or str(form.get("do", ""))
+    names = [name] if name else list(map(str, form.getlist("name"))) if whom == "marked" else []
+    if action not in BOARD_ACTIONS:
         raise BadAccounts("There is no such action. Nothing was changed.")
     if whom == "marked" and not names:
         raise BadAccounts("Nobody is selected: tick some students, or choose a group or all. Nothing was changed.")
     group = whom.removeprefix("group:") if whom.startswith("group:") else None
-    text = _first(fields, "credits").strip() if action == "topup" else "0"
+    text = str(form.get("credits", "")).strip() if action == "topup" else "0"
     if not is_count(text):
         raise BadAccounts("Say how many credits to add, as a whole number. Nothing was changed.")
     return action, partial(choose, names=names, group=group, everybody=whom == "all"), int(text)
@@ -316,19 +294,7 @@ def _read_action(fields: FormFields) -> tuple[str, Choice, int]:
 def _notice(http: HTTPRequest) -> str:
     """What was done just now, from the address that an action leads to."""
     action, *counts = (http.query_params.get(name, "") for name in ("did", "count", "credits"))
-    if action not in ACTIONS or not all(map(is_count, counts)):
+    if action not in BOARD_ACTIONS or not all(map(is_count, counts)):
         return ""
     students, amount = map(int, counts)
-    return SENTENCES[action].format(whom=format_count(students, "student"), credits=format_count(amount, "credit"))
-
-
-async def _read_form(http: HTTPRequest) -> FormFields:
-    body = await read_body(http, "application/x-www-form-urlencoded", MAX_FORM_BYTES)
-    try:
-        return parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=10_000)
-    except ValueError:
-        raise Refusal("bad_request", "The form is not well-formed.") from None
-
-
-def _first(fields: FormFields, name: str) -> str:
-    return (fields.get(name) or [""])[0]
+    return describe(action, format_count(students, "student"), amount)

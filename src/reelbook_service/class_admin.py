@@ -13,9 +13,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from reelbook.util.printable import suggest
+from reelbook.util.printable import format_count, suggest
 
 from .accounts import (
     DEFAULT_PERMISSIONS,
@@ -27,8 +27,9 @@ from .accounts import (
     read_credits,
     record_charge,
     refuse_taken_key,
+    sum_charges,
 )
-from .limits import NONE, Limits, parse_week
+from .limits import NONE, Limits
 from .store import read_fact, write_fact
 
 MAX_NAME_CHARS = 100
@@ -135,88 +136,102 @@ def add(
     db: sqlite3.Connection,
     now: float,
     students: Sequence[Student],
-    *,
-    weekly: str | None = None,
     limits: Mapping[str, str] | None = None,
+    *,
     reset: bool = False,
 ) -> tuple[list[NewKey], str]:
-    """Add accounts; returns their keys, and a sentence about those that existed. They stay as they are, unless `reset`: then
+    """Add accounts; returns their keys, and a sentence about those there already. They stay as they are, unless `reset`: then
     they get what is given, and the rest stays.
     """
-    keys, changed, kept, removed = list[NewKey](), list[str](), list[str](), list[str]()
+    keys, changed, kept = list[NewKey](), list[str](), list[str]()
     names = [student.name for student in students]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise BadAccounts(f"The name {twice!r} is in the list twice; nothing was changed.")
     for student in students:
         _check_student(student)
-        name, key = student.name, student.key
-        existing = db.execute("SELECT removed FROM accounts WHERE name = ?", (name,)).fetchone()
-        is_new = existing is None or existing["removed"]
-        if existing and not reset:
-            (removed if is_new else kept).append(name)
+        name, row = student.name, read_account(db, student.name)
+        if row and not reset:
+            kept.append(name)
             continue
+        is_new = row is None or row["removed"]
         if is_new:
             if student.budget is None:
                 words = "say how many credits it may spend, such as --budget 530. Nothing was changed."
                 raise BadAccounts(f"The account {name!r} is new: {words}")
-            key = key or new_key()
-            db.execute(
-                "INSERT INTO accounts (name, key_hash, permissions) VALUES (?, '', ?) ON CONFLICT (name) DO UPDATE SET "
-                "permissions = excluded.permissions, class_group = '', paused = 0, limits = '', refilled = NULL, removed = 0",
-                (name, " ".join(DEFAULT_PERMISSIONS)),
-            )
+            query = "INSERT OR REPLACE INTO accounts (name, key_hash, permissions) VALUES (?, '', ?)"
+            db.execute(query, (name, " ".join(DEFAULT_PERMISSIONS)))
         else:
             changed.append(name)
-        if key:
-            _set_key(db, name, key)
-        change(db, now, student, weekly, limits or {})
-        if is_new and key:
-            keys.append(_make_strip(db, name, key, now))
+        change(db, now, student, limits or {})
+        if is_new:
+            keys.append(_set_key(db, now, name, student.key or new_key()))
+        elif student.key:
+            _set_key(db, now, name, student.key)
     sentences = (
-        (changed, "changed. Their runs and spending stay."),
-        (kept, "exists already and keeps its key, budget and limits; --reset applies the list."),
-        (removed, "removed before; --reset adds them again."),
+        (changed, f"Changed: {format_names(changed)}. Their runs and spending stay."),
+        (
+            kept,
+            f"There already, or removed before: {format_names(kept)}. They stay as they are; --reset applies the list.",
+        ),
     )
-    return keys, " ".join(f"{format_names(names)}: {words}" for names, words in sentences if names)
+    return keys, " ".join(sentence for names, sentence in sentences if names)
 
 
-SENTENCES = {
-    "topup": "{credits} more for {whom}.",
-    "pause": "Paused: {whom}. Runs in progress continue.",
-    "resume": "Resumed: {whom}.",
-    "remove": "Removed: {whom}. Their keys no longer work. Runs in progress continue, and what was spent still counts.",
-    "replace": "Old keys no longer work; runs, files and budget stay.",
+class Action(NamedTuple):
+    """What can be done with some accounts or all, by the command and on the board."""
+
+    purpose: str
+    done: str
+    """What was done, to whom."""
+
+
+ACTIONS = {
+    "topup": Action("give accounts more credits", "{credits} more for {whom}."),
+    "pause": Action(
+        "stop accounts from starting runs; those in progress continue", "Paused: {whom}. Runs in progress continue."
+    ),
+    "resume": Action("let paused accounts start runs again", "Resumed: {whom}."),
+    "replace": Action(
+        "replace keys, of one that leaked or of all; runs and budget stay",
+        "Old keys no longer work; runs, files and budget stay.",
+    ),
+    "remove": Action(
+        "remove accounts: their keys stop at once, runs in progress continue",
+        "Removed: {whom}. Their keys no longer work. Runs in progress continue, and what was spent still counts.",
+    ),
 }
-"""What `act` has done, by action."""
 
 
 def act(db: sqlite3.Connection, now: float, action: str, names: Sequence[str], credits: int = 0) -> list[NewKey]:
-    """Top up, pause, resume or remove accounts, or replace their keys, which are returned.
-
-    Credits are added to those of the present week, where there are weeks. Runs that were accepted go on. What removed
-    accounts have spent still counts.
-    """
+    """Carry out an action; returns the keys that it made. Credits are added to those of the present week, where there are weeks."""
     if action == "topup" and not 0 < credits <= MAX_CREDITS:
         raise BadAccounts(f"{credits} is not a number of credits to add; nothing was changed.")
     keys = []
     for name in names:
         if action == "topup":
-            record_charge(db, now, name, "", credits, "grant")
+            record_charge(db, now, name, "", credits, "topup")
         elif action in ("pause", "resume"):
             db.execute("UPDATE accounts SET paused = ? WHERE name = ?", (action == "pause", name))
         else:
-            keys.append(_make_strip(db, name, new_key(), now))
-            _set_key(db, name, keys[-1].key)
-            if action == "remove":
-                db.execute("UPDATE accounts SET removed = 1 WHERE name = ?", (name,))
+            keys.append(_set_key(db, now, name, new_key()))
+            db.execute("UPDATE accounts SET removed = ? WHERE name = ?", (action == "remove", name))
     return keys
 
 
-def share_budget(db: sqlite3.Connection, text: str) -> None:
-    """Set what all accounts may spend together, in all, or take that limit away."""
-    if text != NONE and not is_count(text):
+def describe(action: str, whom: str, credits: int) -> str:
+    """The sentence about an action that was carried out."""
+    return ACTIONS[action].done.format(whom=whom, credits=format_count(credits, "credit"))
+
+
+def share_budget(db: sqlite3.Connection, text: str) -> str:
+    """Set what all accounts may spend together, in all, or take that limit away; returns a sentence that says so."""
+    if text == NONE:
+        write_fact(db, "shared budget", None)
+        return "Each account may spend its own budget; there is no common limit."
+    if not is_count(text):
         raise BadAccounts(f"{text[:60]!r} is not a whole number of credits; `none` takes the limit away.")
-    write_fact(db, "shared budget", None if text == NONE else text)
+    write_fact(db, "shared budget", text)
+    return f"All accounts together may spend {format_count(int(text), 'credit')}, including what is already spent."
 
 
 def _check_student(student: Student) -> None:
@@ -233,50 +248,38 @@ def _check_student(student: Student) -> None:
         )
 
 
-def _make_strip(db: sqlite3.Connection, name: str, key: str, now: float) -> NewKey:
-    row = read_account(db, name)
-    terms = Limits.from_json(row["limits"]).terms(read_credits(db, row, now).budget)
-    return NewKey(name, row["class_group"], key, terms)
-
-
-def _set_key(db: sqlite3.Connection, name: str, key: str) -> None:
+def _set_key(db: sqlite3.Connection, now: float, name: str, key: str) -> NewKey:
     refuse_taken_key(db, name, key)
     db.execute("UPDATE accounts SET key_hash = ? WHERE name = ?", (hash_key(key), name))
+    row = read_account(db, name)
+    return NewKey(
+        name, row["class_group"], key, Limits.from_json(row["limits"]).terms(read_credits(db, row, now).budget)
+    )
 
 
-def change(
-    db: sqlite3.Connection, now: float, student: Student, weekly: str | None, options: Mapping[str, str]
-) -> None:
-    """Store the group, permissions, budget and limits of an account, as far as they are given."""
-    name, budget = student.name, student.budget
+def change(db: sqlite3.Connection, now: float, student: Student, options: Mapping[str, str]) -> None:
+    """Store the group, permissions, limits and budget of an account, as far as they are given."""
+    name, budget, row = student.name, student.budget, read_account(db, student.name)
+    limits = Limits.from_json(row["limits"])
+    week, limits = limits.weekly, limits.changed(options)
     if budget is not None and not 0 <= budget <= MAX_CREDITS:
         raise BadAccounts(f"The budget {budget} of {name!r} is not a number of credits. Nothing was changed.")
-    row = read_account(db, name)
-    limits, has = Limits.from_json(row["limits"]), read_credits(db, row, now)
-    week = limits.weekly
-    if weekly is not None and weekly.strip().lower() == NONE:
-        week = None
-    elif weekly is not None:
-        week = parse_week(weekly, budget if budget is not None else week.budget if week else has.budget)
-    elif week is not None and budget is not None:
-        week = week._replace(budget=budget)
+    if budget is None and week and not limits.weekly:
+        spent = format_count(sum_charges(db, name).spent, "credit")
+        words = f"Say with --budget how much {name!r} may spend in total, including the {spent} already spent."
+        raise BadAccounts(f"{words} Nothing was changed.")
     # A week that begins at another moment counts what was spent since the last such moment.
-    began = row["refilled"] if week is None or str(week) == str(limits.weekly) else week.last_moment(now)
+    began = limits.weekly.last_moment(now) if limits.weekly and limits.weekly != week else row["refilled"]
+    permissions = None if student.permissions is None else " ".join(student.permissions)
     db.execute(
-        "UPDATE accounts SET class_group = ?, permissions = ?, refilled = ?, limits = ? WHERE name = ?",
-        (
-            row["class_group"] if student.group is None else student.group,
-            row["permissions"] if student.permissions is None else " ".join(student.permissions),
-            began,
-            limits.changed(options).model_copy(update={"weekly": week}).to_json(),
-            name,
-        ),
+        "UPDATE accounts SET class_group = coalesce(?, class_group), permissions = coalesce(?, permissions), refilled = ?, limits = ? "
+        "WHERE name = ?",
+        (student.group, permissions, began, limits.to_json(), name),
     )
-    # The budget is what was typed; where nothing was, what is left stays, whether by weeks or in all.
-    then = read_credits(db, read_account(db, name), now)
-    missing = budget - then.budget if budget is not None else has.unused - then.unused
-    if missing:
-        record_charge(db, now, name, "", missing, "grant")
+    if budget is not None:
+        has = read_credits(db, read_account(db, name), now)
+        record_charge(db, now, name, "", budget - (has.budget - has.added), "grant")
+        record_charge(db, now, name, "", -has.added, "topup")
 
 
 def format_names(names: Sequence[str]) -> str:

@@ -1,23 +1,33 @@
-"""The command `reelbook class`: the accounts of a service, for teachers."""
+"""The command `reelbook class`: the accounts of a service, for teachers. Each is one transaction on its database."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reelbook.errors import ReelbookError
+from reelbook.util.printable import format_count, printable
+
+from . import class_admin
+from .class_admin import ACTIONS, NewKey, Student, format_names, read_board_token, read_state, sort_key
+from .limits import OPTIONS
+from .service_settings import default_data
+from .store import open_transaction
+
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
-LIMITS = {
-    "from": ("MOMENT", "no runs before this date or moment, such as 2026-11-30 or 2026-11-30T08:00"),
-    "until": ("MOMENT", "no runs after this date (its end) or moment"),
-    "days": ("DAYS", "runs only on these weekdays: mon-fri, or mon,wed"),
-    "hours": ("HOURS", "runs only at this time of day: 08:00-16:00"),
-    "at-once": ("RUNS", "how many runs each student may have queued or running"),
-    "models": ("MODELS", "the models they may run, by id or part of it: text-to-video,smart-resize"),
-}
+Work = Callable[[sqlite3.Connection, float, argparse.Namespace], str]
+"""Carries a command out, and returns what it prints."""
+
 ADD_HELP = """\
 Add accounts, each with its own key. Accounts that exist keep their key, budget and limits unless you give --reset, which changes
 what you name and leaves the rest; `none` removes a limit (--until none --reset). Type the names, or give a file: one name on each
@@ -26,8 +36,6 @@ line, or a table with the columns name[,group][,budget][,key][,permissions]. Tim
 
   reelbook class add names.csv --budget 530 --weekly --at-once 2 --sheet keys.html
 """
-
-
 LIMIT_HELP = """\
 Change only what is given here; `none` removes a limit. A budget can also be lowered.
 
@@ -46,40 +54,36 @@ def add_class_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> N
     )
     actions = teacher.add_subparsers(required=True, metavar="ACTION")
 
-    add = _action(actions, "add", "add accounts with their keys, or change limits", ADD_HELP)
+    add = _action(actions, "add", _add, "add accounts with their keys, or change limits", ADD_HELP)
     add.add_argument("students", nargs="+", metavar="NAME|FILE", help="names, or a file of them: .csv or .txt")
     _add_limits(add)
     add.add_argument("--group", help="a name for these students as a group, to pause or top up together")
     add.add_argument("--reset", action="store_true", help="also change accounts that exist")
     _add_sheet(add)
 
-    limit = _action(actions, "limit", "change budgets and limits, or what all may spend in total", LIMIT_HELP)
+    limit = _action(actions, "limit", _limit, "change budgets and limits, or what all may spend in total", LIMIT_HELP)
     _add_choice(limit)
     _add_limits(limit)
     limit.add_argument(
         "--together", metavar="CREDITS", help="the most that all accounts together may ever spend, or `none`"
     )
 
-    top_up = _action(actions, "topup", "give accounts more credits")
-    _add_choice(top_up)
-    top_up.add_argument("credits", type=int, metavar="CREDITS", help="how many more each of them may spend")
-    _add_choice(_action(actions, "pause", "stop accounts from starting runs; those in progress continue"))
-    _add_choice(_action(actions, "resume", "let paused accounts start runs again"))
+    for name, action in ACTIONS.items():
+        parser = _action(actions, name, partial(_act, name), action.purpose)
+        _add_choice(parser)
+        if name == "topup":
+            parser.add_argument("credits", type=int, metavar="CREDITS", help="how many more each of them may spend")
+        elif name == "replace":
+            _add_sheet(parser)
 
-    replace = _action(actions, "replace", "replace keys, of one that leaked or of all; runs and budget stay")
-    _add_choice(replace)
-    _add_sheet(replace)
-
-    _add_choice(_action(actions, "remove", "remove accounts: their keys stop at once, runs in progress continue"))
-
-    report = _action(actions, "report", "show spending and budgets, runs, and errors by kind")
+    report = _action(actions, "report", _report, "show spending and budgets, runs, and errors by kind")
     report.add_argument("--csv", action="store_true", help="as CSV, for a spreadsheet")
 
-    board = _action(actions, "board", "print the link of the board")
+    board = _action(actions, "board", _board, "print the link of the board")
     board.add_argument("--new", action="store_true", help="make a new link; the old one stops working")
 
 
-def _action(actions: Any, name: str, words: str, description: str | None = None) -> argparse.ArgumentParser:
+def _action(actions: Any, name: str, work: Work, words: str, description: str | None = None) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = actions.add_parser(
         name, help=words, description=description or words.capitalize() + ".",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -87,7 +91,7 @@ def _action(actions: Any, name: str, words: str, description: str | None = None)
     parser.add_argument(
         "--data", type=Path, help="the folder of the service (default: your user data folder, as for serve)"
     )
-    parser.set_defaults(command=partial(_perform, name))
+    parser.set_defaults(command=partial(_perform, work))
     return parser
 
 
@@ -101,12 +105,10 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget", type=int, metavar="CREDITS", help="what each may spend in total, or every week with --weekly"
     )
-    parser.add_argument(
-        "--weekly", nargs="?", const="mon", metavar='"DAY TIME"',
-        help="refill the budget every week, on Monday at 00:00 or at the time given; unused credits don't carry over",
-    )  # fmt: skip
-    for name, (metavar, words) in LIMITS.items():
-        parser.add_argument(f"--{name}", metavar=metavar, help=words)
+    for name, option in OPTIONS.items():
+        rest: dict[str, Any] = {"nargs": "?", "const": "mon"} if name == "weekly" else {}
+        words = f"{option.words}: {option.example}"
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar=option.metavar, help=words, **rest)
 
 
 def _add_sheet(parser: argparse.ArgumentParser) -> None:
@@ -116,8 +118,102 @@ def _add_sheet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--address", help="the URL on the sheet (default: the one that the service printed)")
 
 
-def _perform(action: str, options: argparse.Namespace) -> int:
-    from .class_actions import perform  # Not before it is needed: it imports the service.
-
-    perform(action, options)
+def _perform(work: Work, options: argparse.Namespace) -> int:
+    with open_transaction(options.data or default_data()) as db:
+        text = work(db, time.time(), options)
+    print(printable(text))
     return 0
+
+
+def _limits(options: argparse.Namespace) -> dict[str, str]:
+    return {name: text for name in OPTIONS if (text := getattr(options, name)) is not None}
+
+
+def _chosen(db: sqlite3.Connection, options: argparse.Namespace) -> list[str]:
+    return class_admin.choose(db, options.names, options.group, everybody=options.all)
+
+
+def _add(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> str:
+    students = class_admin.read_students(options.students, group=options.group, budget=options.budget)
+    keys, sentence = class_admin.add(db, now, students, _limits(options), reset=options.reset)
+    return "\n".join(filter(None, [_show(db, options, keys), sentence]))
+
+
+def _limit(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> str:
+    budget, limits, done = options.budget, _limits(options), list[str]()
+    if limits or budget is not None:
+        names = _chosen(db, options)
+        for name in names:
+            class_admin.change(db, now, Student(name, budget=budget), limits)
+        done.append(f"Changed: {format_names(names)}. Their runs and spending stay.")
+    if options.together is not None:
+        done.append(class_admin.share_budget(db, options.together))
+    if not done:
+        words = "Say what to change, such as --budget 300, --at-once 1, or --together 5000 for all as a whole."
+        raise ReelbookError(words)
+    return "\n".join(done)
+
+
+def _act(action: str, db: sqlite3.Connection, now: float, options: argparse.Namespace) -> str:
+    names, amount = _chosen(db, options), options.credits if action == "topup" else 0
+    keys = class_admin.act(db, now, action, names, amount)
+    sentence = class_admin.describe(action, format_names(names), amount)
+    if action == "pause":
+        sentence += " `reelbook class resume` lets them start new ones."
+    return f"{_show(db, options, keys)}\n{sentence}" if action == "replace" else sentence
+
+
+def _report(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> str:
+    from .class_report import describe_class, format_csv, format_report, read_class
+
+    rows = read_class(db, now, with_results=False)
+    facts, problems = describe_class(db)
+    return format_csv(rows) if options.csv else "\n".join([format_report(rows), *facts, *problems])
+
+
+def _board(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> str:
+    from .key_sheet import board_link, reachable_address
+
+    link = board_link(reachable_address(read_state(db)["address"]), read_board_token(db, new=options.new))
+    return f"  board  {link}" + ("\n  Everyone who had the board open is logged out." if options.new else "")
+
+
+def _show(db: sqlite3.Connection, options: argparse.Namespace, keys: Sequence[NewKey]) -> str:
+    """Write new keys to the sheet, before they are committed, or list them; says what a teacher does with them."""
+    from .key_sheet import connect_line, format_unreachable, reachable_address, render_key_sheet
+
+    address = (options.address or reachable_address(read_state(db)["address"])).strip().rstrip("/")
+    # A longer one has no place in a QR code.
+    if not re.fullmatch(r"https?://[^\s\"'\\]{1,200}", address):
+        words = f"{address[:100]!r} is not an address" if address else "The service of this folder has never run"
+        raise ReelbookError(f"{words}: give one, such as --address http://192.168.1.20:8600. No key was made.")
+    if not keys:
+        return ""
+    keys = sorted(keys, key=lambda key: (sort_key(key.group), sort_key(key.name)))
+    if options.sheet:
+        _write_sheet(options.sheet, render_key_sheet(keys, address))
+        print_it = "Print it, then delete it: keys are stored as hashes only, and nobody can read them again."
+        lines = [f"{format_count(len(keys), 'new key')} in {options.sheet}, for {address}. {print_it}"]
+    else:
+        lines = [f"  key    {key.key}   (account {key.name}; shown only now)" for key in keys]
+        lines += [f"  type   {connect_line(address, keys[0].key)}"] if len(keys) == 1 else []
+    if unreachable := format_unreachable(address):
+        lines.append(
+            f"  {unreachable} For them: reelbook serve --host 0.0.0.0, or --address with the one by which they reach it"
+            f"{'; then make the sheet once more' if options.sheet else ''}."
+        )
+    return "\n".join(lines)
+
+
+def _write_sheet(path: Path, page: str) -> None:
+    """Write a new file that only its owner can read."""
+    try:
+        with open(path, "x", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
+            file.write(page)
+    except FileExistsError:
+        words = "exists already, perhaps with keys in it. Name another file, or delete it."
+        raise ReelbookError(f"{path} {words} No key was made.") from None
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise ReelbookError(f"{path} cannot be written ({error.strerror}). No key was made.") from None

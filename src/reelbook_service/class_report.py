@@ -7,8 +7,9 @@ import io
 import json
 import re
 import sqlite3
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -52,73 +53,58 @@ class ClassRow(Credits):
     """`weekly`, `window`, `at_once` and `models`, as far as they are set."""
     refilled_next: float | None
     """When a weekly budget is filled again."""
-    queued: int
-    """Queued or running, where nobody says how many run."""
+    active: int
+    """How many runs are queued or running."""
     running: int
     completed: int
     cancelled: int
-    failed: int
-    errors: Mapping[str, int] = field(default_factory=dict)
+    errors: Mapping[str, int]
     """How many runs failed, by `error_type`."""
-    last_result: LastResult | None = None
+    last_result: LastResult | None
 
     @property
-    def active(self) -> int:
-        """How many runs are queued or running."""
-        return self.queued + self.running
+    def failed(self) -> int:
+        return sum(self.errors.values())
 
 
 def read_class(
     db: sqlite3.Connection, now: float, running: Mapping[str, int] | None = None, *, with_results: bool = True
 ) -> list[ClassRow]:
     """The rows of all accounts of the class, by group and name; `running` counts runs in progress by account."""
-    counts = _count_runs(db)
-    return [
-        _read_row(db, row, now, counts.get(row["name"], {}), (running or {}).get(row["name"], 0), with_results)
-        for row in class_rows(db)
-    ]
-
-
-def _count_runs(db: sqlite3.Connection) -> dict[str, dict[str, int]]:
-    """The runs of each account: unfinished ones under `""`, successful ones under `completed`, others by error type."""
-    counts: dict[str, dict[str, int]] = {}
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     query = (
-        "SELECT account, CASE WHEN finished IS NULL THEN '' ELSE coalesce(error_type, 'completed') END AS outcome, "
-        "count(*) AS number FROM requests GROUP BY 1, 2"
+        "SELECT account, CASE WHEN finished IS NULL THEN '' ELSE coalesce(error_type, 'completed') END, count(*) "
+        "FROM requests GROUP BY 1, 2"
     )
-    for row in db.execute(query):
-        counts.setdefault(row["account"], {})[row["outcome"]] = row["number"]
-    return counts
+    for account, outcome, number in db.execute(query):
+        counts[account][outcome] = number
+    rows = []
+    for row in class_rows(db):
+        name, limits, runs = row["name"], Limits.from_json(row["limits"]), counts[row["name"]]
+        errors = {kind: runs[kind] for kind in sorted(runs.keys() - {"", "completed", "cancelled"})}
+        rows.append(
+            ClassRow(
+                **asdict(read_credits(db, row, now)),
+                name=name,
+                group=row["class_group"],
+                spent_in_all=sum_charges(db, name).spent,
+                paused=bool(row["paused"]),
+                is_open=limits.is_open(now),
+                limits=limits.describe(),
+                refilled_next=limits.weekly.next_moment(now) if limits.weekly else None,
+                active=runs[""],
+                running=min((running or {}).get(name, 0), runs[""]),
+                completed=runs["completed"],
+                cancelled=runs["cancelled"],
+                errors=errors,
+                last_result=read_last_result(db, name) if with_results and runs["completed"] else None,
+            )
+        )
+    return rows
 
 
-def _read_row(
-    db: sqlite3.Connection, row: sqlite3.Row, now: float, counts: Mapping[str, int], running: int, with_results: bool
-) -> ClassRow:
-    limits, has = Limits.from_json(row["limits"]), read_credits(db, row, now)
-    unfinished = counts.get("", 0)
-    errors = {kind: count for kind, count in counts.items() if kind not in ("", "completed", "cancelled")}
-    return ClassRow(
-        budget=has.budget,
-        spent=has.spent,
-        reserved=has.reserved,
-        name=row["name"],
-        group=row["class_group"],
-        spent_in_all=sum_charges(db, row["name"]).spent,
-        paused=bool(row["paused"]),
-        is_open=limits.is_open(now),
-        limits=limits.describe(),
-        refilled_next=limits.weekly.next_moment(now) if limits.weekly else None,
-        queued=max(unfinished - running, 0),
-        running=min(running, unfinished),
-        completed=counts.get("completed", 0),
-        cancelled=counts.get("cancelled", 0),
-        failed=sum(errors.values()),
-        errors=dict(sorted(errors.items())),
-        last_result=_last_result(db, row["name"]) if with_results and counts.get("completed") else None,
-    )
-
-
-def _last_result(db: sqlite3.Connection, name: str) -> LastResult | None:
+def read_last_result(db: sqlite3.Connection, name: str) -> LastResult | None:
+    """The latest run of an account that succeeded."""
     query = (
         "SELECT id, endpoint, finished, record, CASE WHEN length(input) < ? THEN input ELSE '{}' END AS input FROM requests "
         "WHERE account = ? AND finished IS NOT NULL AND error_type IS NULL ORDER BY finished DESC LIMIT 1"
@@ -166,31 +152,26 @@ def format_time(seconds: float) -> str:
     return moment.strftime("%H:%M" if moment.date() == datetime.now().date() else "%a %d %b %H:%M")
 
 
-REPORT_COLUMNS = (
-    *("name", "group", "budget", "spent", "reserved", "left", "spent_in_all"),
-    *("paused", "active", "completed", "cancelled", "failed"),
-)
-
-
 NUMBERS = ("budget", "spent", "reserved", "left", "active", "completed", "failed")
 
 
 def format_csv(rows: Sequence[ClassRow]) -> str:
     """The rows of a class as CSV in which no spreadsheet finds a formula, with one more column for each kind of error."""
+    names = ("name", "group", *NUMBERS, "cancelled", "spent_in_all")
     kinds = sorted({kind for row in rows for kind in row.errors})
-    table = [[*REPORT_COLUMNS, *(f"error_{kind}" for kind in kinds), "window", "weekly", "refilled_next"]]
+    table = [[*names, "paused", *(f"error_{kind}" for kind in kinds), "window", "weekly", "refilled_next"]]
     for row in rows:
-        values = [getattr(row, name) for name in REPORT_COLUMNS] + [row.errors.get(kind, 0) for kind in kinds]
-        moment = row.refilled_next
-        table.append(
-            [
-                *(("yes" if value else "no") if isinstance(value, bool) else str(value) for value in values),
-                *(row.limits.get(name, "") for name in ("window", "weekly")),
-                "" if moment is None else datetime.fromtimestamp(moment).isoformat(timespec="minutes"),
-            ]
-        )
+        refilled = row.refilled_next
+        cells = [
+            *(getattr(row, name) for name in names),
+            "yes" if row.paused else "no",
+            *(row.errors.get(kind, 0) for kind in kinds),
+            *(row.limits.get(name, "") for name in ("window", "weekly")),
+            "" if refilled is None else datetime.fromtimestamp(refilled).isoformat(timespec="minutes"),
+        ]
+        table.append([_without_formula(str(cell)) for cell in cells])
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(map(_without_formula, line) for line in table)
+    csv.writer(text, lineterminator="\n").writerows(table)
     return text.getvalue().rstrip("\n")
 
 
@@ -208,26 +189,16 @@ def format_report(rows: Sequence[ClassRow]) -> str:
     """The rows of a class as text in columns with a total."""
     if not rows:
         return "There are no accounts in this class yet. Add some with `reelbook class add names.csv --budget 530`."
-    table = [["name", "group", "budget", "spent", "reserved", "left", "active", "done", "failed", "note"]]
-    table += [_report_line(row) for row in rows]
+    table = [["name", "group", *NUMBERS, "note"]]
+    for row in rows:
+        notes = ["paused"] if row.paused else []
+        notes += [] if row.is_open else ["outside its time"]
+        notes += [", ".join(f"{count}x {kind}" for kind, count in row.errors.items())] if row.errors else []
+        table.append([row.name, row.group, *(f"{getattr(row, name):,}" for name in NUMBERS), "; ".join(notes)])
     sums = [sum(getattr(row, name) for row in rows) for name in NUMBERS]
     table.append([f"{len(rows)} in all", "", *(f"{number:,}" for number in sums), ""])
-    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
-    # Texts to the left, numbers to the right.
-    lines = [
-        "  ".join(
-            cell.rjust(width) if 2 <= column <= 8 else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in table
-    ]
-    return "\n".join([*lines[:-1], "-" * max(map(len, lines)), lines[-1]])
-
-
-def _report_line(row: ClassRow) -> list[str]:
-    notes = [
-        "paused" if row.paused else "",
-        "" if row.is_open else "outside its time",
-        ", ".join(f"{count}x {kind}" for kind, count in row.errors.items()),
-    ]
-    return [row.name, row.group, *(f"{getattr(row, name):,}" for name in NUMBERS), "; ".join(filter(None, notes))]
+    names, groups, *widths, _ = (max(map(len, column)) for column in zip(*table, strict=True))
+    return "\n".join(
+        f"{name:{names}}  {group:{groups}}  {'  '.join(map(str.rjust, numbers, widths))}  {note}".rstrip()
+        for name, group, *numbers, note in table
+    )

@@ -28,13 +28,12 @@ class BadLimit(ReelbookError, ValueError):
 
 
 class Weekly(NamedTuple):
-    """A budget for each week, which begins at a fixed weekday and time of day in the machine's time zone.
+    """When a budget is filled again: each week at this weekday and minute of the day, in the machine's time zone.
 
     What is not used does not add up, nor do credits that were added. A run counts in the week in which it was accepted,
     also if it ends in a later one.
     """
 
-    budget: int
     weekday: int = 0
     minute: int = 0
 
@@ -85,15 +84,16 @@ class Limits(BaseModel):
         """The limits as they are stored in the database."""
         return "" if self == Limits() else self.model_dump_json(by_alias=True, exclude_defaults=True)
 
-    def changed(self, options: Mapping[str, str]) -> Limits:
-        """These limits with those that a person typed, except `weekly`; `none` takes one away."""
+    def changed(self, texts: Mapping[str, str]) -> Limits:
+        """These limits with the options that a person typed; `none` takes one away."""
         none, update = Limits(), dict[str, Any]()
-        for option, text in options.items():
-            name, (read, problem) = "begin" if option == "from" else option, READERS[option]
+        for name, text in texts.items():
+            field, option = "begin" if name == "from" else name, OPTIONS[name]
             try:
-                update[name] = getattr(none, name) if text.strip().lower() == NONE else read(text.strip())
+                update[field] = getattr(none, field) if text.strip().lower() == NONE else option.read(text.strip())
             except ValueError:
-                raise BadLimit(f"{text[:60]!r} {problem}") from None
+                words = f"Write it like {option.example}, or `none` for no limit. Nothing was changed."
+                raise BadLimit(f"--{name.replace('_', '-')} {text[:60]!r} cannot be read. {words}") from None
         limits = self.model_copy(update=update)
         if limits.begin and limits.until and limits.begin >= limits.until:
             raise BadLimit("The time window ends before it begins.")
@@ -164,20 +164,6 @@ class Limits(BaseModel):
             )
 
 
-def parse_week(text: str, budget: int) -> Weekly:
-    """A weekly budget from a weekday and a time of day.
-
-    >>> str(parse_week("fri 14:30", 530)), str(parse_week("mon", 530))
-    ('fri 14:30', 'mon 00:00')
-    """
-    day, _, time = text.strip().lower().partition(" ")
-    try:
-        return Weekly(budget, DAYS.index(day[:3]), _minute(time or "0", DAY_MINUTES - 1))
-    except ValueError:
-        words = f"The budget is filled again on a weekday, such as `mon` or `fri 14:00`, not on {text[:60]!r}."
-        raise BadLimit(words) from None
-
-
 def format_moment(moment: datetime) -> str:
     """A moment in words.
 
@@ -200,6 +186,16 @@ def _midnight(moment: datetime) -> datetime:
 
 def _clock(minute: int) -> str:
     return f"{minute // 60:02d}:{minute % 60:02d}"
+
+
+def _week(text: str) -> Weekly:
+    """A weekday, and a time of day.
+
+    >>> str(_week("fri 14:30")), str(_week("mon"))
+    ('fri 14:30', 'mon 00:00')
+    """
+    day, _, time = text.lower().partition(" ")
+    return Weekly(DAYS.index(day[:3]), _minute(time or "0", DAY_MINUTES - 1))
 
 
 def _begin(text: str) -> datetime:
@@ -265,16 +261,30 @@ def _models(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chosen))
 
 
-MOMENT_WORDS = "is not a date such as 2026-11-30, or a moment such as 2026-11-30T08:00."
-READERS: Mapping[str, tuple[Callable[[str], object], str]] = {
-    "from": (_begin, MOMENT_WORDS),
-    "until": (_until, MOMENT_WORDS),
-    "days": (_days, "are not weekdays such as `mon-fri` or `mon,wed`."),
-    "hours": (_hours, "are not hours of a day such as 08:00-16:00, the later one last."),
-    "at_once": (_count, "is not a number of runs: 1 or more, or `none` for no limit."),
-    "models": (
-        _models,
-        f"does not name models by parts that no other id has. The models are: {', '.join(row.id for row in CATALOG)}.",
+class Option(NamedTuple):
+    """How a person types a limit."""
+
+    metavar: str
+    words: str
+    example: str
+    read: Callable[[str], object]
+    """Raises `ValueError` for any other text."""
+
+
+OPTIONS = {
+    "weekly": Option(
+        '"DAY TIME"',
+        "refill the budget every week, on Monday at 00:00 or at the time given; unused credits don't carry over",
+        "fri 14:00",
+        _week,
+    ),
+    "from": Option("MOMENT", "no runs before this date or moment", "2026-11-30 or 2026-11-30T08:00", _begin),
+    "until": Option("MOMENT", "no runs after this date (its end) or moment", "2026-12-18 or 2026-12-18T16:00", _until),
+    "days": Option("DAYS", "runs only on these weekdays", "mon-fri or mon,wed", _days),
+    "hours": Option("HOURS", "runs only at this time of day", "08:00-16:00, the later one last", _hours),
+    "at_once": Option("RUNS", "how many runs each student may have queued or running", "2", _count),
+    "models": Option(
+        "MODELS", "the models they may run, by id or a part that no other id has", "text-to-video,smart-resize", _models
     ),
 }
-"""How the text of each limit is read, and what is wrong where it can't be, by the name of its option."""
+"""All limits but the budget, by the names of their options."""

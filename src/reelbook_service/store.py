@@ -58,6 +58,8 @@ BEGIN IMMEDIATE;
 ALTER TABLE requests ADD COLUMN resubmits INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE accounts ADD COLUMN removed INTEGER NOT NULL DEFAULT 0;
 UPDATE charges SET at = coalesce((SELECT created FROM requests WHERE id = request_id), at);
+UPDATE accounts SET granted = json_extract(limits, '$.weekly[0]'), limits = json_remove(limits, '$.weekly[0]')
+    WHERE limits LIKE '%"weekly"%';
 INSERT INTO charges (at, request_id, account, credits, kind) SELECT 0, '', name, granted, 'grant' FROM accounts;
 ALTER TABLE accounts DROP COLUMN granted;
 COMMIT;

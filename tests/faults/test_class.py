@@ -80,7 +80,7 @@ def test_nobody_is_over_budget_by_a_credit(serve: Serve, dot: str, seed: int, ca
     # A credit is missing for the last run of each.
     budgets = {"hammer 1": 4 * PRICE - 1, "hammer 2": 4 * PRICE - 1, "victim": 6 * PRICE - 1}
     students = [{"name": name, "budget": budget} for name, budget in budgets.items()]
-    new_keys, _ = administer(data, "add", now[0], students=students, weekly="mon 12:00")
+    new_keys, _ = administer(data, "add", now[0], students=students, limits={"weekly": "mon 12:00"})
     keys = {key.name: key.key for key in new_keys}
     administer(data, "add", now[0], students=[{"name": "hammer 2"}], limits={"at_once": "2"}, reset=True)
     attack, stop = Attack(served, dot), threading.Event()

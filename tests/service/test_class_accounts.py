@@ -17,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reelbook_service import class_admin
-from reelbook_service.accounts import Account, Accounts, hash_key, read_account, read_credits
+from reelbook_service.accounts import Account, Accounts, BadAccounts, hash_key, read_account, read_credits
 from reelbook_service.class_report import ClassRow, read_class
 from reelbook_service.queue import Request
 from reelbook_service.refusals import Refusal
@@ -44,8 +44,8 @@ class Classroom:
         self.keys |= {key.name: key.key for key in keys}
         return outcome
 
-    def add(self, name: str, budget: int | None = 10 * PRICE, weekly: str | None = None, group: str | None = None, **limits: str) -> None:  # fmt: skip
-        self.act("add", students=[{"name": name, "budget": budget, "group": group}], weekly=weekly, limits=limits)
+    def add(self, name: str, budget: int | None = 10 * PRICE, group: str | None = None, **limits: str) -> None:
+        self.act("add", students=[{"name": name, "budget": budget, "group": group}], limits=limits)
 
     def row(self, name: str) -> ClassRow:
         """The row of an account, as the board reads it."""
@@ -166,7 +166,7 @@ def test_more_runs_at_once_than_allowed_wait_outside(classroom: Classroom) -> No
     assert response.json()["error_type"] == "too_many_requests"
     assert classroom.served.run(TEXT, LONG, key).status_code == 200
     row = classroom.row("Ada")
-    assert (row.queued + row.running, row.cancelled, row.reserved) == (2, 1, 2 * PRICE)
+    assert (row.active, row.cancelled, row.reserved) == (2, 1, 2 * PRICE)
 
 
 def test_a_repeated_call_gets_its_first_answer_whatever_the_limits_say_by_now(classroom: Classroom) -> None:
@@ -220,7 +220,7 @@ def test_adding_an_account_again_with_reset_changes_only_what_is_given(classroom
     limits = classroom.row("Ada").limits
     classroom.act("add", students=[{"name": "Ada", "budget": 5 * PRICE, "group": "B"}], reset=True)
 
-    assert outcome == ([], "Ada: changed. Their runs and spending stay.")
+    assert outcome == ([], "Changed: Ada. Their runs and spending stay.")
     assert limits == {"at_once": 2}
     row = classroom.row("Ada")
     assert (row.budget, row.left, row.group, row.limits) == (5 * PRICE, 4 * PRICE, "B", {"at_once": 2})
@@ -262,21 +262,22 @@ def test_a_clock_in_another_time_zone_fills_no_budget_twice(
 
 
 def test_an_account_can_become_weekly_and_stop_being_so(classroom: Classroom) -> None:
-    """The first week begins with what is left; runs under way are given back to it."""
+    """Its budget is then filled again each week, and what was added counts once; without weeks it needs a new budget."""
     classroom.add("Ada", budget=2 * PRICE)
     key = classroom.keys["Ada"]
-    request_id = classroom.served.submitted(TEXT, LONG, key)
+    classroom.served.submitted(TEXT, LONG, key)
+    classroom.act("topup", names=["Ada"], credits=10)
 
-    classroom.act("add", students=[{"name": "Ada"}], weekly="mon", reset=True)
+    classroom.act("add", students=[{"name": "Ada"}], limits={"weekly": "mon"}, reset=True)
     first = classroom.row("Ada")
-    classroom.served.cancel(TEXT, request_id, key)
-    classroom.served.finished(TEXT, request_id, key)
-    given_back = classroom.row("Ada")
-    classroom.act("add", students=[{"name": "Ada"}], weekly="none", reset=True)
-    classroom.now += 30 * 24 * 3600
+    classroom.now += 7 * 24 * 3600
+    second = classroom.row("Ada")
+    with pytest.raises(BadAccounts, match="--budget how much 'Ada' may spend in total"):
+        classroom.act("add", students=[{"name": "Ada"}], limits={"weekly": "none"}, reset=True)
+    classroom.act("add", students=[{"name": "Ada", "budget": 3 * PRICE}], limits={"weekly": "none"}, reset=True)
 
-    assert (first.budget, first.left, first.limits) == (2 * PRICE, PRICE, {"weekly": "mon 00:00"})
-    assert given_back.left == 2 * PRICE
+    assert (first.budget, first.left, first.limits) == (2 * PRICE + 10, PRICE + 10, {"weekly": "mon 00:00"})
+    assert (second.budget, second.left) == (2 * PRICE, 2 * PRICE)
     assert (classroom.row("Ada").left, classroom.row("Ada").limits) == (2 * PRICE, {})
 
 
@@ -293,7 +294,10 @@ def test_an_account_can_become_weekly_and_stop_being_so(classroom: Classroom) ->
         ({"action": "add", "students": [{"name": "a\nb", "budget": 1}]}, "not a name"),
         ({"action": "add", "students": [{"name": "default", "budget": 1}]}, "of the service itself"),
         ({"action": "add", "students": [{"name": "Bo", "budget": 1, "key": "test-key"}]}, "same key"),
-        ({"action": "add", "students": [{"name": "Bo", "budget": 1}], "limits": {"days": "never"}}, "not weekdays"),
+        (
+            {"action": "add", "students": [{"name": "Bo", "budget": 1}], "limits": {"days": "never"}},
+            "--days 'never' cannot be read",
+        ),
     ],
 )
 def test_a_wrong_action_is_refused_in_words_and_changes_nothing(
@@ -376,18 +380,18 @@ STEPS = st.lists(
 )
 
 
-@given(STEPS, st.sampled_from([None, "mon 12:00"]))
+@given(STEPS, st.sampled_from(["none", "mon 12:00"]))
 @example([("run", 60), ("wait", 7), ("run", 100), ("end", 0), ("run", 1)], "mon 12:00")
-@example([("run", 60), ("limit", 10), ("end", 0), ("run", 10), ("topup", 5), ("run", 5)], None)
-def test_credits_are_exact_whatever_happens(steps: list[tuple[str, int]], weekly: str | None) -> None:
+@example([("run", 60), ("limit", 10), ("end", 0), ("run", 10), ("topup", 5), ("run", 5)], "none")
+def test_credits_are_exact_whatever_happens(steps: list[tuple[str, int]], weekly: str) -> None:
     """A budget of 100 against plain sums by week: a run is accepted if it can be paid, and what is left is what they say."""
     now, budget, more, used = MONDAY, 100, Counter[int](), Counter[int]()
     runs: list[tuple[int, Request]] = []
     with closing(open_database(Path(":memory:"))) as db:
-        class_admin.add(db, now, [class_admin.Student("Ada", budget=100, key="key-of-ada")], weekly=weekly)
+        class_admin.add(db, now, [class_admin.Student("Ada", budget=100, key="key-of-ada")], {"weekly": weekly})
         ada = Account("Ada", frozenset(), hash_key("key-of-ada"))
         for step, number in steps:
-            week = int((now - MONDAY) // (7 * 24 * 3600)) if weekly else 0
+            week = int((now - MONDAY) // (7 * 24 * 3600)) if weekly != "none" else 0
             left = max(0, budget + more[week] - used[week])
             if step == "wait":
                 now += number * 24 * 3600
@@ -405,9 +409,9 @@ def test_credits_are_exact_whatever_happens(steps: list[tuple[str, int]], weekly
                 class_admin.act(db, now, "topup", ["Ada"], number)
                 more[week] += number
             elif step == "limit":
-                class_admin.change(db, now, class_admin.Student("Ada", budget=number), None, {})
+                class_admin.change(db, now, class_admin.Student("Ada", budget=number), {})
                 budget, more[week] = number, 0
 
-        week = int((now - MONDAY) // (7 * 24 * 3600)) if weekly else 0
+        week = int((now - MONDAY) // (7 * 24 * 3600)) if weekly != "none" else 0
         has = read_credits(db, read_account(db, "Ada"), now)
         assert (has.left, has.spent + has.reserved) == (max(0, budget + more[week] - used[week]), used[week])

@@ -163,7 +163,7 @@ def test_all_accounts_together_spend_no_more_than_they_may(school: School, dot: 
     assert school.served.run(stitch, {"images": [dot]}, bo).status_code == 200
     refused = school.served.run(stitch, {"images": [dot]}, bo)
     said = school.says("report")
-    assert "Ada: removed before; --reset adds them again." in school.says("add", "Ada", "--budget", "530")
+    assert "There already, or removed before: Ada." in school.says("add", "Ada", "--budget", "530")
     again = _keys(school.says("add", "Ada", "--budget", "530", "--reset"))[0]
 
     assert refused.status_code == 402
@@ -298,7 +298,7 @@ def test_the_same_start_once_more_undoes_nothing(tmp_path: Path, announced: Anno
     printed = announced(*start)
 
     assert re.findall(r"  key    \S+   \(account (\w+)", printed) == ["Cy"]
-    assert "Ada, Bo: exists already and keeps its key, budget and limits" in printed
+    assert "There already, or removed before: Ada, Bo. They stay as they are" in printed
     assert {row.name: row.left for row in administer(data, "report")} == {"Ada": 600, "Bo": 500, "Cy": 500}
     hashes = dict(query(data, "SELECT name, key_hash FROM accounts"))
     assert (hashes["Ada"], hashes["Bo"]) == (hash_key(first), hash_key(leaked_replaced))
