@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 
 from reelbook.models.text_to_video import LoRA
 
-from ..config import BadWeights, LoRAError, LtxWeights
-from ..folder import find_lora, read_header
+from ..config import LoRAError, LtxWeights
+from ..folder import find_lora
 
 
 class Adapters:
@@ -57,11 +58,12 @@ class Adapters:
     def _load(self, name: str, path: Path) -> None:
         file = {"weight_name": path.name, "use_safetensors": True, "local_files_only": True}
         try:
-            count = len(read_header(path))
+            with safe_open(path, "pt") as tensors:
+                count = len(tensors.keys())
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Several adapters are meant.
                 self._pipe.load_lora_weights(str(path.parent), adapter_name=name, **file)
-        except BadWeights:
+        except SafetensorError:
             raise LoRAError(f"{path.name} is not a whole safetensors file. Copy it here again.") from None
         except (torch.OutOfMemoryError, torch.AcceleratorError):
             raise
