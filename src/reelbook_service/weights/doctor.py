@@ -64,19 +64,17 @@ def _check_folders(rows: Sequence[Weights], *, deep: bool) -> Iterator[Finding]:
         except ReelbookError as error:
             yield False, str(error)
     for folder in dict.fromkeys(folder for row in rows for folder in folders_of(row) if folder.is_dir()):
-        try:
-            record = read_record(folder)
-        except ReelbookError:
-            continue
+        record = read_record(folder)
         if "license" in record:
             yield True, f"{folder}: fetched {str(record.get('date'))[:10]} under the licence {record['license']}"
         else:
             yield True, f"{folder}: it did not come by `reelbook weights fetch`, so read its licence yourself"
         if deep and (files := record.get("files")):
-            bad = find_damaged(folder, files)
-            damaged = f"{len(bad)} of {len(files)} files are damaged, the first {bad[0]}" if bad else ""
-            sound = f"all {len(files)} files have the hash that was recorded"
-            yield not bad, f"{folder}: {damaged}. Run `reelbook weights fetch` again." if bad else f"{folder}: {sound}"
+            if bad := find_damaged(folder, files):
+                damaged = f"{len(bad)} of {len(files)} files are damaged, the first {bad[0]}"
+                yield False, f"{folder}: {damaged}. Run `reelbook weights fetch` again."
+            else:
+                yield True, f"{folder}: all {len(files)} files have the hash that was recorded"
 
 
 def _check_cluster(device: str) -> Finding:
@@ -93,8 +91,10 @@ def _check_cluster(device: str) -> Finding:
         return False, "distributed is missing: pip install 'reelbook[cluster]'"
     except ConnectionError as error:
         return False, f"{device}: {error}"
-    words = f"{device}: workers with the resource {RESOURCE}: {workers}; their cards are not checked from here"
-    return workers > 0, words
+    return (
+        workers > 0,
+        f"{device}: workers with the resource {RESOURCE}: {workers}; their cards are not checked from here",
+    )
 
 
 def _check_device(device: str, rows: Sequence[Weights]) -> Finding:

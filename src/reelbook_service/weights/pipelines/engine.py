@@ -73,11 +73,11 @@ class WeightsEngine:
         )
         model = self._model(row.endpoint_id, report)
         make = model.text_to_video if isinstance(job.input, TextToVideo) else model.image_to_video
-        model.begin_run(row, report)
+        model.row, model.report = row, report
         try:
             return make(job, report)  # type: ignore[no-any-return]  # Either family.
         finally:
-            model.end_run()
+            model.report = None
 
     def _model(self, endpoint_id: str, report: Report) -> Any:
         row = self._rows[endpoint_id]
@@ -153,22 +153,13 @@ def make_trial_clip(row: Weights, device: str, folder: Path) -> str:
     began = time.perf_counter()
     engine.load(row.endpoint_id, Report())
     loaded = time.perf_counter()
-    stages: set[str] = set()
-    engine(_trial_task(row, folder), Report(lambda message: stages.add(message.get("stage", ""))))
-    seconds = time.perf_counter() - loaded
-    steps = sum(", step" in stage for stage in stages)
-    peak = f", at most {torch.cuda.max_memory_allocated(device) / 2**30:.1f} GiB" if device != "cpu" else ""
-    return (
-        f"nine frames at 480p in {seconds:.1f} s after {loaded - began:.1f} s of loading, "
-        f"{seconds / max(1, steps):.2f} s for each step{peak}"
-    )
-
-
-def _trial_task(row: Weights, folder: Path) -> EngineTask[Any]:
     if row.endpoint_id == TEXT_TO_VIDEO:
-        usual = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "expand_prompt": False}
-        return EngineTask(TextToVideo.model_validate({"prompt": "a paper boat", **usual}), 7, folder)
+        what, usual = "nine frames at 480p", {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1"}
+        request: Any = TextToVideo.model_validate({"prompt": "a paper boat", **usual})
+    else:
+        what, request = "five seconds", ImageToVideo(prompt="slowly closer", image_url=_TRIAL_PICTURE)
     stored = io.BytesIO()
     Image.new("RGB", (640, 360), "grey").save(stored, "PNG")
-    request = ImageToVideo(prompt="slowly closer", image_url=_TRIAL_PICTURE)
-    return EngineTask(request, 7, folder, {_TRIAL_PICTURE: stored.getvalue()})
+    engine(EngineTask(request, 7, folder, {_TRIAL_PICTURE: stored.getvalue()}), Report())
+    peak = f", at most {torch.cuda.max_memory_allocated(device) / 2**30:.1f} GiB" if device != "cpu" else ""
+    return f"{what} in {time.perf_counter() - loaded:.1f} s after {loaded - began:.1f} s of loading{peak}"

@@ -27,17 +27,14 @@ from reelbook.models.text_to_video import TextToVideo
 from ...engines.protocol import EngineTask, Report
 from ...engines.sketch.words import expanded
 from ..clip_plan import FRAMES, OVERLAP, SEAM, SIDE, ClipPlan, PixelSize, Stage, stages_of, sub_seed
-from ..config import BadWeights, LtxWeights
+from ..config import LtxWeights
 from ..folder import upsampler_folder
 from .loras import Adapters
 from .parts import (
     IMAGE_RATE,
     EncodedPrompt,
     Model,
-    PromptEncoder,
     load_model,
-    load_transformer,
-    torch_dtype,
     with_edges,
 )
 
@@ -70,18 +67,12 @@ class LtxModel(Model[LtxWeights]):
     name = "ltx"
 
     def __init__(self, row: LtxWeights, report: Report) -> None:
-        super().__init__(row)
-        dtype = torch_dtype(row.dtype)
-        if row.upsampler is None:
-            raise BadWeights(f"{row.endpoint_id}: `upsampler` is missing; the second pass starts from its latents.")
-        report.progress("loading the text encoder", 0.0)
-        self.prompts = PromptEncoder(row)
-        report.progress("loading the transformer", 0.0)
-        self.transformer = load_transformer(LTXVideoTransformer3DModel, row)
-        report.progress("loading the decoder", 0.0)
+        super().__init__(row, report, LTXVideoTransformer3DModel)
+        dtype = getattr(torch, row.dtype)
         self.vae = load_model(AutoencoderKLLTXVideo, row.folder / "vae", dtype).to(self.device)
         self.vae.enable_tiling()
         report.progress("loading the upsampler", 0.0)
+        assert row.upsampler is not None  # `check_weights` has seen it.
         upsampler = load_model(LTXLatentUpsamplerModel, upsampler_folder(row.upsampler), dtype).to(self.device)
         # The text encoder stays outside, because the pipelines compute where their first module is.
         parts = {"vae": self.vae, "transformer": self.transformer, "text_encoder": None, "tokenizer": None}

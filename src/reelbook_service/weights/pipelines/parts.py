@@ -38,7 +38,6 @@ IMAGE_RATE = 24
 MAX_TOKENS = 256
 """Of a prompt, as LTX reads it."""
 CACHED_PROMPTS = 64
-SAFE = {"use_safetensors": True, "local_files_only": True}
 
 # Both libraries draw bars on stderr, which is the operator's log.
 diffusers_logging.disable_progress_bar()
@@ -46,42 +45,19 @@ transformers_logging.disable_progress_bar()
 
 
 def load_model(kind: Any, folder: Path, dtype: Any) -> Any:
-    """A model of the library diffusers, with all its tensors."""
-    return complete(kind.from_pretrained(folder, dtype=dtype, **SAFE), folder)
-
-
-def load_transformer(kind: Any, row: Weights) -> Any:
-    """The transformer of a row on its device, stored and computed as the row says."""
-    dtype = torch_dtype(row.dtype)
-    transformer = load_model(kind, row.folder / "transformer", dtype)
-    if row.storage:
-        transformer.enable_layerwise_casting(storage_dtype=torch_dtype(row.storage), compute_dtype=dtype)
-    return transformer.to(row.devices[0])
-
-
-def load_transformers_model(kind: Any, folder: Path, dtype: Any) -> Any:
-    """A model of the library transformers, with all its tensors."""
-    model, facts = kind.from_pretrained(folder, dtype=dtype, output_loading_info=True, **SAFE)
-    return complete(model, folder, facts["missing_keys"])
-
-
-def complete(model: Any, folder: Path, missing: Any = ()) -> Any:
-    """The model, ready to run; raises `BadWeights` for absent tensors.
+    """A model of either library, ready to run; raises `BadWeights` for absent tensors.
 
     The libraries go on with random values or none in their place, and only warn.
     """
-    absent = sorted({*missing, *(name for name, value in model.named_parameters() if value.is_meta)})
+    safe = {"use_safetensors": True, "local_files_only": True}
+    model, facts = kind.from_pretrained(folder, dtype=dtype, output_loading_info=True, **safe)
+    absent = sorted({*facts["missing_keys"], *(name for name, value in model.named_parameters() if value.is_meta)})
     if absent:
         raise BadWeights(
             f"{folder.parent.name}/{folder.name} lacks {len(absent)} tensors, the first {absent[0]}. The folder is damaged "
             "or of another version: fetch it again."
         )
     return model.eval().requires_grad_(False)
-
-
-def torch_dtype(name: str) -> Any:
-    """The number type of torch with this name."""
-    return getattr(torch, name)  # One of those that `models.toml` may name.
 
 
 class EncodedPrompt(NamedTuple):
@@ -100,7 +76,7 @@ class PromptEncoder:
         self._runs_on = "cpu" if row.text_encoder == "cpu" else self._device
         self._rests_on = self._device if row.text_encoder == "stay" else "cpu"
         self._tokenizer = T5TokenizerFast.from_pretrained(row.folder / "tokenizer", local_files_only=True)
-        self._encoder = load_transformers_model(kind, row.folder / "text_encoder", torch_dtype(row.dtype))
+        self._encoder = load_model(kind, row.folder / "text_encoder", getattr(torch, row.dtype))
         self._encoder.to(self._rests_on)
         self.cached = lru_cache(CACHED_PROMPTS)(self._encode)
 
@@ -124,32 +100,26 @@ class PromptEncoder:
 
 
 class PictureCheck:
-    """An image classifier, which reads some pictures of each clip."""
-
-    FRAMES = 8
-    """Pictures of a clip that are read, the first and the last among them."""
+    """An image classifier, which reads eight pictures of each clip, the first and the last among them."""
 
     def __init__(self, settings: SafetyCheck, device: str) -> None:
         self._settings, self._device = settings, device
-        self._model = load_transformers_model(AutoModelForImageClassification, settings.folder, torch.float32)
-        self._model.to(device)
-        self._labels, self._size = self._model.config.id2label, self._model.config.image_size
-
-    def numbers(self, count: int) -> set[int]:
-        """The numbers of the pictures that are read of a clip with so many of them."""
-        return {round(number * (count - 1) / (self.FRAMES - 1)) for number in range(self.FRAMES)}
+        self._model = load_model(AutoModelForImageClassification, settings.folder, torch.float32).to(device)
+        labels = self._model.config.id2label
+        self._number = next(int(number) for number, label in labels.items() if label == settings.label)
 
     def score(self, picture: NDArray[np.uint8]) -> float:
         """The probability of the label for a picture of red, green and blue."""
         pixels = torch.from_numpy(picture).to(self._device).permute(2, 0, 1)[None].float() / 127.5 - 1
-        pixels = torch.nn.functional.interpolate(pixels, self._size, mode="bilinear", antialias=True)
+        size = self._model.config.image_size
+        pixels = torch.nn.functional.interpolate(pixels, size, mode="bilinear", antialias=True)
         with torch.inference_mode():
-            scores = self._model(pixel_values=pixels).logits[0].softmax(-1)
-        return next(float(scores[number]) for number, label in self._labels.items() if label == self._settings.label)
+            return float(self._model(pixel_values=pixels).logits[0].softmax(-1)[self._number])
 
-    def check(self, picture: NDArray[np.uint8]) -> None:
-        """Raise `ContentRefused` for a picture that reaches the threshold."""
-        if not self.score(picture) < self._settings.threshold:  # A score that is no number is refused, too.
+    def check(self, picture: NDArray[np.uint8], number: int, count: int) -> None:
+        """Raise `ContentRefused` for one of the eight pictures that reaches the threshold."""
+        is_read = number in {round(part * (count - 1) / 7) for part in range(8)}
+        if is_read and not self.score(picture) < self._settings.threshold:  # A score that is no number is refused, too.
             raise ContentRefused(
                 "The safety check refused the pictures of this clip. Nothing was charged; choose other words or another "
                 "seed."
@@ -160,22 +130,26 @@ class Model(Generic[WeightsRow]):
     """Loaded weights on one device, and the run that they work on at the moment."""
 
     name: ClassVar[str]
-    prompts: PromptEncoder
 
-    def __init__(self, row: WeightsRow) -> None:
+    def __init__(
+        self, row: WeightsRow, report: Report, transformer: Any, encoder: Any = T5EncoderModel, tokens: int = MAX_TOKENS
+    ) -> None:
         self.row: WeightsRow = row
         self.version = f"{row.folder.name}@{weights_identity(row)}"
         self.device = row.devices[0]
+        self.report: Report | None = None
+        """That of the run, which the models report to from inside."""
         self._pictures = PictureCheck(row.safety, self.device) if row.safety else None
-        self._report: Report | None = None
-
-    def begin_run(self, row: WeightsRow, report: Report) -> None:
-        """Take the settings of a run, and report to it from inside of the models."""
-        self.row, self._report = row, report
-
-    def end_run(self) -> None:
-        """Forget the run that is reported to."""
-        self._report = None
+        report.progress("loading the text encoder", 0.0)
+        self.prompts = PromptEncoder(row, encoder, tokens)
+        report.progress("loading the transformer", 0.0)
+        dtype = getattr(torch, row.dtype)
+        self.transformer = load_model(transformer, row.folder / "transformer", dtype)
+        if row.storage:
+            storage = getattr(torch, row.storage)
+            self.transformer.enable_layerwise_casting(storage_dtype=storage, compute_dtype=dtype)
+        self.transformer.to(self.device)
+        report.progress("loading the decoder", 0.0)
 
     def _begin_image(self, job: EngineTask[ImageToVideo], report: Report) -> tuple[float, Image.Image]:
         """The guidance of a run and its start picture at the size of the clip."""
@@ -208,27 +182,26 @@ class Model(Generic[WeightsRow]):
             block.register_forward_pre_hook(self._check)
 
     def _check(self, module: Any, inputs: Any) -> None:
-        if self._report is None:
+        if self.report is None:
             return
         if self.device != "cpu":
             # Python runs ahead of the device; without this, a run would be cancelled in the device's future.
             torch.cuda.current_stream().synchronize()
-        self._report.check()
+        self.report.check()
 
     def _write(
         self, job: EngineTask[Any], size: PixelSize, count: int, rate: int, pieces: Iterable[Any], report: Report
     ) -> OutputFile:
         """Write and check the frames of the pieces in their order; a cancelled run ends between two of them."""
         check = self._picture_check(job, report)
-        checked = check.numbers(count) if check else ()
         path = job.folder / "clip.mp4"
         provenance = WrittenProvenance(job.input.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
         with Movie(path, size, Fraction(rate), provenance) as movie:
             for pixels in pieces:
                 for picture in as_bytes(pixels):
                     report.check()
-                    if check and movie.frames in checked:
-                        check.check(picture)
+                    if check:
+                        check.check(picture, movie.frames, count)
                     frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
                     movie.add(frame.reformat(format="yuv420p", dst_colorspace=Colorspace.ITU709))
             frames = movie.frames

@@ -16,7 +16,7 @@ from reelbook.models.image_to_video import ImageToVideo
 from ...engines.protocol import EngineTask, Report
 from ..clip_plan import Stage, ceil_to, stages_of, sub_seed
 from ..config import WanWeights
-from .parts import IMAGE_RATE, EncodedPrompt, Model, PromptEncoder, as_bytes, load_model, load_transformer, with_edges
+from .parts import IMAGE_RATE, EncodedPrompt, Model, as_bytes, load_model, with_edges
 
 PART_FRAMES = 121
 """The frames that these weights make at once; the last one starts the next part."""
@@ -36,12 +36,7 @@ class WanModel(Model[WanWeights]):
     name = "wan"
 
     def __init__(self, row: WanWeights, report: Report) -> None:
-        super().__init__(row)
-        report.progress("loading the text encoder", 0.0)
-        self.prompts = PromptEncoder(row, UMT5EncoderModel, MAX_TOKENS)
-        report.progress("loading the transformer", 0.0)
-        self.transformer = load_transformer(WanTransformer3DModel, row)
-        report.progress("loading the decoder", 0.0)
+        super().__init__(row, report, WanTransformer3DModel, UMT5EncoderModel, MAX_TOKENS)
         # In 32 bits, as its authors run it.
         self.vae = load_model(AutoencoderKLWan, row.folder / "vae", torch.float32).to(self.device)
         index = json.loads((row.folder / "model_index.json").read_text(encoding="utf-8"))
@@ -54,11 +49,6 @@ class WanModel(Model[WanWeights]):
         self._check_within_steps(self.transformer.blocks)
         # It decodes one latent frame at a time.
         self.vae.decoder.register_forward_pre_hook(self._check)
-
-    def end_run(self) -> None:
-        """Forget the run that is reported to."""
-        super().end_run()
-        self.vae.clear_cache()
 
     def image_to_video(self, job: EngineTask[ImageToVideo], report: Report) -> dict[str, Any]:
         """Make a clip that starts with a picture."""
@@ -111,9 +101,11 @@ class WanModel(Model[WanWeights]):
         shape, config = (1, -1, 1, 1, 1), self.vae.config
         mean = torch.tensor(config.latents_mean, device=latents.device, dtype=torch.float32).view(shape)
         deviation = torch.tensor(config.latents_std, device=latents.device, dtype=torch.float32).view(shape)
-        with torch.no_grad():
-            decoded = self.vae.decode(latents.float() * deviation + mean, return_dict=False)[0]
-        return decoded[0].transpose(0, 1)
+        try:
+            with torch.no_grad():
+                return self.vae.decode(latents.float() * deviation + mean, return_dict=False)[0][0].transpose(0, 1)
+        finally:
+            self.vae.clear_cache()  # A cancelled run leaves it full.
 
 
 def _padded_with_zeros(encoded: EncodedPrompt | None) -> Any:
