@@ -88,7 +88,7 @@ class Engines:
             # A worker on the CPU must never import it: torch takes seconds and hundreds of megabytes.
             module = importlib.import_module(self._weights.get("module", WEIGHTS_ENGINE))
             rows = {row["endpoint_id"]: FAMILIES[row["family"]].model_validate(row) for row in self._weights["weights"]}
-            self._of_weights = module.WeightsEngine(rows, self._weights["device"], self._weights["max_loaded"])
+            self._of_weights = module.WeightsEngine(rows, self._weights["device"])
         self._of_weights.load(endpoint_id, report)
         return True
 

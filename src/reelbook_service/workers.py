@@ -61,10 +61,6 @@ class DeviceGroup:
 
     devices: tuple[str, ...]
     rows: tuple[Weights, ...]
-    max_loaded: int = 1
-    """How many folders of weights each device holds at once."""
-    keep_warm_seconds: float | None = None
-    """How long a worker without runs keeps its weights; None for ever."""
 
     @property
     def lane(self) -> str:
@@ -86,7 +82,7 @@ class DeviceGroup:
         # The process sees one device only, which is the first one there.
         seen = "cpu" if device == "cpu" or device.endswith("/cpu") else "cuda:0"
         rows = [row.model_dump(mode="json") for row in self.rows]
-        return {"weights": rows, "device": seen, "max_loaded": self.max_loaded}
+        return {"weights": rows, "device": seen}
 
 
 class WorkerLane(Lane):
@@ -186,11 +182,11 @@ class WorkerLane(Lane):
             await worker.end()
 
     async def _load_ahead(self, worker: Worker) -> bool:
-        """Load as many models as the worker holds; the others are loaded with their first run. False if it can run none."""
+        """Load the models of one folder; the others are loaded with their first run. False if the worker can run none."""
         folders: set[object] = set()
         is_useful = self._group is None
         for model, row in self._rows.items():
-            if row.folder in folders or self._group is None or len(folders) < self._group.max_loaded:
+            if row.folder in folders or self._group is None or not folders:
                 outcome = await self._order(worker, {"load": model})
                 if outcome is None or "failed" in outcome:
                     lost = f"{worker.reason_of_end} while it was loading."
@@ -208,7 +204,7 @@ class WorkerLane(Lane):
         def prefer(request: Request) -> bool:
             return last is None or self._folder_of(request) == self._folder_of(last)
 
-        idle_seconds = IDLE_SECONDS if self._group is None else self._group.keep_warm_seconds
+        idle_seconds = IDLE_SECONDS if self._group is None else None
         while True:
             if not worker.alive:
                 await self._queue.wait_for_request(self.name)

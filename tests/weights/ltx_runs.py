@@ -119,5 +119,5 @@ def cancel_at(engine: WeightsEngine, request: Any, is_there: Callable[[Progress]
 
 
 def model_of(engine: WeightsEngine) -> Any:
-    """The model that was used last."""
-    return next(reversed(engine._models.values()))
+    """The model that is loaded."""
+    return engine.model

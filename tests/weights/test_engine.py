@@ -75,7 +75,7 @@ def test_a_run_is_cancelled_within_a_step(usual: Finished, engine: WeightsEngine
 def test_out_of_memory_ends_only_the_run(
     usual: Finished, engine: WeightsEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a sentence that names size and frames; the loaded model goes on."""
+    """With what to do; the loaded model goes on."""
     model, forward, calls = model_of(engine), model_of(engine).transformer.forward, []
 
     def failing(*args: Any, **options: Any) -> Any:
@@ -86,7 +86,7 @@ def test_out_of_memory_ends_only_the_run(
 
     with monkeypatch.context() as patch:
         patch.setattr(model.transformer, "forward", failing)
-        with pytest.raises(MemoryError, match="96×56 with 17 frames"):
+        with pytest.raises(MemoryError, match="smaller or shorter"):
             run(engine, small())
 
     assert run(engine, small()).data == usual.data
@@ -147,23 +147,24 @@ def test_only_with_permission_the_pictures_are_unchecked(weights: Path, tmp_path
 
 def test_models_on_one_folder_share_what_is_loaded(usual: Finished, engine: WeightsEngine, weights: Path) -> None:
     """And loading ahead does nothing where it is loaded."""
+    model = engine.model
     engine.load(IMAGE, Report())
 
-    assert engine.loaded == (str((weights / LTX).resolve()),)
+    assert engine.model is model
 
 
-def test_the_least_recently_used_model_is_unloaded(usual: Finished, weights: Path, tmp_path: Path) -> None:
+def test_another_model_takes_the_place_of_the_first(usual: Finished, weights: Path, tmp_path: Path) -> None:
     """And loaded again, it gives the same bytes."""
     shutil.copytree(weights / LTX, tmp_path / "other")
     other = ltx_row(weights, IMAGE, folder=tmp_path / "other")
-    engine = WeightsEngine({TEXT: ltx_row(weights), IMAGE: other}, "cpu", max_loaded=1)
+    engine = WeightsEngine({TEXT: ltx_row(weights), IMAGE: other}, "cpu")
     run(engine, small())
 
     engine.load(IMAGE, Report())
-    loaded = engine.loaded
+    loaded = engine.model.row.folder
     again = run(engine, small())
 
-    assert loaded == (str(tmp_path / "other"),)
+    assert loaded == tmp_path / "other"
     assert "Unloaded other" in again.log
     assert again.data == usual.data
 

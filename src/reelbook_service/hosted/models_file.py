@@ -20,11 +20,11 @@ from reelbook.models.problems import not_a_choice, problems_of
 
 from ..core import Service
 from ..lanes import Lane, LaneTable
-from ..weights.config import FAMILIES, MODELS, ConfigTable, DeviceUse, LoRAFolders, SafetyCheck, Weights
+from ..weights.config import FAMILIES, MODELS, ConfigTable, LoRAFolders, SafetyCheck, Weights
 from ..weights.folder import check_usable, weights_identity
 from ..workers import DeviceGroup, WorkerLane
 from .lane import HostedLane
-from .paid_service import HostedService, unusable
+from .paid_service import HostedService
 
 
 class BadModelsFile(ReelbookError, ValueError):
@@ -34,7 +34,7 @@ class BadModelsFile(ReelbookError, ValueError):
 def _check_tables(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
         name = info.field_name
-        raise unusable(f'[{name}] holds tables, such as [{name}."NAME"], and nothing else.')
+        raise ReelbookError(f'[{name}] holds tables, such as [{name}."NAME"], and nothing else.')
     return value
 
 
@@ -56,7 +56,6 @@ class _Content(ConfigTable):
     models: Tables = {}
     loras: LoRAFolders = LoRAFolders()
     safety: SafetyCheck | None = None
-    devices: DeviceUse = DeviceUse()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +68,13 @@ class ModelsFile:
     """The name of the service of each model that a paid service answers."""
     weights: Mapping[str, Weights] = field(default_factory=dict)
     """The weights of each model that runs on devices of this machine; all models in neither are local."""
-    devices: DeviceUse = field(default_factory=DeviceUse)
 
     def groups(self) -> list[DeviceGroup]:
         """The devices of the weights; models with the same devices share a group."""
         by_devices: dict[tuple[str, ...], list[Weights]] = {}
         for row in self.weights.values():
             by_devices.setdefault(row.devices, []).append(row)
-        use = self.devices.max_loaded, self.devices.keep_warm_s
-        return [DeviceGroup(devices, tuple(rows), *use) for devices, rows in by_devices.items()]
+        return [DeviceGroup(devices, tuple(rows)) for devices, rows in by_devices.items()]
 
 
 def make_lane_table(file: ModelsFile) -> LaneTable:
@@ -134,7 +131,7 @@ def _read(path: Path) -> ModelsFile:
     if any(devices != others and set(devices) & set(others) for devices in used for others in used):
         # They could not share a waiting line.
         raise ReelbookError("models that share a device name the same devices in the same order.")
-    return ModelsFile(path, services, hosted, weights, content.devices)
+    return ModelsFile(path, services, hosted, weights)
 
 
 def _validate(kind: type[AnyTable], values: Mapping[str, Any], path: Path, where: str = "") -> AnyTable:
@@ -142,10 +139,10 @@ def _validate(kind: type[AnyTable], values: Mapping[str, Any], path: Path, where
     try:
         return kind.model_validate(values, context={"folder": path.parent})
     except ValidationError as error:
-        errors = error.errors(include_url=False)
-        own = {finding["loc"]: finding["msg"] for finding in errors if finding["type"] == "unusable"}
-        sentences = [own.get(problem.loc, problem.message) for problem in problems_of(kind, error)]
-        raise ReelbookError(where + " ".join(sentences)) from None
+        problem = " ".join(problem.message for problem in problems_of(kind, error))
+    except ReelbookError as error:  # Of an address or a key, whose sentence does not quote it.
+        problem = str(error)
+    raise ReelbookError(where + problem)
 
 
 def _read_model(

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictInt, ValidationInfo, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, ValidationInfo, WithJsonSchema
 
 from reelbook.errors import ReelbookError
 from reelbook.relay import KEYRING, Key
@@ -28,7 +27,7 @@ def read_key(reference: object, folder: Path) -> Key:
     if not re.fullmatch(FORMS.get(kind, "(?!)"), name):
         del reference, kind, name  # Not quoted: it may be the key.
         raise ReelbookError(
-            "this looks like the key itself, which does not belong in a file that is copied and shared: take it out, "
+            "key: this looks like the key itself, which does not belong in a file that is copied and shared: take it out, "
             f"and write where to find it: {_WHERE}."
         )
     if kind == "env":
@@ -39,7 +38,7 @@ def read_key(reference: object, folder: Path) -> Key:
     else:
         key, problem = _read_file(folder / Path(name).expanduser())
     if not key:
-        raise ReelbookError(problem)
+        raise ReelbookError(f"key: {problem}")
     return key
 
 
@@ -67,46 +66,32 @@ def _read_file(path: Path) -> tuple[Key, str]:
         return Key(None), f"the file {path} cannot be read ({getattr(error, 'strerror', 'it is not text')})."
 
 
-def unusable(sentence: str) -> PydanticCustomError:
-    """An error of a field whose sentence does not quote the value, which may be a key."""
-    return PydanticCustomError("unusable", "{sentence}", {"sentence": sentence})
-
-
-def _check_address(address: Any) -> str:
+def _check_address(address: str) -> str:
     try:
-        parts = urlsplit(str(address))
+        parts = urlsplit(address)
         is_plain = not (parts.username or parts.password or parts.query or parts.fragment)
         is_good = is_plain and parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         is_good = False
     if not is_good:
-        raise unusable(
-            'address is required: "https://host/…", as the service names it, without a user name, a password or a query. '
-            "The key has a line of its own."
+        raise ReelbookError(
+            'address is "https://host/…", as the service names it, without a user name, a password or a query. The key has '
+            "a line of its own."
         )
-    return str(address).rstrip("/")
+    return address.rstrip("/")
 
 
 def _find_key(reference: Any, info: ValidationInfo) -> Key:
-    if isinstance(reference, Key):
-        return reference
-    if reference is None:
-        raise unusable(f"key is required, as a reference to where it is: {_WHERE}.")
     context: Any = info.context
-    try:
-        return read_key(reference, context["folder"])
-    except ReelbookError as error:
-        raise unusable(f"key: {error}") from None
+    return read_key(reference, context["folder"])
 
 
 class HostedService(ConfigTable):
     """`[services.NAME]`: a paid service, with the key that pays for its runs."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")
-    address: Annotated[str, BeforeValidator(_check_address)] = Field("", validate_default=True, repr=False)
-    key: Annotated[Key, BeforeValidator(_find_key), WithJsonSchema({"type": "string"})] = Field(
-        None, validate_default=True
-    )
+    address: Annotated[str, AfterValidator(_check_address)] = Field(repr=False)
+    key: Annotated[Key, BeforeValidator(_find_key), WithJsonSchema({"type": "string"})]
     at_once: StrictInt = Field(8, ge=1, le=256)
     """How many runs it works on at once."""
     charges_failures: StrictBool = True

@@ -95,13 +95,6 @@ class SafetyCheck(ConfigTable):
     """The probability of the label from which on a picture is refused."""
 
 
-class DeviceUse(ConfigTable):
-    """`[devices]`: how many folders of weights each device holds at once, and how long without runs."""
-
-    max_loaded: StrictInt = Field(1, ge=1)
-    keep_warm_s: float | None = Field(None, gt=0)
-
-
 class _Weights(ConfigTable):
     """What both families have. The defaults are those that the tests cover."""
 

@@ -81,11 +81,11 @@ REFUSALS = [
     (SERVICE + "at_once = true\n" + ALL, "needs a whole number"),
     (SERVICE + "charges_failures = 1\n" + ALL, "needs True or False"),
     ("[service.paid]\n" + ALL, "Did you mean `services`?"),
-    ("[services.paid]\nkey = 'env:TEACHER_KEY'\n" + ALL, "address is required"),
-    ("[services.paid]\naddress = 'https://host'\n" + ALL, "key is required"),
+    ("[services.paid]\nkey = 'env:TEACHER_KEY'\n" + ALL, "`address` is required"),
+    ("[services.paid]\naddress = 'https://host'\n" + ALL, "`key` is required"),
     ("[services.'a b']\naddress = 'https://host'\nkey = 'env:TEACHER_KEY'\n" + ALL, "does not have the form"),
-    (SERVICE.replace("https", "ftp") + ALL, "address is required"),
-    (SERVICE.replace("host.example", "host.example:notaport") + ALL, "address is required"),
+    (SERVICE.replace("https", "ftp") + ALL, 'address is "https://host'),
+    (SERVICE.replace("host.example", "host.example:notaport") + ALL, 'address is "https://host'),
     ("services = 3\n" + ALL, "holds tables"),
     (ALL, "none yet: write [services.NAME]"),
     # Weights.
@@ -112,8 +112,6 @@ REFUSALS = [
     (ROW + "[loras]\nfolders = [1]\n", "`loras.folders[0]` = 1"),
     (ROW + "[safety]\nlabel = 'bad'\n", "`safety.folder` is required"),
     (ROW + "[safety]\nfolder = 'check'\nthreshold = 3\n", "is outside 0 to 1"),
-    (ROW + "[devices]\nmax_loaded = 0\n", "at least 1"),
-    (ROW + "[devices]\nkeep_warm_s = nan\n", "more than 0"),
     (ROW + f'device = ["cpu", "cuda:0"]\n[models."{MOVE}"]\n{LTX}device = "cpu"\n', "name the same devices"),
 ]
 

@@ -35,14 +35,13 @@ def test_a_row_has_every_key_and_the_usual_values(tmp_path: Path) -> None:
         'upsampler = "weights/up"\nrepository = "org/name"\nrevision = "abc"\nupsampler_repository = "org/up"\nupsampler_revision = "def"\n'
         'accept_license = "word"\ndevice = ["cuda:0", "cuda:1"]\ndtype = "float16"\nstorage = "float8_e4m3fn"\ntext_encoder = "park"\n'
         "guidance = [1, 9]\nsteps = 40\ndownscale = 0.5\nwindow_frames = 121\n"
-        '[loras]\nfolders = ["loras", "/more"]\n[safety]\nfolder = "check"\nlabel = "bad"\nthreshold = 0.5\n[devices]\nmax_loaded = 2\nkeep_warm_s = 60\n'
+        '[loras]\nfolders = ["loras", "/more"]\n[safety]\nfolder = "check"\nlabel = "bad"\nthreshold = 0.5\n'
     )
 
     usual = read_models_file(written(tmp_path, ROW)).weights[TEXT]
     file = read_models_file(written(tmp_path, full))
 
     assert usual == LtxWeights(endpoint_id=TEXT, folder=tmp_path / "weights/ltx")
-    assert (file.devices.max_loaded, file.devices.keep_warm_s) == (2, 60)
     assert file.weights[TEXT] == LtxWeights(
         endpoint_id=TEXT, folder=tmp_path / "weights/ltx", upsampler=tmp_path / "weights/up", repository="org/name", revision="abc",
         upsampler_repository="org/up", upsampler_revision="def", accept_license="word", devices=("cuda:0", "cuda:1"), dtype="float16",

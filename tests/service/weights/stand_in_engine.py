@@ -21,7 +21,7 @@ class WeightsEngine:
 
     name, version = "stand-in", "1"
 
-    def __init__(self, rows: Mapping[str, LtxWeights], device: str, max_loaded: int = 1) -> None:
+    def __init__(self, rows: Mapping[str, LtxWeights], device: str) -> None:
         self._rows, self._device = rows, device
         self.loaded: tuple[str, ...] = ()
 

@@ -8,7 +8,6 @@ import io
 import os
 import sys
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +18,6 @@ from PIL import Image
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
 
-from ...engines.open_pictures import frame_size, upright_size
 from ...engines.protocol import EngineTask, Report
 from ...worker import LOST_DEVICE
 from ..config import TEXT_TO_VIDEO, BadWeights, Weights
@@ -36,34 +34,28 @@ class WeightsEngine:
     name = "weights"
     version = "1"
 
-    def __init__(self, rows: Mapping[str, Weights], device: str, max_loaded: int = 1) -> None:
+    def __init__(self, rows: Mapping[str, Weights], device: str) -> None:
         self._rows = {endpoint: row.changed(devices=(device,)) for endpoint, row in rows.items()}
-        self._device, self._max_loaded = device, max(1, max_loaded)
         self._kind = torch.device(device).type
         """Without its number: the process sees only this one, whatever its number is for others."""
-        self._models: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self.model: Any = None
+        """What is loaded, with its `row`; another one takes its place."""
         torch.backends.cudnn.deterministic = True
-
-    @property
-    def loaded(self) -> tuple[str, ...]:
-        """The folders that are loaded, the one used last at the end."""
-        return tuple(str(key[0]) for key in self._models)
 
     def described(self, endpoint_id: str) -> str:
         """The family and exact weights of a model: `ltx <folder>@<hash>`."""
         row = self._rows[endpoint_id]
-        model = self._models.get(_key(row))
-        # Of what is loaded, and not of files that may have been replaced since.
-        version = f"{row.folder.name}@{weights_identity(row)}" if model is None else model.version
-        return f"{row.family} {version}"
+        if self._is_loaded(row):  # Of what is loaded, and not of files that may have been replaced since.
+            return f"{row.family} {self.model.version}"
+        return f"{row.family} {row.folder.name}@{weights_identity(row)}"
 
     def __call__(self, job: EngineTask[Any], report: Report) -> dict[str, Any]:
         """Make a clip."""
-        return self._guarded(lambda: self._run(job, report), job)
+        return self._guarded(lambda: self._run(job, report))
 
     def load(self, endpoint_id: str, report: Report) -> None:
         """Load a model ahead of its first run."""
-        self._guarded(lambda: self._model(endpoint_id, report))
+        self._guarded(lambda: self._model(endpoint_id, report), is_loading=True)
 
     def _run(self, job: EngineTask[Any], report: Report) -> dict[str, Any]:
         row = self._rows[job.input.endpoint_id]
@@ -81,25 +73,22 @@ class WeightsEngine:
 
     def _model(self, endpoint_id: str, report: Report) -> Any:
         row = self._rows[endpoint_id]
-        key = _key(row)
-        if key not in self._models:
-            while len(self._models) >= self._max_loaded:
-                self._evict(report)
+        if not self._is_loaded(row):
+            if self.model is not None:
+                report.log(f"Unloaded {self.model.row.folder.name}, to make place for another model.")
+                self.model = None
+                _free_memory()
             began = time.perf_counter()
             report.progress("importing libraries", 0.0)
             module = importlib.import_module(f".{row.family}", __package__)
-            self._models[key] = getattr(module, f"{row.family.title()}Model")(row, report)
+            self.model = getattr(module, f"{row.family.title()}Model")(row, report)
             report.log(f"Loaded {row.folder.name} in {time.perf_counter() - began:.1f} s.")
-        self._models.move_to_end(key)
-        return self._models[key]
+        return self.model
 
-    def _evict(self, report: Report) -> None:
-        key = next(iter(self._models))
-        report.log(f"Unloaded {key[0].name}, to make place for another model.")
-        del self._models[key]
-        _free_memory()
+    def _is_loaded(self, row: Weights) -> bool:
+        return self.model is not None and _key(self.model.row) == _key(row)
 
-    def _guarded(self, work: Callable[[], T], job: EngineTask[Any] | None = None) -> T:
+    def _guarded(self, work: Callable[[], T], *, is_loading: bool = False) -> T:
         """The result of the work, with errors of the device as the errors of the protocol."""
         try:
             return work()
@@ -111,11 +100,11 @@ class WeightsEngine:
             pass
         # Outside the except block: the traceback of the error holds the tensors that filled the memory.
         _free_memory()
-        if job is None:
+        if is_loading:
             raise BadWeights(
                 "The device ran out of memory while these weights were loaded. `storage`, `text_encoder` and `downscale` in models.toml make them smaller: the guide to your own GPU has a table of cards."
             )
-        raise MemoryError(f"The device ran out of memory at {_size_text(job)}. Make the clip smaller or shorter.")
+        raise MemoryError("The device ran out of memory. Make the clip smaller or shorter.")
 
 
 def describe_device(device: str) -> tuple[bool, str]:
@@ -129,16 +118,6 @@ def _key(row: Weights) -> tuple[Any, ...]:
     """Rows with the same key share what is loaded."""
     folders = row.folder.resolve(), getattr(row, "upsampler", None), row.safety
     return *folders, row.family, row.dtype, row.storage, row.text_encoder
-
-
-def _size_text(job: EngineTask[Any]) -> str:
-    if isinstance(job.input, TextToVideo):
-        (width, height), frames = job.input.frame_size, job.input.num_frames
-    else:
-        source = job.input.image_url
-        width, height = frame_size(*upright_size(source, job.sources[source]))
-        frames = 24 * int(job.input.duration)
-    return f"{width}×{height} with {frames} frames"
 
 
 def _free_memory() -> None:
