@@ -86,11 +86,6 @@ class ClipPlan:
         """Spans of latent frames that are denoised one after the other."""
         return _spans(self.latents, self.window, OVERLAP)
 
-    def pass_tokens(self, size: PixelSize) -> int:
-        """The tokens of one step of a pass, all windows together."""
-        frames = sum(end - start for start, end in self.windows())
-        return frames * (size[0] // SIDE) * (size[1] // SIDE)
-
     def pieces(self) -> list[Span]:
         """Spans of latent frames that are decoded one after the other."""
         return _spans(self.latents, DECODED, SHARED)

@@ -146,15 +146,14 @@ class Clip:
         self, report: Report, first_steps: int, steps: int, skip: int, *, detail: int = 0, adain: float = 0.0
     ) -> tuple[Any, Stage]:
         """The latents of the clip, and the stage of its decoding; `detail` steps of the second pass are repeated."""
-        plan, windows = self.plan, len(self.plan.windows())
-        second_steps = steps - skip + detail
-        works = plan.pass_tokens(plan.small) * first_steps, plan.pass_tokens(plan.large) * second_steps
+        windows, second_steps = len(self.plan.windows()), steps - skip + detail
+        works = float(first_steps), 4.0 * second_steps  # The second pass has four times as many values.
         first, second, decoding = stages_of(
             report,
             [
                 ("first pass, step", first_steps * windows, works[0]),
                 ("second pass, step", second_steps * windows, works[1]),
-                ("decoding", len(plan.pieces()), DECODING * sum(works)),
+                ("decoding", len(self.plan.pieces()), DECODING * sum(works)),
             ],
         )
         latents = self.refine(self.enlarge(self.first(first_steps, adain, first)), "second", steps, skip, second)
@@ -162,7 +161,7 @@ class Clip:
             latents = self.refine(latents, "detail", steps, steps - detail, second)
         return latents, decoding
 
-    def first(self, steps: int, adain: float, after: Callable[..., Any]) -> Any:
+    def first(self, steps: int, adain: float, after: Stage) -> Any:
         """The latents of the small clip, made from noise."""
         plan, seed = self.plan, sub_seed(self.seed, "first")
         if len(plan.windows()) == 1:
@@ -193,7 +192,7 @@ class Clip:
             latents=latents, width=width, height=height, adain_factor=UPSAMPLER_ADAIN, output_type="latent"
         ).frames
 
-    def refine(self, latents: Any, part: str, steps: int, skip: int, after: Callable[..., Any]) -> Any:
+    def refine(self, latents: Any, part: str, steps: int, skip: int, after: Stage) -> Any:
         """A pass over latents that exist; each window continues the one before, whose end stays as it is."""
         done: Any = None
         for start, end in self.plan.windows():
@@ -214,7 +213,7 @@ class Clip:
         seed: int,
         steps: int,
         skip: int,
-        after: Callable[..., Any],
+        after: Stage,
         *,
         fixed: Any = None,
     ) -> Any:
@@ -260,12 +259,7 @@ class Clip:
         return pin
 
     def frames(
-        self,
-        latents: Any,
-        after_piece: Callable[[], object],
-        *,
-        compression: float = 0.0,
-        is_reversed: bool = False,
+        self, latents: Any, after_piece: Callable[[], object], *, compression: float = 0.0, is_reversed: bool = False
     ) -> Iterator[Any]:
         """The frames of each piece, `(frames, 3, height, width)` from -1 to 1; or all of it backwards.
 
