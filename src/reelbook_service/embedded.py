@@ -49,7 +49,22 @@ def open(library: Path, rates: Rates | None = None, models: str | Path | None = 
         from .hosted.models_file import make_lane_table, read_models_file
 
         lanes = make_lane_table(read_models_file(models))
-    service = _share(library, rates, lanes)
+    with _guard:
+        service = _shared.get(library)
+        if service is not None:
+            own = service.settings
+            options = (("rates", rates, own.rates), ("engines", lanes, own.lanes))
+            others = [what for what, wanted, present in options if wanted not in (None, present)]
+            if others and service.runs_here:
+                raise ReelbookError(
+                    f"The embedded service of this library runs with other {others[0]}. Close its clients first, then connect with the new ones."
+                )
+            service = None if others else service
+        if service is None:
+            data = _get_writable(library / _folder_name(lanes))
+            service = Embedded(data, Settings(data=data, rates=rates or Rates(), lanes=lanes or LaneTable()))
+            _shared[library] = service
+        service.users += 1
     try:
         service.address()
         if lanes is not None and not service.runs_here:
@@ -61,28 +76,6 @@ def open(library: Path, rates: Rates | None = None, models: str | Path | None = 
         service.close()
         raise
     return service
-
-
-def _share(library: Path, rates: Rates | None, lanes: LaneTable | None) -> Embedded:
-    with _guard:
-        service = _shared.get(library)
-        data = _get_writable(library / _folder_name(lanes))
-        settings = Settings(data=data, rates=rates or Rates(), lanes=lanes or LaneTable())
-        # Without clients it was closed: whoever connects without a models.toml must not pay as those before did.
-        is_closed = service is not None and not service.users
-        for name, wanted in (("rates", rates), ("lanes", lanes)):
-            wanted = getattr(settings, name) if is_closed else wanted
-            if service is not None and wanted is not None and getattr(service.settings, name) != wanted:
-                if service.runs_here:
-                    what = "rates" if name == "rates" else "engines"
-                    raise ReelbookError(
-                        f"The embedded service of this library runs with other {what}. Close its clients first, then connect with the new ones."
-                    )
-                service = None
-        if service is None:
-            service = _shared[library] = Embedded(settings.data, settings)
-        service.users += 1
-        return service
 
 
 def _folder_name(lanes: LaneTable | None) -> str:
@@ -102,12 +95,9 @@ def _get_writable(folder: Path) -> Path:
         return folder
     if folder not in _copies:
         _copies[folder] = tempfile.TemporaryDirectory(prefix="reelbook-service-", ignore_cleanup_errors=True)
-        copy = Path(_copies[folder].name) / folder.name
-        copy.mkdir()
-        for path in folder.iterdir():
-            if path.is_file():
-                shutil.copyfile(path, copy / path.name)
-    return Path(_copies[folder].name) / folder.name
+        for path in filter(Path.is_file, folder.iterdir()):
+            shutil.copyfile(path, Path(_copies[folder].name) / path.name)
+    return Path(_copies[folder].name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +120,10 @@ class Embedded:
         self.settings = settings or Settings(data=folder)
         self.users = 0
         """How many clients of this process use it."""
+        self.is_free = not self.settings.lanes.has_elsewhere
+        """Whether all its runs are made on this machine; those elsewhere cost real credits."""
         self._server: Server | None = None
         self._address: ServiceAccess | None = None
-        self._has_engines_elsewhere = self.settings.lanes.has_elsewhere
         self._guard = threading.Lock()
         self._pid = 0
         """The process that runs the server: a forked child has a copy of it without its threads."""
@@ -143,16 +134,11 @@ class Embedded:
         return self._server is not None and self._server.running
 
     @property
-    def is_free(self) -> bool:
-        """Whether all its runs are made on this machine; those elsewhere cost real credits."""
-        return not self._has_engines_elsewhere
-
-    @property
     def maker(self) -> str:
         """Who makes its runs, for readers of a result."""
         if not self.is_free:
             return "embedded service with a models.toml"
-        return "embedded sketch, free" if self._folder.name == "service" else "embedded weights, free"
+        return "embedded weights, free" if self.settings.lanes.weights_id else "embedded sketch, free"
 
     def address(self) -> ServiceAccess:
         """The address of the service; starts it where no process runs it."""
@@ -165,10 +151,7 @@ class Embedded:
                 joined = self._read_address()
                 info = None if joined is None else _read_info(joined)
                 if joined is not None and info is not None:
-                    engines = info.get("engines")
-                    self._has_engines_elsewhere = isinstance(engines, dict) and not all(
-                        isinstance(name, str) and is_on_this_machine(name) for name in engines.values()
-                    )
+                    self.is_free = all(map(is_on_this_machine, info.get("engines", {}).values()))
                     return joined
                 if time.monotonic() > deadline:
                     raise Unreachable(
@@ -178,14 +161,16 @@ class Embedded:
 
     def close(self) -> None:
         """Stop the service if this process runs it and no other client uses it; unfinished runs resume at the next start."""
-        with _guard:
+        with _guard, self._guard:
             self.users = max(self.users - 1, 0)
             if self.users:
                 return
-        with self._guard:
             if self._server is not None and self._pid == os.getpid():
                 self._server.stop()
             self._server = self._address = None
+            # The next client must not pay as those before did.
+            for library in [library for library, service in _shared.items() if service is self]:
+                del _shared[library]
 
     def _join_or_start(self) -> ServiceAccess:
         if self._address is None or not self.runs_here:
