@@ -291,9 +291,7 @@ def _models(options: argparse.Namespace) -> int:
     for row in CATALOG:
         print(f"{row.id:{width}}  {row.base_credits:>4} credits  {row.purpose}")
         if engine := info.get("engines", {}).get(row.id):
-            state = info.get("weights", {}).get(row.id, {})
-            words = " · ".join(str(part) for part in (engine, state.get("state"), state.get("reason")) if part)
-            print(printable(f"{'':{width}}  {words}"))
+            print(printable(f"{'':{width}}  {engine}"))
     return 0
 
 

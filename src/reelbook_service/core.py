@@ -152,7 +152,7 @@ class Service:
         """The queue status object."""
         status: dict[str, Any] = {"status": request.status, "request_id": request.id}
         if request.status == IN_QUEUE:
-            status["queue_position"] = self.queue.position(request)
+            status["queue_position"] = self.queue.waiting[request.lane].position(request)
         elif request.status == IN_PROGRESS and request.waits_elsewhere:
             status["status"] = IN_QUEUE
             # Always there: other clients of this API, such as fal-client, read it without asking whether it is.
@@ -220,13 +220,11 @@ def request_url(request: Request, base_url: str) -> str:
 
 def service_info(service: Service) -> dict[str, Any]:
     """Name, version, features and id of the service, and which engine answers for each model."""
-    states = {model: state for lane in service.lanes.values() for model, state in lane.states().items()}
     return {
         "service": "reelbook",
         "version": __version__,
         "features": list(spec_decisions.FEATURES),
         "engines": {row.id: service.settings.lanes.label_of(row.id) for row in CATALOG},
-        **({"weights": states} if states else {}),
         "id": service.id,
     }
 

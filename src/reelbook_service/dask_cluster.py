@@ -11,7 +11,7 @@ import os
 import tempfile
 import uuid
 import warnings
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -32,43 +32,32 @@ Reply: TypeAlias = tuple[dict[str, Any], dict[str, bytes]]
 log = logging.getLogger("reelbook_service")
 
 
-class Cluster:
-    """The connection to a scheduler, made when it is needed, and again where it was lost."""
+@contextlib.asynccontextmanager
+async def connect(device: str) -> AsyncIterator[Any]:
+    """A client of the scheduler; raises `ConnectionError` where that does not answer."""
+    from distributed import Client
 
-    def __init__(self, device: str) -> None:
-        self._address = device.removeprefix(DASK).removesuffix("/cpu")
-        self._client: Any = None
-        self._connecting = asyncio.Lock()
+    address = device.removeprefix(DASK).removesuffix("/cpu")
+    client = Client(address, asynchronous=True, set_as_default=False, timeout=CONNECT_SECONDS)
+    try:
+        try:
+            await client
+        except (OSError, TimeoutError):
+            # Not in the sentence, which students read: whoever reaches a scheduler can run programs there.
+            log.warning("The Dask scheduler %s cannot be reached", address)
+            raise ConnectionError("The Dask scheduler could not be reached") from None
+        yield client
+    finally:
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(LEAVE_SECONDS):
+                await client.close()
 
-    async def client(self) -> Any:
-        """The client; raises `ConnectionError` where the scheduler does not answer."""
-        from distributed import Client
 
-        async with self._connecting:
-            if self._client is not None and self._client.status == "running":
-                return self._client
-            await self.close()
-            self._client = Client(self._address, asynchronous=True, set_as_default=False, timeout=CONNECT_SECONDS)
-            try:
-                return await self._client
-            except (OSError, TimeoutError):
-                await self.close()
-                # Not in the sentence, which students read: whoever reaches a scheduler can run programs there.
-                log.warning("The Dask scheduler %s cannot be reached", self._address)
-                raise ConnectionError("The Dask scheduler could not be reached") from None
-
-    async def count_workers(self) -> int:
-        """How many workers with a GPU there are."""
-        workers = (await (await self.client()).scheduler.identity())["workers"].values()
+async def count_workers(device: str) -> int:
+    """How many workers with a GPU the cluster has."""
+    async with connect(device) as client:
+        workers = (await client.scheduler.identity())["workers"].values()
         return sum(bool(facts["resources"].get(RESOURCE)) and facts["status"] == "running" for facts in workers)
-
-    async def close(self) -> None:
-        """Close the connection, whatever state it is in."""
-        client, self._client = self._client, None
-        if client is not None:
-            with contextlib.suppress(Exception):
-                async with asyncio.timeout(LEAVE_SECONDS):
-                    await client.close()
 
 
 class DaskWorker:
@@ -77,12 +66,12 @@ class DaskWorker:
     alive = False
     """It has no process of its own: those of the cluster keep their weights until another service needs others."""
 
-    def __init__(self, cluster: Cluster, weights: Mapping[str, Any]) -> None:
+    def __init__(self, device: str, weights: Mapping[str, Any]) -> None:
         self.pid: int | None = None
         """The process of its run on the other machine."""
         self.reason_of_end = ""
         """Why the last run broke off, as the beginning of a sentence."""
-        self._cluster, self._weights = cluster, weights
+        self._device, self._weights = device, weights
         self._future: Any = None
         self._cancelling: asyncio.Task[None] | None = None
 
@@ -96,7 +85,8 @@ class DaskWorker:
         remote_order = {**order, "input": values, "local": {}, "folder": ""}
         task = {"version": __version__, "weights": self._weights, "order": remote_order}
         try:
-            message, files = await self._submit(task, hear)
+            async with connect(self._device) as client:
+                message, files = await self._submit(client, task, hear)
         except Exception as error:
             log.info("A run in the Dask cluster broke off", exc_info=True)
             is_known = isinstance(error, ConnectionError)
@@ -115,16 +105,16 @@ class DaskWorker:
         if (future := self._future) is not None:
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(LEAVE_SECONDS):
-                    await (await self._cluster.client()).run(cancel_there, future.key, on_error="ignore")
+                    await future.client.run(cancel_there, future.key, on_error="ignore")
             if self.pid is None:
                 await future.cancel()
 
     async def end(self) -> None:
         """There is nothing to end here."""
 
-    async def _submit(self, task: Mapping[str, Any], hear: Emit) -> Reply:
+    async def _submit(self, client: Any, task: Mapping[str, Any], hear: Emit) -> Reply:
         """The reply of the cluster."""
-        self.pid, key, client = None, f"reelbook-{uuid.uuid4().hex}", await self._cluster.client()
+        self.pid, key = None, f"reelbook-{uuid.uuid4().hex}"
 
         def on_event(event: tuple[float, dict[str, Any]]) -> None:
             message = event[1]
@@ -145,8 +135,6 @@ class DaskWorker:
             if not future.done():
                 await self._cancel()
             self._future = None
-            with contextlib.suppress(Exception):  # The connection may be gone.
-                client.unsubscribe_topic(key)
 
 
 async def _reply_of(future: Any) -> Reply:

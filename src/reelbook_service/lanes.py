@@ -53,10 +53,6 @@ class Lane(ABC):
     async def cancel(self, request: Request) -> bool:
         """Cancel a request in progress; false where it can no longer be cancelled."""
 
-    def states(self) -> Mapping[str, Mapping[str, str]]:
-        """Of each model whose engine has to be loaded first: its `state` as at `/`, and the `reason` of a failure."""
-        return {}
-
     @abstractmethod
     async def estimate(self, request: Input, account: Account) -> Estimate:
         """The price that is reserved for a run, and never exceeded; raises a refusal for an input that it cannot run."""

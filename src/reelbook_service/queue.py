@@ -171,7 +171,8 @@ class Queue:
         self._store, self._accounts, self._clock, self._max_waiting = store, accounts, clock, max_waiting
         self._lanes = lanes or LaneTable()
         self._live: dict[str, Request] = {}
-        self._waiting = {name: WaitingList() for name in self._lanes.names}
+        self.waiting = {name: WaitingList() for name in self._lanes.names}
+        """The waiting requests of each lane."""
 
     def resume(self) -> None:
         """Queue the unfinished requests of an earlier process; each account's are in their order."""
@@ -186,10 +187,10 @@ class Queue:
             )
             # Its lane may have sent it to a paid service, where it is paid for.
             request.may_be_sent = not is_on_this_machine(lane)
-            if request.lane not in self._waiting:
+            if request.lane not in self.waiting:
                 words = "The engine of this run is not set up at present; it waits until the service is started with it again."
                 request.log(self._clock(), words, "WARNING", "service")
-                self._waiting[request.lane] = WaitingList()
+                self.waiting[request.lane] = WaitingList()
             self._add(request)
 
     async def submit(
@@ -205,7 +206,7 @@ class Queue:
 
         `resubmits`: whether somebody wants it even if the answer to an equal one was lost.
         """
-        is_full = sum(waiting.count(account.name) for waiting in self._waiting.values()) >= self._max_waiting
+        is_full = sum(waiting.count(account.name) for waiting in self.waiting.values()) >= self._max_waiting
         lane = self._lanes.lane_of(endpoint_id)
         request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, 0.0, lane)
         text = json.dumps(input)
@@ -257,28 +258,16 @@ class Queue:
 
     def unfinished(self) -> list[Request]:
         """All requests that are in progress, then those that are queued, in the order in which they are taken."""
-        queued = [request for waiting in self._waiting.values() for request in waiting]
+        queued = [request for waiting in self.waiting.values() for request in waiting]
         return [*(request for request in self._live.values() if request.status != IN_QUEUE), *queued]
-
-    def position(self, request: Request) -> int:
-        """How many requests are ahead of this one."""
-        return self._waiting[request.lane].position(request)
-
-    def count_waiting(self, lane: str = LOCAL) -> int:
-        """The number of requests that wait for a lane."""
-        return len(self._waiting[lane])
-
-    async def wait_for_request(self, lane: str = LOCAL) -> None:
-        """Wait until a request waits for a lane."""
-        await self._waiting[lane].wait()
 
     async def pop_next(self, lane: str = LOCAL, prefer: Callable[[Request], bool] = lambda request: True) -> Request:
         """Wait for the next request of a lane, and mark it as in progress.
 
         `prefer`: one of the next few for which it is true may go first.
         """
-        await self._waiting[lane].wait()
-        request = self._waiting[lane].pop(prefer)
+        await self.waiting[lane].wait()
+        request = self.waiting[lane].pop(prefer)
         request.status, request.attempts = IN_PROGRESS, request.attempts + 1
         request.started = self._clock()
         return request
@@ -287,14 +276,14 @@ class Queue:
         """Put a request whose worker crashed back, before the others of its account."""
         request.status, request.progress, request.stage, request.started = IN_QUEUE, 0.0, "", None
         request.log(self._clock(), f"{reason}; the run starts again, free of charge.", "WARNING", "service")
-        self._waiting[request.lane].add(request)
+        self.waiting[request.lane].add(request)
 
     async def cancel(self, request: Request) -> str:
         """Cancel a request: at once while it waits, soon while it runs. Returns which, as in the API."""
         if request.status == COMPLETED:
             return "ALREADY_COMPLETED"
         if request.status == IN_QUEUE and not request.may_be_sent:
-            self._waiting[request.lane].remove(request)
+            self.waiting[request.lane].remove(request)
             request.status = IN_PROGRESS  # No worker may take it during the commit.
             await asyncio.shield(asyncio.ensure_future(self.finish(request, error=cancellation_error())))
             return "CANCELLED"
@@ -344,7 +333,7 @@ class Queue:
 
     def _add(self, request: Request) -> None:
         self._live[request.id] = request
-        self._waiting[request.lane].add(request)
+        self.waiting[request.lane].add(request)
 
     async def _load_finished(self, request_id: str) -> Request | None:
         query = f"SELECT {COLUMNS}, finished, record FROM requests WHERE id = ? AND finished IS NOT NULL"

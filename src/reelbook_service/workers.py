@@ -13,7 +13,7 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,10 +26,9 @@ from reelbook.util.printable import map_texts
 
 from . import spec_decisions
 from .accounts import Account, may_be_unchecked
-from .dask_cluster import Cluster, DaskWorker
+from .dask_cluster import DaskWorker, count_workers
 from .lanes import DASK, DEVICES, LOCAL, Lane
 from .queue import Request, cancellation_error
-from .refusals import Refusal
 from .service_settings import Settings
 from .weights.config import Weights
 from .worker import LOST_DEVICE, OFFLINE, Emit, failed
@@ -91,28 +90,17 @@ class WorkerLane(Lane):
     def __init__(self, service: Service, group: DeviceGroup | None = None) -> None:
         """`group`: the weights that the workers load; none for workers on the CPU."""
         super().__init__(service, LOCAL if group is None else group.lane)
-        self.workers: Sequence[Worker] = ()
+        self.workers: list[Worker] = []
         self._queue, self._settings = service.queue, service.settings
         self._busy: dict[str, tuple[Worker, asyncio.Timeout]] = {}
         """The worker of each request, and when it is stopped."""
         self._group = group
-        self._cluster = Cluster(group.devices[0]) if group is not None and group.is_cluster else None
         self._rows = {} if group is None else {row.endpoint_id: row for row in group.rows}
         self._seconds = self._settings.run_seconds if group is None else DEVICE_SECONDS
-        self._loading = 1
-        """How many workers are still loading ahead."""
-        self._ready: set[str] = set()
-        self._reasons: dict[str, str] = {}
 
     def start(self) -> None:
         """Start to process requests."""
         self._tasks = [asyncio.create_task(self._start())]
-
-    async def stop(self) -> None:
-        """Stop processing requests and end the workers; unfinished runs start again with the next service."""
-        await super().stop()
-        if self._cluster is not None:
-            await self._cluster.close()
 
     async def cancel(self, request: Request) -> bool:
         """Request that a run stops between two frames; a worker that does not react is killed."""
@@ -125,24 +113,8 @@ class WorkerLane(Lane):
                 limit.reschedule(min(soon, limit.when() or soon))  # A second request wins no time.
         return True
 
-    def states(self) -> Mapping[str, Mapping[str, str]]:
-        """Of each model with weights: loading until a worker is ready, failed once none can load them."""
-        return {model: self._state(model) for model in self._rows}
-
-    def _state(self, model: str) -> dict[str, str]:
-        if model in self._ready:
-            return {"state": "ready"}
-        return {"state": "loading"} if self._loading else {"state": "failed", "reason": self._reasons[model]}
-
-    def _find_failure(self, model: str) -> str:
-        """Why nobody can run a model, as a sentence; empty if somebody can."""
-        reason = self.states().get(model, {}).get("reason")
-        return f"The weights of {model} could not be loaded when the service was started: {reason}" if reason else ""
-
     async def estimate(self, request: Input, account: Account) -> Estimate:
-        """The price of a run, which is the amount that will be charged; refused where its weights cannot be loaded."""
-        if failure := self._find_failure(request.endpoint_id):
-            raise Refusal("unavailable", failure)
+        """The price of a run, which is the amount that will be charged."""
         price = pricing.estimate(request, self._settings.rates)
         return Estimate(price.credits, price.breakdown, price.rate_card, "exact")
 
@@ -155,25 +127,23 @@ class WorkerLane(Lane):
         settings, group = self._settings, self._group
         if group is None:
             self.workers = [WorkerProcess(settings) for _ in range(settings.workers)]
-        elif self._cluster is not None:
-            count = 1  # Without an answer, one says of each model why it cannot be loaded.
-            with contextlib.suppress(Exception):
-                count = max(1, await self._cluster.count_workers())
-            self.workers = [DaskWorker(self._cluster, group.weights_on(group.devices[0])) for _ in range(count)]
+        elif group.is_cluster:
+            device, count = group.devices[0], 1
+            with contextlib.suppress(Exception):  # Without an answer, one says with each run that there is none.
+                count = max(1, await count_workers(device))
+            self.workers = [DaskWorker(device, group.weights_on(device)) for _ in range(count)]
         else:
             self.workers = [WorkerProcess(settings, device, group.weights_on(device)) for device in group.devices]
-        self._loading = len(self.workers)
         self._tasks += [asyncio.create_task(self._serve(worker)) for worker in self.workers]
 
     async def _serve(self, worker: Worker) -> None:
         """One slot: load ahead, then process requests one after another."""
         try:
-            is_useful = await self._load_ahead(worker)
-            if not is_useful:
-                await worker.end()  # It holds memory of the device, and runs nothing.
-            self._loading -= 1
-            if not is_useful and (self._ready or self._loading):
-                return  # Another worker serves these models, or says that none can.
+            if not await self._load_ahead(worker):
+                await worker.end()  # It holds memory of the device for nothing.
+                if len(self.workers) > 1:
+                    self.workers.remove(worker)
+                    return  # The others serve these models; the last one says with each run why it cannot be made.
             request: Request | None = None
             while True:
                 request = await self._next(worker, request)
@@ -183,19 +153,17 @@ class WorkerLane(Lane):
 
     async def _load_ahead(self, worker: Worker) -> bool:
         """Load the models of one folder; the others are loaded with their first run. False if the worker can run none."""
-        folders: set[object] = set()
-        is_useful = self._group is None
-        for model, row in self._rows.items():
-            if row.folder in folders or self._group is None or not folders:
-                outcome = await self._order(worker, {"load": model})
+        if self._group is None:
+            return True
+        is_useful = False
+        for row in self._group.rows:
+            if row.folder == self._group.rows[0].folder:
+                outcome = await self._order(worker, {"load": row.endpoint_id})
+                is_useful = is_useful or (outcome is not None and "done" in outcome)
                 if outcome is None or "failed" in outcome:
-                    lost = f"{worker.reason_of_end} while it was loading."
-                    self._reasons[model] = lost if outcome is None else outcome["failed"]["detail"]
-                    log.error("The weights of %s cannot be loaded: %s", model, self._reasons[model])
-                    continue
-                folders.add(row.folder)
-            self._ready.add(model)
-            is_useful = True
+                    log.error(
+                        "The weights of %s could not be loaded: %s", row.endpoint_id, outcome or worker.reason_of_end
+                    )
         return is_useful
 
     async def _next(self, worker: Worker, last: Request | None) -> Request:
@@ -204,14 +172,15 @@ class WorkerLane(Lane):
         def prefer(request: Request) -> bool:
             return last is None or self._folder_of(request) == self._folder_of(last)
 
+        waiting = self._queue.waiting[self.name]
         idle_seconds = IDLE_SECONDS if self._group is None else None
         while True:
             if not worker.alive:
-                await self._queue.wait_for_request(self.name)
+                await waiting.wait()
                 if any(other.alive for other in self.workers):
                     # It may take the request soon, and starting another worker takes longer than a short run.
                     await asyncio.sleep(GIVE_WAY_SECONDS)
-                    if not self._queue.count_waiting(self.name):
+                    if not len(waiting):
                         continue
             try:
                 async with asyncio.timeout(idle_seconds if worker.alive else None):
@@ -236,8 +205,6 @@ class WorkerLane(Lane):
 
     async def _perform(self, worker: Worker, request: Request, folder: Path) -> dict[str, Any] | None:
         """How a run ends; None if its worker broke off and another one is to begin again."""
-        if failure := self._find_failure(request.endpoint_id):
-            return failed("engine_error", f"{failure} Nothing was charged.")
         values = await self._queue.read_input(request)
         order = {
             "id": request.id,

@@ -11,7 +11,6 @@ import pytest
 
 from reelbook import cli
 from reelbook.doctor import Finding
-from reelbook_service.dask_cluster import Cluster
 from reelbook_service.weights import doctor
 from reelbook_service.weights.config import LtxWeights
 from reelbook_service.weights.doctor import check_rows, check_versions
@@ -66,10 +65,10 @@ def test_a_folder_that_is_not_there_is_a_finding(tmp_path: Path) -> None:
 def test_a_cluster_that_cannot_be_reached_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of its machines is checked from here but how many there are."""
 
-    async def refuse(cluster: object) -> int:
+    async def refuse(device: str) -> int:
         raise ConnectionError("The Dask scheduler could not be reached")
 
-    monkeypatch.setattr(Cluster, "count_workers", refuse)
+    monkeypatch.setattr("reelbook_service.weights.doctor.count_workers", refuse)
 
     found = list(check_rows([ROW.changed(devices=("dask:tcp://127.0.0.1:9",))]))
 

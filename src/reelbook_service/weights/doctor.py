@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reelbook.errors import ReelbookError
 
-from ..dask_cluster import RESOURCE, Cluster
+from ..dask_cluster import RESOURCE, count_workers
 from ..lanes import DASK
 from .config import Weights, folders_of
 from .folder import check_license, check_weights, find_damaged, read_record, weights_identity
@@ -78,15 +78,8 @@ def _check_folders(rows: Sequence[Weights], *, deep: bool) -> Iterator[Finding]:
 
 
 def _check_cluster(device: str) -> Finding:
-    async def count() -> int:
-        cluster = Cluster(device)
-        try:
-            return await cluster.count_workers()
-        finally:
-            await cluster.close()
-
     try:
-        workers = asyncio.run(count())
+        workers = asyncio.run(count_workers(device))
     except ImportError:
         return False, "distributed is missing: pip install 'reelbook[cluster]'"
     except ConnectionError as error:

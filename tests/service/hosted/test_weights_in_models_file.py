@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-import httpx
 import pytest
 
 import reelbook as rb
 from reelbook import cli
-from reelbook.errors import ReelbookError
+from reelbook.errors import ReelbookError, RunFailed
 from reelbook_service.hosted import models_file
 from reelbook_service.hosted.models_file import make_lane_table, read_models_file
 from reelbook_service.lanes import LaneTable
@@ -137,25 +136,23 @@ def test_other_weights_have_another_name_and_the_same_ones_have_the_same(
 def test_the_embedded_service_runs_weights_at_no_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The file by its variable; without torch the lane fails, says so, and stitching goes on."""
+    """The file by its variable; without torch a run says what is missing."""
     monkeypatch.setattr(weights_folder, "PACKAGES", ())
     monkeypatch.setattr(weights_folder, "check_weights", lambda row: None)
     monkeypatch.setattr(models_file, "weights_identity", lambda row: "0123456789ab")
     monkeypatch.setenv("REELBOOK_MODELS", str(written(tmp_path, ROW + 'device = "cpu"\n')))
 
     with rb.connect(library=tmp_path / "library") as client:
-        while (state := httpx.get(client.base_url).json()["weights"][TEXT])["state"] == "loading":
-            pass
         with rb.connect(library=tmp_path / "library", models=tmp_path / "models.toml") as second:
             assert (client.is_embedded, second.is_embedded) == (True, True)
+        with pytest.raises(RunFailed, match="ModuleNotFoundError"):
+            client.run(rb.TextToVideo(prompt="a paper boat"))
         cli.main(["models", "--service", client.base_url])
 
-    assert "weights:cpu · failed · The weights could not be loaded" in capsys.readouterr().out
-    assert state["state"] == "failed"
-    assert "could not be loaded (ModuleNotFoundError)" in state["reason"]
+    assert "  weights:cpu\n" in capsys.readouterr().out
 
 
-def test_the_list_of_models_names_engines_and_states(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_of_models_needs_a_service(capsys: pytest.CaptureFixture[str]) -> None:
     """Where no service answers, one sentence says so."""
     assert cli.main(["models", "--service", "http://127.0.0.1:9"]) == 1
     assert "does not say what it is" in capsys.readouterr().err

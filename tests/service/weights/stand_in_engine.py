@@ -38,7 +38,6 @@ class WeightsEngine:
                 report.progress("loading the transformer", 0.9)
                 time.sleep(0.01)
             if "broken" in folder.name:
-                (folder / "pid").write_text(str(os.getpid()))
                 raise BadWeights("vae lacks a tensor.")
             self.loaded = (str(folder),)
             report.log(f"Loaded {folder.name}")
