@@ -265,7 +265,7 @@ def _announce(options: argparse.Namespace, server: Server, keys: Mapping[str, st
         for model, lane in server.service.settings.lanes.by_model.items():
             where = "on this machine" if is_on_this_machine(lane) and DASK not in lane else "on another machine"
             print(f"  {model} runs {where}: {server.service.settings.lanes.labels[lane]}")
-        if server.board is not None:
+        if server.service.settings.has_board:
             print(f"  board  {board_link(address, server.service.store.submit(read_board_token).result())}")
         if options.spec_only:
             print("  It offers only what the specification has.")

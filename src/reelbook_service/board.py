@@ -8,7 +8,7 @@ import hmac
 import secrets
 import sqlite3
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -29,10 +29,9 @@ from .key_sheet import reachable_address, render_key_sheet
 from .pages import render
 from .queue import Request
 from .refusals import Refusal
-from .routes import ServiceRoute, base_url, file
+from .routes import Handler, ServiceRoute, base_url, file
 
 SESSION_SECONDS = 12 * 3600
-MAX_REMEMBERED = 1_000
 MAX_LISTED = 200
 """How many names are listed before their keys are replaced."""
 MAX_QUEUED = 12
@@ -41,160 +40,162 @@ BOARD_ACTIONS = ACTIONS.keys() - {"remove"}
 
 Choice = Callable[[sqlite3.Connection], list[str]]
 """Finds the names of the accounts that an action is about."""
-Handler = Callable[[HTTPRequest], Awaitable[Response]]
+
+_sent: deque[str] = deque(maxlen=1_000)
+"""The forms that were sent already: a double click must not top up twice."""
 
 
-class Board:
-    """The board, for whoever has the link with its token; only `reelbook serve` has one."""
+async def read_board(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the board, or that nothing on it has changed, or say where its link is."""
+    if not await _is_logged_in(service, http):
+        return respond(http, "login.html", problem="")
+    return await _respond(service, http, notice=_notice(http))
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._sent: deque[str] = deque(maxlen=MAX_REMEMBERED)
-        """The forms that were sent already: a double click must not top up twice."""
-        # Cookies do not know ports: another service on this machine has a name of its own.
-        self._cookie_name = f"reelbook_board_{service.id[:8]}"
 
-    def routes(self) -> list[ServiceRoute]:
-        """The routes of the board."""
-        rows: list[tuple[str, str, Handler]] = [
-            ("GET", "/class", self.read_board),
-            ("GET", "/class/login", self.log_in),
-            ("POST", "/class/logout", self._for_session(self.log_out)),
-            ("POST", "/class/change", self._for_session(self.change)),
-            ("GET", "/class/report.csv", self._for_session(self.export)),
-            ("GET", "/class/results/{request_id}", self._for_session(self.read_result)),
-            ("GET", "/class/media/{request_id}", self._for_session(self.read_media)),
-        ]
-        return [
-            ServiceRoute(method, path, lambda service, http, handler=handler: handler(http), in_spec=False)  # type: ignore[misc]
-            for method, path, handler in rows
-        ]
+async def log_in(service: Service, http: HTTPRequest) -> Response:
+    """Start a session for whoever has the link with the token."""
+    token = await service.store.run(read_board_token)
+    if not _is_same(http.query_params.get("token", "").strip(), token):
+        return respond(http, "login.html", status=401, problem="That is not the link of this board.")
+    # A page that leads on, not a redirect: browsers send a strict cookie only where one of our own pages leads.
+    return _set_cookie(service, http, respond(http, "opened.html"), _sign_session(token), SESSION_SECONDS)
 
-    async def read_board(self, http: HTTPRequest) -> Response:
-        """Answer with the board, or that nothing on it has changed, or say where its link is."""
-        if not await self._is_logged_in(http):
-            return respond(http, "login.html", problem="")
-        return await self._respond(http, notice=_notice(http))
 
-    async def log_in(self, http: HTTPRequest) -> Response:
-        """Start a session for whoever has the link with the token."""
-        token = await self._service.store.run(read_board_token)
-        if not _is_same(http.query_params.get("token", "").strip(), token):
-            return respond(http, "login.html", status=401, problem="That is not the link of this board.")
-        # A page that leads on, not a redirect: browsers send a strict cookie only where one of our own pages leads.
-        response = respond(http, "opened.html")
-        self._set_cookie(http, response, _sign_session(token), SESSION_SECONDS)
-        return response
+async def log_out(service: Service, http: HTTPRequest) -> Response:
+    """End the session of this browser."""
+    return _set_cookie(service, http, RedirectResponse("../class", 303), "", 0)
 
-    async def log_out(self, http: HTTPRequest) -> Response:
-        """End the session of this browser."""
-        response = RedirectResponse("../class", 303)
-        self._set_cookie(http, response, "", 0)
-        return response
 
-    async def change(self, http: HTTPRequest) -> Response:
-        """Carry out an action on students: pause, resume, top up, or replace keys."""
-        form = await http.form()
-        try:
-            action, chosen, amount = _read_action(form)
-            if action == "replace" and not form.get("sure"):
-                names = await self._service.store.run(chosen)
-                return respond(http, "replace.html", names=names, most=MAX_LISTED)
-            names, keys = await self._act_once(str(form.get("once", "")), action, chosen, amount)
-        except BadAccounts as error:
-            return await self._respond(http, status=422, notice=str(error), is_problem=True)
-        if action == "replace":
-            address = reachable_address(self._service.base_url or base_url(http))
-            nonce = secrets.token_urlsafe(16)
-            return respond_page(render_key_sheet(keys, address, nonce=nonce, back="../class"), nonce)
-        return RedirectResponse(f"../class?{urlencode({'did': action, 'count': len(names), 'credits': amount})}", 303)
+async def change(service: Service, http: HTTPRequest) -> Response:
+    """Carry out an action on students: pause, resume, top up, or replace keys."""
+    form = await http.form()
+    try:
+        action, chosen, amount = _read_action(form)
+        if action == "replace" and not form.get("sure"):
+            names = await service.store.run(chosen)
+            return respond(http, "replace.html", names=names, most=MAX_LISTED)
+        names, keys = await _act_once(service, str(form.get("once", "")), action, chosen, amount)
+    except BadAccounts as error:
+        return await _respond(service, http, status=422, notice=str(error), is_problem=True)
+    if action == "replace":
+        address = reachable_address(service.base_url or base_url(http))
+        nonce = secrets.token_urlsafe(16)
+        return respond_page(render_key_sheet(keys, address, nonce=nonce, back="../class"), nonce)
+    return RedirectResponse(f"../class?{urlencode({'did': action, 'count': len(names), 'credits': amount})}", 303)
 
-    async def export(self, http: HTTPRequest) -> Response:
-        """Answer with the table of the class as CSV."""
-        rows = await self._service.store.run(partial(read_class, now=self._service.settings.clock()))
-        headers = {"content-disposition": 'attachment; filename="class.csv"', "cache-control": "no-store"}
-        # With a byte order mark, by which spreadsheets know that it is UTF-8.
-        return Response("\ufeff" + format_csv(rows), media_type="text/csv; charset=utf-8", headers=headers)
 
-    async def read_result(self, http: HTTPRequest) -> Response:
-        """Answer with the page of a result that is on the board."""
-        name, result = await self._find_result(http)
-        return respond(http, "result.html", name=name, result=result)
+async def export(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the table of the class as CSV."""
+    rows = await service.store.run(partial(read_class, now=service.settings.clock()))
+    headers = {"content-disposition": 'attachment; filename="class.csv"', "cache-control": "no-store"}
+    # With a byte order mark, by which spreadsheets know that it is UTF-8.
+    return Response("\ufeff" + format_csv(rows), media_type="text/csv; charset=utf-8", headers=headers)
 
-    async def read_media(self, http: HTTPRequest) -> Response:
-        """Serve the file of a result that is on the board; its own address would work without a login."""
-        _, result = await self._find_result(http)
-        http.path_params["token"] = result.token
-        return await file(self._service, http)
 
-    async def _find_result(self, http: HTTPRequest) -> tuple[str, LastResult]:
-        """Whose result it is that the path names, and the result."""
-        request_id = http.path_params["request_id"]
+async def read_result(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the page of a result that is on the board."""
+    name, result = await _find_result(service, http)
+    return respond(http, "result.html", name=name, result=result)
 
-        def find(db: sqlite3.Connection) -> tuple[str, LastResult | None]:
-            row = db.execute("SELECT account FROM requests WHERE id = ?", (request_id,)).fetchone()
-            return ("", None) if row is None else (row["account"], read_last_result(db, row["account"]))
 
-        name, result = await self._service.store.run(find)
-        if result is None or result.token is None or result.request_id != request_id:
-            raise Refusal("not_found", "This result is not on the board any more: reload the class.")
-        return name, result
+async def read_media(service: Service, http: HTTPRequest) -> Response:
+    """Serve the file of a result that is on the board; its own address would work without a login."""
+    _, result = await _find_result(service, http)
+    http.path_params["token"] = result.token
+    return await file(service, http)
 
-    async def _respond(
-        self, http: HTTPRequest, *, status: int = 200, notice: str = "", is_problem: bool = False
-    ) -> Response:
-        service, running = self._service, self._service.queue.count_running()
 
-        def read(db: sqlite3.Connection) -> tuple[list[ClassRow], tuple[list[str], list[str]]]:
-            return read_class(db, service.settings.clock(), running), describe_class(db)
+async def _find_result(service: Service, http: HTTPRequest) -> tuple[str, LastResult]:
+    """Whose result it is that the path names, and the result."""
+    request_id = http.path_params["request_id"]
 
-        rows, (sentences, problems) = await service.store.run(read)
-        facts = _facts(rows, service.queue.unfinished(), sentences, problems)
-        headers = {"etag": f'"{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"'}
-        if http.headers.get("if-none-match") == headers["etag"]:
-            return Response(status_code=304, headers=headers)
-        response = respond(http, "board.html", status=status, notice=notice, is_problem=is_problem, **facts)
-        response.headers.update(headers)
-        return response
+    def find(db: sqlite3.Connection) -> tuple[str, LastResult | None]:
+        row = db.execute("SELECT account FROM requests WHERE id = ?", (request_id,)).fetchone()
+        return ("", None) if row is None else (row["account"], read_last_result(db, row["account"]))
 
-    async def _act_once(self, once: str, action: str, chosen: Choice, credits: int) -> tuple[list[str], list[NewKey]]:
-        """The names and the new keys that an action was about; raises `BadAccounts` for a form that was sent already."""
-        if not once or once in self._sent:
-            words = "This form was already sent and carried out. Reload the page before you send another one."
-            raise BadAccounts(words)
-        self._sent.append(once)
+    name, result = await service.store.run(find)
+    if result is None or result.token is None or result.request_id != request_id:
+        raise Refusal("not_found", "This result is not on the board any more: reload the class.")
+    return name, result
 
-        def work(db: sqlite3.Connection) -> tuple[list[str], list[NewKey]]:
-            names = chosen(db)
-            return names, act(db, self._service.settings.clock(), action, names, credits)
 
-        try:
-            return await asyncio.shield(self._service.store.run(work))
-        except BadAccounts:
-            self._sent.remove(once)
-            raise
+async def _respond(
+    service: Service, http: HTTPRequest, *, status: int = 200, notice: str = "", is_problem: bool = False
+) -> Response:
+    def read(db: sqlite3.Connection) -> tuple[list[ClassRow], tuple[list[str], list[str]]]:
+        return read_class(db, service.settings.clock(), running), describe_class(db)
 
-    def _for_session(self, handler: Handler) -> Handler:
-        """A handler that answers only whoever is logged in."""
+    running = service.queue.count_running()
+    rows, (sentences, problems) = await service.store.run(read)
+    facts = _facts(rows, service.queue.unfinished(), sentences, problems)
+    headers = {"etag": f'"{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"'}
+    if http.headers.get("if-none-match") == headers["etag"]:
+        return Response(status_code=304, headers=headers)
+    response = respond(http, "board.html", status=status, notice=notice, is_problem=is_problem, **facts)
+    response.headers.update(headers)
+    return response
 
-        async def call(http: HTTPRequest) -> Response:
-            if await self._is_logged_in(http):
-                return await handler(http)
-            return respond(http, "login.html", status=401, problem="You are not logged in. Nothing was changed.")
 
-        return call
+async def _act_once(
+    service: Service, once: str, action: str, chosen: Choice, credits: int
+) -> tuple[list[str], list[NewKey]]:
+    """The names and the new keys that an action was about; raises `BadAccounts` for a form that was sent already."""
+    if not once or once in _sent:
+        raise BadAccounts("This form was already sent and carried out. Reload the page before you send another one.")
+    _sent.append(once)
 
-    async def _is_logged_in(self, http: HTTPRequest) -> bool:
-        token = await self._service.store.run(read_board_token)
-        return _is_same(http.cookies.get(self._cookie_name, ""), _sign_session(token))
+    def work(db: sqlite3.Connection) -> tuple[list[str], list[NewKey]]:
+        names = chosen(db)
+        return names, act(db, service.settings.clock(), action, names, credits)
 
-    def _set_cookie(self, http: HTTPRequest, response: Response, cookie: str, max_age: int) -> None:
-        # Strict, and out of reach of scripts: with the check of the origin no page elsewhere can act for whoever is logged in.
-        # No path: the browser takes the folder of this address, also behind a prefix, so that nobody else there gets it.
-        is_secure = http.url.scheme == "https"
-        response.set_cookie(
-            self._cookie_name, cookie, max_age, path=None, secure=is_secure, httponly=True, samesite="strict"
-        )
+    try:
+        return await asyncio.shield(service.store.run(work))
+    except BadAccounts:
+        _sent.remove(once)
+        raise
+
+
+def _for_session(handler: Handler) -> Handler:
+    """A handler that answers only whoever is logged in."""
+
+    async def call(service: Service, http: HTTPRequest) -> Response:
+        if await _is_logged_in(service, http):
+            return await handler(service, http)
+        return respond(http, "login.html", status=401, problem="You are not logged in. Nothing was changed.")
+
+    return call
+
+
+BOARD_ROUTES = [
+    ServiceRoute("GET", "/class", read_board, in_spec=False),
+    ServiceRoute("GET", "/class/login", log_in, in_spec=False),
+    ServiceRoute("POST", "/class/logout", _for_session(log_out), in_spec=False),
+    ServiceRoute("POST", "/class/change", _for_session(change), in_spec=False),
+    ServiceRoute("GET", "/class/report.csv", _for_session(export), in_spec=False),
+    ServiceRoute("GET", "/class/results/{request_id}", _for_session(read_result), in_spec=False),
+    ServiceRoute("GET", "/class/media/{request_id}", _for_session(read_media), in_spec=False),
+]
+"""The routes of the board, for whoever has the link with its token; only `reelbook serve` has them."""
+
+
+async def _is_logged_in(service: Service, http: HTTPRequest) -> bool:
+    token = await service.store.run(read_board_token)
+    return _is_same(http.cookies.get(_cookie_name(service), ""), _sign_session(token))
+
+
+def _cookie_name(service: Service) -> str:
+    # Cookies do not know ports: another service on this machine has a name of its own.
+    return f"reelbook_board_{service.id[:8]}"
+
+
+def _set_cookie(service: Service, http: HTTPRequest, response: Response, cookie: str, max_age: int) -> Response:
+    # Strict, and out of reach of scripts: with the check of the origin no page elsewhere can act for whoever is logged in.
+    # No path: the browser takes the folder of this address, also behind a prefix, so that nobody else there gets it.
+    is_secure = http.url.scheme == "https"
+    response.set_cookie(
+        _cookie_name(service), cookie, max_age, path=None, secure=is_secure, httponly=True, samesite="strict"
+    )
+    return response
 
 
 def respond(http: HTTPRequest, template: str, *, status: int = 200, **facts: Any) -> HTMLResponse:

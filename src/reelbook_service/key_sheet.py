@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
@@ -27,13 +27,7 @@ def connect_line(address: str, key: str) -> str:
 
 
 def format_unreachable(address: str) -> str:
-    """A sentence where only this machine can reach an address; empty for all others.
-
-    >>> format_unreachable("http://127.0.0.1:8600")
-    'Only this machine can reach http://127.0.0.1:8600: students at other computers cannot.'
-    >>> format_unreachable("http://10.0.0.5:8600")
-    ''
-    """
+    """A sentence where only this machine can reach an address; empty for all others."""
     return f"Only this machine can reach {address}: students at other computers cannot." if is_loopback(address) else ""
 
 
@@ -42,19 +36,15 @@ def reachable_address(address: str) -> str:
     parts = urlsplit(address)
     if parts.hostname not in ("0.0.0.0", "::"):
         return address
-    host = _own_host(socket.AF_INET6 if ":" in parts.hostname else socket.AF_INET)
-    return urlunsplit((parts.scheme, f"[{host}]:{parts.port}" if ":" in host else f"{host}:{parts.port}", "", "", ""))
-
-
-def _own_host(family: socket.AddressFamily) -> str:
-    """The address of this machine in its network; nothing is sent to find it."""
-    target, loopback = (("2001:db8::1", 9), "::1") if family == socket.AF_INET6 else (("192.0.2.1", 9), "127.0.0.1")
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+    is_v6 = parts.hostname == "::"
+    # Nothing is sent to find the address of this machine in its network.
+    with socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(target)
-            return str(probe.getsockname()[0])
+            probe.connect(("2001:db8::1" if is_v6 else "192.0.2.1", 9))
+            host = str(probe.getsockname()[0])
         except OSError:
-            return loopback
+            host = "::1" if is_v6 else "127.0.0.1"
+    return f"{parts.scheme}://{f'[{host}]' if is_v6 else host}:{parts.port}"
 
 
 def board_link(address: str, token: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -101,18 +101,13 @@ class Limits(BaseModel):
 
     def is_open(self, now: float) -> bool:
         """Whether the time window allows runs at this moment."""
-        return self._next_opening(now) == datetime.fromtimestamp(now)
-
-    def _next_opening(self, now: float) -> datetime | None:
-        """The first moment from `now` on at which runs may be started; None if there is none."""
-        start = max(datetime.fromtimestamp(now), self.begin or datetime.min)
+        moment = datetime.fromtimestamp(now)
         first, last = self.hours or (0, DAY_MINUTES)
-        for number in range(8):
-            day = _midnight(start) + timedelta(days=number)
-            opening = max(start, day + timedelta(minutes=first))
-            if (not self.days or day.weekday() in self.days) and opening < day + timedelta(minutes=last):
-                return opening if self.until is None or opening < self.until else None
-        return None
+        return (
+            (self.begin or moment) <= moment < (self.until or datetime.max)
+            and (not self.days or moment.weekday() in self.days)
+            and first <= moment.hour * 60 + moment.minute < last
+        )
 
     @property
     def window(self) -> str:
@@ -133,35 +128,25 @@ class Limits(BaseModel):
 
     def terms(self, budget: int) -> str:
         """The budget and the limits in a line for the student."""
-        each = (
-            f" each week, from {date(2024, 1, 1 + self.weekly.weekday):%A} {_clock(self.weekly.minute)}"
-            if self.weekly
-            else ""
-        )
+        each = f" each week, from {self.weekly}" if self.weekly else ""
         runs = f"{format_count(self.at_once, 'run')} at once" if self.at_once else ""
         return " · ".join(filter(None, [f"{budget:,} credits{each}", self.window, runs, ", ".join(self.models)]))
 
     def check(self, name: str, endpoint_id: str, now: float, unfinished: int) -> None:
         """Raise a refusal if the account of this name, with as many unfinished runs, may not start one of this model now."""
+        kind, words, headers = "forbidden", "", dict[str, str]()
         if not self.is_open(now):
-            opening = self._next_opening(now)
-            words = f"It may start runs again from {format_moment(opening)}." if opening else "Its time has ended."
-            raise Refusal(
-                "forbidden",
-                f"The account {name!r} may not start runs at this time ({self.window}). {words} Nothing was charged. {WHO_HELPS}",
+            words = f"may not start runs at this time; its time is: {self.window}."
+        elif self.models and endpoint_id not in self.models:
+            words = f"may not run {endpoint_id}; it may run {', '.join(self.models)}."
+        elif self.at_once is not None and unfinished >= self.at_once:
+            kind, headers = "too_many_requests", {"Retry-After": str(AT_ONCE_RETRY_SECONDS)}
+            words = (
+                f"may have {self.at_once} unfinished runs at once, and has {unfinished}. Wait until one has finished, or cancel "
+                "one, then send this one again."
             )
-        if self.models and endpoint_id not in self.models:
-            raise Refusal(
-                "forbidden",
-                f"The account {name!r} may not run {endpoint_id}; it may run {', '.join(self.models)}. Nothing was charged. {WHO_HELPS}",
-            )
-        if self.at_once is not None and unfinished >= self.at_once:
-            raise Refusal(
-                "too_many_requests",
-                f"The account {name!r} may have {self.at_once} unfinished runs at once, and has {unfinished}. Wait until one has "
-                f"finished, or cancel one, then send this one again. Nothing was charged. {WHO_HELPS}",
-                headers={"Retry-After": str(AT_ONCE_RETRY_SECONDS)},
-            )
+        if words:
+            raise Refusal(kind, f"The account {name!r} {words} Nothing was charged. {WHO_HELPS}", headers=headers)
 
 
 def format_moment(moment: datetime) -> str:

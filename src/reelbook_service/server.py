@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .board import Board
+from .board import BOARD_ROUTES
 from .core import Service
 from .refusals import Refusal
 from .routes import ServiceRoute, all_routes
@@ -72,14 +72,13 @@ class Server:
         except BaseException:
             listening.close()
             raise
-        self.board = Board(self.service) if settings.has_board else None
         self.service.files.add_own_addresses(self.base_url)
         self.service.publish_address(self.base_url)
         # A malformed upload is reported to its sender, not logged in the notebook that runs the service.
         logging.getLogger("python_multipart").setLevel(logging.ERROR)
         logging.getLogger("uvicorn.error").addFilter(_is_a_fault)
         config = uvicorn.Config(
-            create_app(self.service, self.board),
+            create_app(self.service),
             http="h11",  # Stricter than httptools about where a request ends; the app refuses one with two lengths.
             h11_max_incomplete_event_size=MAX_HEAD_BYTES,
             ws="none",
@@ -142,9 +141,9 @@ class Server:
         self.stop()
 
 
-def create_app(service: Service, board: Board | None) -> Starlette:
+def create_app(service: Service) -> Starlette:
     """The application of a service, which starts and stops with the application's lifespan."""
-    rows = [*all_routes(), *(board.routes() if board else ())]
+    rows = [*all_routes(), *(BOARD_ROUTES if service.settings.has_board else ())]
     routes = [_route(service, row) for row in rows if row.in_spec or not service.settings.spec_only]
 
     @asynccontextmanager

@@ -154,27 +154,3 @@ def test_no_generated_call_gets_an_answer_that_is_not_described(
     statement = served.get("/account").json()
     assert statement["credits_available"] + statement["credits_reserved"] + statement["credits_spent"] == MONEY
     assert statement["credits_available"] >= 0
-
-
-@pytest.mark.deep
-def test_the_fuzzer_finds_a_service_that_breaks_its_word(
-    serve: Serve, dot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The control: an answer without its required field, and a fault inside, are both found and reported."""
-    served = serve(workers=1)
-    known = {"requests": ["unknown"], "tokens": ["unknown"]}
-    broken = describe_service(served.base_url)
-    broken["paths"] = {path: broken["paths"][path] for path in ("/account", "/models")}
-    broken["paths"]["/account"]["get"]["responses"]["200"]["content"]["application/json"]["schema"] = {
-        "type": "object",
-        "required": ["colour"],
-    }
-    monkeypatch.setattr("reelbook_service.routes.docs.describe_service", lambda *_, **__: broken)
-    monkeypatch.setattr("reelbook_service.routes.CATALOG", [None])
-
-    report, _ = fuzzed(served, known, tmp_path, 1)
-
-    assert report["exit_code"] == 1
-    found = {(failure["title"], *failure["operations"]) for failure in report["failures"]}
-    assert ("Response violates schema", "GET /account") in found
-    assert ("Server error", "GET /models") in found

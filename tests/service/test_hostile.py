@@ -26,7 +26,7 @@ from reelbook_service.accounts import NewAccount
 from reelbook_service.queue import Queue, Request
 from reelbook_service.refusals import CODES
 from reelbook_service.service_files import Files, StoredFile
-from tests.support import KEY, MOVE, RESIZE, STITCH, TEXT, Served, as_data_uri, deep, png, running
+from tests.support import KEY, RESIZE, STITCH, TEXT, Served, as_data_uri, deep, png, running
 
 ALICE = "alice-key"
 SOON = 20.0
@@ -137,14 +137,11 @@ BODIES: dict[str, tuple[Callable[[], bytes], str]] = {
     "a model that is a number": (lambda: b'{"endpointId": 5, "input": {}}', "validation_error"),
     "a model of a megabyte": (lambda: of("{}", "svc/" + "x" * 1_000_000), "not_found"),
     "an input that is a number": (lambda: of("5"), "validation_error"),
-    "an input that is a list": (lambda: of("[[]]"), "validation_error"),
     "not a number": (lambda: of('{"prompt": "a", "seed": NaN}'), "bad_request"),
     "1e999 frames": (lambda: of('{"prompt": "a", "num_frames": 1e999}'), "validation_error"),
     "4,000 digits of frames": (lambda: of(f'{{"prompt": "a", "num_frames": {BIG}}}'), "validation_error"),
     "10,000 digits": (lambda: of(f'{{"prompt": "a", "seed": {"9" * 10_000}}}'), "bad_request"),
-    "tiny steps": (lambda: of('{"prompt": "a", "temporal_adain_factor": 1e-320}'), "validation_error"),
     "lists 100,000 deep": (lambda: of("[" * 100_000 + "]" * 100_000), "bad_request"),
-    "lists 150 deep": (lambda: of('{"prompt": ' + "[" * 150 + "]" * 150 + "}"), "validation_error"),
     "40 MiB": (lambda: of('{"prompt": "' + "x" * 40 * spec_decisions.MIB + '"}'), "too_large"),
     "16 million numbers": (lambda: of("[" + "1," * 16_000_000 + "1]"), "too_large"),
     "240,000 empty objects": (lambda: of('{"images": [' + "{}," * 240_000 + "{}]}", STITCH), "validation_error"),
@@ -152,18 +149,11 @@ BODIES: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: of("{" + ", ".join(f'"{n}": 0' for n in range(240_000)) + "}"),
         "validation_error",
     ),
-    "a field name of a megabyte": (lambda: of('{"prompt": "a", "' + "x" * 1_000_000 + '": 1}'), "validation_error"),
     "broken UTF-8": (lambda: b'{"endpointId": "\xff\xfe", "input": {}}', "bad_request"),
-    "half a pair, escaped": (lambda: of('{"prompt": "\\ud800"}'), "bad_request"),
     "UTF-16": (lambda: of('{"prompt": "a"}').decode().encode("utf-16"), "bad_request"),
-    "a byte order mark": (lambda: b"\xef\xbb\xbf" + of('{"prompt": "a"}'), "bad_request"),
     "a field twice": (lambda: b'{"endpointId": "svc/smart-resize", "endpointId": "svc/no", "input": {}}', "not_found"),
     "240,000 sizes": (
         lambda: of(json.dumps({"image_url": "data:,", "target_sizes": ["10x10"] * 240_000}), RESIZE),
-        "validation_error",
-    ),
-    "100 sizes that nothing covers": (
-        lambda: of(json.dumps({"image_url": "data:,", "target_sizes": ["6336x6336"] * 100}), RESIZE),
         "validation_error",
     ),
     "a size of a megabyte": (
@@ -172,10 +162,6 @@ BODIES: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "more frames than a video holds": (
         lambda: of(json.dumps({"images": [{"url": "data:,", "frames": 100_000}] * 2}), STITCH),
-        "validation_error",
-    ),
-    "a prompt of 10 MB": (
-        lambda: of(json.dumps({"prompt": "a" * 10_000_000, "image_url": "data:,"}), MOVE),
         "validation_error",
     ),
     "base64 of 20 MB with an error at its end": (
@@ -317,7 +303,6 @@ PICTURES: dict[str, tuple[Callable[[], bytes], tuple[str, ...]]] = {
     "a PNG of 20,000 × 20,000": (lambda: black(20_000, 20_000), LOAD),
     "a PNG of 2³¹ × 2³¹": (lambda: raw_png(2**31 - 1, 2**31 - 1, 8, 6, b""), LOAD),
     "a zTXt bomb": (lambda: small_png(chunk(b"zTXt", b"c\0\0" + deflated_zeros(100_000_000))), LOAD),
-    "an iTXt bomb": (lambda: small_png(chunk(b"iTXt", b"c\0\1\0\0\0" + deflated_zeros(100_000_000))), LOAD),
     "80 iTXt bombs": (
         lambda: small_png(*[chunk(b"iTXt", b"c\0\1\0\0\0" + deflated_zeros(spec_decisions.MIB))] * 80),
         LOAD,
@@ -325,9 +310,7 @@ PICTURES: dict[str, tuple[Callable[[], bytes], tuple[str, ...]]] = {
     "an iCCP bomb": (lambda: small_png(chunk(b"iCCP", b"c\0\0" + deflated_zeros(100_000_000))), LOAD),
     "an animation of 2³¹ frames": (lambda: small_png(chunk(b"acTL", struct.pack(">II", 2**31 - 1, 0))), (*LOAD, "")),
     "a GIF with an absurd screen": (lambda: gif(65_535, 65_535, 1, 1), LOAD),
-    "a GIF with less than it says": (lambda: gif(1, 1, 6000, 6000), LOAD),
     "a TIFF of 2³¹ × 2³¹": (lambda: tiff(2**31 - 1, 2**31 - 1), LOAD),
-    "a TIFF with 2³² strips": (lambda: tiff(16, 16, (273, 4, 2**32 - 1, 8), (279, 4, 2**32 - 1, 8)), LOAD),
     "a JPEG of 65,500 × 65,500": (lambda: jpeg_of(65_500, 65_500), LOAD),
     "a JPEG of 200,000 empty comments": (lambda: b"\xff\xd8" + b"\xff\xfe\0\x02" * 200_000, LOAD),
     "a JPEG of 5,000,000 empty comments": (lambda: b"\xff\xd8" + b"\xff\xfe\0\x02" * 5_000_000, LOAD),
@@ -347,7 +330,6 @@ ODD: dict[str, Callable[[], bytes]] = {
     "a PNG of 40 megapixels in 5 kB": lambda: black(6324, 6324),
     "a PNG with 100 MB too much in it": lambda: raw_png(16, 16, 8, 2, deflated_zeros(100_000_000)),
     "a PNG with Exif that is noise": lambda: small_png(chunk(b"eXIf", b"MM\0*\0\0\0\x08" + b"\xff" * 100_000)),
-    "a PNG with 20,000 notes": lambda: small_png(*[chunk(b"tEXt", b"k%d\0v" % number) for number in range(20_000)]),
     "a GIF of 20,000 frames": lambda: gif(1, 1, 1, 1, 20_000),
     "a TIFF whose pages go in a circle": lambda: tiff(16, 16, following=8),
     "a JPEG that says progressively more than it has": lambda: jpeg_of(6000, 6000, progressive=True),

@@ -1,4 +1,4 @@
-"""The service on the network: slow and garbled callers, foreign pages, parts of files, and how it ends."""
+"""The service on the network: garbled callers, foreign pages, parts of files, and how it ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import re
 import signal
 import socket
-import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -37,36 +36,6 @@ def said(wire: socket.socket, request: bytes) -> bytes:
         while more := wire.recv(65536):
             answer += more
     return answer
-
-
-# --- Slow callers ---
-
-
-def test_half_a_header_stops_nobody(shared: Served) -> None:
-    """Fifty connections that never finish their request: others are served as quickly as ever."""
-    slow = [wire_to(shared.base_url) for _ in range(50)]
-    for number, wire in enumerate(slow):
-        wire.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: " if number % 2 else b"")
-
-    began = time.monotonic()
-    answers = [shared.http.get("/").status_code for _ in range(20)]
-    took = time.monotonic() - began
-
-    assert answers == [200] * 20
-    assert took < 10.0
-    for wire in slow:
-        wire.close()
-
-
-def test_answers_do_not_wait_for_the_network_s_own_delays(shared: Served) -> None:
-    """On one connection, one call after the other: a few milliseconds each, not the 40 of a delayed acknowledgement."""
-    times = []
-    for _ in range(25):
-        began = time.monotonic()
-        shared.http.get("/account", headers={"x-api-key": KEY})
-        times.append(time.monotonic() - began)
-
-    assert statistics.median(times) < 0.025
 
 
 # --- Garbled callers ---
