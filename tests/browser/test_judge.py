@@ -587,7 +587,8 @@ print("kernel", os.getpid())""",
 )
 
 
-@pytest.mark.parametrize(("seeds", "count"), [(2, 6), pytest.param(8, 200, marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize(("seeds", "count"), [(2, 6), (8, 200)])
 def test_judging_goes_on_in_another_kernel(lab: Lab, chromium: Browser, tmp_path: Path, seeds: int, count: int) -> None:
     """In JupyterLab: killed while an answer waits, the kernel starts anew, the cells run again, and the answer is there, once."""
     book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]

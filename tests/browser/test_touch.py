@@ -28,6 +28,7 @@ from tests.browser.test_grid import table_of
 from tests.browser.test_studio import gallery_of
 from tests.clips import film
 from tests.numbered import KINDS
+from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
@@ -43,6 +44,8 @@ SURFACES = {
     "wipe": ".rb-compare-handle",
 }  # fmt: skip
 """What a finger is on when it scrolls the page."""
+OFTEN = ("grid", "explorer", "plot", "table", "wipe")
+"""Those of them that `make test` tries; the others have the same parts."""
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +143,9 @@ def test_targets_are_large_enough(shown: PhonePage, viewer: str) -> None:
     assert overflow(page) <= 0
 
 
-@pytest.mark.parametrize("viewer", SURFACES)
+@pytest.mark.parametrize(
+    "viewer", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.deep) for name in SURFACES]
+)
 def test_the_page_scrolls_under_the_finger(shown: PhonePage, viewer: str) -> None:
     """A finger that begins on a picture, a time line or a plot, and goes up."""
     page = shown.open(viewer)
@@ -152,7 +157,7 @@ def test_the_page_scrolls_under_the_finger(shown: PhonePage, viewer: str) -> Non
     page.wait_for_function("before => scrollY > before + 100", arg=before)
 
 
-@pytest.mark.parametrize("viewer", CLOCKS)
+@pytest.mark.parametrize("viewer", ["grid", "compare", *deep(("explore",), ("explorer",))])
 def test_a_finger_scrubs_steps_and_plays(shown: PhonePage, viewer: str) -> None:
     """Along the time line, and on the buttons; the clips show the frame of the clock."""
     page, clock, finger = shown.open(viewer), CLOCKS[viewer], shown.finger
