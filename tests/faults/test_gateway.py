@@ -29,6 +29,7 @@ from tests.faults.gateway_process import DIES, FORGETS, GatewayProcess
 from tests.faults.nursery import clip, number_of
 from tests.faults.proxy import DESTROYED, ODD, ONCE, Deck, Proxy
 from tests.faults.test_kill import MOMENTS, SENT
+from tests.service.hosted.conftest import write_models
 from tests.support import Serve, Served, read_charges
 
 STITCH = "svc/frames-api/images-to-video"
@@ -166,16 +167,6 @@ def ledger_rows(gateway: GatewayProcess) -> list[Row]:
         "SELECT name, state, request_id, input, price FROM runs JOIN names ON names.run = runs.id",
     )
     return [Row(key, state, name, number_of(json.loads(text)), price) for key, state, name, text, price in found]
-
-
-def write_models(folder: Path, address: str, **settings: Any) -> Path:
-    lines = [
-        f'[services.paid]\naddress = "{address}"\nkey = "env:TEACHER_KEY"',
-        *(f"{k} = {v}" for k, v in settings.items()),
-    ]
-    path = folder / "models.toml"
-    path.write_text("\n".join([*lines, '[models."*"]\nengine = "hosted"\nservice = "paid"\n']))
-    return path
 
 
 def write_accounts(folder: Path, students: list[Student]) -> Path:

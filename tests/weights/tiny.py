@@ -112,7 +112,6 @@ def _make_loras(root: Path) -> None:
     save_file(deeper, folder / "deeper-model.safetensors")
     scaled = {name.replace("lora_A.weight", "dora_scale"): torch.ones(1) for name in lora(9) if "lora_A" in name}
     save_file({**lora(9), **scaled}, folder / "dora.safetensors")
-    save_file({"transformer.proj_in.weight": torch.zeros(2, 2)}, folder / "no-lora.safetensors")
     (folder / "cut-off.safetensors").write_bytes((folder / "paper.safetensors").read_bytes()[:-100])
     torch.save({"a": Bomb(root / "EXPLODED")}, folder / "bomb.bin")
     (folder / "bomb.safetensors").write_bytes((folder / "bomb.bin").read_bytes())

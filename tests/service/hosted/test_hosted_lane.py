@@ -117,49 +117,6 @@ def test_who_may_not_turn_the_checker_off_cannot_do_it_by_the_account_elsewhere(
     assert [one["enable_safety_checker"] for one in sent(service)] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("quote", "charged", "expected"),
-    [
-        (60, 60, [("reserve", 60), ("settle", 60)]),
-        (60, 45, [("reserve", 60), ("settle", 53), ("refund", 7)]),
-        (40, 53, [("reserve", 53), ("settle", 53)]),
-        (None, 30, [("reserve", 53), ("settle", 53)]),
-        (53, 0, [("reserve", 53), ("settle", 53)]),
-        (53, 60, [("reserve", 53), ("settle", 53)]),
-    ],
-)
-def test_the_quote_is_reserved_and_the_charge_settled(
-    elsewhere: Callable[..., StandIn], gateway: Open, quote: int | None, charged: int, expected: list[tuple[str, int]]
-) -> None:
-    """At least the catalog's price, and never more than was reserved, whatever is charged elsewhere."""
-    service = elsewhere(estimates=True)
-    if quote is not None:
-        service.on("POST", "/models/pricing/estimate", Reply(200, {"credits": quote}))
-    else:
-        service.on("POST", "/models/pricing/estimate", Reply(404, {"detail": "no", "error_type": "not_found"}))
-    service.queue(
-        TEXT, request_id="r-0", output={"video": {"url": f"{service.base_url}/media/0.mp4"}, "seed": 7, "prompt": "a"}
-    )
-    path = f"/{TEXT}/requests/r-0/status"
-    service.on("GET", path, Reply(200, {"status": "COMPLETED", "request_id": "r-0", "metrics": {"credits": charged}}))
-    service.on(
-        "GET",
-        f"/{TEXT}/requests/r-0",
-        Reply(200, {"video": {"url": f"{service.base_url}/media/0.mp4"}, "seed": 7, "prompt": "a"}),
-    )
-    served = gateway(service.base_url)
-    body = {"endpointId": TEXT, "input": text()}
-    estimate = served.http.post("/models/pricing/estimate", json=body, headers={"x-api-key": served.key}).json()
-
-    request_id, final = ended(served)
-
-    assert (estimate["credits"], estimate["source"]) == (expected[0][1], "exact")
-    assert final["metrics"]["credits"] == dict(expected).get("settle", 0)
-    assert served.money(request_id) == expected
-    account = served.get("/account").json()
-    assert (account["credits_reserved"], account["credits_spent"]) == (0, final["metrics"]["credits"])
-
-
 REFUSALS = [
     ("no credits", "engine_error", "has too few credits left there. It is not your fault"),
     ("no key", "engine_error", "the shared key is not accepted there"),

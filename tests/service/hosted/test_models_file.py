@@ -132,6 +132,7 @@ KEYS = [
     f"[services.paid]\naddress = 'https://host'\nkey = {CANARY.key}\n" + ALL,
     f"[services]\nkey = '{CANARY.key}'\n" + ALL,
     f"services = '{CANARY.key}'\n" + ALL,
+    "[services.paid]\naddress = 'https://host'\nkey = 'file:'\n" + ALL,
     f"[services.paid]\naddress = 'https://me:{QUOTED}@host'\nkey = 'env:TEACHER_KEY'\n" + ALL,
     f"[services.paid]\naddress = 'https://host/?key={QUOTED}'\nkey = 'env:TEACHER_KEY'\n" + ALL,
 ]
@@ -155,35 +156,24 @@ def test_a_variable_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: py
 
 
 def test_a_key_file_is_mine_alone(tmp_path: Path) -> None:
-    """Relative to the folder of models.toml; refused if others can read it."""
+    """Relative to the folder of models.toml; refused if others can read it, or if it cannot be read or is empty."""
     path = tmp_path / "teacher.key"
     path.write_text(CANARY.key + "\n")
-    path.chmod(0o600)
-    mine = read_key("file:teacher.key", tmp_path)
-    refused = []
-    for mode in (0o640, 0o604, 0o620):
-        path.chmod(mode)
-        with pytest.raises(ReelbookError) as caught:
-            read_key("file:teacher.key", tmp_path)
-        assert CANARY.found_in_error(caught.value) == []
-        refused.append(str(caught.value))
-
-    assert mine.is_in(CANARY.key.encode())
-    assert all("chmod 600" in words for words in refused)
-
-
-def test_a_key_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """Missing, a folder, or empty."""
     (tmp_path / "empty").touch(mode=0o600)
+    path.chmod(0o600)
+    assert read_key("file:teacher.key", tmp_path).is_in(CANARY.key.encode())
 
-    for name, words in {
-        "no-such-file": "cannot be read",
-        "": "write where to find it",
-        ".": "cannot be read",
-        "empty": "is empty",
-    }.items():
-        with pytest.raises(ReelbookError, match=words):
+    refusals = [(mode, "teacher.key", "chmod 600") for mode in (0o640, 0o604, 0o620)]
+    refusals += [
+        (0o600, "no-such-file", "cannot be read"),
+        (0o600, ".", "cannot be read"),
+        (0o600, "empty", "is empty"),
+    ]
+    for mode, name, words in refusals:
+        path.chmod(mode)
+        with pytest.raises(ReelbookError, match=words) as caught:
             read_key(f"file:{name}", tmp_path)
+        assert CANARY.found_in_error(caught.value) == []
 
 
 def test_a_key_from_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
