@@ -17,10 +17,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from reelbook.errors import ReelbookError
-
 from . import spec_decisions
-from .limits import WHO_HELPS, Limits, Weekly, format_moment
+from .limits import WHO_HELPS, BadAccounts, Limits, Weekly, format_moment
 from .refusals import Refusal
 from .store import Store, read_fact
 
@@ -34,10 +32,6 @@ DEFAULT_PERMISSIONS = ("run", "upload")
 READABLE = "23456789abcdefghjkmnpqrstuvwxyz"
 WEEK_SECONDS = 6 * 24 * 3600.0
 """A week lasts at least so long: the clock of the machine may move to another time zone, and no budget is filled twice then."""
-
-
-class BadAccounts(ReelbookError, ValueError):
-    """A list of accounts with errors."""
 
 
 @dataclass(frozen=True, slots=True)

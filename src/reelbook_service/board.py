@@ -21,11 +21,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from reelbook.models.queue_status import IN_PROGRESS
 from reelbook.util.printable import format_count, format_line
 
-from .accounts import BadAccounts
 from .class_admin import ACTIONS, NewKey, act, choose, describe, format_names, is_count, read_board_token
 from .class_report import ClassRow, LastResult, describe_class, format_csv, read_class, read_last_result
 from .core import Service
 from .key_sheet import reachable_address, render_key_sheet
+from .limits import BadAccounts
 from .pages import render
 from .queue import Request
 from .refusals import Refusal
@@ -282,13 +282,13 @@ def _read_action(form: FormData) -> tuple[str, Choice, int]:
     action = action or str(form.get("do", ""))
     names = [name] if name else list(map(str, form.getlist("name"))) if whom == "marked" else []
     if action not in BOARD_ACTIONS:
-        raise BadAccounts("There is no such action. Nothing was changed.")
+        raise BadAccounts("There is no such action.")
     if whom == "marked" and not names:
-        raise BadAccounts("Nobody is selected: tick some students, or choose a group or all. Nothing was changed.")
+        raise BadAccounts("Nobody is selected: tick some students, or choose a group or all.")
     group = whom.removeprefix("group:") if whom.startswith("group:") else None
     text = str(form.get("credits", "")).strip() if action == "topup" else "0"
     if not is_count(text):
-        raise BadAccounts("Say how many credits to add, as a whole number. Nothing was changed.")
+        raise BadAccounts("Say how many credits to add, as a whole number.")
     return action, partial(choose, names=names, group=group, everybody=whom == "all"), int(text)
 
 

@@ -20,7 +20,6 @@ from reelbook.util.printable import format_count, suggest
 from .accounts import (
     DEFAULT_PERMISSIONS,
     PERMISSIONS,
-    BadAccounts,
     hash_key,
     new_key,
     read_account,
@@ -29,7 +28,7 @@ from .accounts import (
     refuse_taken_key,
     sum_charges,
 )
-from .limits import NONE, Limits
+from .limits import NONE, BadAccounts, Limits
 from .store import read_fact, write_fact
 
 MAX_NAME_CHARS = 100
@@ -89,11 +88,11 @@ def choose(
     if names:
         return list(dict.fromkeys(_find_name(name, list(groups)) for name in names))
     if group is None and not everybody:
-        raise BadAccounts("Which accounts? Give names, a group, or all. Nothing was changed.")
+        raise BadAccounts("Which accounts? Give names, a group, or all.")
     chosen = [name for name, of_group in groups.items() if group in (None, of_group)]
     if not chosen:
         where = "in this class" if group is None else f"in the group {group[:MAX_NAME_CHARS]!r}"
-        raise BadAccounts(f"There are no accounts {where} yet; nothing was changed.")
+        raise BadAccounts(f"There are no accounts {where} yet.")
     return chosen
 
 
@@ -106,7 +105,7 @@ def _find_name(text: str, names: Sequence[str]) -> str:
         return matching[0]
     question = f" Did you mean {' or '.join(map(repr, matching[:5]))}?" if matching else suggest(text, names)
     advice = question or " `reelbook class report` lists all."
-    raise BadAccounts(f"There is no account {text[:MAX_NAME_CHARS]!r}; nothing was changed.{advice}")
+    raise BadAccounts(f"There is no account {text[:MAX_NAME_CHARS]!r}.{advice}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ def add(
     keys, changed, kept = list[NewKey](), list[str](), list[str]()
     names = [student.name for student in students]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise BadAccounts(f"The name {twice!r} is in the list twice; nothing was changed.")
+        raise BadAccounts(f"The name {twice!r} is in the list twice.")
     for student in students:
         _check_student(student)
         name, row = student.name, read_account(db, student.name)
@@ -156,8 +155,7 @@ def add(
         is_new = row is None or row["removed"]
         if is_new:
             if student.budget is None:
-                words = "say how many credits it may spend, such as --budget 530. Nothing was changed."
-                raise BadAccounts(f"The account {name!r} is new: {words}")
+                raise BadAccounts(f"{name!r} is new: say how many credits it may spend, such as --budget 530.")
             query = "INSERT OR REPLACE INTO accounts (name, key_hash, permissions) VALUES (?, '', ?)"
             db.execute(query, (name, " ".join(DEFAULT_PERMISSIONS)))
         else:
@@ -205,7 +203,7 @@ ACTIONS = {
 def act(db: sqlite3.Connection, now: float, action: str, names: Sequence[str], credits: int = 0) -> list[NewKey]:
     """Carry out an action; returns the keys that it made. Credits are added to those of the present week, where there are weeks."""
     if action == "topup" and not 0 < credits <= MAX_CREDITS:
-        raise BadAccounts(f"{credits} is not a number of credits to add; nothing was changed.")
+        raise BadAccounts(f"{credits} is not a number of credits to add.")
     keys = []
     for name in names:
         if action == "topup":
@@ -238,14 +236,12 @@ def _check_student(student: Student) -> None:
     name = student.name
     if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > MAX_NAME_CHARS:
         raise BadAccounts(
-            f"{name[:MAX_NAME_CHARS]!r} is not a name: it has 1 to {MAX_NAME_CHARS} printable characters. Nothing was changed."
+            f"{name[:MAX_NAME_CHARS]!r} is not a name: it has 1 to {MAX_NAME_CHARS} printable characters."
         )
     if name in STAFF:
         raise BadAccounts(f"The name {name!r} belongs to an account of the service itself. Choose another one.")
     if student.key is not None and (len(student.key) < MIN_KEY_CHARS or not student.key.isprintable()):
-        raise BadAccounts(
-            f"The key of {name!r} can be guessed: it needs {MIN_KEY_CHARS} printable characters or more. Nothing was changed."
-        )
+        raise BadAccounts(f"The key of {name!r} can be guessed: it needs {MIN_KEY_CHARS} printable characters or more.")
 
 
 def _set_key(db: sqlite3.Connection, now: float, name: str, key: str) -> NewKey:
@@ -263,11 +259,12 @@ def change(db: sqlite3.Connection, now: float, student: Student, options: Mappin
     limits = Limits.from_json(row["limits"])
     week, limits = limits.weekly, limits.changed(options)
     if budget is not None and not 0 <= budget <= MAX_CREDITS:
-        raise BadAccounts(f"The budget {budget} of {name!r} is not a number of credits. Nothing was changed.")
+        raise BadAccounts(f"The budget {budget} of {name!r} is not a number of credits.")
     if budget is None and week and not limits.weekly:
         spent = format_count(sum_charges(db, name).spent, "credit")
-        words = f"Say with --budget how much {name!r} may spend in total, including the {spent} already spent."
-        raise BadAccounts(f"{words} Nothing was changed.")
+        raise BadAccounts(
+            f"Say with --budget how much {name!r} may spend in total, including the {spent} already spent."
+        )
     # A week that begins at another moment counts what was spent since the last such moment.
     began = limits.weekly.last_moment(now) if limits.weekly and limits.weekly != week else row["refilled"]
     permissions = None if student.permissions is None else " ".join(student.permissions)
@@ -293,42 +290,45 @@ def format_names(names: Sequence[str]) -> str:
 
 
 def read_students(given: Sequence[str], *, group: str | None = None, budget: int | None = None) -> list[Student]:
-    """The students of names and files; a file has the columns name[,group][,budget][,key][,permissions], or only names.
-
-    `group` and `budget` are those of students for whom a file has no others.
-    """
+    """The students of names and files; `group` and `budget` are those of students for whom a file has no others."""
     students: list[Student] = []
     for text in given:
-        if text.lower().endswith(SUFFIXES):
-            students += read_list(Path(text), group=group, budget=budget)
-        else:
-            students.append(Student(text.strip(), group, budget))
+        is_file = text.lower().endswith(SUFFIXES)
+        students += read_list(Path(text), group, budget) if is_file else [Student(text.strip(), group, budget)]
     return students
 
 
-def read_list(path: Path, *, group: str | None = None, budget: int | None = None) -> list[Student]:
-    """The students of a file, as spreadsheets write it."""
+def read_list(path: Path, group: str | None = None, budget: int | None = None) -> list[Student]:
+    """The students of a file, as spreadsheets write it: with the columns name[,group][,budget][,key][,permissions], or only names."""
     lines = _read_text(path).splitlines()
-    first = next(filter(str.strip, lines), "")
-    if not first:
-        raise BadAccounts(f"{path} is empty. It needs one name on each line, or a table with the heading `name`.")
     # Spreadsheets write semicolons where a comma is the decimal point, and tabs as "Unicode text".
-    table = csv.reader(lines, delimiter=max(",;\t", key=first.count))
+    table = csv.reader(lines, delimiter=max(",;\t", key=next(filter(str.strip, lines), "").count))
     try:
-        rows = [(number, [cell.strip() for cell in row]) for number, row in enumerate(table, 1) if any(row)]
+        rows = [(table.line_num, [cell.strip() for cell in row]) for row in table if any(row)]
     except csv.Error as error:
         raise BadAccounts(f"{path} cannot be read as a table ({error}).") from None
-    heading = [cell.lower() for cell in rows[0][1]]
-    if "name" not in heading:
-        if any(any(row[1:]) for _, row in rows):
-            raise BadAccounts(f"{path} is a table without the heading `name`. Its columns can be {', '.join(COLUMNS)}.")
-        return [Student(row[0], group, budget) for _, row in rows]
-    if not rows[1:]:
-        raise BadAccounts(f"{path} has no rows under its heading.")
-    return [
-        _read_student(dict(zip(heading, row, strict=False)), f"{path}, line {number}", group, budget)
-        for number, row in rows[1:]
-    ]
+    heading = [cell.lower() for cell in rows[0][1]] if rows else []
+    if "name" in heading:
+        rows = rows[1:]
+    elif any(any(row[1:]) for _, row in rows):
+        raise BadAccounts(f"{path} is a table without the heading `name`. Its columns can be {', '.join(COLUMNS)}.")
+    else:
+        heading = ["name"]
+    if not rows:
+        raise BadAccounts(f"{path} lists nobody. It needs one name on each line, or a table with the heading `name`.")
+    students = []
+    for number, row in rows:
+        cells = dict(zip(heading, row, strict=False))
+        given, permissions = cells.get("budget", ""), tuple(cells.get("permissions", "").replace(";", " ").split())
+        if given and not is_count(given):
+            raise BadAccounts(f"{path}, line {number}: the budget {given[:60]!r} is not a whole number of credits.")
+        if not set(permissions) <= set(PERMISSIONS):
+            raise BadAccounts(f"{path}, line {number}: permissions are {', '.join(PERMISSIONS)}.")
+        budget_here, key = int(given) if given else budget, cells.get("key") or None
+        students.append(
+            Student(cells.get("name", ""), cells.get("group") or group, budget_here, key, permissions or None)
+        )
+    return students
 
 
 def _read_text(path: Path) -> str:
@@ -341,18 +341,3 @@ def _read_text(path: Path) -> str:
         return content.decode(encoding)
     except UnicodeDecodeError:
         return content.decode("cp1252", "replace")  # As older spreadsheets write it.
-
-
-def _read_student(cells: dict[str, str], place: str, group: str | None, budget: int | None) -> Student:
-    given, permissions = cells.get("budget", ""), tuple(cells.get("permissions", "").replace(";", " ").split())
-    if given and not is_count(given):
-        raise BadAccounts(f"{place}: the budget {given[:60]!r} is not a whole number of credits.")
-    if unknown := next((name for name in permissions if name not in PERMISSIONS), None):
-        raise BadAccounts(f"{place}: permissions are {', '.join(PERMISSIONS)}, not {unknown[:60]!r}.")
-    return Student(
-        cells.get("name", ""),
-        cells.get("group") or group,
-        int(given) if given else budget,
-        cells.get("key") or None,
-        permissions or None,
-    )

@@ -13,12 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reelbook.errors import ReelbookError
 from reelbook.util.printable import format_count, printable
 
 from . import class_admin
 from .class_admin import ACTIONS, NewKey, Student, format_names, read_board_token, read_state, sort_key
-from .limits import OPTIONS
+from .limits import OPTIONS, BadAccounts
 from .service_settings import default_data
 from .store import open_transaction
 
@@ -150,7 +149,7 @@ def _limit(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> s
         done.append(class_admin.share_budget(db, options.together))
     if not done:
         words = "Say what to change, such as --budget 300, --at-once 1, or --together 5000 for all as a whole."
-        raise ReelbookError(words)
+        raise BadAccounts(words)
     return "\n".join(done)
 
 
@@ -186,7 +185,7 @@ def _show(db: sqlite3.Connection, options: argparse.Namespace, keys: Sequence[Ne
     # A longer one has no place in a QR code.
     if not re.fullmatch(r"https?://[^\s\"'\\]{1,200}", address):
         words = f"{address[:100]!r} is not an address" if address else "The service of this folder has never run"
-        raise ReelbookError(f"{words}: give one, such as --address http://192.168.1.20:8600. No key was made.")
+        raise BadAccounts(f"{words}: give one, such as --address http://192.168.1.20:8600.")
     if not keys:
         return ""
     keys = sorted(keys, key=lambda key: (sort_key(key.group), sort_key(key.name)))
@@ -212,8 +211,8 @@ def _write_sheet(path: Path, page: str) -> None:
             file.write(page)
     except FileExistsError:
         words = "exists already, perhaps with keys in it. Name another file, or delete it."
-        raise ReelbookError(f"{path} {words} No key was made.") from None
+        raise BadAccounts(f"{path} {words}") from None
     except OSError as error:
         with contextlib.suppress(OSError):
             path.unlink()
-        raise ReelbookError(f"{path} cannot be written ({error.strerror}). No key was made.") from None
+        raise BadAccounts(f"{path} cannot be written ({error.strerror}).") from None

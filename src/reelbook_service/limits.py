@@ -23,8 +23,11 @@ DAY_MINUTES = 24 * 60
 WHO_HELPS = "Ask the people who run the service."
 
 
-class BadLimit(ReelbookError, ValueError):
-    """A limit of an account that cannot be read."""
+class BadAccounts(ReelbookError, ValueError):
+    """What somebody wants of accounts, and cannot be done or not be read."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(f"{words} Nothing was changed.")
 
 
 class Weekly(NamedTuple):
@@ -92,11 +95,11 @@ class Limits(BaseModel):
             try:
                 update[field] = getattr(none, field) if text.strip().lower() == NONE else option.read(text.strip())
             except ValueError:
-                words = f"Write it like {option.example}, or `none` for no limit. Nothing was changed."
-                raise BadLimit(f"--{name.replace('_', '-')} {text[:60]!r} cannot be read. {words}") from None
+                words = f"Write it like {option.example}, or `none` for no limit."
+                raise BadAccounts(f"--{name.replace('_', '-')} {text[:60]!r} cannot be read. {words}") from None
         limits = self.model_copy(update=update)
         if limits.begin and limits.until and limits.begin >= limits.until:
-            raise BadLimit("The time window ends before it begins.")
+            raise BadAccounts("The time window ends before it begins.")
         return limits
 
     def is_open(self, now: float) -> bool:

@@ -16,19 +16,15 @@ from pydantic.alias_generators import to_camel
 from starlette.requests import Request as HTTPRequest
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 
-from reelbook.models.base import Input
-from reelbook.models.catalog import CATALOG, Endpoint
+from reelbook.models.catalog import CATALOG
 
-from . import docs, spec_decisions
+from . import docs
 from .accounts import Account
 from .core import Service, request_url, require_endpoint, service_info
 from .queue import Request
 from .refusals import Refusal, invalid, invalid_at
 from .request_bodies import read_json_object, save_upload
 from .service_files import HEADERS
-
-MAX_INLINE_CHECK_BYTES = spec_decisions.MIB // 4
-"""Bodies below this are validated in less time than it takes to pass them to a thread."""
 
 STATUS_FIELDS = (
     "status", "request_id", "queue_position", "logs", "metrics", "status_url", "response_url", "cancel_url",
@@ -94,7 +90,7 @@ async def estimate(service: Service, http: HTTPRequest) -> Response:
     """Answer with the price of an input."""
     account = await caller(service, http)
     endpoint_id, value = _envelope(await read_json_object(http))
-    request = await _read_input(service, http, require_endpoint(endpoint_id), value, ("body", "input"))
+    request = await asyncio.to_thread(service.read_input, require_endpoint(endpoint_id), value, ("body", "input"))
     price = await service.estimate(request, account)
     # A line has credits or a factor.
     lines = [
@@ -211,7 +207,8 @@ async def _submit_run(
     if "fal_webhook" in http.query_params:
         words = "This service calls no webhooks. Leave `fal_webhook` out, and ask for the status instead."
         raise invalid_at(("query", "fal_webhook"), words)
-    request = await _read_input(service, http, row, value, at)
+    # In a thread: a picture in it can be large, and would delay other requests.
+    request = await asyncio.to_thread(service.read_input, row, value, at)
     key, idempotency = http.headers.get("idempotency-key"), None
     if key is not None:
         if not re.fullmatch("[!-~]{1,255}", key):
@@ -221,13 +218,6 @@ async def _submit_run(
         body = json.dumps([row.id, value], sort_keys=True).encode()
         idempotency = (key, hashlib.sha256(body).hexdigest())
     return await service.submit(account, request, idempotency, resubmits="x-resubmit" in http.headers)
-
-
-async def _read_input(service: Service, http: HTTPRequest, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
-    """The validated input of a model; large ones are validated in a thread, so as not to delay other requests."""
-    if int(http.headers.get("content-length", spec_decisions.MAX_BODY_BYTES)) < MAX_INLINE_CHECK_BYTES:
-        return service.read_input(row, value, at)
-    return await asyncio.to_thread(service.read_input, row, value, at)
 
 
 async def _find_request(service: Service, http: HTTPRequest) -> Request:

@@ -17,8 +17,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reelbook_service import class_admin
-from reelbook_service.accounts import Account, Accounts, BadAccounts, hash_key, read_account, read_credits
+from reelbook_service.accounts import Account, Accounts, hash_key, read_account, read_credits
 from reelbook_service.class_report import ClassRow, read_class
+from reelbook_service.limits import BadAccounts
 from reelbook_service.queue import Request
 from reelbook_service.refusals import Refusal
 from reelbook_service.store import open_database

@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from reelbook.models.pricing import Rates
-from reelbook_service.accounts import BadAccounts, NewAccount
+from reelbook_service.accounts import NewAccount
+from reelbook_service.limits import BadAccounts
 from tests.support import KEY, STITCH, TEXT, Serve, Served, administer
 
 LONG = {"prompt": "a lake", "num_frames": 1441, "resolution": "480p"}

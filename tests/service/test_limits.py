@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reelbook_service.limits import BadLimit, Limits, Weekly
+from reelbook_service.limits import BadAccounts, Limits, Weekly
 from tests.support import TEXT
 
 
@@ -119,7 +119,7 @@ def test_limits_survive_the_database() -> None:
 def test_a_limit_that_cannot_be_read_is_refused_in_words(name: str, texts: list[str]) -> None:
     """The option and its text are named, and what would be right."""
     for text in texts:
-        with pytest.raises(BadLimit, match=rf"--{name.replace('_', '-')} '{text}' cannot be read. Write it like \w"):
+        with pytest.raises(BadAccounts, match=rf"--{name.replace('_', '-')} '{text}' cannot be read. Write it like \w"):
             Limits().changed({name: text})
-    with pytest.raises(BadLimit, match="ends before it begins"):
+    with pytest.raises(BadAccounts, match="ends before it begins"):
         Limits().changed({"from": "2026-12-01", "until": "2026-11-30"})
