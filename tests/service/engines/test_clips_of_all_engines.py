@@ -81,8 +81,9 @@ RUNS: dict[str, tuple[Callable[..., Input], dict[str, Any], str]] = {
     "move": (ImageToVideo, {"prompt": "handheld orbit left, ripples, wind, snow, fog, sunset", "image_url": "a"}, "not the hosted model"),
     "recompose": (SmartResize, {"image_url": "b", "target_sizes": ["90x160", "364x45"], "num_images_per_size": 2, "seed": 7}, "No language model"),
     "stitch": (ImagesToVideo, {"images": SHOW}, "stitch engine"),
+    "sketch": (TextToVideo, {"prompt": "two birds over a village at dawn, snow, leaves", "num_frames": 9, **SQUARE}, "not the hosted model"),
 }  # fmt: skip
-"""A run of each engine that draws from pictures, and what its log begins with."""
+"""A run of each engine, and what its log begins with."""
 
 
 def run(name: str, folder: Path, report: Report) -> str:
