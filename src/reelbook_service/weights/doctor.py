@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reelbook.errors import ReelbookError
 
-from ..dask_cluster import RESOURCE, count_workers
+from ..dask_cluster import count_workers
 from ..lanes import DASK
 from .config import Weights, folders_of
 from .folder import check_license, check_weights, find_damaged, read_record, weights_identity
@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 
 def check_rows(rows: Sequence[Weights], *, deep: bool = False) -> Iterator[Finding]:
     """Yield a (passed, sentence) pair for each finding; a clip is made only where everything before was good."""
-    healthy = True
-    for finding in (*check_versions(), *_check_folders(rows, deep=deep)):
-        healthy = healthy and finding[0]
-        yield finding
+    findings = [*check_versions(), *_check_folders(rows, deep=deep)]
+    yield from findings
     for device in dict.fromkeys(device for row in rows for device in row.devices):
         on_device = [row for row in rows if device in row.devices]
         yield _check_cluster(device) if device.startswith(DASK) else _check_device(device, on_device)
-        if healthy and device.startswith("cuda"):
+        if device.startswith("cuda") and all(passed for passed, _ in findings):
             yield from (_make_clip(row, device) for row in on_device)
 
 
@@ -84,10 +82,7 @@ def _check_cluster(device: str) -> Finding:
         return False, "distributed is missing: pip install 'reelbook[cluster]'"
     except ConnectionError as error:
         return False, f"{device}: {error}"
-    return (
-        workers > 0,
-        f"{device}: workers with the resource {RESOURCE}: {workers}; their cards are not checked from here",
-    )
+    return workers > 0, f"{device}: it has {workers} workers with a GPU; their cards are not checked from here"
 
 
 def _check_device(device: str, rows: Sequence[Weights]) -> Finding:

@@ -29,7 +29,7 @@ from ...engines.sketch.words import expanded
 from ..clip_plan import FRAMES, OVERLAP, SEAM, SIDE, ClipPlan, PixelSize, Stage, stages_of, sub_seed
 from ..config import LtxWeights
 from ..folder import upsampler_folder
-from .loras import Adapters
+from .loras import use_loras
 from .parts import (
     IMAGE_RATE,
     EncodedPrompt,
@@ -82,7 +82,6 @@ class LtxModel(Model[LtxWeights]):
         self.upsample = LTXLatentUpsamplePipeline(vae=self.vae, latent_upsampler=upsampler)
         for pipe in (self.pipe, self.long_pipe):
             pipe.set_progress_bar_config(disable=True)
-        self.adapters = Adapters(row, self.pipe)
         self._check_within_steps(self.transformer.transformer_blocks)
 
     def text_to_video(self, job: EngineTask[TextToVideo], report: Report) -> dict[str, Any]:
@@ -98,7 +97,7 @@ class LtxModel(Model[LtxWeights]):
             without.append("temporal_adain_factor, because the clip is made in one window")
         if without:
             report.log(f"Without effect: {'; '.join(without)}.")
-        self.adapters.use(request.loras)
+        use_loras(self.pipe, self.row, request.loras)
         prompts = self._encode_both(job, prompt, guidance, report)
         clip = Clip(self, plan, job.seed, *prompts, request.frame_rate, guidance)
         steps = request.second_pass_num_inference_steps, request.second_pass_skip_initial_steps
@@ -118,7 +117,7 @@ class LtxModel(Model[LtxWeights]):
             report.log("Without effect: cfg_scale and negative_prompt, because these weights run without guidance.")
         plan = ClipPlan.of(picture.size, IMAGE_RATE * int(job.input.duration), self.row)
         plan = replace(plan, window=plan.latents)
-        self.adapters.use(())
+        use_loras(self.pipe, self.row, ())
         prompts = self._encode_both(job, job.input.prompt, guidance, report)
         clip = Clip(self, plan, job.seed, *prompts, IMAGE_RATE, guidance, picture)
         steps = max(2, self.row.steps)
