@@ -45,7 +45,7 @@ def fetched(hub: LoopbackHub, row: LtxWeights, loras: tuple[str, ...] = ()) -> T
 
     api, target = HfApi(endpoint=hub.url), list_targets([row], loras)[-1]
     look_up(api, target)
-    check_space([target])
+    check_space(target)
     fetch(api, target)
     return target
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -119,12 +117,12 @@ def _read(path: Path) -> ModelsFile:
         name: _validate(HostedService, {**table, "name": name}, path, f"[services.{name[:40]}]: ")
         for name, table in content.services.items()
     }
-    rows = {pattern: _read_model(pattern, table, content, services, path) for pattern, table in content.models.items()}
+    rows = {name: _read_model(name, table, content, services, path) for name, table in content.models.items()}
     if not rows:
         raise ReelbookError(
             'it names no model. Write a table such as [models."*"] with engine = "hosted" and service = "NAME" in it.'
         )
-    chosen = {row.id: _choose(row.id, rows) for row in CATALOG}
+    chosen = {row.id: rows.get(row.id, rows.get("*")) for row in CATALOG}  # The more exact name wins.
     hosted = {model: row.service for model, row in chosen.items() if isinstance(row, OtherModel) and row.service}
     weights = {model: row for model, row in chosen.items() if row is not None and not isinstance(row, OtherModel)}
     used = [row.devices for row in weights.values()]
@@ -146,22 +144,22 @@ def _validate(kind: type[AnyTable], values: Mapping[str, Any], path: Path, where
 
 
 def _read_model(
-    pattern: str, table: Mapping[str, Any], content: _Content, services: Mapping[str, HostedService], path: Path
+    name: str, table: Mapping[str, Any], content: _Content, services: Mapping[str, HostedService], path: Path
 ) -> OtherModel | Weights:
-    """The engine of the models with this name or pattern, with what the file says for all weights."""
-    where, ids = f'[models."{pattern[:80]}"]: ', [row.id for row in CATALOG]
-    if not any(fnmatchcase(model, pattern) for model in ids):
-        raise ReelbookError(not_a_choice(("models",), "", pattern, ids).message)
+    """The engine of the model with this name, or of all others with `*`, with what the file says for all weights."""
+    where, ids = f'[models."{name[:80]}"]: ', ["*", *(row.id for row in CATALOG)]
+    if name not in ids:
+        raise ReelbookError(not_a_choice(("models",), "", name, ids).message)
     if table.get("engine") == "diffusers":
-        if pattern not in MODELS:
+        if name not in MODELS:
             raise ReelbookError(f"{where}weights run only {' and '.join(MODELS)}, each by its full name.")
         family = FAMILIES.get(str(table.get("family")))
         if family is None:
             raise ReelbookError(f"{where}`family` is required: {' or '.join(map(repr, FAMILIES))}.")
         shared: dict[str, Any] = {
-            name: getattr(content, name) for name in ("loras", "safety") if name in family.model_fields
+            key: getattr(content, key) for key in ("loras", "safety") if key in family.model_fields
         }
-        return _validate(family, {**shared, **table, "endpoint_id": pattern}, path, where)
+        return _validate(family, {**shared, **table, "endpoint_id": name}, path, where)
     model = _validate(OtherModel, table, path, where)
     if model.engine == "hosted" and not model.service and len(services) == 1:
         model = model.changed(service=next(iter(services)))
@@ -171,10 +169,3 @@ def _read_model(
             f"{where}service is, where the engine is 'hosted', the name of one of the services of this file ({names})."
         )
     return model
-
-
-def _choose(model: str, rows: Mapping[str, OtherModel | Weights]) -> OtherModel | Weights | None:
-    """The engine of a model: of all names that match it, the one with the most letters of its own counts."""
-    matching = [pattern for pattern in rows if fnmatchcase(model, pattern)]
-    exactness = [(pattern == model, len(re.sub(r"[*?]|\[.*?\]", "", pattern)), pattern) for pattern in matching]
-    return rows[max(exactness)[2]] if exactness else None

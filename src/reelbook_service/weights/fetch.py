@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -74,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         for target in targets:
             print(look_up(hub, target))
-        check_space(targets)
+            check_space(target)
         if words := sorted({target.license for target in targets if target.license not in target.accepted}):
             raise BadWeights(
                 f"Nothing was fetched. Read the licence; if you accept it, write accept_license = "
@@ -215,19 +214,16 @@ def _license_word(card: str) -> str:
     return re.sub(r"[\s,]+", "-", printable(text).strip())[:80]
 
 
-def check_space(targets: Sequence[Target]) -> None:
-    """Raise `BadWeights` if a disk has not enough room for all that is missing on it."""
-    needed: Counter[int] = Counter()
-    for target in targets:
-        folder = target.folder.absolute()
-        existing = next(path for path in (folder, *folder.parents) if path.exists())
-        disk, free = existing.stat().st_dev, shutil.disk_usage(existing).free
-        needed[disk] += target.missing
-        if needed[disk] and needed[disk] + SPARE_BYTES > free:
-            raise BadWeights(
-                f"The disk of {existing} has {format_size(free)} free, and {format_size(needed[disk])} are needed. Nothing was fetched. "
-                "Free some space, or name a folder on another disk in models.toml."
-            )
+def check_space(target: Target) -> None:
+    """Raise `BadWeights` if the disk has not enough room for all that is missing of a target."""
+    folder = target.folder.absolute()
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    if target.missing and target.missing + SPARE_BYTES > free:
+        raise BadWeights(
+            f"The disk of {existing} has {format_size(free)} free, and {format_size(target.missing)} are needed. Nothing was "
+            "fetched. Free some space, or name a folder on another disk in models.toml."
+        )
 
 
 def fetch(hub: Any, target: Target) -> None:
