@@ -32,7 +32,7 @@ def sheet(pictures: Iterable[Image.Image], *, prompt: str = "", seed: int = 1, v
 def _block(picture: Image.Image, prompt: str, seed: int, variant: int, variants: int) -> Image.Image:
     """A picture and its shapes: the upright ones side by side, the banner below."""
     analysed = source_of(picture, prompt, seed)
-    drawn = [list(analysed.compositions(shape, variants))[variant].drawn() for shape in SHAPES]
+    drawn = [analysed.drawn(analysed.views(shape, variants)[variant], shape) for shape in SHAPES]
     source = picture.copy()
     source.thumbnail((BANNER - 433, HEIGHT))
     block = Image.new("RGB", (BANNER, HEIGHT + 5 + BANNER * 90 // 728), GROUND)

@@ -130,7 +130,7 @@ class Effects:
         self._light = [(row, plan.amount(kind)) for kind, row in LIGHT.items() if plan.amount(kind)]
         draw = np.random.default_rng(plan.seed)
         self._particles = [
-            Particles(kind, size, draw, many=min(1.6, 0.4 + plan.amount(kind)))
+            Particles(kind, size, draw, many=min(1.6, 0.6 + plan.amount(kind)))
             for kind in WEATHER
             if kind in PARTICLES and plan.amount(kind)
         ]
