@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from contextlib import closing
-from math import prod
+from math import prod, sqrt
 from typing import Any
 
 import av
+import numpy as np
 from av.video.frame import PictureType
+from PIL import Image, ImageFilter, ImageOps
 
 from reelbook.models.images_to_video import ImagesToVideo
 
-from .open_pictures import PixelSize, canvas_for, on_canvas, open_picture, upright_size
+from .open_pictures import even_size, flattened, open_picture, upright_size
 from .protocol import EngineTask, OutputFile, Report
 from .video_writer import Movie, exact_rate, in_order, yuv
 from .write_provenance import WrittenProvenance
@@ -21,6 +23,18 @@ LARGE_PIXELS = 8_000_000
 
 KEPT_PIXELS = 40_000_000
 """Pixels of decoded pictures that are kept because they may come again; each takes a byte and a half."""
+
+MOST_PIXELS, LONGEST_SIDE = 9_000_000, 8192
+"""Bounds of a frame: ordinary players' hardware decodes no more."""
+
+THIN = 0.02
+"""A border narrower than this share looks unintended; the picture is stretched instead."""
+
+BACKDROP = 48
+"""Pixels along the longer side of the backdrop before it is enlarged, which makes it blurred and cheap."""
+
+DIMMED = 0.55
+"""Brightness of the backdrop, relative to the picture."""
 
 FRAMES_SHARE = 0.98
 """The progress when all frames are written and only the index remains."""
@@ -80,13 +94,13 @@ stitch = Stitch()
 """The engine instance."""
 
 
-def _measure_pictures(job: EngineTask[ImagesToVideo], report: Report) -> tuple[PixelSize, int]:
+def _measure_pictures(job: EngineTask[ImagesToVideo], report: Report) -> tuple[tuple[int, int], int]:
     """The size of the video, which is the first picture's, and the pixels of the largest picture.
 
     Raises for a file that is not a picture, before any work is done.
     """
     urls = dict.fromkeys(image.url for image in job.input.images)
-    sizes: list[PixelSize] = []
+    sizes: list[tuple[int, int]] = []
     for number, url in enumerate(urls, 1):
         report.progress(f"looking at picture {number} of {len(urls)}", 0.0)
         sizes.append(upright_size(url, job.sources[url]))
@@ -97,3 +111,38 @@ def _measure_pictures(job: EngineTask[ImagesToVideo], report: Report) -> tuple[P
             f"{size[0]} × {size[1]}."
         )
     return size, max(map(prod, sizes))
+
+
+def canvas_for(first: tuple[int, int]) -> tuple[int, int]:
+    """The size of a video from the size of its first picture: the same, even, and not too large to be played.
+
+    >>> canvas_for((1280, 720)), canvas_for((641, 1)), canvas_for((8000, 5000))
+    ((1280, 720), (642, 2), (3794, 2370))
+    """
+    scale = min(sqrt(MOST_PIXELS / prod(first)), LONGEST_SIDE / max(first))
+    return even_size(first[0] * scale, first[1] * scale) if scale < 1 else even_size(first[0] + 1, first[1] + 1)
+
+
+def on_canvas(picture: Image.Image, canvas: tuple[int, int]) -> Image.Image:
+    """The picture as a frame of the video: complete, undistorted, as large as fits, over a blurred copy of itself.
+
+    A blurred copy rather than black bars, because bars look unintended between pictures that fill the frame.
+    """
+    picture = flattened(picture)
+    missing = canvas[0] - picture.width, canvas[1] - picture.height
+    if set(missing) <= {0, 1}:  # Video needs even sides: the last column or row is repeated.
+        return Image.fromarray(np.pad(np.asarray(picture), ((0, missing[1]), (0, missing[0]), (0, 0)), mode="edge"))
+    scale = min(canvas[0] / picture.width, canvas[1] / picture.height)
+    size = even_size(picture.width * scale, picture.height * scale)
+    if all(side - fitted <= max(2, THIN * side) for side, fitted in zip(canvas, size, strict=True)):
+        size = canvas
+    fitted = picture.resize(size, Image.Resampling.LANCZOS if scale < 1 else Image.Resampling.BICUBIC)
+    if size == canvas:
+        return fitted
+    # The middle of the picture, dimmed and so blurred that only its colours remain.
+    across, down = (max(1, round(side * BACKDROP / max(canvas))) for side in canvas)
+    soft = ImageOps.fit(picture, (across, down), Image.Resampling.BOX).filter(ImageFilter.GaussianBlur(3))
+    frame = soft.point(lambda value: value * DIMMED).resize(canvas, Image.Resampling.BICUBIC)
+    # On even pixels: two pixels share their colour, so an odd edge would tint the border.
+    frame.paste(fitted, ((canvas[0] - size[0]) // 4 * 2, (canvas[1] - size[1]) // 4 * 2))
+    return frame

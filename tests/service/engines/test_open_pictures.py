@@ -150,17 +150,6 @@ def test_pictures_are_turned_upright(orientation: int, kind: str) -> None:
     assert np.abs(np.asarray(picture, float) - np.asarray(wanted, float)).max() <= 12
 
 
-def test_a_png_may_hide_its_orientation_at_its_end() -> None:
-    """The tag counts also where it stands behind the pixels."""
-    data = tagged("PNG", 6)
-    place = data.index(b"eXIf") - 4
-    length = 12 + struct.unpack(">I", data[place : place + 4])[0]
-    tag, data = data[place : place + length], data[:place] + data[place + length :]
-    data = data[:-12] + tag + data[-12:]
-
-    assert upright_size("a", data) == open_picture("a", data).size == (24, 40)
-
-
 @pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP", "TIFF"])
 def test_of_an_animation_the_first_frame_is_taken(kind: str) -> None:
     """An animation counts as the picture it begins with."""

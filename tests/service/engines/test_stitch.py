@@ -18,9 +18,8 @@ import pytest
 from PIL import Image, ImageDraw
 
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook_service.engines import open_pictures
 from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile, PictureError
-from reelbook_service.engines.stitch import stitch
+from reelbook_service.engines.stitch import MOST_PIXELS, stitch
 from tests.heard import Heard, Log, Progress
 from tests.service.engines.moving import encoded
 from tests.service.engines.playing import Playback, played, second_opinion
@@ -222,7 +221,7 @@ print(news[1:4])
     mebibytes, path = done.split()[:2]
     assert int(mebibytes) <= 512
     playback = played(Path(path))
-    assert playback.size[0] * playback.size[1] <= 256 * open_pictures.MAX_BLOCKS
+    assert playback.size[0] * playback.size[1] <= MOST_PIXELS
     assert abs(playback.size[0] / playback.size[1] - 7300 / 5470) < 0.01
     assert names(playback) == ["blue", "blue"]
 
