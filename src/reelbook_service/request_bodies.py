@@ -29,11 +29,7 @@ async def read_body(http: HTTPRequest, media_type: str, max_bytes: int) -> bytes
     if http.headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
         words = f"The body must be {media_type}: send it with the header content-type: {media_type}."
         raise Refusal("bad_request", words)
-    try:
-        async with asyncio.timeout(spec_decisions.BODY_SECONDS):
-            return b"".join([chunk async for chunk in read_limited(http, max_bytes)])
-    except TimeoutError:
-        raise Refusal("bad_request", f"The body did not arrive within {spec_decisions.BODY_SECONDS:g} s.") from None
+    return b"".join([chunk async for chunk in read_limited(http, max_bytes)])
 
 
 async def read_json_object(http: HTTPRequest) -> dict[str, Any]:
@@ -57,17 +53,22 @@ async def read_json_object(http: HTTPRequest) -> dict[str, Any]:
 
 
 async def read_limited(http: HTTPRequest, max_bytes: int) -> AsyncIterator[bytes]:
-    """The chunks of the body; raises a refusal where it exceeds the limit."""
-    size = 0
+    """The chunks of the body; raises a refusal where it exceeds the limit, or takes too long."""
+    size, chunks = 0, http.stream()
+    deadline = asyncio.get_running_loop().time() + spec_decisions.BODY_SECONDS
     try:
-        async for chunk in http.stream():
+        while size <= MAX_DRAINED_BYTES:
+            async with asyncio.timeout_at(deadline):
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                break
             size += len(chunk)
             if size <= max_bytes:
                 yield chunk
-            elif size > MAX_DRAINED_BYTES:
-                break
     except ClientDisconnect:
         raise Refusal("bad_request", "The connection ended before the body did.") from None
+    except TimeoutError:
+        raise Refusal("bad_request", f"The body did not arrive within {spec_decisions.BODY_SECONDS:g} s.") from None
     if size > max_bytes:
         raise Refusal(
             "too_large",
@@ -87,10 +88,7 @@ async def save_upload(http: HTTPRequest, path: Path) -> str:
         return {"type": "http.request", "body": chunk, "more_body": bool(chunk)}
 
     try:
-        async with (
-            asyncio.timeout(spec_decisions.BODY_SECONDS),
-            HTTPRequest(http.scope, receive).form(max_files=1, max_fields=100) as form,
-        ):
+        async with HTTPRequest(http.scope, receive).form(max_files=1, max_fields=100) as form:
             upload = next((part for part in form.values() if isinstance(part, UploadFile)), None)
             if upload is None:
                 raise Refusal("bad_request", "The multipart body holds no file. Send one as a part with a file name.")
@@ -101,8 +99,6 @@ async def save_upload(http: HTTPRequest, path: Path) -> str:
             await upload.seek(0)
             await asyncio.to_thread(_copy, upload.file, path)
             return kind.content_type
-    except TimeoutError:
-        raise Refusal("bad_request", f"The file did not arrive within {spec_decisions.BODY_SECONDS:g} s.") from None
     except HTTPException:
         words = "The multipart body is not well-formed, or holds more than one file."
         raise Refusal("bad_request", words) from None
