@@ -11,7 +11,7 @@ import threading
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reelbook.errors import FolderInUse, ReelbookError, Unreachable
 from reelbook.models.pricing import Rates
@@ -147,16 +147,12 @@ class Embedded:
             deadline = time.monotonic() + JOIN_SECONDS
             while True:
                 with contextlib.suppress(FolderInUse):
-                    return self._join_or_start()
-                joined = self._read_address()
-                info = None if joined is None else _read_info(joined)
-                if joined is not None and info is not None:
-                    self.is_free = all(map(is_on_this_machine, info.get("engines", {}).values()))
-                    return joined
+                    return self._start_here()
+                if running := self._find_running():
+                    return running
                 if time.monotonic() > deadline:
-                    raise Unreachable(
-                        str(self._folder), "another process holds this folder's service and does not answer"
-                    )
+                    reason = "another process holds this folder's service and does not answer"
+                    raise Unreachable(str(self._folder), reason)
                 time.sleep(RETRY_SECONDS)
 
     def close(self) -> None:
@@ -172,7 +168,7 @@ class Embedded:
             for library in [library for library, service in _shared.items() if service is self]:
                 del _shared[library]
 
-    def _join_or_start(self) -> ServiceAccess:
+    def _start_here(self) -> ServiceAccess:
         if self._address is None or not self.runs_here:
             # Here, because another process may run it already.
             from .server import Server, bind_socket
@@ -193,13 +189,16 @@ class Embedded:
         except (OSError, ValueError, TypeError):
             return None
 
+    def _find_running(self) -> ServiceAccess | None:
+        """The service at the saved address; None unless it has the saved id: another one may use its port by now."""
+        import httpx
 
-def _read_info(address: ServiceAccess) -> dict[str, Any] | None:
-    """What the service at the address says of itself; None unless it has this id: another may use its port by now."""
-    import httpx
-
-    try:
-        info = httpx.get(address.base_url, timeout=2, trust_env=False).json()
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
-        return None
-    return info if isinstance(info, dict) and info.get("id") == address.id else None
+        saved = self._read_address()
+        try:
+            info = httpx.get(saved.base_url, timeout=2, trust_env=False).json() if saved else None
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+            return None
+        if saved is None or not isinstance(info, dict) or info.get("id") != saved.id:
+            return None
+        self.is_free = all(map(is_on_this_machine, info.get("engines", {}).values()))
+        return saved
