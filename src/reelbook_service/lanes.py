@@ -75,11 +75,6 @@ class LaneTable:
     """Whether a text contains a key that this process uses, which no worker process may inherit."""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all lanes."""
-        return (LOCAL, *self.makers)
-
-    @property
     def has_elsewhere(self) -> bool:
         """Whether a paid service runs some of the models."""
         return not all(is_on_this_machine(name) for name in self.by_model.values())

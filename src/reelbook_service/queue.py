@@ -133,8 +133,7 @@ class WaitingList:
         heads = [waiting[0] for waiting in self._by_account.values()]
         taken = heads[0] if self._passed >= MAX_PASSED else next(filter(prefer, heads), heads[0])
         self._passed = 0 if taken is heads[0] else self._passed + 1
-        waiting = self._by_account.pop(taken.account)[1:]
-        if waiting:
+        if waiting := self._by_account.pop(taken.account)[1:]:
             self._by_account[taken.account] = waiting
         return taken
 
@@ -171,7 +170,7 @@ class Queue:
         self._store, self._accounts, self._clock, self._max_waiting = store, accounts, clock, max_waiting
         self._lanes = lanes or LaneTable()
         self._live: dict[str, Request] = {}
-        self.waiting = {name: WaitingList() for name in self._lanes.names}
+        self.waiting = {name: WaitingList() for name in (LOCAL, *self._lanes.makers)}
         """The waiting requests of each lane."""
 
     def resume(self) -> None:
@@ -180,17 +179,12 @@ class Queue:
         for row in self._store.submit(lambda db: db.execute(query).fetchall()).result():
             lane = self._lanes.resumed_lane(row["lane"], row["endpoint_id"])
             request = Request(**{**dict(row), "cancelling": bool(row["cancelling"]), "lane": lane})
-            request.log(
-                self._clock(),
-                "The service was started again and takes this run up once more, free of charge.",
-                source="service",
-            )
+            words = "The service was started again and takes this run up once more, free of charge."
+            request.log(self._clock(), words, source="service")
             # Its lane may have sent it to a paid service, where it is paid for.
             request.may_be_sent = not is_on_this_machine(lane)
-            if request.lane not in self.waiting:
-                words = "The engine of this run is not set up at present; it waits until the service is started with it again."
-                request.log(self._clock(), words, "WARNING", "service")
-                self.waiting[request.lane] = WaitingList()
+            # Without its engine it waits until the service is started with it again.
+            self.waiting.setdefault(lane, WaitingList())
             self._add(request)
 
     async def submit(
@@ -311,10 +305,8 @@ class Queue:
         request.output, request.error, request.charged = output, error, charged
 
         def commit(db: sqlite3.Connection) -> None:
-            row = db.execute(
-                "SELECT cancelling FROM requests WHERE id = ? AND finished IS NULL", (request.id,)
-            ).fetchone()
-            if row is None:
+            query = "SELECT cancelling FROM requests WHERE id = ? AND finished IS NULL"
+            if (row := db.execute(query, (request.id,)).fetchone()) is None:
                 return
             if row["cancelling"] and charged is None:
                 # It was cancelled while its files were stored; a confirmed cancellation is not charged.

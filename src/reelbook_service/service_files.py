@@ -172,7 +172,15 @@ class ResultWriter:
         the number of credits to charge, where a lane decides that.
         """
         stored_files: dict[str, StoredFile] = {}
-        output, error = None, outcome.get("failed")
+        output, error, charged = None, outcome.get("failed"), outcome.get("charged")
+        try:
+            if error is None:
+                output = await self._store_files(request, outcome["done"], folder, stored_files)
+                output |= {"$inline": True} if outcome.get("inline") else {}
+        except OSError as problem:
+            cost = f"It was charged {charged} credits" if charged else "Nothing was charged"
+            detail = f"A file that the run made could not be kept ({problem.strerror}). {cost}; run it again."
+            output, error = None, {"error_type": "engine_error", "detail": detail}
 
         def insert(db: sqlite3.Connection) -> None:
             for stored in stored_files.values():
@@ -180,23 +188,9 @@ class ResultWriter:
 
         while True:
             try:
-                if error is None and output is None:
-                    output = await self._store_files(request, outcome["done"], folder, stored_files)
-                    output |= {"$inline": True} if outcome.get("inline") else {}
-                await self._queue.finish(
-                    request,
-                    output=output,
-                    error=error,
-                    charged=outcome.get("charged"),
-                    in_commit=insert,
-                )
+                await self._queue.finish(request, output=output, error=error, charged=charged, in_commit=insert)
                 break
-            except FileNotFoundError:
-                charged = outcome.get("charged")
-                cost = f"It was charged {charged} credits" if charged else "Nothing was charged"
-                detail = f"A file that the run made is gone. {cost}; run it again."
-                output, error = None, {"error_type": "engine_error", "detail": detail}
-            except (OSError, sqlite3.Error):
+            except sqlite3.Error:
                 # A full disk is temporary; the request stays in progress until its outcome can be stored.
                 log.info("The end of the run %s cannot be written down yet", request.id, exc_info=True)
                 words = "The service cannot write the result down yet, and tries again every second."
@@ -218,7 +212,7 @@ class ResultWriter:
         if "$made" not in value:
             return {name: await self._store_files(request, item, folder, stored_files) for name, item in value.items()}
         name = Path(value["$made"]).name
-        # An output may name a file twice, and a second try finds the first one's files moved.
+        # An output may name a file twice.
         if name not in stored_files:
             number = f"-{len(stored_files) + 1}" if stored_files else ""
             label = f"{request.endpoint_id.rsplit('/', 1)[-1]}-{request.id[:8]}{number}"

@@ -169,32 +169,25 @@ class Store:
             self._commit(connection, batch)
         connection.close()
 
-    def _commit(self, connection: sqlite3.Connection, batch: list[tuple[Work[Any], Future[Any]]]) -> None:
-        outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
+    @staticmethod
+    def _commit(connection: sqlite3.Connection, batch: list[tuple[Work[Any], Future[Any]]]) -> None:
+        outcomes: list[tuple[Any, BaseException | None]] = []
         try:
             connection.execute("BEGIN IMMEDIATE")
-            for work, future in batch:
-                result, error = self._attempt(connection, work)
-                outcomes.append((future, result, error))
+            for work, _ in batch:
+                connection.execute("SAVEPOINT one")
+                try:
+                    outcomes.append((work(connection), None))
+                except Exception as error:  # Only the work of this caller is rolled back.
+                    connection.execute("ROLLBACK TO one")
+                    outcomes.append((None, error))
+                connection.execute("RELEASE one")
             connection.execute("COMMIT")
         except BaseException as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            outcomes = [(future, None, error) for _, future in batch]
-        for future, result, failure in outcomes:
+            outcomes = [(None, error)] * len(batch)
+        for (_, future), (result, failure) in zip(batch, outcomes, strict=True):
             # A cancelled future does not affect the others.
             if future.set_running_or_notify_cancel():
                 future.set_exception(failure) if failure else future.set_result(result)
-
-    @staticmethod
-    def _attempt(connection: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseException | None]:
-        """The result of one caller's work, which alone is rolled back if it fails."""
-        connection.execute("SAVEPOINT one")
-        try:
-            result = work(connection)
-        except Exception as error:
-            connection.execute("ROLLBACK TO one")
-            connection.execute("RELEASE one")
-            return None, error
-        connection.execute("RELEASE one")
-        return result, None
