@@ -183,8 +183,10 @@ class Queue:
             request.log(self._clock(), words, source="service")
             # Its lane may have sent it to a paid service, where it is paid for.
             request.may_be_sent = not is_on_this_machine(lane)
-            # Without its engine it waits until the service is started with it again.
-            self.waiting.setdefault(lane, WaitingList())
+            if lane not in self.waiting:
+                words = "The engine of this run is not set up at present; it waits until the service is started with it again."
+                request.log(self._clock(), words, "WARNING", "service")
+                self.waiting[lane] = WaitingList()
             self._add(request)
 
     async def submit(
