@@ -75,7 +75,7 @@ class Scene:
 
 _WORD = re.compile(r"[a-zà-öø-ÿ]+|\d+|[^\W\d_a-zà-öø-ÿ]|[\u2190-\U0001faff]|[,.;:!?]", re.IGNORECASE)
 _DENIED = re.compile(
-    r"\b(?:no|not|without|none|never)\b(.*?)(?=[,.;:!?]|\b(?:with|in|on|over|under|at|by|near)\b|$)", re.IGNORECASE
+    r"\b(?:no|not|without|none|never)\b(.*?)(?=[,.;:!?\n]|\b(?:with|in|on|over|under|at|by|near)\b|$)", re.IGNORECASE
 )
 _MARKS = frozenset(".,;:!?")
 _LINKS = frozenset({"and", "or", "&", "with", "in", "on", "over", "under", "at", "by", "near", "behind", "through"})
@@ -214,7 +214,7 @@ class Reading:
         self.avoided.update(*unwanted.mentions.values())
         for place in unwanted.mentions["place"]:
             self.avoided.update(TABLE["place"][place].get("backdrops", "").split())
-        self.actors = [actor for actor in self.actors if actor.kind not in self.avoided]
+        self.actors = [actor for actor in self.actors if self.avoided.isdisjoint(actor.kind.split("-with-"))]
         for mentions in self.mentions.values():
             mentions[:] = [name for name in mentions if name not in self.avoided]
 
