@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from reelbook.models.text_to_video import TextToVideo
 from reelbook_service.engines.saliency import labels_of
 from reelbook_service.engines.sketch import sky, stage
+from reelbook_service.engines.sketch.figures import FIGURES
 from reelbook_service.engines.sketch.noise import cloudy
-from reelbook_service.engines.sketch.tables import FIGURES, TABLE
-from reelbook_service.engines.sketch.words import MAX_FIGURES, scene_of
+from reelbook_service.engines.sketch.words import MAX_FIGURES, TABLE, scene_of
 from tests.support import deep
 from tests.tools.sketch_sheet import finished_painter
 

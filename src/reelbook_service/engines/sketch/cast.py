@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from .figures import FigurePart, Kit, Pose, draw, show
+from .figures import FIGURES, Figure, FigurePart, Kit, Pose, draw, show
 from .land import NEARNESS, inside
-from .light import mixed, named
+from .light import mixed
 from .noise import generator
-from .stage import Stage
-from .tables import FIGURES, TABLE, Figure
-from .words import Actor
+from .stage import Stage, named
+from .words import TABLE, Actor
 
 _BRIDGE = 0.40
 """Where a bridge stands, as a share of the way from the horizon to the lower edge."""

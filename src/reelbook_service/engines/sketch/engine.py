@@ -19,13 +19,12 @@ from ..protocol import EngineTask, OutputFile, Report
 from ..video_writer import Movie, in_order, yuv
 from ..write_provenance import WrittenProvenance
 from .cast import Role, cast_role
+from .figures import FIGURES
 from .land import Water, backdrop, ground, reflect_in_street
-from .light import light_of
 from .noise import generator
 from .sky import Sky, Weather
-from .stage import Plane, Stage, built_stage, picture_of
-from .tables import FIGURES, TABLE
-from .words import Actor, Scene, expanded, scene_of
+from .stage import Plane, Stage, built_stage, light_of, picture_of
+from .words import TABLE, Actor, Scene, expanded, scene_of
 
 _PREPARED, _PAINTED = 0.06, 0.98
 

@@ -13,7 +13,7 @@ from .figures import Kit, Pose, draw, show
 from .light import Colour, Light, hexed, in_bytes, mixed, scaled
 from .noise import NoiseField, cloudy, generator, profile, sampled, stepped
 from .stage import Plane, Stage, View, blended, plane
-from .tables import TABLE
+from .words import TABLE
 
 NEARNESS = 0.62
 """The nearness of grounds and figures alike, so that feet do not slip when the camera moves."""

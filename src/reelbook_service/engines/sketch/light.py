@@ -1,20 +1,13 @@
-"""Colours, and the light of a scene, which changes every colour in it."""
+"""Colours, and light, which changes every colour in it."""
 
 from __future__ import annotations
 
-import colorsys
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from reelbook.models.text_to_video import LoRA
-
-from .noise import NoiseField, generator
-from .tables import TABLE
-from .words import Scene
+from .noise import NoiseField
 
 Colour = NoiseField
 """Red, green and blue from 0 to 1."""
@@ -27,11 +20,6 @@ def hexed(text: str) -> Colour:
     [1.0, 0.0, 0.2]
     """
     return np.array([int(text[at : at + 2], 16) for at in (1, 3, 5)]) / 255
-
-
-def named(word: str) -> Colour:
-    """The colour that a word names."""
-    return hexed(TABLE["colour"][word].split()[0])
 
 
 def mixed(first: Colour, second: Colour | tuple[float, float, float], share: float) -> Colour:
@@ -80,27 +68,3 @@ class Light:
         shares = {"zenith": share, "middle": share, "low": share, "ambient": 0.4 * share, "haze": share}
         colours: dict[str, Any] = {name: mixed(getattr(self, name), tint, part) for name, part in shares.items()}
         return replace(self, **colours)
-
-
-def light_of(scene: Scene, loras: Sequence[LoRA] = ()) -> Light:
-    """The light for a scene's time, weather, colour grade, words and LoRA styles."""
-    row = TABLE["time"]["neon" if scene.grade == "neon" else scene.time]
-    zenith, middle, low, glow, ambient, haze = map(hexed, row["colours"].split())
-    across = min(0.88, max(0.12, row["across"] + 0.1 * scene.chance("sun")))
-    light = Light(zenith, middle, low, glow, ambient, haze, row["height"], across, row.get("dark", False))
-    grey = max((row["grey"] for name in scene.weather if "grey" in (row := TABLE["weather"][name])), default=0.0)
-    if grey and scene.time not in ("space", "mars", "underwater"):
-        # Rain and storm make the sky grey; the time of day stays recognisable.
-        storm, rain = "storm" in scene.weather, "rain" in scene.weather
-        brightness = float(light.ambient.sum()) / 2.6 * (1 - 0.42 * storm - 0.2 * rain)
-        grey *= 0.6 if light.dark or scene.time in ("dusk", "sunset") else 1
-        light = replace(light.washed(scaled(hexed("#a4aeb8"), brightness), grey), dark=light.dark or storm)
-    for tint in scene.tints:
-        light = light.washed(named(tint), 0.35)
-    light = light.washed(np.array(colorsys.hls_to_rgb(scene.chance("hue") % 1, 0.5, 0.7)), 0.03)
-    for lora in loras:
-        # A style derived from the name of the weights: no file is read, and scale 0 changes nothing.
-        rng = generator("lora", lora.path, lora.weight_name)
-        style = colorsys.hls_to_rgb(rng.random(), rng.uniform(0.45, 0.65), rng.uniform(0.5, 0.9))
-        light = light.washed(np.array(style), 1 - math.exp(-0.4 * lora.scale))
-    return light

@@ -1,23 +1,55 @@
-"""The geometry of a scene, its camera, and the planes that are painted once and moved in every frame."""
+"""The light and the geometry of a scene, its camera, and the planes that are painted once and moved in every frame."""
 
 from __future__ import annotations
 
+import colorsys
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from PIL import Image
 
-from .light import Light
-from .noise import NoiseField
-from .tables import TABLE
-from .words import Scene
+from reelbook.models.text_to_video import LoRA
+
+from .light import Colour, Light, hexed, scaled
+from .noise import NoiseField, generator
+from .words import TABLE, Scene
 
 PAINTED = 800 * 450
 """Approximate number of painted pixels; the finished frame is scaled up from them."""
 
 _STILL = 0.52
 """Up to this nearness nothing moves if the prompt names no camera move (`Camera.breathing`)."""
+
+
+def named(word: str) -> Colour:
+    """The colour that a word names."""
+    return hexed(TABLE["colour"][word].split()[0])
+
+
+def light_of(scene: Scene, loras: Sequence[LoRA] = ()) -> Light:
+    """The light for a scene's time, weather, colour grade, words and LoRA styles."""
+    row = TABLE["time"]["neon" if scene.grade == "neon" else scene.time]
+    zenith, middle, low, glow, ambient, haze = map(hexed, row["colours"].split())
+    across = min(0.88, max(0.12, row["across"] + 0.1 * scene.chance("sun")))
+    light = Light(zenith, middle, low, glow, ambient, haze, row["height"], across, row.get("dark", False))
+    grey = max((row["grey"] for name in scene.weather if "grey" in (row := TABLE["weather"][name])), default=0.0)
+    if grey and scene.time not in ("space", "mars", "underwater"):
+        # Rain and storm make the sky grey; the time of day stays recognisable.
+        storm, rain = "storm" in scene.weather, "rain" in scene.weather
+        brightness = float(light.ambient.sum()) / 2.6 * (1 - 0.42 * storm - 0.2 * rain)
+        grey *= 0.6 if light.dark or scene.time in ("dusk", "sunset") else 1
+        light = replace(light.washed(scaled(hexed("#a4aeb8"), brightness), grey), dark=light.dark or storm)
+    for tint in scene.tints:
+        light = light.washed(named(tint), 0.35)
+    light = light.washed(np.array(colorsys.hls_to_rgb(scene.chance("hue") % 1, 0.5, 0.7)), 0.03)
+    for lora in loras:
+        # A style derived from the name of the weights: no file is read, and scale 0 changes nothing.
+        rng = generator("lora", lora.path, lora.weight_name)
+        style = colorsys.hls_to_rgb(rng.random(), rng.uniform(0.45, 0.65), rng.uniform(0.5, 0.9))
+        light = light.washed(np.array(style), 1 - math.exp(-0.4 * lora.scale))
+    return light
 
 
 @dataclass(frozen=True, slots=True)

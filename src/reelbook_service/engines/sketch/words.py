@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
+from .figures import FIGURES
 from .noise import generator
-from .tables import FIGURES, TABLE
+
+TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
 
 MAX_WORDS = 6000
 """Further words are ignored."""
