@@ -234,6 +234,7 @@ def _sign_session(token: str) -> str:
 
 def _facts(rows: list[ClassRow], requests: list[Request], sentences: list[str], problems: list[str]) -> dict[str, Any]:
     active, paused = sum(row.active for row in rows), sum(row.paused for row in rows)
+    errors = sum((Counter(row.errors) for row in rows), Counter[str]())
     summary = [
         format_count(len(rows), "student"),
         f"{sum(row.spent for row in rows):,} of {format_count(sum(row.budget for row in rows), 'credit')} spent",
@@ -252,7 +253,10 @@ def _facts(rows: list[ClassRow], requests: list[Request], sentences: list[str], 
         "problems": problems,
         "runs": runs,
         "more_runs": max(0, len(ordered) - MAX_QUEUED),
-        "errors": _count_errors(rows),
+        "errors": [
+            (number, kind, format_names([format_line(row.name) for row in rows if kind in row.errors]))
+            for kind, number in errors.most_common()
+        ],
         "groups": [(group, list(members)) for group, members in groupby(rows, lambda row: row.group)],
         "students": len(rows),
     }
@@ -260,19 +264,6 @@ def _facts(rows: list[ClassRow], requests: list[Request], sentences: list[str], 
 
 def _waits(request: Request) -> bool:
     return request.status != IN_PROGRESS or request.waits_elsewhere
-
-
-def _count_errors(rows: list[ClassRow]) -> list[tuple[int, str, str]]:
-    """How often each kind of error happened, its name, and to whom; the most frequent one first."""
-    by_kind: dict[str, Counter[str]] = {}
-    for row in rows:
-        for kind, number in row.errors.items():
-            by_kind.setdefault(kind, Counter())[format_line(row.name)] += number
-    errors = [
-        (students.total(), kind, format_names([name for name, _ in students.most_common()]))
-        for kind, students in by_kind.items()
-    ]
-    return sorted(errors, key=lambda error: (-error[0], error[1]))
 
 
 def _read_action(form: FormData) -> tuple[str, Choice, int]:

@@ -25,7 +25,7 @@ from reelbook_service import limits
 from reelbook_service.accounts import hash_key
 from reelbook_service.class_admin import Student, read_students
 from reelbook_service.limits import BadAccounts
-from tests.support import Serve, Served, administer
+from tests.support import STITCH, Serve, Served, administer
 
 Announced = Callable[..., str]
 NAMES = [f"Student {number}" for number in range(30)]
@@ -113,19 +113,14 @@ def test_credits_pauses_and_keys_change_while_the_service_runs(school: School) -
     assert "Paused: Ada, Bo." in paused
     assert "`reelbook class resume` lets them start new ones." in paused
     assert "Resumed: Bo." in school.says("resume", "Bo")
-    report = school.report()
-    assert [(report[name]["budget"], report[name]["paused"]) for name in ("Ada", "Bo")] == [
-        ("135", "yes"),
-        ("105", "no"),
-    ]
+    rows = school.report().values()
+    assert [(row["budget"], row["paused"]) for row in rows] == [("135", "yes"), ("105", "no")]
     said = school.says("replace", "Ada")
     assert "Old keys no longer work" in said
     assert 'import reelbook as rb; rb.connect("http://127.0.0.1:' in said
     assert f"Only this machine can reach {school.served.base_url}: students at other computers cannot." in said
     assert "reelbook serve --host 0.0.0.0, or --address" in said
-    key = re.search(r"rb(-\w{4}){6}", said)
-    assert key is not None
-    assert school.served.get("/account", key[0]).json()["credits_available"] == 135
+    assert school.served.get("/account", _keys(said)[0]).json()["credits_available"] == 135
 
 
 def test_budgets_and_limits_change_for_one_or_for_all(school: School, tmp_path: Path) -> None:
@@ -152,16 +147,14 @@ def test_budgets_and_limits_change_for_one_or_for_all(school: School, tmp_path: 
 def test_all_accounts_together_spend_no_more_than_they_may(school: School, dot: str) -> None:
     """Whatever their own budgets say, and also what removed students have spent; `none` lifts it."""
     ada, bo = (_keys(school.says("add", name, "--budget", "530"))[0] for name in ("Ada", "Bo"))
-    stitch = "svc/frames-api/images-to-video"
-
     assert "may spend 110 credits" in school.says("limit", "--together", "110")
-    first = school.served.run(stitch, {"images": [dot]}, ada).json()["requestId"]
-    school.served.finished(stitch, first, ada)
+    first = school.served.run(STITCH, {"images": [dot]}, ada).json()["requestId"]
+    school.served.finished(STITCH, first, ada)
     assert "Removed: Ada. Their keys no longer work" in school.says("remove", "Ada")
-    assert school.served.run(stitch, {"images": [dot]}, ada).status_code == 401
+    assert school.served.run(STITCH, {"images": [dot]}, ada).status_code == 401
     assert school.served.get("/account", bo).json()["credits_available"] == 57
-    assert school.served.run(stitch, {"images": [dot]}, bo).status_code == 200
-    refused = school.served.run(stitch, {"images": [dot]}, bo)
+    assert school.served.run(STITCH, {"images": [dot]}, bo).status_code == 200
+    refused = school.served.run(STITCH, {"images": [dot]}, bo)
     said = school.says("report")
     assert "There already, or removed before: Ada." in school.says("add", "Ada", "--budget", "530")
     again = _keys(school.says("add", "Ada", "--budget", "530", "--reset"))[0]
@@ -172,9 +165,9 @@ def test_all_accounts_together_spend_no_more_than_they_may(school: School, dot: 
     assert "Removed students have spent 53 credits." in said
     assert re.search("^1 in all", said, re.MULTILINE)
     assert school.report()["Ada"]["left"] == str(530 - 53), "whoever comes back has spent what was spent"
-    assert school.served.run(stitch, {"images": [dot]}, again).status_code == 402
+    assert school.served.run(STITCH, {"images": [dot]}, again).status_code == 402
     assert "no common limit" in school.says("limit", "--together", "none")
-    assert school.served.run(stitch, {"images": [dot]}, again).status_code == 200
+    assert school.served.run(STITCH, {"images": [dot]}, again).status_code == 200
     assert "is not a whole number" in school.says("limit", "--together", "much", status=1)
 
 
@@ -189,44 +182,34 @@ def test_a_browser_at_the_address_of_a_strip_finds_out_how_to_begin(school: Scho
 
 
 def test_a_sheet_is_made_with_keys_and_never_from_old_ones(school: School, tmp_path: Path) -> None:
-    """Keys are hashes in the service; an existing file is never written over, and no key is made then."""
-    sheet = tmp_path / "keys.html"
+    """An existing file is never written over; whatever goes wrong, no key is made, and no empty sheet stays."""
+    sheet, other = tmp_path / "keys.html", tmp_path / "new.html"
     school.says("add", "Ada", "--budget", "100", "--sheet", str(sheet))
-    before = sheet.read_text(encoding="utf-8")
+    (before,) = _keys(sheet.read_text(encoding="utf-8"))[:1]
 
-    assert "exists already" in school.says("replace", "--all", "--sheet", str(sheet), status=1)
-    assert "cannot be written" in school.says("replace", "--all", "--sheet", str(tmp_path / "no" / "x.html"), status=1)
-    assert school.served.get("/account", _keys(before)[0]).status_code == 200
-    assert "1 new key in" in school.says("replace", "--all", "--sheet", str(tmp_path / "new.html"))
-    assert school.served.get("/account", _keys(before)[0]).status_code == 401
-    after = _keys((tmp_path / "new.html").read_text(encoding="utf-8"))[0]
-    assert school.served.get("/account", after).status_code == 200
-
-
-def test_a_failed_action_changes_no_key_and_leaves_no_empty_sheet(school: School, tmp_path: Path) -> None:
-    """The sheet is written before the keys count, and its name is free for the next try."""
-    sheet = ("--sheet", str(tmp_path / "keys.html"))
-    key = _keys(school.says("add", "Ada", "--budget", "100"))[0]
-    address = ("--address", f"http://{'a' * 5000}.org")
-
-    assert "how many credits" in school.says("add", "Bo", *sheet, status=1)
-    assert "is not an address" in school.says("add", "Bo", "--budget", "1", "--address", "here", status=1)
-    assert "is not an address" in school.says("replace", "Ada", *address, status=1)
-    assert "is not an address" in school.says("replace", "Ada", *address, *sheet, status=1)
-
-    assert list(tmp_path.glob("*.html")) == []
+    for refused, words in (
+        (("replace", "--all", "--sheet", str(sheet)), "exists already"),
+        (("replace", "--all", "--sheet", str(tmp_path / "no" / "x.html")), "cannot be written"),
+        (("add", "Bo", "--sheet", str(other)), "how many credits"),
+        (("add", "Bo", "--budget", "1", "--address", "here"), "is not an address"),
+        (("replace", "Ada", "--address", f"http://{'a' * 5000}.org", "--sheet", str(other)), "is not an address"),
+    ):
+        assert words in school.says(*refused, status=1)
+    assert list(tmp_path.glob("*.html")) == [sheet]
     assert list(school.report()) == ["Ada"]
-    assert school.served.get("/account", key).status_code == 200
+    assert school.served.get("/account", before).status_code == 200
+
+    assert "1 new key in" in school.says("replace", "--all", "--sheet", str(other))
+    (after,) = _keys(other.read_text(encoding="utf-8"))[:1]
+    assert [school.served.get("/account", key).status_code for key in (before, after)] == [401, 200]
 
 
 def test_the_report_has_a_line_for_each_student_and_a_total(school: School, dot: str) -> None:
     """Spending against budget, runs, and errors by kind; as text and as CSV."""
-    school.says("add", "Ada", "Bo", "--budget", "1000", "--weekly", "fri 14:00")
-    key = re.search(r"rb(-\w{4}){6}", school.says("replace", "Ada"))
-    assert key is not None
+    key = _keys(school.says("add", "Ada", "Bo", "--budget", "1000", "--weekly", "fri 14:00"))[0]
     for pictures in ([dot], ["data:image/png;base64,AAAA"]):
-        request_id = school.served.submitted("svc/frames-api/images-to-video", {"images": pictures}, key[0])
-        school.served.finished("svc/frames-api/images-to-video", request_id, key[0])
+        request_id = school.served.submitted(STITCH, {"images": pictures}, key)
+        school.served.finished(STITCH, request_id, key)
 
     text, rows = school.says("report"), school.report()
 

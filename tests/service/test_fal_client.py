@@ -91,14 +91,11 @@ def test_refusals_arrive_as_its_own_exceptions(served: Served, dot: str, connect
     client = connect(served)
     poor = connect(served.with_own_account(credits=5))
     stranger = connect(served, "unknown")
-    ours = client.submit(STITCH, inputs(dot)[STITCH]).request_id
 
     for asked, status_code, error_type in (
         (lambda: stranger.submit(STITCH, inputs(dot)[STITCH]), 401, "unauthorized"),
-        (lambda: client.submit("svc/unknown", {}), 404, "not_found"),
         (lambda: client.submit(STITCH, {"images": []}), 422, "validation_error"),
         (lambda: poor.submit(STITCH, inputs(dot)[STITCH]), 402, "insufficient_credits"),
-        (lambda: poor.status(STITCH, ours), 404, "not_found"),
         (lambda: client.subscribe(RESIZE, {"image_url": "http://10.0.0.1/x.png", "target_sizes": ["16x16"]}), 422,
          "file_download_error"),
     ):  # fmt: skip

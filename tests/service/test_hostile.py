@@ -374,13 +374,10 @@ def multipart(*parts: bytes) -> bytes:
 FILE = b'content-disposition: form-data; name="file"; filename="a"\r\n\r\n'
 UPLOADS: dict[str, tuple[bytes, bytes]] = {
     "nothing": (b"", b"b"),
-    "no parts": (multipart(), b"b"),
     "no file": (multipart(b'content-disposition: form-data; name="file"\r\n\r\nx'), b"b"),
     "a header of 5 MB": (multipart(b"x: " + b"y" * 5_000_000 + b"\r\n\r\nz"), b"b"),
-    "100,000 headers": (multipart(b"x: y\r\n" * 100_000 + b"\r\nz"), b"b"),
     "20,000 parts without a file": (multipart(*[b'content-disposition: form-data; name="a"\r\n\r\nx'] * 20_000), b"b"),
     "a boundary of 10,000": (multipart(FILE + b"x"), b"b" * 10_000),
-    "a boundary of nothing": (multipart(FILE + b"x"), b""),
     "another boundary": (multipart(FILE + b"x"), b"c"),
     "noise": (bytes(range(256)) * 1000, b"b"),
 }

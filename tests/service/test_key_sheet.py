@@ -25,7 +25,7 @@ def strokes(text: str) -> str:
 
 
 def test_each_student_has_a_strip_with_name_address_key_and_two_lines() -> None:
-    """In the order given, and each with its own key alone."""
+    """In the order given, and each with its own key alone; nothing comes from elsewhere, and a policy would stop it."""
     keys = [NewKey(f"Student {number}", "7 A", new_key()) for number in range(30)]
 
     page = render_key_sheet(keys, ADDRESS)
@@ -40,12 +40,6 @@ def test_each_student_has_a_strip_with_name_address_key_and_two_lines() -> None:
         assert connect_line(ADDRESS, key.key) + FIRST_RUN in text
         assert strokes(connect_line(ADDRESS, key.key)) in strip
         assert sum(other.key in strip for other in keys) == 1
-
-
-def test_the_page_needs_nothing_from_elsewhere() -> None:
-    """No script, no address but that of the service, and a policy that would stop both."""
-    page = render_key_sheet([NewKey("Ada", "", new_key())], ADDRESS)
-
     # The name of SVG is no place from which anything is loaded.
     assert set(re.findall(r"https?://[^\s\"'<&]+", page)) - {"http://www.w3.org/2000/svg"} == {ADDRESS}
     assert "default-src 'none'" in page
