@@ -200,7 +200,7 @@ class RunFollower:
                 entry.model,
                 self.request_id,
                 self._on_status,
-                submitted_at=entry.sent,
+                submitted_at=None if self._is_sent_here else entry.sent,
                 closely=self._is_watched,
                 refused_seconds=refused_seconds,
             )
