@@ -32,8 +32,6 @@ NOT_PUBLIC = tuple(
 )
 """Networks that `ipaddress` wrongly treats as global, or that are tunnelled to others."""
 
-Resolve = Callable[[str, int], Sequence[str]]
-
 
 def system_resolve(host: str, port: int) -> list[str]:
     """All IP addresses of a host, from the system's resolver."""
@@ -49,7 +47,7 @@ def system_transport() -> httpx.AsyncBaseTransport:
 class Fetcher:
     """Fetches http(s) addresses; tests pass their own `resolve` and `transport`."""
 
-    resolve: Resolve = system_resolve
+    resolve: Callable[[str, int], Sequence[str]] = system_resolve
     transport: Callable[[], httpx.AsyncBaseTransport] = system_transport
     max_bytes: int = spec_decisions.MAX_SOURCE_BYTES
     seconds: float = spec_decisions.FETCH_SECONDS
@@ -105,16 +103,11 @@ class Fetcher:
                     raise
 
     async def _read_body(self, response: httpx.Response) -> bytes:
-        body, too_large = bytearray(), _Refused(f"it is larger than {self.max_bytes / 1_000_000:g} MB")
-        if int(response.headers.get("content-length", 0)) > self.max_bytes:
-            raise too_large
-        try:
-            async for chunk in response.aiter_raw():
-                body += chunk
-                if len(body) > self.max_bytes:
-                    raise too_large
-        except httpx.TransportError:
-            raise _Refused("the connection broke off before its end") from None
+        body = bytearray()
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > self.max_bytes:
+                raise _Refused(f"it is larger than {self.max_bytes / 1_000_000:g} MB")
         return bytes(body)
 
 
@@ -128,18 +121,11 @@ def _format_reason(error: Exception) -> str:
         if isinstance(cause, ssl.SSLError):
             return "its certificate could not be verified, or the server there does not speak TLS"
         cause = cause.__cause__ or cause.__context__
-    match error:
-        case httpx.ConnectTimeout():
-            return "the server there did not answer in time"
-        case socket.gaierror():
-            return "its host has no address"
-        case httpx.RemoteProtocolError() if "disconnected" not in str(error):
-            return "the server there does not speak HTTP as we know it"
-        case httpx.TransportError():
-            return "the connection was refused or broke off"
-        case ValueError() | httpx.InvalidURL():
-            return "it is not a usable address"
-    return "the server there could not be reached"
+    if isinstance(error, socket.gaierror):
+        return "its host has no address"
+    if isinstance(error, (ValueError, httpx.InvalidURL)):
+        return "it is not a usable address"
+    return "the server there could not be reached, or its answer broke off"
 
 
 def is_public(address: str) -> bool:
