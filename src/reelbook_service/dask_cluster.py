@@ -20,7 +20,7 @@ from reelbook._version import __version__
 from reelbook.util.printable import map_texts
 
 from .lanes import DASK
-from .worker import OFFLINE, Emit, Engines, failed, run_order
+from .worker import OFFLINE, Emit, Engines, run_order
 
 RESOURCE = "GPU"
 """The resource with which a worker of the cluster is started, one for each process."""
@@ -88,9 +88,10 @@ class DaskWorker:
             async with connect(self._device) as client:
                 message, files = await self._submit(client, task, hear)
         except Exception as error:
-            log.info("A run in the Dask cluster broke off", exc_info=True)
+            # No engine raises through its run: the connection or the worker was lost, or has another version of the package.
+            log.warning("A run in the Dask cluster broke off", exc_info=True)
             is_known = isinstance(error, ConnectionError)
-            self.reason_of_end = str(error) if is_known else "The connection to the Dask scheduler was lost"
+            self.reason_of_end = str(error) if is_known else "The Dask cluster broke off"
             return None
         if files:
             await asyncio.to_thread(_write_files, files, Path(order["folder"]))
@@ -130,27 +131,11 @@ class DaskWorker:
             warnings.simplefilter("ignore")  # Pictures make it larger than Dask likes.
             future = self._future = client.submit(run_there, task, key, key=key, resources={RESOURCE: 1}, pure=False)
         try:
-            return await _reply_of(future)
+            return cast(Reply, await future)
         finally:
             if not future.done():
                 await self._cancel()
             self._future = None
-
-
-async def _reply_of(future: Any) -> Reply:
-    from distributed import KilledWorker
-
-    try:
-        return cast(Reply, await future)
-    except KilledWorker:
-        raise ConnectionError("The Dask workers that ran it were lost") from None
-    except Exception as error:
-        if future.status != "error":
-            raise
-        # No engine raises through its run: the machine lacks the package, or has another version of it.
-        log.error("The Dask worker cannot run anything: %s", error)
-        words = f"The Dask worker cannot run it ({type(error).__name__}: {error}). Nothing was charged."
-        return failed("engine_error", words), {}
 
 
 def _data_uri(path: str) -> str:

@@ -485,22 +485,3 @@ def test_a_cancellation_that_comes_too_late_says_so(shared: Served, dot: str, mo
     assert served.result(STITCH, request_id).status_code == 200
     assert answers == ["ALREADY_COMPLETED"]
     assert served.moves() == ["reserve", "settle"]
-
-
-def test_a_made_file_that_is_gone_ends_the_run(shared: Served, dot: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody cleans the folder while a run is being finished: engine_error and a refund, and the crew goes on."""
-    served = shared.with_own_account()
-    keep = Files.store_file
-
-    async def keep_nothing(files: Files, path: Path, *arguments: Any, **options: Any) -> StoredFile:
-        path.unlink()
-        return await keep(files, path, *arguments, **options)
-
-    with monkeypatch.context() as cleaned:
-        cleaned.setattr(Files, "store_file", keep_nothing)
-        request_id = served.submitted(STITCH, {"images": [dot]})
-        final = served.finished(STITCH, request_id, within=10)
-
-    assert final["error_type"] == "engine_error"
-    assert served.moves() == ["reserve", "refund"]
-    assert served.done(STITCH, {"images": [dot]})["video"]["url"]
