@@ -71,13 +71,15 @@ def test_a_folder_is_fetched_whole_and_recorded(hub: LoopbackHub, tmp_path: Path
 
 
 def test_a_second_fetch_checks_and_brings_nothing(hub: LoopbackHub, tmp_path: Path) -> None:
-    """What is there is hashed, not downloaded; a byte that changed on the disk is found, and only its file comes again."""
+    """What is there is hashed, not downloaded; a byte that changed on the disk is found, and only its file comes with the next fetch."""
     fetched(hub, row(tmp_path / "ltx"))
     hub.asked.clear()
     fetched(hub, row(tmp_path / "ltx"))
     again = [name for name in hub.fetched() if name.endswith(".safetensors")]
     path = tmp_path / "ltx" / "vae/model.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(BadWeights, match="1 of 8 files were damaged"):
+        fetched(hub, row(tmp_path / "ltx"))
     fetched(hub, row(tmp_path / "ltx"))
 
     assert again == []
@@ -90,7 +92,7 @@ def test_a_flipped_byte_is_found_and_its_file_removed(hub: LoopbackHub, tmp_path
     """The library takes any content of the right length; the hash does not. The other files stay, and no record is written."""
     hub.flipped = {"vae/model.safetensors", "vae/config.json"}
 
-    with pytest.raises(BadWeights, match=r"2 of 8 files arrived damaged .* vae/config.json, vae/model.safetensors"):
+    with pytest.raises(BadWeights, match=r"2 of 8 files were damaged .* vae/config.json, vae/model.safetensors"):
         fetched(hub, row(tmp_path / "ltx"))
 
     assert names(tmp_path / "ltx") == WANTED - hub.flipped

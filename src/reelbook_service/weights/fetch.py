@@ -175,10 +175,6 @@ def look_up(hub: Any, target: Target) -> str:
     """Fill in the files of a repository at its commit and its licence, and return them in words; only its card is read."""
     files = hub.snapshot_download(target.repository, local_dir=target.folder, dry_run=True, **target.patterns)
     names = {file.filename for file in files}
-    if not any(name.endswith(".safetensors") for name in names):
-        raise BadWeights(
-            f"{target.repository} has no safetensors that an engine here reads. Choose another repository or commit."
-        )
     entries = hub.list_repo_tree(target.repository, recursive=True, revision=target.revision)
     target.digests = {
         item.path: item.lfs.sha256 if item.lfs else item.blob_id for item in entries if item.path in names
@@ -235,18 +231,14 @@ def fetch(hub: Any, target: Target) -> None:
     # A killed fetch leaves these behind, gigabytes each, and the library never reads them again.
     for path in (folder / ".cache" / "huggingface").rglob("*.incomplete"):
         path.unlink(missing_ok=True)
-    for _ in range(2):  # What was damaged on the disk comes again; what arrives damaged twice is the hub's.
-        hub.snapshot_download(target.repository, local_dir=folder, **target.patterns)
-        # The library takes any content of the right length.
-        bad = find_damaged(folder, target.digests)
+    hub.snapshot_download(target.repository, local_dir=folder, **target.patterns)
+    # The library takes any content of the right length, and what is on the disk already.
+    if bad := find_damaged(folder, target.digests):
         for name in bad:
             (folder / name).unlink(missing_ok=True)
-        if not bad:
-            break
-    else:
         raise BadWeights(
-            f"{len(bad)} of {len(target.digests)} files arrived damaged and were removed: {', '.join(bad[:5])}. "
-            "The others are there and sound. Run the command again."
+            f"{len(bad)} of {len(target.digests)} files were damaged and are removed: {', '.join(bad[:5])}. The others are "
+            "there and sound. Run the command again."
         )
     record = {
         "repository": target.repository, "revision": target.revision, "license": target.license,

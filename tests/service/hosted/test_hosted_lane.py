@@ -140,24 +140,6 @@ def test_a_refusal_elsewhere_is_free_and_plain(elsewhere: Callable[..., StandIn]
     assert service.charges == []
 
 
-def test_a_service_elsewhere_that_is_away_is_waited_for(
-    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path
-) -> None:
-    """Nobody listens; the run waits, and says so, until somebody does. Its price is the catalog's until then."""
-    port = bind_socket("127.0.0.1", 0)
-    address = f"http://127.0.0.1:{port.getsockname()[1]}"
-    served = gateway(address)
-    request_id = served.submitted(TEXT, text())
-    served.until(r"does not take the run now \(it does not answer\)", TEXT, request_id)
-
-    server = Server(Settings(data=tmp_path / "late"), port)
-    server.service.accounts.open([NewAccount("teacher", TEACHER)])
-    with server:
-        final = served.finished(TEXT, request_id)
-        assert "error" not in final
-        served.server.stop()
-
-
 def test_a_lost_answer_ends_the_run_and_counts(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
     """It is not sent again; the student is told, pays its price, and the teacher finds it in the library."""
     service = elsewhere(Fault(RUN, "cut off"))
@@ -547,7 +529,9 @@ def test_the_board_and_the_report_say_how_the_paid_service_is(
 
     while "has not answered since" not in served.http.get("/class").text:
         waiting.wait(0.05)  # Before anybody runs anything.
-    request_id = served.submitted(TEXT, text(), "key-of-ana")
+    request_id = served.submitted(TEXT, text(), "key-of-ana")  # At the catalog's price.
+    ana = Served(served.server, served.http, "key-of-ana")
+    ana.until(r"does not take the run now \(it does not answer\)", TEXT, request_id)
     assert re.search(r"The paid service 'paid' has not answered since \d\d:\d\d; 1 run waits.\n", report())
 
     server = Server(Settings(data=tmp_path / "late"), port)
