@@ -12,10 +12,8 @@ from reelbook import cli
 from reelbook.errors import ReelbookError, RunFailed
 from reelbook_service.hosted import models_file
 from reelbook_service.hosted.models_file import make_lane_table, read_models_file
-from reelbook_service.lanes import LaneTable
 from reelbook_service.weights import folder as weights_folder
 from reelbook_service.weights.config import LoRAFolders, LtxWeights, SafetyCheck
-from reelbook_service.weights.folder import PARTS
 
 TEXT = "svc/text-to-video-13b-distilled"
 LTX = 'engine = "diffusers"\nfamily = "ltx"\nfolder = "weights/ltx"\n'
@@ -102,28 +100,6 @@ def test_two_variables_that_contradict_each_other_are_refused(tmp_path: Path, mo
 
     with pytest.raises(ReelbookError, match="both set"):
         rb.connect(library=tmp_path)
-
-
-def test_other_weights_have_another_name_and_the_same_ones_have_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Made from what is in the files: their place and the settings of the devices do not count."""
-    monkeypatch.setattr(weights_folder, "PACKAGES", ())
-    monkeypatch.setattr(weights_folder, "check_weights", lambda row: None)
-
-    def name(place: str, content: bytes, more: str = "") -> str:
-        folder = tmp_path / place / "weights" / "ltx"
-        for part in PARTS["ltx"]:
-            (folder / part).mkdir(parents=True)
-        (folder / "transformer" / "diffusion_pytorch_model.safetensors").write_bytes(content)
-        return make_lane_table(read_models_file(written(tmp_path / place, ROW + more))).weights_id
-
-    table = b"\x02\x00\x00\x00\x00\x00\x00\x00{}"
-    first = name("a", table + b"one")
-
-    assert name("b", table + b"one", 'device = "cuda:1"\n') == first
-    assert name("c", table + b"two") not in ("", first)
-    assert LaneTable().weights_id == ""
 
 
 def test_the_embedded_service_runs_weights_at_no_cost(

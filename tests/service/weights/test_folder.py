@@ -151,6 +151,13 @@ def test_other_bytes_are_other_weights(row: LtxWeights) -> None:
     assert len(before) == 12
 
 
+def test_the_same_files_are_the_same_weights(row: LtxWeights, tmp_path: Path) -> None:
+    """Wherever they are, and on whichever device they run."""
+    moved = shutil.copytree(row.folder, tmp_path / "elsewhere" / "ltx")
+
+    assert weights_identity(row.changed(folder=moved, devices=("cuda:1",), dtype="float16")) == weights_identity(row)
+
+
 def test_the_identity_reads_what_fetch_recorded(row: LtxWeights, tmp_path: Path) -> None:
     """A bit that no sample covers differs in the recorded sha256; the date of the record does not matter."""
     bare = row.changed(upsampler=tmp_path / UPSAMPLER / "latent_upsampler")
