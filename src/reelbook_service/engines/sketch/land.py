@@ -221,7 +221,7 @@ def _place(stage: Stage, kinds: Sequence[str], spots: Sequence[Spot], row: dict[
     canvas = Image.new("RGBA", (stage.wide, max(2, bottom - top)))
     light = replace(inside(stage), dark=stage.light.dark or stage.scene.time == "dusk")
     figures = []
-    for index in range(min(6, len(spots))):  # So many look different.
+    for index in range(min(6, len(spots))):  # Six drawings of a kind are enough.
         kind = kinds[index % len(kinds)]
         kit = Kit(
             light, min(tallest, 1.2 * stage.unit), (), generator(stage.seed, kind, index), row["depth"], still=True,
