@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image, ImageFilter
 
 from reelbook.models.smart_resize import SmartResize, preset_for
@@ -17,6 +18,8 @@ from .protocol import EngineTask, OutputFile, Report
 from .recompose_view import View, Wish, parse_prompt, views_of
 from .saliency import Saliency, saliency_of
 from .write_provenance import WrittenProvenance
+
+Pixels = npt.NDArray[np.uint8]
 
 OVERSAMPLING = 4
 """Size of the opened picture relative to the largest target: a quarter of it still fills the target sharply."""
@@ -38,11 +41,11 @@ SUFFIXES = {"jpeg": "jpg", "png": "png", "webp": "webp"}
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     # Higher levels cost ten times as much for a tenth less.
     "png": {"compress_level": 1},
-    "jpeg": {"quality": 92, "subsampling": 0},
+    "jpeg": {"quality": 95, "subsampling": 0},
     "webp": {"quality": 90, "method": 1},
 }
-EXACT: Mapping[str, Any] = {"quality": 98, "lossless": True, "exact": True, "method": 0}
-"""For a picture that already has its size: every pixel is preserved as far as the format can."""
+LOSSLESS: Mapping[str, Any] = {"lossless": True, "exact": True, "quality": 20, "method": 0}
+"""For WebP of a picture that already has its size: every pixel is preserved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +113,8 @@ class Recompose:
                 report.progress(f"composing {size}, {len(images) + 1} of {total}", share)
                 picture = source.drawn(view, target)
                 report.progress(f"writing {path.name}", share + (1 - ANALYSIS_SHARE) / (2 * total))
-                options = {**OPTIONS[kind], **(EXACT if view is UNCHANGED else {}), **provenance.save_options(kind)}
-                picture.save(path, kind, **options)
+                options = LOSSLESS if view is UNCHANGED and kind == "webp" else OPTIONS[kind]
+                picture.save(path, kind, **options, **provenance.save_options(kind))
                 report.log(f"{path.name}: {described(view, scale)}")
                 images.append(OutputFile(path, f"image/{kind}", facts))
             done = {"images": images[-len(views) :], "scales": scales, "scale": scales[0]}
@@ -154,43 +157,29 @@ def _opened(job: EngineTask[SmartResize], report: Report) -> Source:
 
 def extended(inner: Image.Image, target: tuple[int, int], offset: tuple[int, int]) -> Image.Image:
     """The inner picture at its offset in the target, whose rest is added background along one axis."""
-    result = Image.new(inner.mode, target)
-    result.paste(inner, offset)
     axis = 0 if inner.width < target[0] else 1
-    for end, length in enumerate((offset[axis], target[axis] - offset[axis] - inner.size[axis])):
-        if length:
-            # Turned so that the edge to extend is on the right.
-            band = _turned(_band(_turned(inner, axis, end), length), axis, end)
-            place = end * (target[axis] - length)
-            result.paste(band, (place, 0) if axis == 0 else (0, place))
-    return result
+    pixels = np.asarray(inner) if axis == 0 else np.asarray(inner).swapaxes(0, 1)
+    before = _band(pixels[:, ::-1], offset[axis])[:, ::-1]
+    after = _band(pixels, target[axis] - offset[axis] - inner.size[axis])
+    whole = np.concatenate([before, pixels, after], axis=1)
+    return Image.fromarray(whole if axis == 0 else np.ascontiguousarray(whole.swapaxes(0, 1)))
 
 
-def _turned(picture: Image.Image, axis: int, end: int) -> Image.Image:
-    """The picture mirrored so that an end of an axis comes to lie on the right; done twice, as it was."""
-    if axis == 0:
-        return picture if end else picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    return picture.transpose(Image.Transpose.TRANSPOSE if end else Image.Transpose.TRANSVERSE)
-
-
-def _band(picture: Image.Image, length: int) -> Image.Image:
-    """A band to the right of the picture: its edge mirrored and stretched, softer and softer, then only its colours."""
-    width, height = picture.size
-    reach = max(1, min(width, round(REACH * min(width, 2 * height))))
-    strip = picture.crop((width - reach, 0, width, height)).transpose(Image.Transpose.FLIP_LEFT_RIGHT).convert("RGB")
+def _band(pixels: Pixels, length: int) -> Pixels:
+    """A band to the right of the pixels: their edge mirrored and stretched, softer and softer, then only its colours."""
+    height, width = pixels.shape[:2]
+    reach = max(1, round(REACH * min(width, 2 * height)))
+    strip = Image.fromarray(np.ascontiguousarray(pixels[:, -reach:, :3][:, ::-1]))
     away = np.arange(length) + 0.5
     columns = np.minimum(reach * (1 - np.exp(-away / reach)), reach - 1).astype(int)
     fine = max(1.5, height * FINE)
-    band, smooth = (
-        Image.fromarray(np.asarray(layer)[:, columns])
-        for layer in (strip, strip.filter(ImageFilter.GaussianBlur(fine)))
+    smooth = np.asarray(strip.filter(ImageFilter.GaussianBlur(fine)))[:, columns]
+    colours = strip.resize((1, max(2, min(7, height))), Image.Resampling.BOX).resize(
+        (1, height), Image.Resampling.BICUBIC
     )
-    colours = strip.resize((1, max(2, min(7, height))), Image.Resampling.BOX)
-    for layer, end in ((smooth, max(fine, reach)), (colours.resize(band.size, Image.Resampling.BICUBIC), 0.4 * height)):
-        share = np.clip(away / max(end, 1), 0, 1)
-        mask = Image.fromarray(np.rint(255 * share * share * (3 - 2 * share)).astype(np.uint8)[None])
-        band = Image.composite(layer, band, mask.resize(band.size))
-    if picture.mode == "RGBA":
-        edge = picture.getchannel("A").crop((width - 1, 0, width, height))
-        band.putalpha(edge.resize(band.size))
-    return band
+    band = np.asarray(strip)[:, columns].astype(np.float32)
+    for layer, end in ((smooth, max(fine, reach)), (np.asarray(colours), 0.4 * height)):
+        share = np.clip(away / max(end, 1), 0, 1)[:, None]
+        band += (layer - band) * (share * share * (3 - 2 * share)).astype(np.float32)
+    alpha = np.repeat(pixels[:, -1:, 3:], length, axis=1)
+    return np.concatenate([np.rint(band).astype(np.uint8), alpha], axis=2)

@@ -25,6 +25,8 @@ WILD = (
     "earthquake, wind, ripples",
     "zoom in, then pan left, then pull back, then rotate anticlockwise",
     "dolly in, crane down, orbit right, roll, handheld, the balloon rises fast",
+    "very fast drone shot, very fast orbit left, the boat drifts left very quickly, very fast dolly in",
+    "very fast dolly out, the car drives left very fast, wild wind",
     "a quiet day",
 )
 
@@ -64,7 +66,7 @@ def test_the_picture_never_folds(prompt: str, size: tuple[int, int]) -> None:
     """Every point of the frame shows a point of the picture, neighbours stay neighbours, and nothing turns inside out."""
     wanted, scene, aspect = a_plan(prompt), saliency_of(still_life(*size)), size[0] / size[1]
     way = poses(wanted, middle_of(scene), aspect)
-    field = Field(scene, wanted, aspect, way[::10])
+    field = Field(scene, wanted, aspect)
     for pose in way[5::16]:
         x, y = field.origin(*GRID, pose)
 
@@ -86,23 +88,19 @@ def test_a_clip_begins_with_the_whole_picture_and_softly(prompt: str) -> None:
     assert math.hypot(*second.centre) < 0.002
 
 
-def test_blur_in_the_negative_prompt_keeps_the_camera_away() -> None:
-    """Closer than the picture's own pixels allow is soft; a picture with more of them can be looked at more closely."""
+def test_the_camera_stays_far_enough_to_be_sharp() -> None:
+    """A picture with more pixels than the clip can be looked at more closely, down to a bound."""
+    few, many, most = (Path(a_plan("fast zoom in"), (0, 0), 1.5, 5, detail).at(1).scale for detail in (1, 1.15, 3))
 
-    def nearest(negative: str, detail: float) -> float:
-        wanted = make_plan(ImageToVideo(prompt="fast zoom in", image_url="u", cfg_scale=1, negative_prompt=negative))
-        return Path(wanted, (0, 0), 1.5, 5, detail).at(1).scale
-
-    assert nearest("blur", 1) == pytest.approx(1 / 1.35)
-    assert nearest("", 1) == pytest.approx(0.6)
-    assert nearest("blur", 3) == pytest.approx(0.6)
+    assert (round(few, 4), round(most, 4)) == (round(1 / 1.35, 4), 0.6)
+    assert few > many > most
 
 
 def test_near_things_move_more_than_far_ones() -> None:
     """A camera that travels to the right sees the ground at its feet go left faster than the hills."""
     wanted, scene = a_plan("truck right"), saliency_of(still_life(160, 90))
     pose = poses(wanted, middle_of(scene))[-1]
-    field = Field(scene, wanted, 16 / 9, [pose])
+    field = Field(scene, wanted, 16 / 9)
 
     far, near = (field.moved(np.zeros((1, 1)), np.full((1, 1), place), pose)[0][0, 0] for place in (-0.4, 0.4))
 

@@ -168,13 +168,8 @@ def test_negative_words_take_moves_away(negative: str) -> None:
 
 
 def test_the_usual_negative_prompt_takes_no_move_away() -> None:
-    """`blur, distort, and low quality` only keeps the camera far enough, and the bending mild."""
-    usual, free = planned("zoom in"), planned("zoom in", negative_prompt="")
-
-    assert usual.acts == free.acts
-    assert usual.sharp
-    assert not free.sharp
-    assert usual.bend < free.bend
+    """`blur, distort, and low quality` is what the camera keeps to anyway."""
+    assert planned("zoom in") == planned("zoom in", negative_prompt="")
 
 
 def test_unknown_prompts_differ_and_stay_gentle() -> None:

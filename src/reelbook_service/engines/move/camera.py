@@ -12,7 +12,7 @@ CLOSEST = 0.6
 """The smallest share of the picture's sides that the view may shrink to."""
 
 SOFTEST = 1.35
-"""Maximum enlargement of the picture beyond its own pixels where blur is unwanted."""
+"""Maximum enlargement of the picture beyond its own pixels, which would look blurred."""
 
 OVERLAP = 0.06
 """How far two steps overlap, as a share of the clip, so that the camera never stops abruptly."""
@@ -55,48 +55,44 @@ class Path:
         self._steps = 1 + max((act.step for act in plan.acts), default=0)
         # A long strip can hardly be rotated before its ends leave the picture.
         self._max_turn = 0.35 / max(aspect, 1 / aspect)
-        shake, draw = plan.amount("shake"), random.Random(plan.seed)
-        self._reach, self._tremble = 0.011 * shake, min(0.008 * shake, self._max_turn / 4)
-        self._phases = [[draw.uniform(0, math.tau) for _ in _TREMOR] for _ in range(3)]
+        self._reach, draw = 0.012 * plan.amount("shake"), random.Random(plan.seed)
+        self._phases = [[draw.uniform(0, math.tau) for _ in _TREMOR] for _ in range(2)]
         aims = [act.toward for act in plan.acts if act.kind == "zoom" and any(act.toward)]
         self._target = (0.42 * aims[0][0], 0.42 * aims[0][1]) if aims else centre
         self._room = plan.strength * max((act.effect("room") * act.vigour for act in plan.acts), default=0.0)
-        closest = max(CLOSEST, 1 / (SOFTEST * max(1.0, detail))) if plan.sharp else CLOSEST
-        self._restraint = 1.0
-        nearest = max(self._closeness(step / 25) for step in range(26))
+        closest = max(CLOSEST, 1 / (SOFTEST * max(1.0, detail)))
+        nearest = self._room + plan.strength * sum(
+            act.effect("closer") * act.vigour for act in plan.acts if act.sign > 0
+        )
         self._restraint = min(1.0, -math.log(closest) / max(nearest, 1e-9))
 
     def at(self, share: float) -> CameraPose:
         """The pose at a share of the clip, 0 to 1."""
-        seconds, bend = share * self._seconds, self._plan.bend
+        seconds = share * self._seconds
         ramp = ease(min(1.0, seconds / 1.2))
         roll = max(-self._max_turn, min(self._max_turn, self._sum(share, "roll")[2]))
         # The view is small enough for the rotation, and for the largest shake.
-        turned, margin = abs(roll) + self._tremble * ramp, self._reach * ramp
-        wide = math.cos(turned) + math.sin(turned) / self._aspect
-        high = math.cos(turned) + math.sin(turned) * self._aspect
+        margin = self._reach * ramp
+        wide = math.cos(roll) + math.sin(abs(roll)) / self._aspect
+        high = math.cos(roll) + math.sin(abs(roll)) * self._aspect
         scale = math.exp(-self._closeness(share)) * (1 - 2 * margin) / max(wide, high)
         x, y = self._anchor(share)
-        shake_x, shake_y, tremor = (
-            ramp * sum(part * math.sin(math.tau * rate * seconds + phase) for (rate, part), phase in zip(_TREMOR, phases, strict=True))
-            for phases in self._phases
-        )  # fmt: skip
-        shift, drift = self._sum(share, "shift"), self._sum(share, "drift")
+        shake_x, shake_y = (
+            margin * sum(part * math.sin(math.tau * rate * seconds + phase) for (rate, part), phase in waves)
+            for waves in (zip(_TREMOR, phases, strict=True) for phases in self._phases)
+        )
+        right, down, _ = self._sum(share, "shift")
         return CameraPose(
             seconds=seconds,
             ramp=ramp,
             scale=scale,
-            centre=(
-                x * (1 - scale * wide - 2 * margin) + self._reach * shake_x,
-                y * (1 - scale * high - 2 * margin) + self._reach * shake_y,
-            ),
-            angle=roll + self._tremble * tremor,
-            # Near points move against the camera, and more than far ones.
-            shift=(-bend * shift[0], -bend * shift[1]),
-            swell=bend * self._sum(share, "swell")[2],
-            turn=bend * self._sum(share, "turn")[0],
+            centre=(x * (1 - scale * wide - 2 * margin) + shake_x, y * (1 - scale * high - 2 * margin) + shake_y),
+            angle=roll,
+            shift=(-right, -down),  # Near points move against the camera, and more than far ones.
+            swell=self._sum(share, "swell")[2],
+            turn=self._sum(share, "turn")[0],
             pull=min(1.0, max(0.0, -self._sum(share, "closer")[2]) / CAMERA["zoom"]["closer"]),
-            drift=drift[:2],
+            drift=self._sum(share, "drift")[:2],
         )
 
     def _closeness(self, share: float) -> float:
@@ -132,13 +128,9 @@ class Path:
 
 
 def ease(part: float) -> float:
-    """The distance covered by a motion with a soft start, constant speed and a soft stop.
+    """The distance covered by a motion with a soft start and a soft stop.
 
-    >>> [round(ease(part / 4), 3) for part in range(5)]
-    [0.0, 0.126, 0.5, 0.874, 1.0]
+    >>> [ease(part / 4) for part in range(5)]
+    [0.0, 0.15625, 0.5, 0.84375, 1.0]
     """
-    if part > 0.5:
-        return 1 - ease(1 - part)
-    soft = 0.35
-    step = min(1.0, part / soft)
-    return (soft * step**3 * (1 - step / 2) + max(0.0, part - soft)) / (1 - soft)
+    return part * part * (3 - 2 * part)

@@ -90,7 +90,7 @@ class Shot:
         del picture  # It may take more memory than all other work.
         saliency = saliency_of(self._still)
         self._path = Path(plan, middle_of(saliency), width / height, seconds, full[0] / width)
-        self._field = Field(saliency, plan, width / height, [self._path.at(step / 12) for step in range(13)])
+        self._field = Field(saliency, plan, width / height)
         self._effects = Effects(plan, self.size, seconds)
         self._xs, self._ys = map(_ticks, self.size, WAVE_CELL if plan.amount("ripple") else CELL)
         self._grid = np.meshgrid(np.array(self._xs) / width - 0.5, np.array(self._ys) / height - 0.5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,14 @@ from .plan import Plan
 
 Map = NDArray[np.floating[Any]]
 
-MAX = 0.55
-"""Maximum strain, the stretching or squeezing by the displacement; at 1 the picture would fold over itself."""
-
-PULL = 0.5
+PULL = 0.4
 """How much the middle shrinks when the camera pulls back as far as possible."""
 
 
 class Field:
-    """The displacement of every point of a picture, for a clip with the given poses."""
+    """The displacement of every point of a picture. It is soft and short, so that the picture never folds over itself."""
 
-    def __init__(self, saliency: Saliency, plan: Plan, aspect: float, poses: Sequence[CameraPose]) -> None:
+    def __init__(self, saliency: Saliency, plan: Plan, aspect: float) -> None:
         self._plan, self._aspect, self._centre = plan, aspect, middle_of(saliency)
         subject = saliency.importance.astype(np.float64)
         # The ground is nearer downwards, and things are as near as their lowest point.
@@ -38,8 +34,6 @@ class Field:
         self._near, self._subject = _softened(0.6 * ground + 0.4 * subject), _softened(subject)
         across, down = np.array(self._centre, np.float32)[:, None] + np.float32(0.5)
         self._pivot = float(sampled(self._near, across, down)[0])
-        self._restraint = 1.0
-        self._restraint = min(1.0, MAX / max(self._strain(pose) for pose in poses))
 
     def origin(self, x: Map, y: Map, pose: CameraPose) -> tuple[Map, Map]:
         """The picture coordinates of points of the frame; coordinates run from -0.5 to 0.5."""
@@ -56,14 +50,14 @@ class Field:
         right, down, depth = x - self._centre[0], y - self._centre[1], near - self._pivot
         dx = depth * (pose.shift[0] + pose.swell * right) + pose.turn * right * right / 2 + pose.drift[0] * subject
         dy = depth * (pose.shift[1] + pose.swell * down) + pose.turn * right * down + pose.drift[1] * subject
-        time, bend = pose.seconds * math.tau, self._plan.bend * pose.ramp
-        if size := bend * self._plan.amount("ripple"):
+        time = pose.seconds * math.tau
+        if size := 0.7 * pose.ramp * self._plan.amount("ripple"):
             # Water is low in the picture, and its waves are denser towards the horizon.
             low = size * np.clip((y + 0.1) / 0.35, 0, 1) * (1 - 0.85 * subject)
             phase = math.tau * 7 * np.sqrt(np.clip(y + 0.2, 0, 1))
             wave = np.sin(phase + 5 * x - 0.8 * time) + 0.6 * np.sin(1.5 * phase - 8 * x - 1.1 * time)
             dx, dy = dx + 0.0045 * low * wave, dy + 0.003 * low * np.cos(phase + 3 * x - 0.6 * time)
-        if size := bend * self._plan.amount("sway"):
+        if size := 0.7 * pose.ramp * self._plan.amount("sway"):
             loose = size * (0.25 + 0.75 * near) * np.clip(0.5 - y, 0, 1)
             gust = np.sin(0.33 * time - 6 * x + 2 * y) + 0.5 * np.sin(0.71 * time - 11 * x)
             dx, dy = dx + 0.016 * loose * gust, dy + 0.004 * loose * np.cos(0.5 * time - 9 * x)
@@ -71,16 +65,7 @@ class Field:
         # Pulling back shrinks the middle and widens the margins.
         pull = PULL * pose.pull / math.tau
         dx, dy = dx - pull * np.sin(math.tau * x), dy - pull * np.sin(math.tau * y)
-        return self._restraint * dx, self._restraint * dy
-
-    def _strain(self, pose: CameraPose) -> float:
-        """The maximum stretching or squeezing of the picture."""
-        side = np.linspace(-0.5, 0.5, 41)
-        dx, dy = self.moved(*np.meshgrid(side, side), pose)
-        (x_down, x_right), (y_down, y_right) = np.gradient(dx, side, side), np.gradient(dy, side, side)
-        # Pure shear, such as a wave, never folds: each direction must also act back on the other.
-        strain = np.maximum(abs(x_right), abs(y_down)) + np.sqrt(abs(x_down * y_right))
-        return max(float(strain.max()), 1e-9)
+        return dx, dy
 
 
 def middle_of(saliency: Saliency) -> tuple[float, float]:

@@ -52,10 +52,6 @@ class Plan:
     """A hash of the prompt; determines what the words leave open."""
     strength: float
     """How much of each move is shown, by `cfg_scale`."""
-    bend: float
-    """How much the picture may be warped, 1 where nothing forbids it."""
-    sharp: bool
-    """Whether the camera must keep enough distance for the picture to stay sharp."""
     own: bool = False
     """Whether the engine chose the camera moves, as the prompt names none."""
     refused: tuple[str, ...] = ()
@@ -76,8 +72,7 @@ def make_plan(request: ImageToVideo) -> Plan:
     (['zoom'], ('rain',), ('a boat',))
     """
     wanted, refused, beyond = _read(request.prompt)
-    negative = _plain(request.negative_prompt)
-    away = _forbidden(negative)
+    away = _forbidden(_plain(request.negative_prompt))
     acts = [act for act in wanted if act.kind not in away]
     seed = int.from_bytes(hashlib.sha256(request.prompt.encode()).digest()[:8], "big")
     own = not any(act.kind in CAMERA or act.kind == "shake" for act in acts)
@@ -87,8 +82,6 @@ def make_plan(request: ImageToVideo) -> Plan:
         acts=tuple(acts),
         seed=seed,
         strength=0.25 + 0.75 * request.cfg_scale,
-        bend=0.7 if _has(WORDS["distort"], negative) else 1.0,
-        sharp=_has(WORDS["blur"], negative),
         own=own,
         refused=tuple(sorted({act.kind for act in wanted} & away)),
         beyond=beyond,
@@ -138,7 +131,7 @@ def _read(prompt: str) -> tuple[list[Act], set[str], tuple[str, ...]]:
             elif clause and not understood:
                 beyond.append(part.strip())
     allowed = [act for act in acts.values() if act.kind not in refused]
-    return [replace(act, vigour=max(0.3, min(1.8, act.vigour * pace))) for act in allowed], refused, tuple(beyond)
+    return [replace(act, vigour=max(0.3, min(1.5, act.vigour * pace))) for act in allowed], refused, tuple(beyond)
 
 
 def _acts(clause: str, vigour: float, step: int) -> list[Act]:
@@ -199,19 +192,13 @@ def described(plan: Plan) -> str:
     if plan.beyond:
         parts = textwrap.shorten(", ".join(f"“{part}”" for part in plan.beyond), 300, placeholder=" …")
         sentences.append(f"Not understood as a move: {parts}.")
-    if any(act.kind in ("zoom", "dolly") and act.sign < 0 for act in plan.acts):
-        sentences.append(
-            "Nothing lies outside the picture, so pulling back makes its middle smaller and its margins wider."
-        )
     return " ".join(sentences)
 
 
 def _named(act: Act) -> str:
     speed = "slow " if act.vigour < 0.9 else "fast " if act.vigour > 1.1 else ""
     name = str(MOVES[act.kind].get("name", (speed if act.kind in CAMERA else "") + act.kind))
-    if act.kind in ("zoom", "dolly"):
-        return f"{name} in" if act.sign > 0 else f"{name} out"
-    if act.kind == "roll":
-        return f"{name} clockwise" if act.sign > 0 else f"{name} anticlockwise"
+    if signs := MOVES[act.kind].get("signs"):
+        return f"{name} {signs[act.sign < 0]}"
     x, y = act.toward
     return name + " up" * (y < 0) + " down" * (y > 0) + " left" * (x < 0) + " right" * (x > 0)
