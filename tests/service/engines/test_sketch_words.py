@@ -140,7 +140,8 @@ def test_weather_words_act_and_negative_words_take_them_back() -> None:
     assert scene_of("a cloudy sky").clouds > scene_of("a sky").clouds
     assert scene_of("a sky", "clouds").clouds == 0
     assert scene_of("a lake with birds", "birds").actors == ()
-    assert scene_of("no people, an empty beach").actors == ()
+    empty = scene_of("no people, an empty beach")
+    assert (empty.actors, empty.ground) == ((), "beach")
     assert scene_of("a golden star in a meadow", "star").actors == ()
 
 
