@@ -95,7 +95,7 @@ class WorkerLane(Lane):
         self._busy: dict[str, tuple[Worker, asyncio.Timeout]] = {}
         """The worker of each request, and when it is stopped."""
         self._group = group
-        self._rows = {} if group is None else {row.endpoint_id: row for row in group.rows}
+        self._folders = {} if group is None else {row.endpoint_id: row.folder for row in group.rows}
         self._seconds = self._settings.run_seconds if group is None else DEVICE_SECONDS
 
     def start(self) -> None:
@@ -147,7 +147,11 @@ class WorkerLane(Lane):
             request: Request | None = None
             while True:
                 request = await self._next(worker, request)
-                await self._handle(worker, request)
+                try:
+                    await self._handle(worker, request)
+                except Exception:
+                    # The next start takes it up again; this slot must survive it.
+                    log.exception("The run %s broke off in the service", request.id)
         finally:
             await worker.end()
 
@@ -170,7 +174,7 @@ class WorkerLane(Lane):
         """The next request, if possible one that needs the weights of the last one."""
 
         def prefer(request: Request) -> bool:
-            return last is None or self._folder_of(request) == self._folder_of(last)
+            return last is None or self._folders.get(request.endpoint_id) == self._folders.get(last.endpoint_id)
 
         waiting = self._queue.waiting[self.name]
         idle_seconds = IDLE_SECONDS if self._group is None else None
@@ -180,17 +184,13 @@ class WorkerLane(Lane):
                 if any(other.alive for other in self.workers):
                     # It may take the request soon, and starting another worker takes longer than a short run.
                     await asyncio.sleep(GIVE_WAY_SECONDS)
-                    if not len(waiting):
+                    if not waiting:
                         continue
             try:
                 async with asyncio.timeout(idle_seconds if worker.alive else None):
                     return await self._queue.pop_next(self.name, prefer)
             except TimeoutError:
                 await worker.end()
-
-    def _folder_of(self, request: Request) -> object:
-        row = self._rows.get(request.endpoint_id)
-        return row and row.folder
 
     async def _handle(self, worker: Worker, request: Request) -> None:
         folder = self._folder / request.id
