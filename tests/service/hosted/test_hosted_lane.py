@@ -418,12 +418,6 @@ def test_a_cell_that_connects_may_run_twice(
             assert not plain.is_embedded
 
 
-def test_an_address_and_models_exclude_each_other(tmp_path: Path) -> None:
-    """The file is for the embedded service."""
-    with pytest.raises(ReelbookError, match="either an address or `models`"):
-        rb.connect("http://127.0.0.1:9", models=tmp_path / "models.toml")
-
-
 def test_a_service_that_does_not_quote_in_time_is_not_waited_for(
     elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

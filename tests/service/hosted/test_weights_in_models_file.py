@@ -93,13 +93,15 @@ def test_folders_and_licences_are_checked_before_a_port_is_bound(
     assert not table.has_elsewhere
 
 
-def test_two_variables_that_contradict_each_other_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An address and a models.toml for the embedded service: nobody can say which is meant."""
+def test_an_address_and_a_file_contradict_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By two variables, or as arguments: nobody can say which is meant."""
     monkeypatch.setenv("REELBOOK_MODELS", "models.toml")
     monkeypatch.setenv("REELBOOK_URL", "http://127.0.0.1:9")
 
     with pytest.raises(ReelbookError, match="both set"):
         rb.connect(library=tmp_path)
+    with pytest.raises(ReelbookError, match="either an address or `models`"):
+        rb.connect("http://127.0.0.1:9", models=tmp_path / "models.toml")
 
 
 def test_the_embedded_service_runs_weights_at_no_cost(
