@@ -12,7 +12,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-import reelbook
 from reelbook.cli import main
 from reelbook_service.class_report import read_class
 from tests.board_class import Board, running_board, student_key
@@ -260,19 +259,3 @@ def test_what_has_not_changed_is_not_sent_again(board: Board) -> None:
 def test_only_a_served_class_has_a_board(shared: Served, shared_spec_only: Served) -> None:
     """Not the service of a notebook, and not with --spec-only."""
     assert [served.http.get("/class").status_code for served in (shared, shared_spec_only)] == [404, 404]
-
-
-def test_its_colours_are_those_of_all_displays() -> None:
-    """The ten tokens have the values of display's, light and dark, and the board has no others."""
-    sources = Path(reelbook.__file__).parents[1]
-    tokens = (sources / "frontend/page/tokens.css").read_text(encoding="utf-8")
-    style = (sources / "reelbook_service/templates/board.css").read_text(encoding="utf-8")
-
-    light, dark = (
-        dict(re.findall(r"--_(\w+): (#\w+)", tokens[tokens.index(start) :][:500])) for start in (".rb {", "@media")
-    )
-
-    found = {name: (a, b) for name, a, b in re.findall(r"--rb-(\w+): light-dark\((#\w+), (#\w+)\)", style)}
-    assert found == {name: (light[name], dark[name]) for name in light}
-    assert len(found) == 10
-    assert len(re.findall("#[0-9a-f]{3,8};|rgb", style)) == 0

@@ -171,16 +171,6 @@ def test_all_accounts_together_spend_no_more_than_they_may(school: School, dot: 
     assert "is not a whole number" in school.says("limit", "--together", "much", status=1)
 
 
-def test_a_browser_at_the_address_of_a_strip_finds_out_how_to_begin(school: School) -> None:
-    """A page for people, and the facts of the service for programs."""
-    page = school.served.http.get("/", headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
-
-    assert f'rb.connect("{school.served.base_url}", api_key="your key")' in html.unescape(page.text)
-    assert "/models/pricing/estimate" in page.text, "and all that there is for programs"
-    assert "default-src 'none'" in page.headers["content-security-policy"]
-    assert school.served.http.get("/").json()["service"] == "reelbook"
-
-
 def test_a_sheet_is_made_with_keys_and_never_from_old_ones(school: School, tmp_path: Path) -> None:
     """An existing file is never written over; whatever goes wrong, no key is made, and no empty sheet stays."""
     sheet, other = tmp_path / "keys.html", tmp_path / "new.html"

@@ -42,7 +42,9 @@ def something_of_each_kind(served: Served, dot: str) -> dict[str, list[str]]:
     served.finished(CATALOG[3].id, failed)
     served.finished(CATALOG[0].id, cancelled)
     url = served.result(CATALOG[3].id, finished[3]).json()["video"]["url"]
-    upload = served.http.post("/files", files={"file": ("a.png", png())}, headers={"x-api-key": KEY}).json()["url"]
+    upload = served.http.post("/files", files={"file": ("a.png", png())}, headers={"x-api-key": served.key}).json()[
+        "url"
+    ]
     tokens = [address.split("/files/")[1].partition("/")[0] for address in (url, upload)]
     return {"requests": [*finished, failed, cancelled], "tokens": tokens}
 
@@ -76,16 +78,7 @@ BODIES = [b"", b"[]", b'{"endpointId": 5}', b'{"ids": [0], "image_url": {}}', b'
 def test_every_address_answers_as_it_is_described(shared: Served, dot: str) -> None:
     """Each operation with a key and without, for what there is and what there is not: a described status and body."""
     served = shared.with_own_account()
-    inputs: dict[str, dict[str, Any]] = {
-        CATALOG[2].id: {"image_url": dot, "target_sizes": ["16x16"], "sync_mode": True},
-        CATALOG[3].id: {"images": [dot]},
-    }
-    request_ids = [served.submitted(model, asked) for model, asked in inputs.items()]
-    request_ids.append(served.submitted(CATALOG[3].id, {"images": ["data:,"]}))
-    for request_id in request_ids:
-        served.finished(CATALOG[3].id if request_id != request_ids[0] else CATALOG[2].id, request_id)
-    url = served.result(CATALOG[3].id, request_ids[1]).json()["video"]["url"]
-    token = url.split("/files/")[1].partition("/")[0]
+    known = something_of_each_kind(served, dot)
     document = describe_service(served.base_url)
     seen: Counter[int] = Counter()
 
@@ -93,11 +86,13 @@ def test_every_address_answers_as_it_is_described(shared: Served, dot: str) -> N
         if method not in ("get", "put", "post"):
             continue
         for key in (served.key, "", "unknown"):
-            for request_id, name in zip([*request_ids, "unknown"], [token, token, token, "unknown"], strict=True):
+            for request_id, token in zip(
+                [*known["requests"], "unknown"], [*known["tokens"] * 3, "unknown"], strict=True
+            ):
                 for body in BODIES[: None if key == served.key else 1] if method == "post" else [None]:
                     response = served.http.request(
                         method,
-                        path.format(request_id=request_id, token=name, name="a"),
+                        path.format(request_id=request_id, token=token, name="a"),
                         headers={"x-api-key": key, "content-type": "application/json"},
                         content=body,
                     )

@@ -232,16 +232,6 @@ def test_a_call_that_the_end_cuts_off_prints_no_traceback(command: Any) -> None:
     assert "Traceback" not in err
 
 
-def test_a_signal_right_after_the_announcement_ends_it_too(command: Any) -> None:
-    """There is no moment between the printed address and a clean end at which a signal kills it or is lost."""
-    served = command("--key", "mine")
-    served.until("data +(.*)")
-
-    status, _, err = served.ended_by(signal.SIGTERM)
-
-    assert (status, err) == (0, "")
-
-
 def test_quiet_prints_nothing_but_keys_that_were_made_up(announced: Callable[..., str], tmp_path: Path) -> None:
     """With a class list, the keys that only now can be read."""
     listed = tmp_path / "class.csv"
