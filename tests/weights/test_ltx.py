@@ -234,9 +234,9 @@ def test_the_place_of_the_text_encoder_changes_nothing(usual: Finished, weights:
 
 def test_a_long_prompt_is_cut_off_and_the_log_says_so(engine: WeightsEngine, usual: Finished) -> None:
     """The model reads 256 tokens; the last 64 prompts stay encoded."""
-    report = Heard()
+    report = model_of(engine).report = Heard()
 
-    model_of(engine)._encoded("boat " * 400, report)
+    model_of(engine)._encoded("boat " * 400)
     for number in range(70):
         model_of(engine).prompts.encode(f"boat {number}")
 

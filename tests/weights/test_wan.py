@@ -16,7 +16,6 @@ from reelbook_service.weights.config import WanWeights
 from reelbook_service.weights.pipelines.engine import WeightsEngine
 from reelbook_service.weights.pipelines.parts import as_bytes
 from reelbook_service.weights.pipelines.wan import WanModel, _padded_with_zeros
-from tests.heard import Heard
 from tests.weights.ltx_runs import IMAGE, PICTURE, Finished, cancel_at, model_of, picture, run
 from tests.weights.tiny import WAN
 
@@ -89,7 +88,7 @@ def test_the_transformer_reads_prompts_as_the_library_encodes_them(
     with torch.no_grad():
         expected = type(model.pipe)._get_t5_prompt_embeds(pipe, text, device="cpu", dtype=torch.float32)
 
-    assert torch.equal(_padded_with_zeros(model._encoded(text, Heard())), expected)
+    assert torch.equal(_padded_with_zeros(model._encoded(text)), expected)
 
 
 def test_ten_seconds_are_two_parts_that_share_a_frame(

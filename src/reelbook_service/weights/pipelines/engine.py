@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from PIL import Image
@@ -22,8 +22,6 @@ from ...engines.protocol import EngineTask, Report
 from ...worker import LOST_DEVICE
 from ..config import TEXT_TO_VIDEO, BadWeights, Weights
 from ..folder import weights_identity
-
-T = TypeVar("T")
 
 _TRIAL_PICTURE = "https://example.com/grey.png"
 
@@ -51,7 +49,8 @@ class WeightsEngine:
 
     def __call__(self, job: EngineTask[Any], report: Report) -> dict[str, Any]:
         """Make a clip."""
-        return self._guarded(lambda: self._run(job, report))
+        output: dict[str, Any] = self._guarded(lambda: self._run(job, report))
+        return output
 
     def load(self, endpoint_id: str, report: Report) -> None:
         """Load a model ahead of its first run."""
@@ -66,10 +65,7 @@ class WeightsEngine:
         model = self._model(row.endpoint_id, report)
         make = model.text_to_video if isinstance(job.input, TextToVideo) else model.image_to_video
         model.row, model.report = row, report
-        try:
-            return make(job, report)  # type: ignore[no-any-return]  # Either family.
-        finally:
-            model.report = None
+        return make(job)  # type: ignore[no-any-return]  # Either family.
 
     def _model(self, endpoint_id: str, report: Report) -> Any:
         row = self._rows[endpoint_id]
@@ -88,7 +84,7 @@ class WeightsEngine:
     def _is_loaded(self, row: Weights) -> bool:
         return self.model is not None and _key(self.model.row) == _key(row)
 
-    def _guarded(self, work: Callable[[], T], *, is_loading: bool = False) -> T:
+    def _guarded(self, work: Callable[[], Any], *, is_loading: bool = False) -> Any:
         """The result of the work, with errors of the device as the errors of the protocol."""
         try:
             return work()

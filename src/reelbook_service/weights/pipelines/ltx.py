@@ -84,7 +84,7 @@ class LtxModel(Model[LtxWeights]):
             pipe.set_progress_bar_config(disable=True)
         self._check_within_steps(self.transformer.transformer_blocks)
 
-    def text_to_video(self, job: EngineTask[TextToVideo], report: Report) -> dict[str, Any]:
+    def text_to_video(self, job: EngineTask[TextToVideo]) -> dict[str, Any]:
         """Make a clip from a prompt."""
         request = job.input
         prompt = expanded(request.prompt) if request.expand_prompt else request.prompt
@@ -96,34 +96,36 @@ class LtxModel(Model[LtxWeights]):
         if len(plan.windows()) == 1:
             without.append("temporal_adain_factor, because the clip is made in one window")
         if without:
-            report.log(f"Without effect: {'; '.join(without)}.")
+            self.report.log(f"Without effect: {'; '.join(without)}.")
         use_loras(self.pipe, self.row, request.loras)
-        prompts = self._encode_both(job, prompt, guidance, report)
+        prompts = self._encode_both(job, prompt, guidance)
         clip = Clip(self, plan, job.seed, *prompts, request.frame_rate, guidance)
         steps = request.second_pass_num_inference_steps, request.second_pass_skip_initial_steps
         detail = min(DETAIL_STEPS, steps[0] - 1) if request.enable_detail_pass else 0
         first_steps, adain = request.first_pass_num_inference_steps, request.temporal_adain_factor
-        latents, decoding = clip.make(report, first_steps, *steps, detail=detail, adain=adain)
+        latents, decoding = clip.make(first_steps, *steps, detail=detail, adain=adain)
         frames = clip.frames(
             latents, decoding, compression=request.tone_map_compression_ratio, is_reversed=request.reverse_video
         )
-        video = self._write(job, plan.size, plan.frames, request.frame_rate, frames, report)
+        video = self._write(job, plan.size, plan.frames, request.frame_rate, frames)
         return {"video": video, "seed": job.seed, "prompt": prompt}
 
-    def image_to_video(self, job: EngineTask[ImageToVideo], report: Report) -> dict[str, Any]:
+    def image_to_video(self, job: EngineTask[ImageToVideo]) -> dict[str, Any]:
         """Make a clip that starts with a picture, in one window."""
-        guidance, picture = self._begin_image(job, report)
+        guidance, picture = self._begin_image(job)
         if guidance <= 1:
-            report.log("Without effect: cfg_scale and negative_prompt, because these weights run without guidance.")
+            self.report.log(
+                "Without effect: cfg_scale and negative_prompt, because these weights run without guidance."
+            )
         plan = ClipPlan.of(picture.size, IMAGE_RATE * int(job.input.duration), self.row)
         plan = replace(plan, window=plan.latents)
         use_loras(self.pipe, self.row, ())
-        prompts = self._encode_both(job, job.input.prompt, guidance, report)
+        prompts = self._encode_both(job, job.input.prompt, guidance)
         clip = Clip(self, plan, job.seed, *prompts, IMAGE_RATE, guidance, picture)
         steps = max(2, self.row.steps)
-        latents, decoding = clip.make(report, steps, steps, min(steps - 1, max(1, round(steps * 5 / 8))))
+        latents, decoding = clip.make(steps, steps, min(steps - 1, max(1, round(steps * 5 / 8))))
         frames = clip.frames(latents, decoding)
-        return {"video": self._write(job, plan.size, plan.frames, IMAGE_RATE, frames, report)}
+        return {"video": self._write(job, plan.size, plan.frames, IMAGE_RATE, frames)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +144,13 @@ class Clip:
     """Its first picture."""
 
     def make(
-        self, report: Report, first_steps: int, steps: int, skip: int, *, detail: int = 0, adain: float = 0.0
+        self, first_steps: int, steps: int, skip: int, *, detail: int = 0, adain: float = 0.0
     ) -> tuple[Any, Stage]:
         """The latents of the clip, and the stage of its decoding; `detail` steps of the second pass are repeated."""
         windows, second_steps = len(self.plan.windows()), steps - skip + detail
         works = float(first_steps), 4.0 * second_steps  # The second pass has four times as many values.
         first, second, decoding = stages_of(
-            report,
+            self.model.report,
             [
                 ("first pass, step", first_steps * windows, works[0]),
                 ("second pass, step", second_steps * windows, works[1]),

@@ -137,7 +137,7 @@ class Model(Generic[WeightsRow]):
         self.row: WeightsRow = row
         self.version = f"{row.folder.name}@{weights_identity(row)}"
         self.device = row.devices[0]
-        self.report: Report | None = None
+        self.report = Report()
         """That of the run, which the models report to from inside."""
         self._pictures = PictureCheck(row.safety, self.device) if row.safety else None
         report.progress("loading the text encoder", 0.0)
@@ -151,30 +151,30 @@ class Model(Generic[WeightsRow]):
         self.transformer.to(self.device)
         report.progress("loading the decoder", 0.0)
 
-    def _begin_image(self, job: EngineTask[ImageToVideo], report: Report) -> tuple[float, Image.Image]:
+    def _begin_image(self, job: EngineTask[ImageToVideo]) -> tuple[float, Image.Image]:
         """The guidance of a run and its start picture at the size of the clip."""
-        report.log(f"The seed is {job.seed}, chosen by the service.")
+        self.report.log(f"The seed is {job.seed}, chosen by the service.")
         low, high = self.row.guidance
         source = job.input.image_url
         size = frame_size(*upright_size(source, job.sources[source]))
         picture = flattened(open_picture(source, job.sources[source], at_least=size))
         return low + (high - low) * job.input.cfg_scale, picture.resize(size, Image.Resampling.LANCZOS)
 
-    def _encoded(self, prompt: str, report: Report) -> EncodedPrompt:
-        report.progress("reading the prompt", 0.01)
+    def _encoded(self, prompt: str) -> EncodedPrompt:
+        self.report.progress("reading the prompt", 0.01)
         encoded = self.prompts.encode(prompt)
         if encoded.mask.all():
-            report.log(
+            self.report.log(
                 f"The prompt is longer than the {self.prompts.max_tokens} tokens that the model reads; its end has no effect.",
                 "WARNING",
             )
         return encoded
 
     def _encode_both(
-        self, job: EngineTask[Any], prompt: str, guidance: float, report: Report
+        self, job: EngineTask[Any], prompt: str, guidance: float
     ) -> tuple[EncodedPrompt, EncodedPrompt | None]:
         """The prompt, and the negative one where there is guidance, so that it acts."""
-        return self._encoded(prompt, report), self._encoded(job.input.negative_prompt, report) if guidance > 1 else None
+        return self._encoded(prompt), self._encoded(job.input.negative_prompt) if guidance > 1 else None
 
     def _check_within_steps(self, blocks: Any) -> None:
         """Let a cancelled run end at some of a transformer's blocks, each time before the block runs."""
@@ -182,24 +182,20 @@ class Model(Generic[WeightsRow]):
             block.register_forward_pre_hook(self._check)
 
     def _check(self, module: Any, inputs: Any) -> None:
-        if self.report is None:
-            return
         if self.device != "cpu":
             # Python runs ahead of the device; without this, a run would be cancelled in the device's future.
             torch.cuda.current_stream().synchronize()
         self.report.check()
 
-    def _write(
-        self, job: EngineTask[Any], size: PixelSize, count: int, rate: int, pieces: Iterable[Any], report: Report
-    ) -> OutputFile:
+    def _write(self, job: EngineTask[Any], size: PixelSize, count: int, rate: int, pieces: Iterable[Any]) -> OutputFile:
         """Write and check the frames of the pieces in their order; a cancelled run ends between two of them."""
-        check = self._picture_check(job, report)
+        check = self._picture_check(job)
         path = job.folder / "clip.mp4"
         provenance = WrittenProvenance(job.input.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
         with Movie(path, size, Fraction(rate), provenance) as movie:
             for pixels in pieces:
                 for picture in as_bytes(pixels):
-                    report.check()
+                    self.report.check()
                     if check:
                         check.check(picture, movie.frames, count)
                     frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
@@ -210,13 +206,13 @@ class Model(Generic[WeightsRow]):
         facts = {"width": size[0], "height": size[1], "frames": frames, "frame_rate": rate}
         return OutputFile(path, "video/mp4", facts)
 
-    def _picture_check(self, job: EngineTask[Any], report: Report) -> PictureCheck | None:
+    def _picture_check(self, job: EngineTask[Any]) -> PictureCheck | None:
         """The check of this clip's pictures; None without a classifier, and where the account may turn it off and did."""
         if job.may_be_unchecked and not getattr(job.input, "enable_safety_checker", True):
-            report.log("The safety check is turned off for this run.")
+            self.report.log("The safety check is turned off for this run.")
             return None
         if self._pictures is None:
-            report.log(
+            self.report.log(
                 "The safety check read the prompt only: models.toml names no classifier of pictures in [safety]."
             )
         return self._pictures

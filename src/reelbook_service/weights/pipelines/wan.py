@@ -50,25 +50,25 @@ class WanModel(Model[WanWeights]):
         # It decodes one latent frame at a time.
         self.vae.decoder.register_forward_pre_hook(self._check)
 
-    def image_to_video(self, job: EngineTask[ImageToVideo], report: Report) -> dict[str, Any]:
+    def image_to_video(self, job: EngineTask[ImageToVideo]) -> dict[str, Any]:
         """Make a clip that starts with a picture."""
-        request, (guidance, picture) = job.input, self._begin_image(job, report)
+        request, (guidance, picture) = job.input, self._begin_image(job)
         if guidance <= 1:
-            report.log(
+            self.report.log(
                 "Without effect: negative_prompt, because there is no guidance at this cfg_scale and these weights' range."
             )
-        prompt, negative = map(_padded_with_zeros, self._encode_both(job, request.prompt, guidance, report))
+        prompt, negative = map(_padded_with_zeros, self._encode_both(job, request.prompt, guidance))
         count = IMAGE_RATE * int(request.duration)
-        frames = self._frames(picture, count, prompt, negative, guidance, job.seed, report)
-        return {"video": self._write(job, picture.size, count, IMAGE_RATE, frames, report)}
+        frames = self._frames(picture, count, prompt, negative, guidance, job.seed)
+        return {"video": self._write(job, picture.size, count, IMAGE_RATE, frames)}
 
     def _frames(
-        self, picture: Image.Image, count: int, prompt: Any, negative: Any, guidance: float, seed: int, report: Report
-    ) -> Iterator[Any]:  # fmt: skip
+        self, picture: Image.Image, count: int, prompt: Any, negative: Any, guidance: float, seed: int
+    ) -> Iterator[Any]:
         """The frames of each part, cut to the clip's size; a part starts with the last frame of the one before."""
         own, (width, height) = PART_FRAMES - 1, picture.size
         parts = -(-count // own)
-        stages = stages_of(report, [
+        stages = stages_of(self.report, [
             stage
             for part in range(1, parts + 1)
             for stage in (
