@@ -48,17 +48,6 @@ def test_a_killed_service_finishes_queued_jobs_after_its_next_start_and_charges_
     assert kinds == Counter((request_id, kind) for _, request_id in jobs for kind in ("reserve", "settle"))
 
 
-def test_the_same_data_folder_is_the_same_service_on_any_port(tmp_path: Path, serve: Serve) -> None:
-    """The id at `/` stays, another folder has another one."""
-    first = serve(data=tmp_path / "a")
-    identity = first.http.get("/").json()["id"]
-    first.server.stop()
-
-    again, other = serve(data=tmp_path / "a"), serve(data=tmp_path / "b")
-
-    assert again.http.get("/").json()["id"] == identity != other.http.get("/").json()["id"]
-
-
 def test_a_request_that_was_being_cancelled_is_not_run_again(tmp_path: Path, serve: Serve) -> None:
     """The wish to cancel is as durable as the request: the next start refunds it instead of finishing it."""
     first = serve(data=tmp_path / "data", workers=1)
@@ -74,8 +63,9 @@ def test_a_request_that_was_being_cancelled_is_not_run_again(tmp_path: Path, ser
 
 
 def test_finished_requests_can_be_read_after_a_restart(tmp_path: Path, serve: Serve, dot: str) -> None:
-    """Status, log and result are as they were, under the new address."""
+    """Status, log, result and the id of the service are as they were, under the new address."""
     first = serve(data=tmp_path / "data")
+    identity = first.http.get("/").json()["id"]
     request_id = first.submitted(STITCH, {"images": [dot]})
     before = first.finished(STITCH, request_id)
     first.server.stop()
@@ -85,6 +75,7 @@ def test_finished_requests_can_be_read_after_a_restart(tmp_path: Path, serve: Se
     url = again.result(STITCH, request_id).json()["video"]["url"]
 
     assert (after["logs"], after["metrics"]) == (before["logs"], before["metrics"])
+    assert again.http.get("/").json()["id"] == identity != serve(data=tmp_path / "other").http.get("/").json()["id"]
     assert url.startswith(again.base_url)
     assert again.http.get(url).status_code == 200
 

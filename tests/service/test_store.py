@@ -16,27 +16,21 @@ def test_a_caller_that_fails_undoes_only_its_own_work(tmp_path: Path) -> None:
     """Work of others in the same commit stays."""
     store = Store(tmp_path / "db")
     gate = threading.Event()
-    held = store.submit(
-        lambda db: gate.wait(5) and None
-    )  # Keeps the thread busy, so that the next three share a commit.
+    store.submit(lambda db: gate.wait(5) and None)  # Keeps the thread busy, so that the next three share a commit.
 
-    def broken(db: sqlite3.Connection) -> None:
-        db.execute("INSERT INTO service VALUES ('bad', 'x')")
-        raise ValueError("mine alone")
+    def insert(name: str, db: sqlite3.Connection) -> None:
+        db.execute("INSERT INTO service VALUES (?, '')", (name,))
+        if name == "bad":
+            raise ValueError("mine alone")
 
-    first = store.submit(lambda db: db.execute("INSERT INTO service VALUES ('a', '1')") and None)
-    second = store.submit(broken)
-    third = store.submit(lambda db: db.execute("INSERT INTO service VALUES ('b', '2')") and None)
+    first, second, third = (store.submit(partial(insert, name)) for name in ("a", "bad", "b"))
     gate.set()
 
-    held.result(5)
     first.result(5)
     third.result(5)
     with pytest.raises(ValueError, match="mine alone"):
         second.result(5)
-    names = store.submit(
-        lambda db: [row["name"] for row in db.execute("SELECT name FROM service ORDER BY name")]
-    ).result(5)
+    names = store.submit(lambda db: [row["name"] for row in db.execute("SELECT name FROM service")]).result(5)
     store.close()
     assert names == ["a", "b"]
 
