@@ -158,10 +158,7 @@ class Store:
         try:
             connection = open_database(self._path)
         except sqlite3.Error as error:
-            words = (
-                f"The service's database in {self._path.parent} cannot be opened ({error}). Move the folder aside to start with an empty one; "
-                "nothing is lost that way, and somebody can look at it."
-            )
+            words = f"The service's database in {self._path.parent} cannot be opened ({error}). Move the folder aside to start with an empty one."
             ready.set_exception(ReelbookError(words))
             return
         ready.set_result(None)

@@ -122,8 +122,6 @@ def run_order(
         if isinstance(error, MemoryError):
             return failed("engine_error", "The run needed more memory than a worker has. Make it smaller.")
         name = type(error).__name__
-        if "load" in order:
-            return failed("engine_error", f"The weights could not be loaded ({name}); workers.log says more.")
         words = f"The engine broke off ({name}), perhaps for want of memory. Nothing was charged; try again, or make the run smaller."
         return failed("engine_error", words)
 

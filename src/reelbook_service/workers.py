@@ -238,8 +238,6 @@ class WorkerLane(Lane):
                 return await worker.perform(order, partial(self._hear, request, limit))
         except TimeoutError:
             await worker.end()
-            if request is None:
-                return failed("engine_error", "Loading took too long and was stopped.")
             words = (
                 f"The run took longer than {self._seconds:g} s and was stopped. Nothing was charged; make it smaller."
             )
