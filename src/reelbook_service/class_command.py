@@ -106,7 +106,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     )
     for name, option in OPTIONS.items():
         rest: dict[str, Any] = {"nargs": "?", "const": "mon"} if name == "weekly" else {}
-        words = f"{option.words}: {option.example}"
+        words = f"{option.words} (such as {option.example})"
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=option.metavar, help=words, **rest)
 
 

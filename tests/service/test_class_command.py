@@ -21,7 +21,6 @@ import pytest
 
 import reelbook as rb
 from reelbook import cli
-from reelbook_service import limits
 from reelbook_service.accounts import hash_key
 from reelbook_service.class_admin import Student, read_students
 from reelbook_service.limits import BadAccounts
@@ -85,22 +84,6 @@ class School:
 
     def report(self) -> dict[str, dict[str, str]]:
         return {row["name"]: row for row in csv.DictReader(io.StringIO(self.says("report", "--csv")))}
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_sweep_of_a_student_waits_for_its_places(
-    school: School, tmp_path: Path, dot: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With two runs at once, all are made in the end: the client waits as it is asked to, which is not long here."""
-    monkeypatch.setattr(limits, "AT_ONCE_RETRY_SECONDS", 0)
-    (key,) = _keys(school.says("add", "Ada", "--budget", "530", "--at-once", "2"))[:1]
-
-    with rb.connect(school.served.base_url, api_key=key, library=tmp_path / "library"):
-        plan = rb.sweep(rb.ImagesToVideo(images=[rb.Frame(url=dot, frames=1)]), fps=[1, 2, 3, 4])
-        table = plan.run(budget=plan.credits, progress=False)
-
-    assert list(table["status"]) == ["completed"] * 4
-    assert school.report()["Ada"]["spent"] == str(4 * 53)
 
 
 def test_credits_pauses_and_keys_change_while_the_service_runs(school: School) -> None:
