@@ -31,7 +31,7 @@ ROWS = (
     ("photo.jpg", "slow zoom in, the camera pans right"),
     ("photo.jpg", "orbit left, gentle breeze"),
     ("photo.jpg", "ripples on the water, handheld"),
-    ("photo.jpg", "zoom out, heavy snow, fog"),
+    ("photo.jpg", "zoom out, heavy snow, sunset"),
     ("large.jpg", "dolly in"),
     ("large.png", "dolly in"),
 )

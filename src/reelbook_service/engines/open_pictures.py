@@ -63,7 +63,7 @@ def open_picture(source: str, data: bytes, *, at_least: tuple[int, int] | None =
 
 
 def upright_size(source: str, data: bytes) -> tuple[int, int]:
-    """Width and height of a picture as displayed; decoded only where a PNG has the orientation after its pixels."""
+    """Width and height of a picture as displayed."""
     with _opened(source, data) as picture:
         return _turned(picture.size, _orientation(picture))
 

@@ -89,11 +89,8 @@ class Engine(Protocol):
     It returns the run's output, with an `OutputFile` wherever the output has a File.
     """
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def version(self) -> str: ...
+    name: str
+    version: str
 
     def __call__(self, job: EngineTask[Any], report: Report) -> dict[str, Any]: ...
 

@@ -53,7 +53,7 @@ class Stitch:
     """Shows pictures in sequence, each for exactly as many frames as requested."""
 
     name = "stitch"
-    version = "2"
+    version = "3"
 
     def __call__(self, job: EngineTask[ImagesToVideo], report: Report) -> dict[str, Any]:
         """Generate the video."""
@@ -74,8 +74,6 @@ class Stitch:
             closing(in_order(still, urls, name="stitch", threads=threads, keep=keep)) as stills,
             Movie(path, size, rate, provenance, STILLS) as video,
         ):
-            if video.encoder != "libx264":
-                report.log(f"x264 cannot be used here; the video is encoded with {video.encoder}.", "WARNING")
             for number, image in enumerate(request.images):
                 stage = f"picture {number + 1:,} of {len(request.images):,}"
                 report.progress(stage, FRAMES_SHARE * number / len(request.images))

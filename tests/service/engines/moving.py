@@ -1,23 +1,19 @@
-"""Pictures to move, clips of them, and a way to measure what moved."""
+"""Pictures to move, frames of their clips, and a way to measure what moved."""
 
 from __future__ import annotations
 
 import io
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move.engine import Shot, move
+from reelbook_service.engines.move.engine import Shot
 from reelbook_service.engines.move.plan import make_plan
-from reelbook_service.engines.protocol import EngineTask, OutputFile
-from tests.heard import Heard, Progress
 
 ADDRESS = "https://example.org/boat.png"
 
@@ -47,41 +43,10 @@ def encoded(picture: Image.Image, image_format: str = "PNG", **options: Any) -> 
     return data.getvalue()
 
 
-def a_job(folder: Path, data: bytes, prompt: str, **fields: Any) -> EngineTask[ImageToVideo]:
-    folder.mkdir(parents=True, exist_ok=True)
-    return EngineTask(ImageToVideo(prompt=prompt, image_url=ADDRESS, **fields), 0, folder, {ADDRESS: data})
-
-
-@dataclass
-class Clip:
-    """What came of a job."""
-
-    made: OutputFile
-    news: list[Progress]
-    logs: list[str]
-
-    def ends(self) -> tuple[Image.Image, Image.Image]:
-        """The first frame and the last, decoded."""
-        with av.open(str(self.made.path)) as file:
-            frames = list(file.decode(video=0))
-            return as_seen(frames[0]), as_seen(frames[-1])
-
-
-def clip(folder: Path, data: bytes, prompt: str, **fields: Any) -> Clip:
-    """Run a job to its end."""
-    heard = Heard()
-    output = move(a_job(folder, data, prompt, **fields), heard)
-    return Clip(output["video"], heard.progress_news, heard.lines)
-
-
 def shot(data: bytes, prompt: str, *, number: int = 119, **fields: Any) -> Image.Image:
     """One frame, the last if none is named, before it is encoded; for what needs no file."""
     wanted = make_plan(ImageToVideo(prompt=prompt, image_url=ADDRESS, **fields))
     return Shot(ADDRESS, data, wanted, 5).frame(number, 120)
-
-
-def as_seen(frame: av.VideoFrame) -> Image.Image:
-    return Image.fromarray(frame.to_ndarray(format="rgb24"))
 
 
 def picture_of(data: bytes) -> Image.Image:

@@ -78,7 +78,7 @@ def test_a_clip_has_exactly_its_frames_at_its_rate_and_two_decoders_agree(
 
 SHOW = [{"url": address, "frames": frames} for address, frames in zip("abcab", (3, 1, 3, 2, 40), strict=True)]
 RUNS: dict[str, tuple[Callable[..., Input], dict[str, Any], str]] = {
-    "move": (ImageToVideo, {"prompt": "handheld orbit left, ripples, wind, snow, fog, sunset", "image_url": "a"}, "not the hosted model"),
+    "move": (ImageToVideo, {"prompt": "handheld orbit left, ripples, wind, snow, sunset", "image_url": "a"}, "not the hosted model"),
     "recompose": (SmartResize, {"image_url": "b", "target_sizes": ["90x160", "364x45"], "num_images_per_size": 2, "seed": 7}, "No language model"),
     "stitch": (ImagesToVideo, {"images": SHOW}, "stitch engine"),
     "sketch": (TextToVideo, {"prompt": "two birds over a village at dawn, snow, leaves", "num_frames": 9, **SQUARE}, "not the hosted model"),

@@ -83,7 +83,8 @@ def test_a_clip_begins_with_the_whole_picture_and_softly(prompt: str) -> None:
     first, second = poses(a_plan(prompt))[:2]
 
     assert (first.scale, first.centre, first.angle) == (1, (0, 0), 0)
-    assert not any((first.ramp, *first.shift, first.swell, first.turn, first.pull, *first.drift))
+    assert first.ramp == 0
+    assert not any(any(effect) for effect in first.sums.values())
     assert abs(second.scale - 1) < 0.002
     assert math.hypot(*second.centre) < 0.002
 

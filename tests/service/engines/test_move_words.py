@@ -64,7 +64,7 @@ PROMPTS = {
     "the dancer spins gracefully": {"orbit right"},
     "the camera rotates": {"roll clockwise"},
     "gentle waves on a lake, a light breeze": {"ripple", "sway"},
-    "heavy rain and fog": {"rain", "fog"},
+    "heavy rain": {"rain"},
     "cherry blossoms fall, golden hour": {"petals", "warm"},
     "black and white": {"grey"},
     # What only looks like a move.

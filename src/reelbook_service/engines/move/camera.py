@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .plan import CAMERA, Act, Plan, Vector
+from .plan import Act, Plan, Vector
 
 CLOSEST = 0.6
 """The smallest share of the picture's sides that the view may shrink to."""
@@ -16,6 +17,9 @@ SOFTEST = 1.35
 
 OVERLAP = 0.06
 """How far two steps overlap, as a share of the clip, so that the camera never stops abruptly."""
+
+EFFECTS = ("closer", "roll", "shift", "swell", "turn", "drift")
+"""What moves do, as in `moves.toml`."""
 
 _TREMOR = ((0.43, 0.5), (0.97, 0.3), (2.3, 0.2))
 """Oscillations of a hand-held camera per second, and their shares of its reach, which add up to one."""
@@ -34,16 +38,8 @@ class CameraPose:
     """The centre of the view."""
     angle: float
     """The clockwise rotation of the visible picture."""
-    shift: Vector
-    """The displacement of the nearest points relative to the farthest."""
-    swell: float
-    """The enlargement of the nearest points relative to the farthest."""
-    turn: float
-    """How far the camera has moved around the subject; warps the picture like perspective."""
-    pull: float
-    """How far the camera has pulled back, 0 to 1."""
-    drift: Vector
-    """The displacement of the subject itself."""
+    sums: Mapping[str, tuple[float, float, float]]
+    """Each of the `EFFECTS` over all moves: to the right, down, and along their sign."""
 
 
 class Path:
@@ -69,8 +65,8 @@ class Path:
     def at(self, share: float) -> CameraPose:
         """The pose at a share of the clip, 0 to 1."""
         seconds = share * self._seconds
-        ramp = ease(min(1.0, seconds / 1.2))
-        roll = max(-self._max_turn, min(self._max_turn, self._sum(share, "roll")[2]))
+        ramp, sums = ease(min(1.0, seconds / 1.2)), {effect: self._sum(share, effect) for effect in EFFECTS}
+        roll = max(-self._max_turn, min(self._max_turn, sums["roll"][2]))
         # The view is small enough for the rotation, and for the largest shake.
         margin = self._reach * ramp
         wide = math.cos(roll) + math.sin(abs(roll)) / self._aspect
@@ -81,19 +77,8 @@ class Path:
             margin * sum(part * math.sin(math.tau * rate * seconds + phase) for (rate, part), phase in waves)
             for waves in (zip(_TREMOR, phases, strict=True) for phases in self._phases)
         )
-        right, down, _ = self._sum(share, "shift")
-        return CameraPose(
-            seconds=seconds,
-            ramp=ramp,
-            scale=scale,
-            centre=(x * (1 - scale * wide - 2 * margin) + shake_x, y * (1 - scale * high - 2 * margin) + shake_y),
-            angle=roll,
-            shift=(-right, -down),  # Near points move against the camera, and more than far ones.
-            swell=self._sum(share, "swell")[2],
-            turn=self._sum(share, "turn")[0],
-            pull=min(1.0, max(0.0, -self._sum(share, "closer")[2]) / CAMERA["zoom"]["closer"]),
-            drift=self._sum(share, "drift")[:2],
-        )
+        centre = x * (1 - scale * wide - 2 * margin) + shake_x, y * (1 - scale * high - 2 * margin) + shake_y
+        return CameraPose(seconds, ramp, scale, centre, roll, sums)
 
     def _closeness(self, share: float) -> float:
         """The closeness of the camera, as a logarithm, including the margin for sideways moves."""

@@ -13,10 +13,9 @@ from PIL import Image
 from reelbook.models.image_to_video import ImageToVideo
 
 from ..open_pictures import flattened, frame_size, open_picture, upright_size
-from ..particles import PARTICLES, Particles
+from ..particles import Particles
 from ..protocol import EngineTask, OutputFile, Report
 from ..saliency import saliency_of
-from ..sketch.noise import cloudy
 from ..video_writer import Movie, in_order, yuv
 from ..write_provenance import WrittenProvenance
 from .camera import Path, ease
@@ -34,8 +33,6 @@ OVERSIZE = 1.5
 
 CELL, WAVE_CELL = (64, 64), (96, 16)
 """The width and height of the mesh's cells in pixels, which cost time each; waves need finer ones down the picture."""
-
-FOG = "#c8cdcf"
 
 LUMA = np.array([0.2126, 0.7152, 0.0722])
 
@@ -91,7 +88,11 @@ class Shot:
         saliency = saliency_of(self._still)
         self._path = Path(plan, middle_of(saliency), width / height, seconds, full[0] / width)
         self._field = Field(saliency, plan, width / height)
-        self._effects = Effects(plan, self.size, seconds)
+        self._light = [(row, plan.amount(kind)) for kind, row in LIGHT.items() if plan.amount(kind)]
+        draw, weather = np.random.default_rng(plan.seed), {kind: plan.amount(kind) for kind in WEATHER}
+        self._particles = [
+            Particles(kind, self.size, draw, many=min(1.6, 0.6 + amount)) for kind, amount in weather.items() if amount
+        ]
         self._xs, self._ys = map(_ticks, self.size, WAVE_CELL if plan.amount("ripple") else CELL)
         self._grid = np.meshgrid(np.array(self._xs) / width - 0.5, np.array(self._ys) / height - 0.5)
         self._seconds = seconds
@@ -113,39 +114,11 @@ class Shot:
         frame = self._large.transform(self.size, Image.Transform.MESH, mesh, Image.Resampling.BILINEAR)
         if number < BLEND_FRAMES:
             frame = Image.blend(self._still, frame, number / BLEND_FRAMES)
-        return self._effects.over(frame, share * self._seconds)
+        return self._over(frame, share * self._seconds)
 
-
-def _ticks(length: int, cell: int) -> list[int]:
-    """The borders of the mesh's cells along a side, including both ends."""
-    count = max(1, round(length / cell))
-    return [round(length * step / count) for step in range(count + 1)]
-
-
-class Effects:
-    """The light and the weather of one clip; both set in gradually, and frames can be drawn in any order."""
-
-    def __init__(self, plan: Plan, size: tuple[int, int], seconds: float) -> None:
-        self._size, self._seconds, self._fog = size, seconds, plan.amount("fog")
-        self._light = [(row, plan.amount(kind)) for kind, row in LIGHT.items() if plan.amount(kind)]
-        draw = np.random.default_rng(plan.seed)
-        self._particles = [
-            Particles(kind, size, draw, many=min(1.6, 0.6 + plan.amount(kind)))
-            for kind in WEATHER
-            if kind in PARTICLES and plan.amount(kind)
-        ]
-        veil = np.tile(cloudy((plan.seed, "fog"), 1.8)[::4, ::2], 2)
-        self._veil = Image.fromarray(np.rint(255 * veil).astype(np.uint8))
-
-    def over(self, frame: Image.Image, seconds: float) -> Image.Image:
-        """The frame in the light of its moment, with the weather in front."""
+    def _over(self, frame: Image.Image, seconds: float) -> Image.Image:
+        """The frame in the light of its moment, with the weather in front; both set in gradually."""
         frame = self._lit(frame, ease(seconds / self._seconds)) if self._light else frame
-        if self._fog:
-            width, height = self._veil.size
-            left = 0.035 * seconds * width % (width / 2)
-            seen = self._veil.resize(self._size, Image.Resampling.BICUBIC, (left, 0, left + width / 2, height))
-            strength = 0.75 * self._fog * ease(min(1.0, seconds / 2.5))
-            frame.paste(FOG, mask=seen.point(lambda value: value * strength))
         for particles in self._particles:
             for colour, mask in particles.masks(seconds, ease(min(1.0, seconds / 1.5))):
                 frame.paste(colour, mask=mask)
@@ -159,3 +132,9 @@ class Effects:
             colour *= 1 + part * (row["colour"] - 1)
         matrix = tint[:, None] * (colour * np.eye(3) + (1 - colour) * LUMA)
         return frame.convert("RGB", tuple(np.pad(matrix, ((0, 0), (0, 1))).ravel().tolist()))
+
+
+def _ticks(length: int, cell: int) -> list[int]:
+    """The borders of the mesh's cells along a side, including both ends."""
+    count = max(1, round(length / cell))
+    return [round(length * step / count) for step in range(count + 1)]

@@ -12,7 +12,7 @@ from PIL import Image, ImageFilter
 from ..saliency import Saliency, blurred
 from ..sketch.noise import SIZE, sampled
 from .camera import CameraPose
-from .plan import Plan
+from .plan import CAMERA, Plan
 
 Map = NDArray[np.floating[Any]]
 
@@ -48,8 +48,10 @@ class Field:
         u, v = (np.asarray(part + 0.5, np.float32) for part in (x, y))
         near, subject = sampled(self._near, u, v), sampled(self._subject, u, v)
         right, down, depth = x - self._centre[0], y - self._centre[1], near - self._pivot
-        dx = depth * (pose.shift[0] + pose.swell * right) + pose.turn * right * right / 2 + pose.drift[0] * subject
-        dy = depth * (pose.shift[1] + pose.swell * down) + pose.turn * right * down + pose.drift[1] * subject
+        shift, drift, swell, turn = (pose.sums[effect] for effect in ("shift", "drift", "swell", "turn"))
+        # Near points move against the camera, and more than far ones.
+        dx = depth * (swell[2] * right - shift[0]) + turn[0] * right * right / 2 + drift[0] * subject
+        dy = depth * (swell[2] * down - shift[1]) + turn[0] * right * down + drift[1] * subject
         time = pose.seconds * math.tau
         if size := 0.7 * pose.ramp * self._plan.amount("ripple"):
             # Water is low in the picture, and its waves are denser towards the horizon.
@@ -63,7 +65,7 @@ class Field:
             dx, dy = dx + 0.016 * loose * gust, dy + 0.004 * loose * np.cos(0.5 * time - 9 * x)
         dx, dy = dx * (1 - (2 * x) ** 4), dy * (1 - (2 * y) ** 4)
         # Pulling back shrinks the middle and widens the margins.
-        pull = PULL * pose.pull / math.tau
+        pull = PULL * min(1.0, max(0.0, -pose.sums["closer"][2]) / CAMERA["zoom"]["closer"]) / math.tau
         dx, dy = dx - pull * np.sin(math.tau * x), dy - pull * np.sin(math.tau * y)
         return dx, dy
 
