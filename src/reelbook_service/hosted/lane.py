@@ -149,7 +149,11 @@ class HostedLane(Lane):
                 outcome = _failed(ANSWER_LOST, f"{words} {WHO_SETTLES}", request.credits)
             if outcome is not None:
                 request.waits_elsewhere = False
-                await self._service.results.end(request, outcome, folder)
+                try:
+                    await self._service.results.end(request, outcome, folder)
+                except Exception:
+                    # The next start takes it up again; this place of the lane must survive it.
+                    log.exception("The end of the run %s could not be stored", request.id)
             self._busy.pop(request.id, None)
             shutil.rmtree(folder, ignore_errors=True)
 
