@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reelbook.models.catalog import CATALOG
+from reelbook.models.catalog import CATALOG, get_endpoint
 from reelbook_service.docs import read_choices
 from tests.support import KEY, MOVE, RESIZE, STITCH, TEXT, Serve, Served
 
@@ -26,7 +26,7 @@ def inputs(dot: str) -> dict[str, dict[str, Any]]:
 def test_each_model_goes_from_run_to_result_and_its_files_can_be_fetched(
     shared: Served, dot: str, endpoint_id: str
 ) -> None:
-    """Run, status, result and download work for all four models with the fields of the spec."""
+    """Run, status, result and download work for every model with the fields of the spec."""
     answer = shared.run(endpoint_id, inputs(dot)[endpoint_id]).json()
     final = shared.finished(endpoint_id, answer["requestId"])
     output = shared.result(endpoint_id, answer["requestId"]).json()
@@ -35,16 +35,16 @@ def test_each_model_goes_from_run_to_result_and_its_files_can_be_fetched(
     assert (
         final["metrics"]["credits"] == answer["credits"] == next(r.base_credits for r in CATALOG if r.id == endpoint_id)
     )
-    files = output["images"] if endpoint_id == RESIZE else [output["video"]]
+    files = get_endpoint(endpoint_id).output.model_validate(output).files
     assert len(files) == (4 if endpoint_id == RESIZE else 1)
     for file in files:
-        fetched = shared.http.get(file["url"])
+        fetched = shared.http.get(file.url)
         assert fetched.status_code == 200
-        assert len(fetched.content) == file["file_size"]
-        assert fetched.headers["content-type"] == file["content_type"]
+        assert len(fetched.content) == file.file_size
+        assert fetched.headers["content-type"] == file.content_type
         assert fetched.headers["x-content-type-options"] == "nosniff"
     if endpoint_id == RESIZE:
-        assert [result["images"] for result in output["results"]] == [files[:2], files[2:]]
+        assert [result["images"] for result in output["results"]] == [output["images"][:2], output["images"][2:]]
     if endpoint_id == TEXT:
         assert (output["seed"], output["prompt"]) == (7, "a paper boat")
 

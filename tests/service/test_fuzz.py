@@ -17,7 +17,8 @@ import pytest
 from reelbook.models.catalog import CATALOG
 from reelbook_service.accounts import NewAccount
 from reelbook_service.docs import describe_service
-from tests.support import KEY, Serve, Served, as_data_uri, png
+from tests.service.test_addresses import inputs
+from tests.support import KEY, RESIZE, Serve, Served, as_data_uri, png
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 MONEY = 20 * 53
@@ -26,14 +27,9 @@ MONEY = 20 * 53
 
 def something_of_each_kind(served: Served, dot: str) -> dict[str, list[str]]:
     """Requests of all models that are finished, one that failed and one that was cancelled; tokens of files."""
-    small = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1"}
-    inputs: dict[str, dict[str, Any]] = {
-        "svc/text-to-video-13b-distilled": {"prompt": "a paper boat", **small},
-        "svc/video-gen/v2.1/master/image-to-video": {"prompt": "closer", "image_url": dot},
-        "svc/smart-resize": {"image_url": dot, "target_sizes": ["16x16", "24x16"], "sync_mode": True},
-        "svc/frames-api/images-to-video": {"images": [dot]},
-    }
-    finished = [served.submitted(row.id, inputs[row.id]) for row in CATALOG]
+    jobs = inputs(dot)
+    jobs[RESIZE]["sync_mode"] = True
+    finished = [served.submitted(row.id, jobs[row.id]) for row in CATALOG]
     failed = served.submitted(CATALOG[3].id, {"images": [as_data_uri(b"no picture")]})
     cancelled = served.submitted(CATALOG[0].id, {"prompt": "a lake", "num_frames": 1441})
     served.cancel(CATALOG[0].id, cancelled)
