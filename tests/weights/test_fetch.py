@@ -283,6 +283,21 @@ def test_a_licence_that_is_not_accepted_ends_it(
     assert set(hub.fetched()) <= {"README.md"}
 
 
+def test_owners_that_ask_for_consent_are_a_sentence(
+    command: Callable[..., int], hub: LoopbackHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hub's own words, and what to do."""
+    hub.is_gated = True
+
+    assert command("--yes") == 1
+
+    err = capsys.readouterr().err
+    assert err.startswith("reelbook: tiny/ltx: ")
+    assert "restricted to those who ask" in err
+    assert "log in with `hf auth login` or set HF_TOKEN. What has arrived stays: run the command again." in err
+    assert names(tmp_path / "ltx") == set()
+
+
 def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback of an import."""
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)

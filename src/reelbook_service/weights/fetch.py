@@ -94,7 +94,7 @@ def _run(options: argparse.Namespace) -> int:
         cause = error.__cause__ or error
         message = " ".join(printable(str(cause)).split())[:600] or type(cause).__name__
         raise BadWeights(
-            f"{message} Where its owners ask for consent, or it is private, log in with `hf auth login` or set HF_TOKEN. "
+            f"{target.repository}: {message.rstrip('.')}. Where its owners ask for consent, or it is private, log in with `hf auth login` or set HF_TOKEN. "
             "What has arrived stays: run the command again."
         ) from None
     return 0
