@@ -36,16 +36,15 @@ _KEEP = r"\b(?:keep|show|include|preserve|retain|prefer|focus on)\b"
 _SIDE = r"\b(left|right|top|bottom)\b"
 
 _WISHES = (
-    (rf"{_NOT}.*{_CUT}.*{_SIDE}", KEPT),
-    (rf"{_NOT}.*{_CUT}", WHOLE),
-    (_NOT, ""),  # Any other negation is reported: better than doing the opposite.
-    (rf"{_KEEP}.*\b(?:everything|whole|entire|all|both sides|full)\b", WHOLE),
-    (rf"{_KEEP}.*{_SIDE}", KEPT),
-    (r"\b(?:cent(?:er|re)(?:ed|d)?|in the middle)\b", CENTRED),
-    (r"\b(?:closer|close[- ]?up|zoom(?:ed)? in|tight\w*|larger|bigger)\b", CLOSER),
-    ("", ""),
+    ((_NOT, _CUT, _SIDE), KEPT),
+    ((_NOT, _CUT), WHOLE),
+    ((_NOT,), ""),  # Any other negation is reported: better than doing the opposite.
+    ((_KEEP, r"\b(?:everything|whole|entire|all|both sides|full)\b"), WHOLE),
+    ((_KEEP, _SIDE), KEPT),
+    ((r"\b(?:cent(?:er|re)(?:ed|d)?|in the middle)\b",), CENTRED),
+    ((r"\b(?:closer|close[- ]?up|zoom(?:ed)? in|tight\w*|larger|bigger)\b",), CLOSER),
 )
-"""The pattern of a clause, and what is done about it; the first that matches counts."""
+"""The patterns that a clause contains, and what is done about it; the first row counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +77,9 @@ def parse_prompt(prompt: str) -> Wish:
     followed, beyond = [], []
     for clause in re.split(r"[,.;:!?\n]+|\b(?:and|but|then|also)\b", prompt):
         words = " ".join(clause.split())
-        tried = ((re.search(pattern, words.lower()), note) for pattern, note in _WISHES)
-        match, note = next((match, note) for match, note in tried if match)
-        if note:
-            followed.append(note.format(*match.groups()))
+        rows = (note for patterns, note in _WISHES if all(re.search(pattern, words.lower()) for pattern in patterns))
+        if note := next(rows, ""):
+            followed.append(note.format(*re.findall(_SIDE, words.lower())))
         elif words:
             beyond.append(words)
     return Wish(tuple(followed), tuple(beyond))

@@ -205,6 +205,12 @@ def test_a_mixed_wish_is_followed_in_part() -> None:
     assert parse_prompt(" , ; ").described() == ""
 
 
+@pytest.mark.parametrize("words", ["not cut ", "keep left ", "and not crop, "])
+def test_a_long_wish_is_read_at_once(words: str) -> None:
+    """A prompt that repeats itself 20,000 times keeps no worker busy."""
+    assert parse_prompt(20_000 * words).followed
+
+
 def test_wishes_act(boat: Image.Image) -> None:
     """A kept side stays, a centred subject is in the middle, closer is larger, and nothing is cut that may not be."""
     upright, (x, y) = (180, 320), saliency_of(boat).centre
