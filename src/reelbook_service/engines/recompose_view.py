@@ -63,7 +63,7 @@ class Wish:
         left = ", ".join(f"“{part}”" for part in self.beyond)
         sentences = [
             f"The wish was followed as far as geometry can: it {done}." if done else "",
-            f"Not followed, because that takes an image-editing model: {left}." if left else "",
+            f"Not followed, as this engine cannot do it: {left}." if left else "",
         ]
         return " ".join(filter(None, sentences))
 
