@@ -18,9 +18,6 @@ CLOSEST = 0.12
 SCALES, PLACES = 20, 41
 """Number of scales tried on either side of that view, and of positions along each side."""
 
-MAX_ADDED = 0.7
-"""The share that may be added background before it becomes expensive."""
-
 AIR = 0.06
 """The preferred margin around a subject, as a share of the view."""
 
@@ -164,21 +161,15 @@ def views_of(
 def _loss(
     saliency: Saliency, wish: Wish, starts: tuple[Numbers, Numbers], lengths: tuple[Numbers, Numbers], shown: Numbers
 ) -> Numbers:
-    """What each view costs, wherever its subject has to be: what is lost, cut or added."""
+    """What each view costs, wherever its subject has to be: what of it is cut, and what is added."""
     (left, top), (width, height) = starts, lengths
-    rows, columns = saliency.importance.shape
-    sums = np.pad(saliency.importance, ((1, 0), (1, 0))).cumsum(0, dtype=np.float64).cumsum(1)
-    first, last = (np.rint(np.clip(edge, 0, 1) * columns).astype(int) for edge in (left, left + width))
-    upper, lower = (np.rint(np.clip(edge, 0, 1) * rows).astype(int) for edge in (top, top + height))
-    inside = sums[lower, last] - sums[upper, last] - sums[lower, first] + sums[upper, first]
-    price: Numbers = 1.2 * (1 - inside / max(float(sums[-1, -1]), 1e-6))
     shares: Numbers = np.ones(1)
     near, upmost, far, lowest = box = saliency.box or (0.5, 0.5, 0.5, 0.5)
     for start, length, first_edge, last_edge in ((left, width, near, far), (top, height, upmost, lowest)):
         # With a margin, which the picture's own border does not need.
         low, high = np.maximum(0, first_edge - AIR * length), np.minimum(1, last_edge + AIR * length)
         shares = shares * _overlap(start, length, low, high - low) / (high - low)
-    price = price + 3.0 * (1 - shares)
+    price: Numbers = 4.0 * (1 - shares)
     gaps = {"left": left, "top": top, "right": 1 - left - width, "bottom": 1 - top - height}
     for (side, gap), edge in zip(gaps.items(), box, strict=True):
         # A subject that the border cuts stays at that border.
@@ -187,7 +178,7 @@ def _loss(
     added = 1 - shown / (width * height)
     price = price + (4.0 if WHOLE in wish.followed else 0.14) * (1 - shown)
     # A narrow strip is not worth the seam.
-    return np.asarray(price + (1.3 + 0.6 * added) * added + 0.1 * (added > 1e-6) + 5 * np.maximum(added - MAX_ADDED, 0))
+    return np.asarray(price + (1.3 + 0.6 * added) * added + 0.1 * (added > 1e-6))
 
 
 def _overlap(start: Numbers, length: Numbers, low: Numbers | float, extent: Numbers | float) -> Numbers:
