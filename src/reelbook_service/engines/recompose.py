@@ -89,10 +89,18 @@ class Recompose:
             f"Engine {self.name} {self.version}: it finds the subject, then moves, crops and extends the picture "
             "by geometry. No language model and no image-editing model is at work."
         )
-        request, source = job.input, _opened(job, report)
-        wish, kind = source.wish.described(), request.output_format
+        report.progress("looking", 0.0)
+        request, kind, url = job.input, job.input.output_format, job.input.image_url
+        sides = zip(*((size.width, size.height) for size in request.target_sizes), strict=True)
+        width, height = (OVERSAMPLING * max(lengths) for lengths in sides)
+        picture = open_picture(url, job.sources[url], at_least=(width, height))
+        if kind == "jpeg" or picture.getextrema()[-1] == (255, 255):
+            picture = flattened(picture)
+        reduction = upright_size(url, job.sources[url])[0] / picture.width
+        source = source_of(picture, request.prompt, job.seed, reduction)
+        wish = source.wish.described()
         subject = "a subject stands out" if source.saliency.box else "no subject stands out"
-        opened = f"The picture was opened with {source.picture.width}×{source.picture.height} pixels; {subject}."
+        opened = f"The picture was opened with {picture.width}×{picture.height} pixels; {subject}."
         report.log(f"{opened} {wish}".rstrip())
         provenance = WrittenProvenance(request.endpoint_id, request.wire(), job.seed, self.name, self.version)
         images: list[OutputFile] = []
@@ -111,10 +119,10 @@ class Recompose:
                 path = job.folder / f"{size}-{numbers[str(size)]}.{SUFFIXES[kind]}"
                 share = ANALYSIS_SHARE + (1 - ANALYSIS_SHARE) * len(images) / total
                 report.progress(f"composing {size}, {len(images) + 1} of {total}", share)
-                picture = source.drawn(view, target)
+                drawn = source.drawn(view, target)
                 report.progress(f"writing {path.name}", share + (1 - ANALYSIS_SHARE) / (2 * total))
                 options = LOSSLESS if view is UNCHANGED and kind == "webp" else OPTIONS[kind]
-                picture.save(path, kind, **options, **provenance.save_options(kind))
+                drawn.save(path, kind, **options, **provenance.save_options(kind))
                 report.log(f"{path.name}: {described(view, scale)}")
                 images.append(OutputFile(path, f"image/{kind}", facts))
             done = {"images": images[-len(views) :], "scales": scales, "scale": scales[0]}
@@ -141,18 +149,6 @@ def described(view: View, scale: float) -> str:
 def source_of(picture: Image.Image, prompt: str, seed: int, reduction: float = 1.0) -> Source:
     """A picture, analysed."""
     return Source(picture, saliency_of(picture), parse_prompt(prompt), seed, reduction)
-
-
-def _opened(job: EngineTask[SmartResize], report: Report) -> Source:
-    """The picture of a job, opened as large as its targets need, and analysed."""
-    report.progress("looking", 0.0)
-    request, url = job.input, job.input.image_url
-    data, sizes = job.sources[url], request.target_sizes
-    at_least = OVERSAMPLING * max(size.width for size in sizes), OVERSAMPLING * max(size.height for size in sizes)
-    picture = open_picture(url, data, at_least=at_least)
-    if request.output_format == "jpeg" or picture.getextrema()[-1] == (255, 255):
-        picture = flattened(picture)
-    return source_of(picture, request.prompt, job.seed, upright_size(url, data)[0] / picture.width)
 
 
 def extended(inner: Image.Image, target: tuple[int, int], offset: tuple[int, int]) -> Image.Image:

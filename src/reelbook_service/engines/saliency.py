@@ -88,11 +88,7 @@ def _distance_from_border(layers: Map) -> Map:
 def _box_of(importance: Map) -> Box | None:
     """The box around what stands out, without specks."""
     mask = importance > STANDS_OUT
-    # What is close above another belongs to it: a roof and its house, a bottle and its base.
-    reach = len(mask) // 16
-    padded = np.pad(mask, ((reach, reach), (0, 0)))
-    joined = np.logical_or.reduce([padded[down : down + len(mask)] for down in range(2 * reach + 1)])
-    labels = labels_of(joined) * mask
+    labels = labels_of(mask)
     masses = np.bincount(labels.ravel(), weights=importance.ravel())
     masses[0] = 0
     subject = mask & (masses > 0.25 * masses.max())[labels]
