@@ -108,3 +108,24 @@ def test_a_models_file_is_checked_at_no_cost(shared: Served, tmp_path: Path, mon
     assert "key" in next(what for good, what in refused if not good)
     assert [good for good, _ in wrong] == [False]
     assert served.charges() == []
+
+
+def test_only_a_service_that_shows_it_counts_as_checked(
+    shared: Served, shared_spec_only: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path where nothing speaks the API is bad, with any key; a service without accounts tells a key from another by a status."""
+    path = tmp_path / "models.toml"
+
+    def check(served: Served, key: str, under: str = "") -> Finding:
+        monkeypatch.setenv("TEACHER_KEY", key)
+        service = f'[services.paid]\naddress = "{served.base_url}{under}"\nkey = "env:TEACHER_KEY"\n'
+        path.write_text(service + '[models."*"]\nengine = "hosted"\n')
+        return list(check_models_file(path))[-1]
+
+    for served in (shared, shared_spec_only):
+        for key, under in ((served.key, "/api"), ("another", "/api"), ("another", "/nonsense"), (served.key, "/docs")):
+            good, what = check(served, key, under)
+            assert (good, "nothing at this address speaks the API" in what) == (False, True)
+        assert check(served, "another")[0] is False
+    good, what = check(shared_spec_only, shared_spec_only.key)
+    assert (good, "how many credits are left" in what, "not checked" in what) == (True, True, False)

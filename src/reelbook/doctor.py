@@ -7,12 +7,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reelbook_service.hosted.paid_service import HostedService
+
+    from .client import Client
 
 PACKAGES = ("httpx", "pydantic", "ipython", "ipywidgets", "pandas", "av", "pillow", "numpy", "starlette", "uvicorn")
 
@@ -54,22 +57,55 @@ def check_models_file(path: Path, *, deep: bool = False) -> Iterator[Finding]:
 
 
 def _service_elsewhere(service: HostedService) -> Finding:
-    """Whether a service elsewhere answers, and takes the key."""
+    """Whether a service elsewhere answers, speaks the API and takes the key."""
     from .client import Client
     from .errors import NotFound, ReelbookError
 
+    name = f"the service {service.name!r} at {service.host}"
     with tempfile.TemporaryDirectory(prefix="reelbook-doctor-", ignore_cleanup_errors=True) as folder:
         try:
             with Client(service.address, service.key, Path(folder)) as client:
                 features = ", ".join(sorted(client.features())) or "what the specification shows"
-                try:
+                left = None
+                with suppress(NotFound):
                     left = client.account().get("credits_available")
-                except NotFound:
-                    left = None
+                if left is None:
+                    client.check_key()
+                is_key_checked = left is not None or _refuses_unknown_keys(service.address, Path(folder, "stranger"))
+                if not is_key_checked and not _describes_models(client):
+                    words = "nothing at this address speaks the API. Correct the address: it is what comes before /models/run"
+                    return False, f"{name}: {words}"
         except ReelbookError as error:
-            return False, f"the service {service.name!r} at {service.host}: {error}"
+            return False, f"{name}: {error}"
     money = "it does not say how many credits are left" if left is None else f"{left:,} credits are left"
-    return True, f"the service {service.name!r} at {service.host} answers and offers {features}; {money}"
+    key = "" if is_key_checked else "; the key was not checked, because it answers the same to any other key"
+    return True, f"{name} answers and offers {features}; {money}{key}"
+
+
+def _describes_models(client: Client) -> bool:
+    """Whether a service has a description of a model where the specification puts it."""
+    from .errors import ServiceError
+    from .models.catalog import CATALOG
+    from .util.background_loop import background
+
+    try:
+        return "paths" in background.wait(client.context.calls.description(CATALOG[0].id), 60)
+    except ServiceError:
+        return False
+
+
+def _refuses_unknown_keys(address: str, library: Path) -> bool:
+    """Whether a service refuses a made-up key, so that it must know the one that it did not refuse."""
+    from .client import Client
+    from .errors import Unauthorized
+    from .transport.api_key import Key
+
+    with Client(address, Key("a-key-that-nobody-has"), library) as stranger:
+        try:
+            stranger.check_key()
+        except Unauthorized:
+            return True
+    return False
 
 
 def _package(name: str) -> Finding:
