@@ -39,6 +39,18 @@ class TestFront:
 
         assert done.stdout == f"reelbook {reelbook.__version__}\n"
 
+    def test_it_ends_quietly_once_nobody_reads_it(self) -> None:
+        """As before `head`, which ends as soon as it has its lines."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "reelbook", "models"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        with process:
+            assert process.stdout
+            assert process.stderr
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode == cli.PIPE_CLOSED
+
 
 class TestEstimate:
     """What a run costs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,8 @@ UNCERTAIN = 3
 """The exit status if a run may have been charged and its answer was lost: a script must not simply try again."""
 INTERRUPTED = 130
 """The exit status of an interrupted command, as shells expect it."""
+PIPE_CLOSED = 141
+"""The exit status of a command whose output nobody reads any more, as shells expect it."""
 EXIT_CODES = """exit status: 0 all is well; 1 an error, or a run that did not complete; 2 wrong arguments;
 3 a run whose answer was lost, and which may have been charged; 130 interrupted"""
 
@@ -42,10 +45,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with exit_on_sigterm():
         try:
-            return int(options.command(options))
+            status = int(options.command(options))
+            sys.stdout.flush()
+            return status
         except ReelbookError as error:
             print(f"reelbook: {error}", file=sys.stderr)
             return UNCERTAIN if isinstance(error, UncertainRun) else 1
+        except BrokenPipeError:  # Whoever reads the output has seen enough, such as `head`.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return PIPE_CLOSED
         except KeyboardInterrupt as stop:
             if str(stop):  # Says what continues at the service and how to resume it.
                 print(f"reelbook: {stop}", file=sys.stderr)
@@ -96,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--accounts", type=Path, help="CSV of accounts to add: name[,group][,budget][,key][,permissions]"
     )
-    serve.add_argument("--budget", type=int, help="credits for each new account without a budget of its own")
+    serve.add_argument("--budget", help="credits for each new account without a budget of its own")
     serve.add_argument("--reset", action="store_true", help="let --accounts change accounts that exist already")
     serve.add_argument("--rates", type=Path, help="TOML file of per-unit rates, which replace the usual prices")
     serve.add_argument("--models", type=Path, help="TOML file that says what runs each model")
@@ -246,10 +254,11 @@ def _open_accounts(
 
 def _budget(options: argparse.Namespace, settings: Settings) -> int | None:
     """The credits of a new account; None where runs are paid for elsewhere and nobody has said how many."""
+    from reelbook_service.class_admin import read_count
     from reelbook_service.spec_decisions import DEFAULT_GRANT
 
     if options.budget is not None:
-        return max(0, int(options.budget))
+        return read_count(options.budget, "--budget ")
     return None if settings.lanes.has_elsewhere else DEFAULT_GRANT
 
 

@@ -35,6 +35,9 @@ from typing import Any, ClassVar
 
 from .util.printable import MAX_SENTENCE_LENGTH, as_sentence, format_count, printable, readable_id, shortened, suggest
 
+WHO_HELPS = "Ask the people who run the service."
+"""The end of a reason of the local service that says all that there is to do."""
+
 
 class ReelbookError(Exception):
     """Base class of all errors of this package. Its text may quote a service, and never contains control characters."""
@@ -143,7 +146,8 @@ class ServiceError(ReelbookError):
 
     def sentence(self) -> str:
         of = f" (Request {readable_id(self.request_id)}.)" if self.request_id else ""
-        return f"{as_sentence(self.message)}{of} {self.advice}"
+        advice = "" if self.message.endswith(WHO_HELPS) else f" {self.advice}"
+        return f"{as_sentence(self.message)}{of}{advice}"
 
 
 class Unauthorized(ServiceError):
@@ -313,10 +317,10 @@ class RunFailed(ReelbookError):
 
     def sentence(self) -> str:
         kind = f" [{self.error_type}]" if self.error_type else ""
-        return (
-            f"Run {readable_id(self.request_id)} failed{kind}: {as_sentence(self.message)} "
-            "Look at its logs, change the input if that is the cause, and run it again."
-        )
+        advice = "Look at its logs, change the input if that is the cause, and run it again."
+        if self.error_type == "content_policy_violation":
+            advice = "Change the words or pictures of the input, then run it again."
+        return f"Run {readable_id(self.request_id)} failed{kind}: {as_sentence(self.message)} {advice}"
 
 
 class RunCancelled(ReelbookError):

@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from reelbook.errors import WHO_HELPS
+
 from . import spec_decisions
-from .limits import WHO_HELPS, BadAccounts, Limits, Weekly, format_moment
+from .limits import BadAccounts, Limits, Weekly, format_moment
 from .refusals import Refusal
 from .store import Store, read_fact
 
@@ -48,7 +50,7 @@ class Account:
         if permission not in self.permissions:
             raise Refusal(
                 "forbidden",
-                f"The account {self.name!r} may not do that: it lacks the permission {permission!r}. Ask the people who run the service.",
+                f"The account {self.name!r} may not do that: it lacks the permission {permission!r}. {WHO_HELPS}",
             )
 
 
@@ -126,7 +128,7 @@ class Accounts:
         row, in_all = _read_row(db, account), sum_charges(db, account.name)
         return {
             "name": account.name,
-            "credits_available": min(read_credits(db, row, self._clock()).left, read_shared_budget(db)[1]),
+            "credits_available": max(0, min(read_credits(db, row, self._clock()).left, read_shared_budget(db)[1])),
             "credits_reserved": in_all.reserved,
             "credits_spent": in_all.spent,
             "permissions": sorted(account.permissions),
@@ -155,7 +157,10 @@ class Accounts:
             again = f" Its budget is filled again on {moment}."
             began = week_start(row, limits.weekly, now)
             db.execute("UPDATE accounts SET refilled = ? WHERE name = ? AND refilled IS NOT ?", (began, name, began))
-        for whose, available, more in (("the account has", left, again), ("all accounts together have", shared, "")):
+        for whose, available, more in (
+            ("the account has", left, again),
+            ("all accounts together have", max(0, shared), ""),
+        ):
             if available < price:
                 raise Refusal(
                     "insufficient_credits",
@@ -207,13 +212,13 @@ def read_credits(db: sqlite3.Connection, account: sqlite3.Row, now: float) -> Cr
 def read_shared_budget(db: sqlite3.Connection) -> tuple[int | None, int]:
     """What all accounts together may spend, ever, if that is limited, and how much of it is left.
 
-    What they have spent and reserved counts, that of removed ones too.
+    What they have spent and reserved counts, that of removed ones too. Below zero if it was more when it was limited.
     """
     most = read_fact(db, "shared budget")
     if most is None:
         return None, sys.maxsize
     query = "SELECT total(CASE kind WHEN 'reserve' THEN credits WHEN 'refund' THEN -credits END) FROM charges"
-    return int(most), max(0, int(most) - int(db.execute(query).fetchone()[0]))
+    return int(most), int(most) - int(db.execute(query).fetchone()[0])
 
 
 def week_start(account: sqlite3.Row, weekly: Weekly, now: float) -> float:
@@ -246,7 +251,7 @@ def refuse_taken_key(db: sqlite3.Connection, name: str, key: str) -> None:
 
 def unknown_key() -> Refusal:
     """The refusal of a key that no account has."""
-    words = "This key is not known here. Check that it is complete and belongs to this service; it may also have been replaced."
+    words = "This key is not known here; it may also have been replaced."
     return Refusal("unauthorized", words)
 
 

@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from reelbook.models.queue_status import IN_PROGRESS
 from reelbook.util.printable import format_count, format_line
 
-from .class_admin import ACTIONS, NewKey, act, choose, describe, format_names, is_count, read_board_token
+from .class_admin import ACTIONS, ASK_CREDITS, NewKey, act, choose, describe, format_names, read_board_token, read_count
 from .class_report import ClassRow, LastResult, describe_class, format_csv, read_class, read_last_result
 from .core import Service
 from .key_sheet import reachable_address, render_key_sheet
@@ -277,16 +277,17 @@ def _read_action(form: FormData) -> tuple[str, Choice, int]:
     if whom == "marked" and not names:
         raise BadAccounts("Nobody is selected: tick some students, or choose a group or all.")
     group = whom.removeprefix("group:") if whom.startswith("group:") else None
-    text = str(form.get("credits", "")).strip() if action == "topup" else "0"
-    if not is_count(text):
-        raise BadAccounts("Say how many credits to add, as a whole number.")
-    return action, partial(choose, names=names, group=group, everybody=whom == "all"), int(text)
+    amount = read_count(str(form.get("credits", "")).strip(), ASK_CREDITS) if action == "topup" else 0
+    return action, partial(choose, names=names, group=group, everybody=whom == "all"), amount
 
 
 def _notice(http: HTTPRequest) -> str:
     """What was done just now, from the address that an action leads to."""
     action, *counts = (http.query_params.get(name, "") for name in ("did", "count", "credits"))
-    if action not in BOARD_ACTIONS or not all(map(is_count, counts)):
+    try:
+        students, amount = map(read_count, counts)
+    except BadAccounts:
         return ""
-    students, amount = map(int, counts)
+    if action not in BOARD_ACTIONS:
+        return ""
     return describe(action, format_count(students, "student"), amount)

@@ -24,6 +24,7 @@ from .accounts import (
     new_key,
     read_account,
     read_credits,
+    read_shared_budget,
     record_charge,
     refuse_taken_key,
     sum_charges,
@@ -32,7 +33,6 @@ from .limits import NONE, BadAccounts, Limits
 from .store import read_fact, write_fact
 
 MAX_NAME_CHARS = 100
-MAX_CREDITS = 10**12
 MIN_KEY_CHARS = 8
 STAFF = ("default", "notebook")
 """The accounts of whoever runs the service. Where runs are paid for elsewhere they are listed and paused like all others."""
@@ -59,9 +59,18 @@ def read_board_token(db: sqlite3.Connection, *, new: bool = False) -> str:
     return token
 
 
-def is_count(text: str) -> bool:
-    """Whether a text is a whole number of credits."""
-    return re.fullmatch("[0-9]{1,13}", text) is not None
+ASK_CREDITS = "Say how many credits to add: "
+
+
+def read_count(text: str, what: str = "") -> int:
+    """The whole number of credits that a person typed; `what` says in the refusal of another text what it is.
+
+    >>> read_count("530")
+    530
+    """
+    if not re.fullmatch("[0-9]{1,12}", text):
+        raise BadAccounts(f"{what}{text[:60]!r} is not a whole number of credits.")
+    return int(text)
 
 
 def class_rows(db: sqlite3.Connection) -> list[sqlite3.Row]:
@@ -88,7 +97,7 @@ def choose(
     if names:
         return list(dict.fromkeys(_find_name(name, list(groups)) for name in names))
     if group is None and not everybody:
-        raise BadAccounts("Which accounts? Give names, a group, or all.")
+        raise BadAccounts("Which accounts? Give names, --group NAME, or --all.")
     chosen = [name for name, of_group in groups.items() if group in (None, of_group)]
     if not chosen:
         where = "in this class" if group is None else f"in the group {group[:MAX_NAME_CHARS]!r}"
@@ -139,10 +148,12 @@ def add(
     *,
     reset: bool = False,
 ) -> tuple[list[NewKey], str]:
-    """Add accounts; returns their keys, and a sentence about those there already. They stay as they are, unless `reset`: then
-    they get what is given, and the rest stays.
+    """Add accounts; returns their keys, and sentences about those there already or before. They stay as they are, unless
+    `reset`: then they get what is given, and the rest stays.
     """
-    keys, changed, kept = list[NewKey](), list[str](), list[str]()
+    Limits().changed(limits or {})  # Also where all are there already.
+    keys, changed, kept, removed, back = list[NewKey](), dict[str, int](), list[str](), list[str](), list[str]()
+    others = [row["name"] for row in class_rows(db)]
     names = [student.name for student in students]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise BadAccounts(f"The name {twice!r} is in the list twice.")
@@ -150,7 +161,7 @@ def add(
         _check_student(student)
         name, row = student.name, read_account(db, student.name)
         if row and not reset:
-            kept.append(name)
+            (removed if row["removed"] else kept).append(name)
             continue
         is_new = row is None or row["removed"]
         if is_new:
@@ -158,21 +169,35 @@ def add(
                 raise BadAccounts(f"{name!r} is new: say how many credits it may spend, such as --budget 530.")
             query = "INSERT OR REPLACE INTO accounts (name, key_hash, permissions) VALUES (?, '', ?)"
             db.execute(query, (name, " ".join(DEFAULT_PERMISSIONS)))
-        else:
-            changed.append(name)
-        change(db, now, student, limits or {})
+        topped_up = change(db, now, student, limits or {})
         if is_new:
+            back += [name] if row else []
             keys.append(_set_key(db, now, name, student.key or new_key()))
-        elif student.key:
-            _set_key(db, now, name, student.key)
+        else:
+            changed[name] = topped_up
+            if student.key:
+                _set_key(db, now, name, student.key)
+    alike = [
+        f"{key.name} is a new account, and not {other}."
+        for key in keys
+        for other in others
+        if key.name.casefold() in other.casefold().split() and key.name != other
+    ]
     sentences = (
-        (changed, f"Changed: {format_names(changed)}. Their runs and spending stay."),
-        (
-            kept,
-            f"There already, or removed before: {format_names(kept)}. They stay as they are; --reset applies the list.",
-        ),
+        (back, f"Back again: {format_names(back)}. Their runs and spending stay."),
+        (changed, describe_change(changed)),
+        (kept, f"There already: {format_names(kept)}. They stay as they are; --reset applies the list."),
+        (removed, f"Removed before: {format_names(removed)}. They stay removed; --reset brings them back."),
+        (alike, " ".join(alike)),
     )
     return keys, " ".join(sentence for names, sentence in sentences if names)
+
+
+def describe_change(changed: Mapping[str, int]) -> str:
+    """The sentences about accounts that were changed, with the credits on top that a new budget replaces."""
+    replaced = [f"{name} ({added:,})" for name, added in changed.items() if added]
+    note = f" The new budget replaces what was added before: {format_names(replaced)}." if replaced else ""
+    return f"Changed: {format_names(list(changed))}. Their runs and spending stay.{note}"
 
 
 class Action(NamedTuple):
@@ -202,7 +227,7 @@ ACTIONS = {
 
 def act(db: sqlite3.Connection, now: float, action: str, names: Sequence[str], credits: int = 0) -> list[NewKey]:
     """Carry out an action; returns the keys that it made. Credits are added to those of the present week, where there are weeks."""
-    if action == "topup" and not 0 < credits <= MAX_CREDITS:
+    if action == "topup" and credits <= 0:
         raise BadAccounts(f"{credits} is not a number of credits to add.")
     keys = []
     for name in names:
@@ -226,10 +251,11 @@ def share_budget(db: sqlite3.Connection, text: str) -> str:
     if text == NONE:
         write_fact(db, "shared budget", None)
         return "Each account may spend its own budget; there is no common limit."
-    if not is_count(text):
-        raise BadAccounts(f"{text[:60]!r} is not a whole number of credits; `none` takes the limit away.")
-    write_fact(db, "shared budget", text)
-    return f"All accounts together may spend {format_count(int(text), 'credit')}, including what is already spent."
+    most = read_count(text, "--together is a number or `none`: ")
+    write_fact(db, "shared budget", str(most))
+    used = most - read_shared_budget(db)[1]
+    full = f" {used:,} are spent or reserved already, so nobody can run." if used >= most else ""
+    return f"All accounts together may spend {format_count(most, 'credit')}, including what is already spent.{full}"
 
 
 def _check_student(student: Student) -> None:
@@ -253,13 +279,14 @@ def _set_key(db: sqlite3.Connection, now: float, name: str, key: str) -> NewKey:
     )
 
 
-def change(db: sqlite3.Connection, now: float, student: Student, options: Mapping[str, str]) -> None:
-    """Store the group, permissions, limits and budget of an account, as far as they are given."""
+def change(db: sqlite3.Connection, now: float, student: Student, options: Mapping[str, str]) -> int:
+    """Store the group, permissions, limits and budget of an account, as far as they are given.
+
+    Returns the credits that had been added to the budget that a new one replaces.
+    """
     name, budget, row = student.name, student.budget, read_account(db, student.name)
     limits = Limits.from_json(row["limits"])
     week, limits = limits.weekly, limits.changed(options)
-    if budget is not None and not 0 <= budget <= MAX_CREDITS:
-        raise BadAccounts(f"The budget {budget} of {name!r} is not a number of credits.")
     if budget is None and week and not limits.weekly:
         spent = format_count(sum_charges(db, name).spent, "credit")
         raise BadAccounts(
@@ -273,10 +300,12 @@ def change(db: sqlite3.Connection, now: float, student: Student, options: Mappin
         "WHERE name = ?",
         (student.group, permissions, began, limits.to_json(), name),
     )
-    if budget is not None:
-        has = read_credits(db, read_account(db, name), now)
-        record_charge(db, now, name, "", budget - (has.budget - has.added), "grant")
-        record_charge(db, now, name, "", -has.added, "topup")
+    if budget is None:
+        return 0
+    has = read_credits(db, read_account(db, name), now)
+    record_charge(db, now, name, "", budget - (has.budget - has.added), "grant")
+    record_charge(db, now, name, "", -has.added, "topup")
+    return has.added
 
 
 def format_names(names: Sequence[str]) -> str:
@@ -311,7 +340,10 @@ def read_list(path: Path, group: str | None = None, budget: int | None = None) -
     if "name" in heading:
         rows = rows[1:]
     elif any(any(row[1:]) for _, row in rows):
-        raise BadAccounts(f"{path} is a table without the heading `name`. Its columns can be {', '.join(COLUMNS)}.")
+        raise BadAccounts(
+            f"{path} is a table without the heading `name`. Its columns can be {', '.join(COLUMNS)}; "
+            "a plain list has only a name on each line."
+        )
     else:
         heading = ["name"]
     if not rows:
@@ -320,11 +352,10 @@ def read_list(path: Path, group: str | None = None, budget: int | None = None) -
     for number, row in rows:
         cells = dict(zip(heading, row, strict=False))
         given, permissions = cells.get("budget", ""), tuple(cells.get("permissions", "").replace(";", " ").split())
-        if given and not is_count(given):
-            raise BadAccounts(f"{path}, line {number}: the budget {given[:60]!r} is not a whole number of credits.")
         if not set(permissions) <= set(PERMISSIONS):
             raise BadAccounts(f"{path}, line {number}: permissions are {', '.join(PERMISSIONS)}.")
-        budget_here, key = int(given) if given else budget, cells.get("key") or None
+        budget_here = read_count(given, f"{path}, line {number}: the budget ") if given else budget
+        key = cells.get("key") or None
         students.append(
             Student(cells.get("name", ""), cells.get("group") or group, budget_here, key, permissions or None)
         )

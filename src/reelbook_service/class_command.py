@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 from reelbook.util.printable import format_count, printable
 
 from . import class_admin
-from .class_admin import ACTIONS, NewKey, Student, format_names, read_board_token, read_state, sort_key
+from .class_admin import (
+    ACTIONS,
+    ASK_CREDITS,
+    NewKey,
+    Student,
+    format_names,
+    read_board_token,
+    read_count,
+    read_state,
+    sort_key,
+)
 from .limits import OPTIONS, BadAccounts
 from .service_settings import default_data
 from .store import open_transaction
@@ -71,7 +81,7 @@ def add_class_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> N
         parser = _action(actions, name, partial(_act, name), action.purpose)
         _add_choice(parser)
         if name == "topup":
-            parser.add_argument("credits", type=int, metavar="CREDITS", help="how many more each of them may spend")
+            parser.add_argument("credits", metavar="CREDITS", help="how many more each of them may spend")
         elif name == "replace":
             _add_sheet(parser)
 
@@ -101,9 +111,7 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--budget", type=int, metavar="CREDITS", help="what each may spend in total, or every week with --weekly"
-    )
+    parser.add_argument("--budget", metavar="CREDITS", help="what each may spend in total, or every week with --weekly")
     for name, option in OPTIONS.items():
         rest: dict[str, Any] = {"nargs": "?", "const": "mon"} if name == "weekly" else {}
         words = f"{option.words} (such as {option.example})"
@@ -128,23 +136,26 @@ def _limits(options: argparse.Namespace) -> dict[str, str]:
     return {name: text for name in OPTIONS if (text := getattr(options, name)) is not None}
 
 
+def _budget(options: argparse.Namespace) -> int | None:
+    return None if options.budget is None else read_count(options.budget, "--budget ")
+
+
 def _chosen(db: sqlite3.Connection, options: argparse.Namespace) -> list[str]:
     return class_admin.choose(db, options.names, options.group, everybody=options.all)
 
 
 def _add(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> str:
-    students = class_admin.read_students(options.students, group=options.group, budget=options.budget)
+    students = class_admin.read_students(options.students, group=options.group, budget=_budget(options))
     keys, sentence = class_admin.add(db, now, students, _limits(options), reset=options.reset)
     return "\n".join(filter(None, [_show(db, options, keys), sentence]))
 
 
 def _limit(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> str:
-    budget, limits, done = options.budget, _limits(options), list[str]()
+    budget, limits, done = _budget(options), _limits(options), list[str]()
     if limits or budget is not None:
         names = _chosen(db, options)
-        for name in names:
-            class_admin.change(db, now, Student(name, budget=budget), limits)
-        done.append(f"Changed: {format_names(names)}. Their runs and spending stay.")
+        changed = {name: class_admin.change(db, now, Student(name, budget=budget), limits) for name in names}
+        done.append(class_admin.describe_change(changed))
     if options.together is not None:
         done.append(class_admin.share_budget(db, options.together))
     if not done:
@@ -154,7 +165,8 @@ def _limit(db: sqlite3.Connection, now: float, options: argparse.Namespace) -> s
 
 
 def _act(action: str, db: sqlite3.Connection, now: float, options: argparse.Namespace) -> str:
-    names, amount = _chosen(db, options), options.credits if action == "topup" else 0
+    amount = read_count(options.credits, ASK_CREDITS) if action == "topup" else 0
+    names = _chosen(db, options)
     keys = class_admin.act(db, now, action, names, amount)
     sentence = class_admin.describe(action, format_names(names), amount)
     if action == "pause":
@@ -199,7 +211,7 @@ def _show(db: sqlite3.Connection, options: argparse.Namespace, keys: Sequence[Ne
     if unreachable := format_unreachable(address):
         lines.append(
             f"  {unreachable} For them: reelbook serve --host 0.0.0.0, or --address with the one by which they reach it"
-            f"{'; then make the sheet once more' if options.sheet else ''}."
+            f"{'; then new keys: reelbook class replace --all --sheet new.html' if options.sheet else ''}."
         )
     return "\n".join(lines)
 

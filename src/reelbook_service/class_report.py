@@ -138,6 +138,8 @@ def describe_class(db: sqlite3.Connection) -> tuple[list[str], list[str]]:
     shared, left = read_shared_budget(db)
     if shared is not None:
         facts.append(f"All accounts together: {shared - left:,} of {format_count(shared, 'credit')} spent or reserved.")
+        if left <= 0:
+            problems.append("Nobody can run: all accounts together have used up what they may spend.")
     (spent,) = db.execute(
         "SELECT sum(credits) FROM charges JOIN accounts ON name = account WHERE removed AND kind = 'settle'"
     ).fetchone()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reelbook.errors import ReelbookError
+from reelbook.errors import WHO_HELPS, ReelbookError
 from reelbook.models.catalog import CATALOG
 from reelbook.util.printable import format_count
 
@@ -20,7 +20,6 @@ NONE = "none"
 """The text that takes a limit away."""
 AT_ONCE_RETRY_SECONDS = 2
 DAY_MINUTES = 24 * 60
-WHO_HELPS = "Ask the people who run the service."
 
 
 class BadAccounts(ReelbookError, ValueError):
@@ -98,7 +97,8 @@ class Limits(BaseModel):
                 words = f"Write it like {option.example}, or `none` for no limit."
                 raise BadAccounts(f"--{name.replace('_', '-')} {text[:60]!r} cannot be read. {words}") from None
         limits = self.model_copy(update=update)
-        if limits.begin and limits.until and limits.begin >= limits.until:
+        first, last = limits.hours or (0, DAY_MINUTES)
+        if first >= last or (limits.begin and limits.until and limits.begin >= limits.until):
             raise BadAccounts("The time window ends before it begins.")
         return limits
 
@@ -215,8 +215,7 @@ def _days(text: str) -> tuple[int, ...]:
 
 def _hours(text: str) -> tuple[int, int]:
     first, last = text.split("-")
-    end = _minute(last)
-    return _minute(first, end - 1), end
+    return _minute(first), _minute(last)
 
 
 def _minute(text: str, most: int = DAY_MINUTES) -> int:

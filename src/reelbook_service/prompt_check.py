@@ -36,6 +36,4 @@ def check_prompt(request: Input, *, may_be_unchecked: bool) -> None:
     for word in re.findall(r"[a-z]+", getattr(request, "prompt", "").lower()):
         level = LEVELS.get(word, 0)
         if level >= tolerance:
-            raise ContentRefused(
-                f"The safety check refused the word {word!r} in the prompt. Nothing was charged; choose other words."
-            )
+            raise ContentRefused(f"The safety check refused the word {word!r} in the prompt. Nothing was charged.")

@@ -164,7 +164,7 @@ def test_credits_are_added_once_for_each_form(board: Board) -> None:
     ("form", "words"),
     [
         ({"do": "pause", "whom": "marked"}, "Nobody is selected"),
-        ({"do": "topup", "whom": "all", "credits": "1.5"}, "as a whole number"),
+        ({"do": "topup", "whom": "all", "credits": "1.5"}, "is not a whole number of credits"),
         ({"do": "topup", "whom": "all", "credits": "0"}, "not a number of credits"),
         ({"do": "pause", "whom": "group:none"}, "no accounts in the group"),
         ({"one": "pause:Nobody"}, "no account"),

@@ -260,7 +260,6 @@ def test_an_account_can_become_weekly_and_stop_being_so(classroom: Classroom) ->
         ({"action": "pause"}, "Which accounts"),
         ({"action": "pause", "group": "Z"}, "no accounts in the group 'Z'"),
         ({"action": "topup", "names": ["Ada"], "credits": -1}, "not a number of credits"),
-        ({"action": "topup", "names": ["Ada"], "credits": 10**30}, "not a number of credits"),
         ({"action": "add", "students": [{"name": "New"}]}, "how many credits"),
         ({"action": "add", "students": [{"name": "Ada"}, {"name": "Ada"}]}, "in the list twice"),
         ({"action": "add", "students": [{"name": "a\nb", "budget": 1}]}, "not a name"),

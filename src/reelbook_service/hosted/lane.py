@@ -197,7 +197,8 @@ class HostedLane(Lane):
         charged = self._settle(request, own_input, ended)
         if ended.output is None:
             cost = f"{charged} credits were charged." if charged else "Nothing was charged."
-            return _failed(ended.error_type, f"{ended.detail} {cost}", charged)
+            detail = ended.detail if cost in ended.detail else f"{ended.detail} {cost}"
+            return _failed(ended.error_type, detail, charged)
         output = await asyncio.to_thread(_take_files, ended, folder)
         return {"done": output, "inline": values.get("sync_mode", False), "charged": charged}
 

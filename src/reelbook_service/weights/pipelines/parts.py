@@ -121,8 +121,7 @@ class PictureCheck:
         is_read = number in {round(part * (count - 1) / 7) for part in range(8)}
         if is_read and not self.score(picture) < self._settings.threshold:  # A score that is no number is refused, too.
             raise ContentRefused(
-                "The safety check refused the pictures of this clip. Nothing was charged; choose other words or another "
-                "seed."
+                "The safety check refused the pictures of this clip. Nothing was charged; another seed may pass."
             )
 
 
