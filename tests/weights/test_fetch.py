@@ -7,9 +7,11 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -302,5 +304,24 @@ def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch: pytest.M
     """No traceback of an import."""
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
 
-    with pytest.raises(BadWeights, match=r"needs the extra `weights`: pip install 'reelbook\[weights\]'"):
+    with pytest.raises(
+        BadWeights, match=r"needs the extra `weights`\. From a checkout of Reelbook: pip install '\.\[weights\]'"
+    ):
         open_hub()
+
+
+def test_a_hub_that_cannot_be_reached_is_one_sentence(
+    command: Callable[..., int],
+    hub: LoopbackHub,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What to look at, and nothing of the attempts, between which the library waits for half a minute in all."""
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    hub.close()
+
+    assert command("--yes") == 1
+
+    err = f"reelbook: {urlsplit(hub.url).netloc} cannot be reached; check the network. What has arrived stays: run the command again.\n"
+    assert (capsys.readouterr().err, caplog.messages) == (err, [])

@@ -18,7 +18,7 @@ from reelbook.models.problems import not_a_choice, problems_of
 
 from ..core import Service
 from ..lanes import Lane, LaneTable
-from ..weights.config import FAMILIES, MODELS, ConfigTable, LoRAFolders, SafetyCheck, Weights
+from ..weights.config import FAMILIES, MODELS, TEXT_TO_VIDEO, ConfigTable, LoRAFolders, SafetyCheck, WanWeights, Weights
 from ..weights.folder import check_usable, weights_identity
 from ..workers import DeviceGroup, WorkerLane
 from .lane import HostedLane
@@ -110,6 +110,11 @@ def read_models_file(path: str | Path) -> ModelsFile:
 def _read(path: Path) -> ModelsFile:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ReelbookError(
+            f"the file could not be read: {error}. Text stands in quotes, in single ones where it has backslashes "
+            "(folder = 'C:\\weights'), and a number has a point (0.5)."
+        ) from None
     except (OSError, ValueError) as error:
         raise ReelbookError(f"the file could not be read: {getattr(error, 'strerror', None) or error}.") from None
     content = _validate(_Content, tables, path)
@@ -149,23 +154,28 @@ def _read_model(
     """The engine of the model with this name, or of all others with `*`, with what the file says for all weights."""
     where, ids = f'[models."{name[:80]}"]: ', ["*", *(row.id for row in CATALOG)]
     if name not in ids:
-        raise ReelbookError(not_a_choice(("models",), "", name, ids).message)
+        raise ReelbookError(where + not_a_choice(("name",), "", name, ids).message)
     if table.get("engine") == "diffusers":
         if name not in MODELS:
             raise ReelbookError(f"{where}weights run only {' and '.join(MODELS)}, each by its full name.")
         family = FAMILIES.get(str(table.get("family")))
         if family is None:
-            raise ReelbookError(f"{where}`family` is required: {' or '.join(map(repr, FAMILIES))}.")
+            raise ReelbookError(f"{where}`family` is 'ltx', or 'wan' for image to video only, in small letters.")
+        if family is WanWeights and name == TEXT_TO_VIDEO:
+            raise ReelbookError(f"{where}the family wan is for image to video only; text to video runs on ltx.")
         shared: dict[str, Any] = {
             key: getattr(content, key) for key in ("loras", "safety") if key in family.model_fields
         }
         return _validate(family, {**shared, **table, "endpoint_id": name}, path, where)
+    if table.get("engine") not in ("local", "hosted"):
+        table = {key: value for key, value in table.items() if key == "engine"}  # It decides what else can be said.
     model = _validate(OtherModel, table, path, where)
     if model.engine == "hosted" and not model.service and len(services) == 1:
         model = model.changed(service=next(iter(services)))
     if model.service not in (services if model.engine == "hosted" else ("",)):
         names = ", ".join(services) or "none yet: write [services.NAME] with address and key"
         raise ReelbookError(
-            f"{where}service is, where the engine is 'hosted', the name of one of the services of this file ({names})."
+            f'{where}with engine = "hosted", `service` names one of the services in this file ({names}); with any other, '
+            "leave it out."
         )
     return model

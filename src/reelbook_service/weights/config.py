@@ -17,6 +17,7 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from reelbook.errors import ReelbookError
 
@@ -28,6 +29,8 @@ TEXT_TO_VIDEO, IMAGE_TO_VIDEO = MODELS = (
 )
 """The models that weights can run."""
 
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 _DEVICE = re.compile(r"cpu|cuda:\d{1,2}")
 _CLUSTER = re.compile(rf"{DASK}(tcp|tls)://[A-Za-z0-9.\-\[\]:]+:\d{{1,5}}(/cpu)?")
 
@@ -44,6 +47,18 @@ class LoRAError(Exception):
     error_type = "lora_load_error"
 
 
+def check_source(repository: str, revision: str) -> None:
+    """Raise `BadWeights` unless they name a commit of a repository."""
+    if not _REPOSITORY.fullmatch(repository):
+        raise BadWeights(f'A repository is "organisation/name", and not {repository[:100]!r}.')
+    if not _COMMIT.fullmatch(revision):
+        raise BadWeights(
+            f"The revision of {repository} is a commit, 40 hex digits, and not {revision[:60]!r}. A branch or "
+            "tag can change under the same name: open Files and versions of the repository, then History, and copy the "
+            "commit."
+        )
+
+
 def _beside(path: Path, info: ValidationInfo) -> Path:
     """A path of the file, which begins at the file's own folder."""
     return path if info.context is None else Path(info.context["folder"], path.expanduser()).absolute()
@@ -52,19 +67,20 @@ def _beside(path: Path, info: ValidationInfo) -> Path:
 def _check_devices(devices: tuple[str, ...]) -> tuple[str, ...]:
     is_cluster = len(devices) == 1 and _CLUSTER.fullmatch(devices[0])
     if not devices or not (is_cluster or all(_DEVICE.fullmatch(device) for device in devices)):
-        raise ValueError(
-            'is "cuda:0" or "cpu", or a list of such names with one worker for each, or "dask:tcp://HOST:PORT", the '
-            "scheduler of a Dask cluster"
+        raise PydanticCustomError(
+            "device",
+            'write "cuda:0" for the first GPU, "cpu", a list of such names with one worker for each, or '
+            '"dask:tcp://HOST:PORT", the scheduler of a Dask cluster',
         )
     if len(set(devices)) < len(devices):
-        raise ValueError("names each device once")
+        raise PydanticCustomError("device", "name each device once")
     return devices
 
 
 LocalPath = Annotated[Path, AfterValidator(_beside)]
 Devices = Annotated[
     tuple[str, ...],
-    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+    BeforeValidator(lambda value: value if isinstance(value, (list, tuple)) else (str(value),)),
     AfterValidator(_check_devices),
 ]
 Guidance = Annotated[float, Field(ge=0, le=100)]
@@ -121,6 +137,17 @@ class _Weights(ConfigTable):
     """Steps of models whose input has no field for them."""
     safety: SafetyCheck | None = None
 
+    @model_validator(mode="after")
+    def _check_sources(self) -> Self:
+        for repository, revision, _ in self.sources:
+            check_source(repository, revision)
+        return self
+
+    @property
+    def sources(self) -> list[tuple[str, str, Path]]:
+        """Each repository that `reelbook weights fetch` gets, with its commit and the folder that it fills."""
+        return [(self.repository, self.revision, self.folder)] if self.repository else []
+
     @property
     def accepted_licenses(self) -> frozenset[str]:
         """The words of the licences that the owner has accepted.
@@ -145,17 +172,18 @@ class LtxWeights(_Weights):
     """Frames that are denoised together; longer clips are made in several windows."""
     loras: LoRAFolders = LoRAFolders()
 
+    @property
+    def sources(self) -> list[tuple[str, str, Path]]:
+        """Those of the pipeline and of the upsampler."""
+        if self.upsampler is None or not self.upsampler_repository:
+            return super().sources
+        return [*super().sources, (self.upsampler_repository, self.upsampler_revision, self.upsampler)]
+
 
 class WanWeights(_Weights):
     """Wan 2.2 TI2V, for image to video."""
 
     family: Literal["wan"] = "wan"
-
-    @model_validator(mode="after")
-    def _check_model(self) -> Self:
-        if self.endpoint_id == TEXT_TO_VIDEO:
-            raise ValueError("text to video runs on the family ltx")
-        return self
 
 
 Weights: TypeAlias = LtxWeights | WanWeights

@@ -14,7 +14,7 @@ from reelbook.errors import ReelbookError
 from ..dask_cluster import count_workers
 from ..lanes import DASK
 from .config import Weights, folders_of
-from .folder import check_license, check_weights, find_damaged, read_record, weights_identity
+from .folder import INSTALL, check_license, check_weights, find_damaged, read_record, weights_identity
 
 if TYPE_CHECKING:
     from reelbook.doctor import Finding
@@ -32,11 +32,12 @@ def check_rows(rows: Sequence[Weights], *, deep: bool = False) -> Iterator[Findi
 
 
 def check_versions() -> Iterator[Finding]:
-    """Each package of the extra, and whether its version is one of the tested range."""
+    """Each package of the extra, and whether its version is one of the tested range; those that are missing as one."""
+    missing: list[str] = []
     try:
         from packaging.requirements import Requirement
     except ImportError:
-        yield False, "packaging is missing: pip install 'reelbook[weights]'"
+        yield False, f"packaging is missing. {INSTALL.format('weights')}"
         return
     for line in requires("reelbook") or []:
         if 'extra == "weights"' not in line.replace("'", '"'):
@@ -45,11 +46,13 @@ def check_versions() -> Iterator[Finding]:
         try:
             installed = version(need.name)
         except PackageNotFoundError:
-            yield False, f"{need.name} is missing: pip install 'reelbook[weights]'"
+            missing.append(need.name)
             continue
         is_tested = need.specifier.contains(installed, prereleases=True)
         outside = "" if is_tested else f" is outside the tested {need.specifier}"
         yield is_tested, f"{need.name} {installed}{outside}"
+    if missing:
+        yield False, f"missing here: {', '.join(missing)}. {INSTALL.format('weights')}"
 
 
 def _check_folders(rows: Sequence[Weights], *, deep: bool) -> Iterator[Finding]:
@@ -70,7 +73,7 @@ def _check_folders(rows: Sequence[Weights], *, deep: bool) -> Iterator[Finding]:
         if deep and (files := record.get("files")):
             if bad := find_damaged(folder, files):
                 damaged = f"{len(bad)} of {len(files)} files are damaged, the first {bad[0]}"
-                yield False, f"{folder}: {damaged}. Run `reelbook weights fetch` again."
+                yield False, f"{folder}: {damaged}. Run `reelbook weights fetch models.toml` again."
             else:
                 yield True, f"{folder}: all {len(files)} files have the hash that was recorded"
 
@@ -79,7 +82,7 @@ def _check_cluster(device: str) -> Finding:
     try:
         workers = asyncio.run(count_workers(device))
     except ImportError:
-        return False, "distributed is missing: pip install 'reelbook[cluster]'"
+        return False, f"distributed is missing. {INSTALL.format('cluster')}"
     except ConnectionError as error:
         return False, f"{device}: {error}"
     return workers > 0, f"{device}: it has {workers} workers with a GPU; their cards are not checked from here"

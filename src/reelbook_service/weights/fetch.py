@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import re
 import shutil
 import tempfile
@@ -12,14 +13,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import httpx
+from urllib.parse import urlsplit
 
 from reelbook.util.printable import format_count, format_size, printable
 from reelbook.util.replace_file import replace_file
 
-from .config import BadWeights, LtxWeights, Weights
-from .folder import RECORD_NAME, find_damaged
+from .config import BadWeights, LtxWeights, Weights, check_source
+from .folder import INSTALL, RECORD_NAME, find_damaged
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -39,9 +39,6 @@ PIPELINE = (
 """The files of a pipeline, and those of a bare model: nothing that could hold a program."""
 LORA = ("*.safetensors",)
 IGNORED = ("*/*/*", ".*", "*..*", *(f"*.{kind}[.-]*" for kind in ("fp16", "bf16", "fp32", "non_ema")))
-
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
 
 def add_weights_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -70,8 +67,10 @@ def _run(options: argparse.Namespace) -> int:
             f'No model of {options.file} with engine = "diffusers" names a repository. Write repository and revision, a commit.'
         )
     hub = open_hub()
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # It would report each attempt of a call.
     try:
         for target in targets:
+            print(printable(f"Looking up {target.repository} …"), flush=True)
             print(look_up(hub, target))
             check_space(target)
         if words := sorted({target.license for target in targets if target.license not in target.accepted}):
@@ -89,9 +88,14 @@ def _run(options: argparse.Namespace) -> int:
             print(printable(f"{target.folder}: {files}, each with its hash as in the commit"))
     except EOFError:
         raise BadWeights("Nothing was fetched: nobody answered. With --yes it does not ask.") from None
-    except (OSError, ValueError, RuntimeError, httpx.HTTPError) as error:
+    except BadWeights:
+        raise
+    except Exception as error:  # Whatever the library raises, whose versions have different HTTP clients.
         # Of a list that fails, the library says no more than that, and why in the cause.
         cause = error.__cause__ or error
+        if any(kind.__name__ == "TransportError" for failed in (error, cause) for kind in type(failed).__mro__):
+            reason = f"{urlsplit(hub.endpoint).netloc} cannot be reached; check the network."
+            raise BadWeights(f"{reason} What has arrived stays: run the command again.") from None
         message = " ".join(printable(str(cause)).split())[:600] or type(cause).__name__
         raise BadWeights(
             f"{target.repository}: {message.rstrip('.')}. Where its owners ask for consent, or it is private, log in with `hf auth login` or set HF_TOKEN. "
@@ -130,12 +134,9 @@ def list_targets(rows: Sequence[Weights], loras: Sequence[str] = ()) -> list[Tar
     lora_folders: list[Path] = []
     for row in rows:
         accepted = row.accepted_licenses
-        if row.repository:
-            wanted.append(Target(row.repository, row.revision, row.folder, accepted))
+        wanted += [Target(*source, accepted) for source in row.sources]
         if isinstance(row, LtxWeights):
             lora_folders += row.loras.folders
-            if row.upsampler is not None and row.upsampler_repository:
-                wanted.append(Target(row.upsampler_repository, row.upsampler_revision, row.upsampler, accepted))
     for lora in loras:
         if not lora_folders:
             raise BadWeights('There is no folder for LoRAs. Write folders = ["loras"] under [loras] in models.toml.')
@@ -144,14 +145,7 @@ def list_targets(rows: Sequence[Weights], loras: Sequence[str] = ()) -> list[Tar
         wanted += [Target(repository, revision, folder, row.accepted_licenses, LORA) for row in rows]
     targets: dict[Path, Target] = {}
     for target in wanted:
-        if not _REPOSITORY.fullmatch(target.repository):
-            raise BadWeights(f'A repository is "organisation/name", and not {target.repository[:100]!r}.')
-        if not _COMMIT.fullmatch(target.revision):
-            raise BadWeights(
-                f"The revision of {target.repository} is a commit, 40 hex digits, and not {target.revision[:60]!r}. A branch or "
-                "tag can change under the same name: open Files and versions of the repository, then History, and copy the "
-                "commit."
-            )
+        check_source(target.repository, target.revision)
         first = targets.setdefault(target.folder, target)
         if (first.repository, first.revision) != (target.repository, target.revision):
             raise BadWeights(
@@ -166,8 +160,7 @@ def open_hub() -> Any:
     try:
         from huggingface_hub import HfApi
     except ImportError:
-        words = "Fetching weights needs the extra `weights`: pip install 'reelbook[weights]'"
-        raise BadWeights(words) from None
+        raise BadWeights(f"Fetching weights needs the extra `weights`. {INSTALL.format('weights')}") from None
     return HfApi(library_name="reelbook")
 
 

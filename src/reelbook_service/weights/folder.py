@@ -41,7 +41,9 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 SAMPLES, SAMPLE_BYTES = 32, 4096
 MAX_NAMED = 10
 """LoRAs that a sentence lists at most."""
-_FETCH = "Fetch the weights: reelbook weights fetch"
+INSTALL = "From a checkout of Reelbook: pip install '.[{}]'"
+"""How to install an extra."""
+_FETCH = "Fetch the weights: reelbook weights fetch models.toml"
 
 
 def check_usable(rows: Collection[Weights]) -> None:
@@ -52,8 +54,7 @@ def check_usable(rows: Collection[Weights]) -> None:
     if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
         extra = "cluster" if missing[0] == "distributed" else "weights"
         raise BadWeights(
-            f'Models with engine = "diffusers" need {missing[0]}, which is not installed. Install the extra: '
-            f"pip install 'reelbook[{extra}]'"
+            f'Models with engine = "diffusers" need {missing[0]}, which is not installed. {INSTALL.format(extra)}'
         )
     for row in rows:
         check_weights(row)

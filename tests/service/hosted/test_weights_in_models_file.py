@@ -47,7 +47,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path, mon
     file = written(tmp_path, ROW)
     monkeypatch.setenv("REELBOOK_MODELS", str(file))
 
-    with pytest.raises(ReelbookError, match=r"pip install 'reelbook\[weights\]'"):
+    with pytest.raises(ReelbookError, match=r"pip install '\.\[weights\]'"):
         make_lane_table(read_models_file(file))
     with pytest.raises(ReelbookError, match=r"need no_such_package, which is not installed"):
         rb.connect(library=tmp_path / "library")
@@ -68,7 +68,7 @@ def test_a_cluster_is_one_device_and_its_address_is_for_the_owner_alone(
     assert table.label_of(TEXT) == "weights:dask"
     assert not table.has_elsewhere
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ReelbookError, match=r"pip install 'reelbook\[cluster\]'"):
+    with pytest.raises(ReelbookError, match=r"pip install '\.\[cluster\]'"):
         make_lane_table(file)
 
 
