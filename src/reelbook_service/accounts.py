@@ -144,7 +144,7 @@ class Accounts:
         """
         name, now, price, row = account.name, request.created, request.credits, _read_row(db, account)
         if row["paused"]:
-            words = f"The account {name!r} is paused: it may start no runs at present. Nothing was charged. {WHO_HELPS}"
+            words = f"The account {name!r} is paused: it cannot start runs now. Nothing was charged. {WHO_HELPS}"
             raise Refusal("forbidden", words)
         limits = Limits.from_json(row["limits"])
         query = "SELECT count(*) FROM requests WHERE account = ? AND finished IS NULL"

@@ -22,7 +22,7 @@ from reelbook.models.queue_status import IN_PROGRESS
 from reelbook.util.printable import format_count, format_line
 
 from .class_admin import ACTIONS, ASK_CREDITS, NewKey, act, choose, describe, format_names, read_board_token, read_count
-from .class_report import ClassRow, LastResult, describe_class, format_csv, read_class, read_last_result
+from .class_report import ClassRow, LastResult, describe_class, format_csv, read_class, read_last_result, read_prompt
 from .core import Service
 from .key_sheet import reachable_address, render_key_sheet
 from .limits import BadAccounts
@@ -122,12 +122,12 @@ async def _find_result(service: Service, http: HTTPRequest) -> tuple[str, LastRe
 async def _respond(
     service: Service, http: HTTPRequest, *, status: int = 200, notice: str = "", is_problem: bool = False
 ) -> Response:
-    def read(db: sqlite3.Connection) -> tuple[list[ClassRow], tuple[list[str], list[str]]]:
-        return read_class(db, service.settings.clock(), running), describe_class(db)
+    def read(db: sqlite3.Connection) -> dict[str, Any]:
+        prompts = [read_prompt(db, request.id) for request in requests[:MAX_QUEUED]]
+        return _facts(read_class(db, service.settings.clock(), running), requests, prompts, *describe_class(db))
 
-    running = service.queue.count_running()
-    rows, (sentences, problems) = await service.store.run(read)
-    facts = _facts(rows, service.queue.unfinished(), sentences, problems)
+    running, requests = service.queue.count_running(), sorted(service.queue.unfinished(), key=_waits)
+    facts = await service.store.run(read)
     headers = {"etag": f'"{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"'}
     if http.headers.get("if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
@@ -232,7 +232,9 @@ def _sign_session(token: str) -> str:
     return hmac.new(token.encode(), b"session", "sha256").hexdigest()
 
 
-def _facts(rows: list[ClassRow], requests: list[Request], sentences: list[str], problems: list[str]) -> dict[str, Any]:
+def _facts(
+    rows: list[ClassRow], requests: list[Request], prompts: list[str], sentences: list[str], problems: list[str]
+) -> dict[str, Any]:
     active, paused = sum(row.active for row in rows), sum(row.paused for row in rows)
     errors = sum((Counter(row.errors) for row in rows), Counter[str]())
     summary = [
@@ -243,16 +245,15 @@ def _facts(rows: list[ClassRow], requests: list[Request], sentences: list[str], 
         *([f"{paused:,} paused"] if paused else []),
         *(sentence.rstrip(".") for sentence in sentences),
     ]
-    ordered = sorted(requests, key=_waits)
     runs = [
-        ("◔ waiting" if _waits(request) else f"◑ {request.progress:.0%}", request.account, request.endpoint_id)
-        for request in ordered[:MAX_QUEUED]
+        ("◔ waiting" if _waits(request) else f"◑ {request.progress:.0%}", request.account, prompt, request.endpoint_id)
+        for request, prompt in zip(requests, prompts, strict=False)
     ]
     return {
         "summary": summary,
         "problems": problems,
         "runs": runs,
-        "more_runs": max(0, len(ordered) - MAX_QUEUED),
+        "more_runs": max(0, len(requests) - MAX_QUEUED),
         "errors": [
             (number, kind, format_names([format_line(row.name) for row in rows if kind in row.errors]))
             for kind, number in errors.most_common()

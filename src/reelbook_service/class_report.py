@@ -106,19 +106,25 @@ def read_class(
 def read_last_result(db: sqlite3.Connection, name: str) -> LastResult | None:
     """The latest run of an account that succeeded."""
     query = (
-        "SELECT id, endpoint, finished, record, CASE WHEN length(input) < ? THEN input ELSE '{}' END AS input FROM requests "
+        "SELECT id, endpoint, finished, record FROM requests "
         "WHERE account = ? AND finished IS NOT NULL AND error_type IS NULL ORDER BY finished DESC LIMIT 1"
     )
-    row = db.execute(query, (MAX_INPUT_CHARS, name)).fetchone()
+    row = db.execute(query, (name,)).fetchone()
     if row is None:
         return None
-    prompt = json.loads(row["input"]).get("prompt")
     # A text of the output has its quotes in escapes, and is never taken for the name of a file.
     token = re.search(r'"\$file": "([^"]+)"', row["record"])
     query = "SELECT token, content_type FROM files WHERE token = ?"
     file, kind = db.execute(query, (token[1] if token else "",)).fetchone() or (None, None)
-    words = format_line(prompt[:MAX_PROMPT_CHARS]) if isinstance(prompt, str) else ""
-    return LastResult(row["id"], row["endpoint"], row["finished"], file, kind, words)
+    return LastResult(row["id"], row["endpoint"], row["finished"], file, kind, read_prompt(db, row["id"]))
+
+
+def read_prompt(db: sqlite3.Connection, request_id: str) -> str:
+    """The beginning of the prompt of a run, where it has one."""
+    query = "SELECT input FROM requests WHERE id = ? AND length(input) < ?"
+    row = db.execute(query, (request_id, MAX_INPUT_CHARS)).fetchone()
+    prompt = json.loads(row["input"]).get("prompt") if row else None
+    return format_line(prompt[:MAX_PROMPT_CHARS]) if isinstance(prompt, str) else ""
 
 
 def describe_class(db: sqlite3.Connection) -> tuple[list[str], list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import day_name
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -131,7 +132,7 @@ class Limits(BaseModel):
 
     def terms(self, budget: int) -> str:
         """The budget and the limits in a line for the student."""
-        each = f" each week, from {self.weekly}" if self.weekly else ""
+        each = f" each week, from {day_name[self.weekly.weekday]} {_clock(self.weekly.minute)}" if self.weekly else ""
         runs = f"{format_count(self.at_once, 'run')} at once" if self.at_once else ""
         return " · ".join(filter(None, [f"{budget:,} credits{each}", self.window, runs, ", ".join(self.models)]))
 
