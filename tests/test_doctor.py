@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,10 @@ import pytest
 from reelbook import doctor
 from reelbook.doctor import Finding, check_models_file, run_checks
 from reelbook.errors import Unreachable
+from reelbook.models.catalog import CATALOG
+from reelbook.transport.service_calls import NO_REQUEST
 from tests.support import Served
+from tests.transport.variants import Hosted, Reply
 
 # In one worker, so that the run is made once.
 
@@ -110,22 +114,35 @@ def test_a_models_file_is_checked_at_no_cost(shared: Served, tmp_path: Path, mon
     assert served.charges() == []
 
 
+def check_service(path: Path, monkeypatch: pytest.MonkeyPatch, address: str, key: str) -> Finding:
+    monkeypatch.setenv("TEACHER_KEY", key)
+    service = f'[services.paid]\naddress = "{address}"\nkey = "env:TEACHER_KEY"\n'
+    path.write_text(service + '[models."*"]\nengine = "hosted"\n')
+    return list(check_models_file(path))[-1]
+
+
 def test_only_a_service_that_shows_it_counts_as_checked(
     shared: Served, shared_spec_only: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A path where nothing speaks the API is bad, with any key; a service without accounts tells a key from another by a status."""
-    path = tmp_path / "models.toml"
-
-    def check(served: Served, key: str, under: str = "") -> Finding:
-        monkeypatch.setenv("TEACHER_KEY", key)
-        service = f'[services.paid]\naddress = "{served.base_url}{under}"\nkey = "env:TEACHER_KEY"\n'
-        path.write_text(service + '[models."*"]\nengine = "hosted"\n')
-        return list(check_models_file(path))[-1]
-
+    check = partial(check_service, tmp_path / "models.toml", monkeypatch)
     for served in (shared, shared_spec_only):
         for key, under in ((served.key, "/api"), ("another", "/api"), ("another", "/nonsense"), (served.key, "/docs")):
-            good, what = check(served, key, under)
+            good, what = check(served.base_url + under, key)
             assert (good, "nothing at this address speaks the API" in what) == (False, True)
-        assert check(served, "another")[0] is False
-    good, what = check(shared_spec_only, shared_spec_only.key)
+        assert check(served.base_url, "another")[0] is False
+    good, what = check(shared_spec_only.base_url, shared_spec_only.key)
     assert (good, "how many credits are left" in what, "not checked" in what) == (True, True, False)
+
+
+def test_a_key_that_nothing_depends_on_was_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service may tell nobody whether it knows a key; a gateway in front of one may refuse every address without a known key."""
+    with Hosted() as hosted:
+        check = partial(check_service, tmp_path / "models.toml", monkeypatch, hosted.base_url)
+        hosted.on("GET", "/models/openapi.json", {"openapi": "3.1.0", "paths": {}})
+        silent = check("mine")
+        for path in ("/account", f"/{CATALOG[0].id}/requests/{NO_REQUEST}/status", "/models/openapi.json"):
+            hosted.on("GET", path, lambda received: Reply(404 if received.headers["x-api-key"] == "mine" else 403))
+        findings = [silent, check("mine"), check("another")]
+
+    assert [(good, "not checked" in what) for good, what in findings] == [(True, True), (True, False), (False, False)]

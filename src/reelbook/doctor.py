@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from reelbook_service.hosted.paid_service import HostedService
 
     from .client import Client
+    from .errors import ServiceError
 
 PACKAGES = ("httpx", "pydantic", "ipython", "ipywidgets", "pandas", "av", "pillow", "numpy", "starlette", "uvicorn")
+CALL_SECONDS = 60.0
 
 Finding = tuple[bool, str]
 
@@ -59,27 +61,52 @@ def check_models_file(path: Path, *, deep: bool = False) -> Iterator[Finding]:
 def _service_elsewhere(service: HostedService) -> Finding:
     """Whether a service elsewhere answers, speaks the API and takes the key."""
     from .client import Client
-    from .errors import NotFound, ReelbookError
+    from .errors import Forbidden, NotFound, ReelbookError, Refused
+    from .models.queue_status import parse_count
 
-    name = f"the service {service.name!r} at {service.host}"
+    name, left = f"the service {service.name!r} at {service.host}", None
     with tempfile.TemporaryDirectory(prefix="reelbook-doctor-", ignore_cleanup_errors=True) as folder:
         try:
             with Client(service.address, service.key, Path(folder)) as client:
                 features = ", ".join(sorted(client.features())) or "what the specification shows"
-                left = None
-                with suppress(NotFound):
-                    left = client.account().get("credits_available")
-                if left is None:
-                    client.check_key()
-                is_key_checked = left is not None or _refuses_unknown_keys(service.address, Path(folder, "stranger"))
+                with suppress(NotFound, Forbidden, Refused):  # The specification has no account.
+                    left = parse_count(client.account().get("credits_available"))
+                is_key_checked = left is not None or _tells_keys_apart(client, Path(folder, "stranger"))
                 if not is_key_checked and not _describes_models(client):
                     words = "nothing at this address speaks the API. Correct the address: it is what comes before /models/run"
                     return False, f"{name}: {words}"
         except ReelbookError as error:
             return False, f"{name}: {error}"
     money = "it does not say how many credits are left" if left is None else f"{left:,} credits are left"
-    key = "" if is_key_checked else "; the key was not checked, because it answers the same to any other key"
+    key = "" if is_key_checked else "; the key was not checked, because it gives the same answer to a made-up one"
     return True, f"{name} answers and offers {features}; {money}{key}"
+
+
+def _tells_keys_apart(client: Client, library: Path) -> bool:
+    """Whether a service refuses a made-up key and not that of the client, for a request that nobody made."""
+    from .client import Client
+    from .errors import Forbidden, Unauthorized
+    from .transport.api_key import Key
+
+    own = _ask_for_no_request(client)
+    if isinstance(own, Unauthorized):
+        raise own
+    with Client(client.base_url, Key("a-key-that-nobody-has"), library) as stranger:
+        other = _ask_for_no_request(stranger)
+    return isinstance(other, (Unauthorized, Forbidden)) and not isinstance(own, Forbidden)
+
+
+def _ask_for_no_request(client: Client) -> ServiceError | None:
+    from .errors import ServiceError
+    from .models.catalog import CATALOG
+    from .transport.service_calls import NO_REQUEST
+    from .util.background_loop import background
+
+    try:
+        background.wait(client.context.calls.status(CATALOG[0].id, NO_REQUEST), CALL_SECONDS)
+    except ServiceError as error:
+        return error
+    return None
 
 
 def _describes_models(client: Client) -> bool:
@@ -89,23 +116,9 @@ def _describes_models(client: Client) -> bool:
     from .util.background_loop import background
 
     try:
-        return "paths" in background.wait(client.context.calls.description(CATALOG[0].id), 60)
+        return "paths" in background.wait(client.context.calls.description(CATALOG[0].id), CALL_SECONDS)
     except ServiceError:
         return False
-
-
-def _refuses_unknown_keys(address: str, library: Path) -> bool:
-    """Whether a service refuses a made-up key, so that it must know the one that it did not refuse."""
-    from .client import Client
-    from .errors import Unauthorized
-    from .transport.api_key import Key
-
-    with Client(address, Key("a-key-that-nobody-has"), library) as stranger:
-        try:
-            stranger.check_key()
-        except Unauthorized:
-            return True
-    return False
 
 
 def _package(name: str) -> Finding:
