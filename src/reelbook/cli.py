@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with exit_on_sigterm():
         try:
             status = int(options.command(options))
-            sys.stdout.flush()
+            print(end="", flush=True)
             return status
         except ReelbookError as error:
             print(f"reelbook: {error}", file=sys.stderr)

@@ -251,7 +251,7 @@ def refuse_taken_key(db: sqlite3.Connection, name: str, key: str) -> None:
 
 def unknown_key() -> Refusal:
     """The refusal of a key that no account has."""
-    words = "This key is not known here; it may also have been replaced."
+    words = "This key is not known here; it may have been replaced."
     return Refusal("unauthorized", words)
 
 

@@ -170,7 +170,7 @@ def _act(action: str, db: sqlite3.Connection, now: float, options: argparse.Name
     keys = class_admin.act(db, now, action, names, amount)
     sentence = class_admin.describe(action, format_names(names), amount)
     if action == "pause":
-        sentence += " `reelbook class resume` lets them start new ones."
+        sentence += " `reelbook class resume`, with a NAME, --group or --all, lets them start new ones."
     return f"{_show(db, options, keys)}\n{sentence}" if action == "replace" else sentence
 
 

@@ -94,7 +94,7 @@ def test_credits_pauses_and_keys_change_while_the_service_runs(school: School) -
     assert "5 credits more for Ada, Bo." in school.says("topup", "--group", "A", "5")
     paused = school.says("pause", "--all")
     assert "Paused: Ada, Bo." in paused
-    assert "`reelbook class resume` lets them start new ones." in paused
+    assert "`reelbook class resume`, with a NAME, --group or --all, lets them start new ones." in paused
     assert "Resumed: Bo." in school.says("resume", "Bo")
     rows = school.report().values()
     assert [(row["budget"], row["paused"]) for row in rows] == [("135", "yes"), ("105", "no")]

@@ -162,7 +162,8 @@ def test_a_failure_elsewhere_costs_what_the_service_says_or_the_file(
     elsewhere: Callable[..., StandIn], gateway: Open, counts: bool, charged: int
 ) -> None:
     """Where it does not say, the price counts unless models.toml knows better; the reason is the student's."""
-    refused = Reply(422, {"detail": "It shows what it must not.", "error_type": "content_policy_violation"})
+    words = "It shows what it must not." if counts else "It shows what it must not. Nothing was charged."
+    refused = Reply(422, {"detail": words, "error_type": "content_policy_violation"})
     service = elsewhere(ends={7: refused})
     served = gateway(service.base_url, charges_failures=counts)
 
@@ -170,6 +171,7 @@ def test_a_failure_elsewhere_costs_what_the_service_says_or_the_file(
 
     assert final["error_type"] == "content_policy_violation"
     assert "It shows what it must not." in final["error"]
+    assert final["error"].count("charged.") == 1, "the cost is said once"
     assert dict(served.money(request_id)).get("settle", 0) == charged
 
 
