@@ -468,7 +468,7 @@ def test_no_credits_is_an_entry_with_words(
         form.until(lambda paper: len(paper.records) == 2 and all(map(is_over, paper.records)))
 
     assert (run["status"], run["line"]) == ("failed", "not accepted")
-    assert "Add credits" in run["error"]
+    assert "Ask the people who run the service." in run["error"]
     assert account.charges() == []
     assert form.running.runs == ()
 
