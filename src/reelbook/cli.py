@@ -36,7 +36,8 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 """The exit status of a command whose output nobody reads any more, as shells expect it."""
 EXIT_CODES = """exit status: 0 all is well; 1 an error, or a run that did not complete; 2 wrong arguments;
-3 a run whose answer was lost, and which may have been charged; 130 interrupted"""
+3 a run whose answer was lost, and which may have been charged; 130 interrupted;
+141 nobody reads its output any more"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
