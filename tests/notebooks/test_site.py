@@ -15,6 +15,7 @@ import reelbook as rb
 from tests.browser import axe
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.notebooks.saved_pages import sample
+from tests.notebooks.test_notebooks import SHOWN, find_missing, stored
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 LOOKED_AT = [
@@ -98,6 +99,12 @@ def test_the_clips_of_a_notebook_play(browser: Browser, site: Path, name: str) -
 
     assert [problem for clip in page.clips if (problem := clip.find_problem())] == []
     assert [problem for problem in page.problems if "/build/docs/" not in problem] == []
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_notebook_shows_what_it_tells(site: Path, name: str) -> None:
+    """Prices, refusals, sizes and counts are those of its text."""
+    assert find_missing(stored(site.parent / "jupyter_execute" / f"{name}.ipynb"), name) == []
 
 
 @pytest.mark.parametrize("name", LOOKED_AT)
