@@ -340,6 +340,7 @@ explorer
 """
 
 
+@pytest.mark.deep
 def test_files_are_saved_beside_the_notebook(lab: Lab, chromium: Browser) -> None:
     """In JupyterLab: the frame under the focus is saved and used, the range is exact; what is saved has no widget in it."""
     folder = lab.root / "explored"

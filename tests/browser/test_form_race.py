@@ -146,6 +146,7 @@ def test_a_race_is_there_again_and_for_everybody(racing: OpenNotebook) -> None:
     assert racing.complaints == []
 
 
+@pytest.mark.deep
 def test_a_race_is_judged_in_its_own_cell(racing: OpenNotebook) -> None:
     """The panel of the judge stands below the card when clips are there, goes on with the next round, and goes at the end."""
     page = racing.page
