@@ -13,6 +13,7 @@ import logging
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -150,8 +151,9 @@ class WorkerLane(Lane):
                 try:
                     await self._handle(worker, request)
                 except Exception:
-                    # The next start takes it up again; this slot must survive it.
-                    log.exception("The run %s broke off in the service", request.id)
+                    # The next start takes it up again; this slot must survive it. A process that ends has no threads left, and that is no fault.
+                    if threading.main_thread().is_alive():
+                        log.exception("The run %s broke off in the service", request.id)
         finally:
             await worker.end()
 
