@@ -217,7 +217,8 @@ def test_ticks_go_to_the_kernel_and_to_the_table_below(opened: Open, folder: Pat
     expect(page.locator(".rb-viewer-bar [role=status]")).to_have_text("Copied to clips-1")
 
 
-@pytest.mark.parametrize("is_pressed", [True, *deep((False,))])
+@pytest.mark.deep
+@pytest.mark.parametrize("is_pressed", [True, False])
 def test_a_kernel_that_has_ended_copies_nothing_and_says_what_to_do(
     lab: Lab, chromium: Browser, tmp_path: Path, is_pressed: bool
 ) -> None:

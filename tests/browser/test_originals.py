@@ -69,6 +69,7 @@ def made(lab: Lab, name: str) -> tuple[Path, Path]:
     return path, clip
 
 
+@pytest.mark.deep
 def test_the_original_plays_and_is_saved_while_there_is_a_kernel(lab: Lab, chromium: Browser) -> None:
     """Without one the figures are previews again."""
     path, clip = made(lab, "originals")
