@@ -30,7 +30,7 @@ from tests.kernels.environments import environment
 
 T = TypeVar("T")
 
-WAIT = 30.0
+WAIT = 45.0
 """Longer than anything here takes on a busy machine; what takes longer is lost."""
 SILENCE = 1.0
 LOOK = """
@@ -126,14 +126,19 @@ class Notebook(Kernel):
 
     def _describe(self) -> str:
         """What the pages know of their runs, what the kernel has for them, its log, and what each of its threads does."""
-        known = {model: traits["records"] for model, traits in self.models.items() if traits.get("records")}
-        lines = [f"The pages know {known} and were told {dict(self.said_to)}."]
+
+        def records() -> dict[str, Any]:
+            return {model: traits["records"] for model, traits in self.models.items() if traits.get("records")}
+
+        lines = [f"The pages know {records()} and were told {dict(self.said_to)}."]
         if self.has_threads:
             # On a thread of its own: what a page waits for in vain may keep the others.
             cell = self.start(LOOK, thread=self.ask("create_subshell_request")["subshell_id"])
             for _ in range(10):
                 self._hear(SILENCE)
             lines += [f"The kernel has {self._values.get(cell)} {self._errors.get(cell, '')}"]
+            # What comes only now was sent, and waited for the kernel to say something else.
+            lines += [f"After that cell the pages know {records()}."]
         # The fixture has the kernel answer this signal with its stacks.
         self._manager.signal_kernel(signal.SIGUSR1)
         time.sleep(1)

@@ -30,7 +30,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 FIRST = ROOT / "notebooks" / "01-first-video.ipynb"
 INDEX = ROOT / "notebooks" / "00-index.ipynb"
 LESSONS = [path for path in NOTEBOOKS if path != INDEX]
-OFTEN = ("01-first-video", "03-sweeps-under-a-budget", "10-when-things-go-wrong", "11-a-class-on-one-key")
+OFTEN = ("01-first-video", "03-sweeps-under-a-budget", "11-a-class-on-one-key")
 EXECUTED = [path for path in NOTEBOOKS if path.stem in OFTEN or examples(0, 1)]
 """What runs here; `make docs` runs every notebook, and `test_site.py` looks at all of them."""
 MAX_WORDS = 1_500
