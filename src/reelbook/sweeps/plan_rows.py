@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..models.base import Input
+from ..models.catalog import find_endpoint
 from ..models.pricing import Estimate, estimate
 from ..models.problems import format_literal, unknown_field
 from .field_paths import MissingPath, get_fields, get_value, parse_field_path, set_value
@@ -133,6 +134,9 @@ class RowMaker:
         self._start = base.changed()
         places = [parse_field_path(type(base), name) for name in columns if name not in labels]
         self._inner = {place.name: place for place in places if place.steps}
+        endpoint = find_endpoint(base.endpoint_id)
+        self._priced = endpoint and [name for name in type(base).model_fields if name not in endpoint.price_neutral]
+        self._estimates: dict[Hashable, Estimate] = {}
 
     def row(self, number: int, given: Mapping[str, Any], labels: Mapping[str, Any], take: int = 0) -> Row:
         """Create one row; all its values are validated together."""
@@ -144,8 +148,17 @@ class RowMaker:
         except MissingPath as error:
             problem = str(error)
         else:
-            return Row(number, request, take, None, estimate(request), given, labels, self.base, self.columns)
+            return Row(number, request, take, None, self._estimate(request), given, labels, self.base, self.columns)
         return Row(number, None, take, problem, None, given, labels, self.base, self.columns)
+
+    def _estimate(self, request: Input) -> Estimate:
+        """The price of an input: one object for all rows that differ only in fields without effect on it."""
+        if not self._priced:
+            return estimate(request)
+        key = operator.attrgetter(*self._priced)(request)
+        if key not in self._estimates:
+            self._estimates[key] = estimate(request)
+        return self._estimates[key]
 
     def _with_inner(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The values by field, with those of paths inside a field set in a copy of the field's value."""

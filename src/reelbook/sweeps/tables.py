@@ -66,12 +66,14 @@ def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
     ['images', 'fps', 'take', 'credits', 'credits_due', 'problem']
     """
     due = {row.number for row in plan.distinct if known is None or not known(row)}
+    prices = [row.credits for row in plan]
     own = {
         "take": build_column([row.take for row in plan], "integer").array,
-        "credits": build_column([row.credits for row in plan], "integer").array,
+        "credits": build_column(prices, "integer").array,
         # Nothing for a row whose result is in the library, or that asks for the same as an earlier one.
         "credits_due": build_column(
-            [row.credits if row.number in due or row.input is None else 0 for row in plan], "integer"
+            [price if row.number in due or row.input is None else 0 for row, price in zip(plan, prices, strict=True)],
+            "integer",
         ).array,
         "problem": build_column([row.problem for row in plan], "string").array,
     }
