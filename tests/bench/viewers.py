@@ -85,13 +85,13 @@ PLAY = """async seconds => {
   return 1 - [...shown.values()].reduce((sum, seen) => sum + Math.min(seen.size, expected), 0) / (expected * shown.size);
 }"""
 AXES = """async () => {
-  const {clock, stage, groups} = document.querySelector('[data-rb-viewer]').grid;
+  const {grid} = document.querySelector('[data-rb-viewer]'), {clock, groups} = grid;
   const took = [], {runs} = groups[0];
   for (let turn = 0; turn < 40; turn += 1) {
     const run = runs[Math.floor(chance() * runs.length)];
     const began = performance.now();
-    stage.open(run.row);
-    const clip = document.querySelector('[data-rb-viewer]').grid.clipOf(run.row);
+    grid.show('one', run.row);
+    const clip = grid.clipOf(run.row);
     clip.isInView = true;
     await clip.show(clock.timeFor(clip, clock.time));
     took.push(performance.now() - began);
@@ -151,7 +151,8 @@ def main() -> None:
         dropped = page.evaluate(PLAY, 4)
         page.evaluate(f"{ROOT}.show('one')")
         axis = page.evaluate(AXES)
-        page.evaluate(f"{ROOT}.close()")
+        page.evaluate("document.querySelector('[data-rb-viewer]').remove()")
+        page.wait_for_function("globalThis.reelbookFrames.used === 0")
         left = page.evaluate("globalThis.reelbookFrames.used")
         peer = _measure_videos(page, paths)
         browser.close()
