@@ -17,7 +17,7 @@ import pytest
 
 from reelbook import cli
 from reelbook_service.weights.config import BadWeights, LoRAFolders, LtxWeights
-from reelbook_service.weights.fetch import Target, check_space, fetch, list_targets, look_up, open_hub
+from reelbook_service.weights.fetch import Target, check_space, fetch, list_files, list_targets, open_hub
 from reelbook_service.weights.folder import RECORD_NAME
 from tests.weights.loopback_hub import COMMIT, FILES, WANTED, LoopbackHub
 
@@ -46,7 +46,7 @@ def fetched(hub: LoopbackHub, row: LtxWeights, loras: tuple[str, ...] = ()) -> T
     from huggingface_hub import HfApi
 
     api, target = HfApi(endpoint=hub.url), list_targets([row], loras)[-1]
-    look_up(api, target)
+    list_files(api, target)
     check_space(target)
     fetch(api, target)
     return target

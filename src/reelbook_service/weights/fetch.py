@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         for target in targets:
             print(printable(f"Looking up {target.repository} …"), flush=True)
-            print(look_up(hub, target))
+            print(list_files(hub, target))
             check_space(target)
         if words := sorted({target.license for target in targets if target.license not in target.accepted}):
             raise BadWeights(
@@ -164,7 +164,7 @@ def open_hub() -> Any:
     return HfApi(library_name="reelbook")
 
 
-def look_up(hub: Any, target: Target) -> str:
+def list_files(hub: Any, target: Target) -> str:
     """Fill in the files of a repository at its commit and its licence, and return them in words; only its card is read."""
     files = hub.snapshot_download(target.repository, local_dir=target.folder, dry_run=True, **target.patterns)
     names = {file.filename for file in files}
