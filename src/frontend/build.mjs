@@ -46,7 +46,8 @@ const STYLES = {
 await rm(OUT, { recursive: true, force: true });
 await mkdir(OUT);
 for (const entryPoints of [ENTRIES, STYLES]) {
-  const options = { entryPoints, outdir: OUT, bundle: true, format: "esm", target: "es2022", charset: "utf8" };
+  const language = { format: "esm", target: "es2022", charset: "utf8", jsx: "automatic", jsxImportSource: "preact" };
+  const options = { entryPoints, outdir: OUT, bundle: true, ...language };
   // It says itself what is wrong.
   await build({ ...options, minify: !isDev, sourcemap: isDev && "inline", logLevel: "warning" }).catch(() =>
     process.exit(1),

@@ -109,7 +109,7 @@ def _find_sources() -> Iterator[Path]:
     for folder, folders, names in os.walk(FRONTEND):
         folders[:] = [name for name in folders if name != "node_modules"]
         for name in names:
-            if name.endswith((".ts", ".css", "build.mjs", "package-lock.json")) and ".test." not in name:
+            if name.endswith((".ts", ".tsx", ".css", "build.mjs", "package-lock.json")) and ".test." not in name:
                 yield Path(folder, name)
 
 
