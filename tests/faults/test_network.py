@@ -209,6 +209,26 @@ def test_a_service_that_does_not_say_at_first_who_it_is_is_not_paid_again_when_i
     assert [one.request_id for one in again if isinstance(one, rb.Run)] == reserved(served)[1]
 
 
+@pytest.mark.parametrize("fault", ["page", *deep(("truncated",), ("empty",))])
+@pytest.mark.usefixtures("impatient")
+def test_a_service_that_is_known_sends_nothing_until_it_says_again_who_it_is(
+    shared: Served, tmp_path: Path, fault: str
+) -> None:
+    """Under another name its paid runs would not be found: they would be lost, or paid twice."""
+    served, library = shared.with_own_account(), tmp_path / "library"
+
+    with Proxy(served.base_url, Only("nothing", fault)) as proxy:
+        run_again_and_again(proxy, library, [1], served.key)
+        proxy.deal(Only("nature", fault))
+        hidden = run_again_and_again(proxy, library, [1, 2], served.key)
+        proxy.calm()
+        (again,) = run_again_and_again(proxy, library, [1, 2], served.key)
+
+    assert all("does not say which one it is" in str(one) for outcomes in hidden for one in outcomes)
+    assert [len(reserved(served)[number]) for number in (1, 2)] == [1, 1]
+    assert [one.request_id for one in again if isinstance(one, rb.Run)] == [reserved(served)[n][0] for n in (1, 2)]
+
+
 @pytest.mark.deep
 def test_a_client_that_repeats_what_it_has_no_answer_to_pays_twice(serve: Serve) -> None:
     """The control: the same proxy, a few lines of httpx as they are often written, and the same oracle."""

@@ -78,11 +78,17 @@ class ClientContext:
         """
         if self.service is None:
             address = self.calls.base_url
+            words = normalise_address(address)
             own_id = await self.calls.own_id() if is_loopback(address) else None
-            self.service = own_id or normalise_address(address)
             if own_id:
-                words = normalise_address(address)
                 await self.ledger.transact(partial(known_services.record_maker, name=own_id, words=words))
+            elif await self.ledger.transact(partial(known_services.has_maker, words=words)):
+                # Under another name it would not find the runs that are paid for.
+                raise ReelbookError(
+                    f"The service at {words} does not say which one it is, as it did before. Nothing was sent; try again. "
+                    "If another service runs at this address now, give it a library of its own: rb.connect(…, library=…)."
+                )
+            self.service = own_id or words
         return self.service
 
     async def estimate(self, request: Input) -> Estimate:

@@ -46,10 +46,8 @@ class Accepted:
     """The complete response."""
 
 
-def parse_service_info(answer: Any) -> ServiceInfo:
-    """The description of a service; the defaults where it cannot be parsed."""
-    if not isinstance(answer, dict):
-        return ServiceInfo()
+def parse_service_info(answer: Mapping[str, Any]) -> ServiceInfo:
+    """The description of a service; the defaults where it says nothing."""
     features, name, own_id = answer.get("features"), answer.get("service"), _id(answer.get("id"))
     return ServiceInfo(
         own_id and own_id.strip()[:500],

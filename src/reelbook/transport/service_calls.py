@@ -76,15 +76,16 @@ class ServiceCalls:
             if not required and self._clock() - self._info_failed_at < INFO_RETRY_SECONDS:
                 return ServiceInfo()
             try:
-                self._info = response_parsing.parse_service_info(self._value(await self._free("GET", "/")))
+                answer = self._value(await self._free("GET", "/"))
             except ServiceError as error:
                 if required and (300 <= error.status < 400 or error.status in (408, 425, 429, 500, 502, 503, 504)):
                     raise
-                if error.status >= 500 or error.status == 429:
-                    # It may respond later; until then no feature is assumed.
-                    self._info_failed_at = self._clock()
-                    return ServiceInfo()
-                self._info = ServiceInfo()
+                answer = None if error.status >= 500 or error.status == 429 else {}
+            if not isinstance(answer, dict):
+                # Perhaps a page of a network that wants a login. It may respond later; until then no feature is assumed.
+                self._info_failed_at = self._clock()
+                return ServiceInfo()
+            self._info = response_parsing.parse_service_info(answer)
             return self._info
 
     async def own_id(self) -> str | None:

@@ -17,6 +17,13 @@ def record_maker(db: sqlite3.Connection, name: str, words: str) -> None:
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_MAKER + name, words))
 
 
+def has_maker(db: sqlite3.Connection, words: str) -> bool:
+    """Whether a service on this machine was ever called so."""
+    return (
+        db.execute("SELECT 1 FROM meta WHERE name GLOB ? AND value = ?", (_MAKER + "*", words)).fetchone() is not None
+    )
+
+
 def describe_maker(service: str, folder: Path | None) -> str:
     """Who made a run, for readers: the address of a hosted service, or what the library calls one on this machine.
 
