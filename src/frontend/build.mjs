@@ -37,7 +37,6 @@ const STYLES = {
   player: "page/player.css",
   plot: "plot/plot.css",
   report: "page/report.css",
-  sheet: "page/sheet.css",
   studio: "studio/main.css",
   table: "table/table.css",
   tokens: "page/tokens.css",

@@ -64,17 +64,19 @@ def test_a_library_is_found_by_its_folder_or_its_project(tmp_path: Path) -> None
 
 
 def test_the_table_of_a_library_has_its_files_in_a_fresh_interpreter(tmp_path: Path) -> None:
-    """`.reel` comes with the library: nothing else of Reelbook need be named before."""
+    """`.reel` comes with the library and with a table that is read: nothing else of Reelbook need be named before."""
     made = Made(tmp_path)
     made.stored(BOAT)
     made.close()
-    code = "import reelbook as rb, sys; print(*rb.library(sys.argv[1]).frame.reel.outputs()['path'])"
-
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    code = (
+        "import reelbook as rb, sys; table = {}; print(*table.reel.outputs()['path']); table.to_parquet('runs.parquet')"
     )
+    for way in ("rb.library(sys.argv[1]).frame", "rb.read('runs.parquet')"):
+        done = subprocess.run(
+            [sys.executable, "-c", code.format(way), str(tmp_path)], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+        )  # fmt: skip
 
-    assert (done.stdout.strip(), done.stderr) == (str(made.path_of(1)), "")
+        assert (done.stdout.strip(), done.stderr) == (str(made.path_of(1)), "")
 
 
 def test_a_saved_file_tells_its_input_and_what_it_cost(shared: Served, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ..storage.export import get_facts
 from ..storage.library import Library
 from ..sweeps.named_runs import find_file, find_run_or_file
 from ..sweeps.table_files import read_table
+from ..util import registry
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -48,6 +49,7 @@ def read(path: str | Path | Dataset, *, folder: str | Path = "clips") -> pd.Data
         table.to_parquet("boats.parquet")
         rb.read("boats.parquet").reel.cost()
     """
+    registry.find("Reel")  # Its module gives tables their `.reel`.
     if hasattr(path, "with_format"):
         from .hugging_face import from_dataset
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ..models.base import Input
 
 NO_FILE = "no file here"
+NOTHING = ("–", "none", '""')
+"""Values that say nothing in a label."""
 MAX_CODE_LENGTH = 20_000
 """Characters of an input that are displayed; it may contain a picture as text."""
 
@@ -209,9 +211,8 @@ class ModelRuns:
     model: str
     entries: tuple[TableRun, ...]
     axes: tuple[VariedInput, ...]
-    common: Mapping[str, str]
-    """The inputs that are the same for all and differ from the defaults."""
-
+    table: pd.DataFrame
+    """Their rows."""
     parts: dict[str, str] = field(default_factory=dict)
     """The columns chosen for `rows`, `cols` and `tabs`."""
 
@@ -219,6 +220,26 @@ class ModelRuns:
     def layout(self) -> Layout:
         """How they are arranged on the page."""
         return choose_layout(self.axes, len(self.entries), **self.parts)
+
+    @cached_property
+    def common(self) -> dict[str, str]:
+        """The inputs that are the same for all and differ from the defaults."""
+        varying = {name for axis in self.axes for name in axis.columns}
+        typed = [entry.typed for entry in self.entries if entry.typed is not None]
+        if typed:
+            # An input whose column was dropped may still vary.
+            values = {
+                name: value for name, value in typed[0].changed().items() if all(one[name] == value for one in typed)
+            }
+        else:
+            values = {name: self.table[name].iloc[0] for name in find_input_columns(self.table) if name != "take"}
+        return {
+            name: format_table_value(value)
+            for name, value in values.items()
+            if name not in varying
+            and not any(axis.startswith(f"{name}[") for axis in varying)
+            and not is_missing(value)
+        }
 
 
 def read_runs(table: pd.DataFrame) -> list[TableRun]:
@@ -242,7 +263,7 @@ def read_runs(table: pd.DataFrame) -> list[TableRun]:
 
 
 def group_runs(table: pd.DataFrame) -> list[ModelRuns]:
-    """The runs of a table by their models, in order of appearance."""
+    """The runs of a table by their models, in order of appearance, labelled by what varies among those of a model."""
     entries = read_runs(table)
     models = dict.fromkeys(entry.model for entry in entries)
     return [_make_group(table, model, [entry for entry in entries if entry.model == model]) for model in models]
@@ -250,24 +271,20 @@ def group_runs(table: pd.DataFrame) -> list[ModelRuns]:
 
 def _make_group(table: pd.DataFrame, model: str, entries: list[TableRun]) -> ModelRuns:
     part = table.iloc[[entry.place for entry in entries]]
-    axes = find_axes(part)
-    varying = {name for axis in axes for name in axis.columns}
-    return ModelRuns(model, tuple(entries), tuple(axes), _find_common_values(part, entries, varying))
+    axes = tuple(find_axes(part))
+    labelled = [replace(entry, label=_make_label(axes, number)) for number, entry in enumerate(entries)]
+    return ModelRuns(model, tuple(labelled), axes, part)
 
 
-def _find_common_values(part: pd.DataFrame, entries: Sequence[TableRun], varying: set[str]) -> dict[str, str]:
-    """The inputs that are the same for all runs; the defaults of a known model are left out."""
-    typed = [entry.typed for entry in entries if entry.typed is not None]
-    if typed:
-        # An input whose column was dropped may still vary.
-        found = {name: value for name, value in typed[0].changed().items() if all(one[name] == value for one in typed)}
-    else:
-        found = {name: part[name].iloc[0] for name in find_input_columns(part) if name != "take"}
-    return {
-        name: format_table_value(value)
-        for name, value in found.items()
-        if name not in varying and not any(axis.startswith(f"{name}[") for axis in varying) and not is_missing(value)
-    }
+def _make_label(axes: Sequence[VariedInput], number: int) -> tuple[str, ...]:
+    """The values of a run on these axes, without those that are empty."""
+    values = ((axis.values[axis.codes[number]], axis.bare[axis.codes[number]]) for axis in axes)
+    return tuple(named for named, bare in values if bare not in NOTHING)
+
+
+def shorten_model(model: str) -> str:
+    """The last part of a model's id."""
+    return model.rstrip("/").rpartition("/")[2]
 
 
 def with_unique_index(table: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 def read_static(name: str) -> str:
     """The text of a built style sheet or script, `tokens.css` for instance; a running kernel keeps what it has read."""
     return files("reelbook").joinpath("static", name).read_text(encoding="utf-8")
+
+
+@cache
+def read_colours(*, is_dark: bool) -> Mapping[str, str]:
+    """The colours of the style sheet for light or for dark pages, by name, for pictures that are drawn here."""
+    rules = re.findall(r"([^{}]+)\{([^{}]*)\}", read_static("tokens.css"))
+    wanted = ".rb.rb-dark" if is_dark else ".rb"
+    declared = next(
+        body for selector, body in rules if wanted in re.split(r",\s*", selector.strip()) and "--_ink" in body
+    )
+    return dict(re.findall(r"--_(\w+):\s*(#[0-9a-f]{6})", declared))
 
 
 def render_style(*names: str) -> Markup:

@@ -80,7 +80,7 @@ class ClipGrid:
         """One row as it is in the markup and in its data, for a page that replaces it."""
         group, entry = next((group, one) for group in self.groups for one in group.entries if one.place == row)
         number = group.entries.index(entry)
-        label = "" if group.layout.is_grid else _format_label(group, number)
+        label = "" if group.layout.is_grid else join_with_dots(*entry.label)
         html = grids.figures(self._describe(group, number), label, self.has_recipes)
         return {"row": row, "html": str(html), "run": self._pack_group(group)["runs"][number]}
 
@@ -98,7 +98,7 @@ class ClipGrid:
             "runs": [
                 {
                     "row": entry.place, "codes": [axis.codes[number] for axis in group.axes], "name": entry.name,
-                    "label": _format_label(group, number), "price": entry.price, "state": entry.status,
+                    "label": join_with_dots(*entry.label), "price": entry.price, "state": entry.status,
                 }
                 for number, entry in enumerate(group.entries)
             ],
@@ -143,7 +143,7 @@ class ClipGrid:
             )
             files = [PageMedia("", None, *self._find_shape(group), join_with_dots(*words))]
         return {
-            "place": entry.place, "name": entry.name, "price": entry.price, "label": _format_label(group, number),
+            "place": entry.place, "name": entry.name, "price": entry.price, "label": join_with_dots(*entry.label),
             "files": [
                 {
                     "place": place, "clip": file.clip, "poster": file.poster, "width": file.width, "height": file.height,
@@ -157,11 +157,6 @@ class ClipGrid:
         """The size of another file of the group, for a box."""
         sizes = (self.media[file.path] for entry in group.entries for file in entry.files)
         return next(((one.width, one.height) for one in sizes if one.poster), (16, 9))
-
-
-def _format_label(group: ModelRuns, number: int) -> str:
-    """What distinguishes a run from the others."""
-    return join_with_dots(*(axis.values[axis.codes[number]] for axis in group.axes))
 
 
 # In a notebook: posters to read without scripts, and players with them.
