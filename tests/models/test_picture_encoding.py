@@ -115,7 +115,6 @@ def test_whatever_becomes_an_array_counts_as_one() -> None:
         (np.zeros((3, 4, 5), np.uint8), "shape (3, 4, 5)"),
         (pd.Series({"output_video": "a.mp4", "seed": 1}), "table.output_video[7]"),
         (np.zeros((3, 40, 50)), "channels first: give array.transpose(1, 2, 0)"),
-        (np.zeros((2, 3, 4, 3)), "this one is a stack: give one of its pictures, such as array[0]"),
         (np.zeros(7), "shape (7,)"),
         (np.zeros((0, 4)), "shape (0, 4)"),
         (np.full((2, 2), 200.0), "values from 200 to 200"),
@@ -126,7 +125,6 @@ def test_whatever_becomes_an_array_counts_as_one() -> None:
         (np.array([[0.5, np.nan]]), "values that are not numbers (nan)"),
         (np.array([[0, 255]]), "int64 with values from 0 to 255. An array is taken with the shape"),
         (np.array([[0, 255]]), 'give array.astype("uint8")'),
-        (np.array([[0, 65535]], np.uint16), "give array / 65535"),
         (np.array([[-5, 1000]]), "scale it first"),
         (np.zeros((2, 2), complex), "complex128"),
         (np.array([["a", "b"]]), "<U1"),
@@ -139,55 +137,33 @@ def test_an_array_that_is_no_picture_is_told_why(array: Any, words: str) -> None
     assert words in refusal(array)
 
 
-MODES = [
-    "1",
-    "L",
-    "LA",
-    "P",
-    "PA",
-    "RGB",
-    "RGBA",
-    "RGBa",
-    "RGBX",
-    "La",
-    "CMYK",
-    "YCbCr",
-    "HSV",
-    "I",
-    "I;16",
-    "I;16B",
-    "F",
-]
-
-
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBa", "CMYK", "YCbCr", "HSV", "I;16"])
 def test_an_image_of_any_mode_is_sent_as_it_looks(mode: str) -> None:
     """A grey ramp is still that ramp, give or take what the mode itself rounds away."""
     ramp = np.repeat(np.linspace(0, 255, 16).astype(np.uint8)[None], 4, axis=0)
     if mode == "1":
         ramp = np.where(ramp > 127, 255, 0).astype(np.uint8)
-    image = Image.fromarray(ramp.astype(np.uint16) * 257) if mode.startswith("I;16") else Image.fromarray(ramp)
-    if mode == "I;16B":
-        image = Image.frombytes("I;16B", image.size, (ramp.astype(">u2") * 257).tobytes())
-    elif mode in ("PA", "RGBa", "La"):
-        image = {"PA": image.convert("P").convert("PA"), "RGBa": image.convert("RGBA").convert("RGBa"), "La": image.convert("LA").convert("La")}[mode]  # fmt: skip
-    elif not mode.startswith("I;16"):
-        image = image.convert(mode)
-    assert image.mode == mode
+    image = Image.fromarray(ramp)
+    between = {"PA": "P", "RGBa": "RGBA"}
+    image = (
+        Image.fromarray(ramp.astype(np.uint16) * 257)
+        if mode == "I;16"
+        else image.convert(between.get(mode, mode)).convert(mode)
+    )
 
-    content, _ = encode_picture(image)
+    sent = Image.open(io.BytesIO(encode_picture(image)[0]))
 
-    sent = Image.open(io.BytesIO(content))
     grey = (
         np.asarray(sent, dtype=float) / 257 if sent.mode.startswith("I") else np.asarray(sent.convert("L"), dtype=float)
     )
+    assert image.mode == mode
     assert np.abs(grey - ramp).max() <= 2
 
 
-def test_grey_beyond_any_scale_is_refused_with_its_range() -> None:
+def test_grey_without_a_scale_is_refused() -> None:
     """Nobody can know what is white in it."""
-    assert "values from -4 to 3000; 0 to 255" in refusal(Image.fromarray(np.array([[-4, 3000]], np.float32)))
-    assert "values from 0 to 70000; 0 to 65535" in refusal(Image.fromarray(np.array([[0, 70000]], np.int32)))
+    assert "a grey image of mode F" in refusal(Image.fromarray(np.array([[-4, 3000]], np.float32)))
+    assert "a grey image of mode I" in refusal(Image.fromarray(np.array([[0, 70000]], np.int32)))
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -234,14 +210,6 @@ def test_a_figure_is_sent_as_it_is_drawn() -> None:
     assert label == "figure"
     assert encode_picture(drawing())[0] == content
     assert b"atplotlib" not in content
-
-
-def test_a_figure_too_large_is_not_even_drawn() -> None:
-    """Its size is known before."""
-    figure = drawing(200)
-    figure.savefig = lambda *args, **options: pytest.fail("it was drawn")
-
-    assert "12,800 × 12,800 pixels; the limit is 40 megapixels" in refusal(figure)
 
 
 def test_a_file_is_read_from_its_start_and_left_where_it_was(tmp_path: Path) -> None:

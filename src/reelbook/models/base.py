@@ -109,26 +109,6 @@ class Part(BaseModel):
         """The Python expression for this class."""
         return cls.__name__
 
-    def changed(self) -> dict[str, Any]:
-        """The fields that differ from their defaults.
-
-        >>> from reelbook.models.text_to_video import LoRA
-        >>> LoRA(path="watercolour", scale=1).changed()
-        {'path': 'watercolour'}
-        """
-        return {
-            name: getattr(self, name)
-            for name, field in type(self).model_fields.items()
-            if field.is_required() or getattr(self, name) != field.get_default(call_default_factory=True)
-        }
-
-
-class Input(Part):
-    """Base class of inputs: immutable, hashable, and strict, because a typo must not cost credits."""
-
-    endpoint_id: ClassVar[str] = ""
-    """The model this input belongs to."""
-
     def __getitem__(self, name: str) -> Any:
         """The value of a field, by its name in JSON.
 
@@ -136,9 +116,37 @@ class Input(Part):
         >>> TextToVideo(prompt="a paper boat")["resolution"]
         '720p'
         """
-        if name not in type(self).model_fields:
-            raise KeyError(name)
-        return getattr(self, name)
+        return self._values()[name]
+
+    def _values(self) -> dict[str, Any]:
+        """All values by their names in JSON."""
+        own = {name: getattr(self, attribute) for attribute, name in _names_in(type(self)).items()}
+        return {**own, **(self.model_extra or {})}
+
+    def changed(self) -> dict[str, Any]:
+        """The fields that differ from their defaults.
+
+        >>> from reelbook.models.text_to_video import LoRA
+        >>> LoRA(path="watercolour", scale=1).changed()
+        {'path': 'watercolour'}
+        """
+        names, fields = _names_in(type(self)), type(self).model_fields.items()
+        defaults = {names[key]: field.get_default() for key, field in fields if not field.is_required()}
+        return {
+            name: value for name, value in self._values().items() if name not in defaults or value != defaults[name]
+        }
+
+
+def _names_in(kind: type[Part]) -> dict[str, str]:
+    """The name in JSON of each attribute; a described model may have names that no attribute can have."""
+    return {key: key if field.alias is None else field.alias for key, field in kind.model_fields.items()}
+
+
+class Input(Part):
+    """Base class of inputs: immutable, hashable, and strict, because a typo must not cost credits."""
+
+    endpoint_id: ClassVar[str] = ""
+    """The model this input belongs to."""
 
     def revised(self, /, **changes: Any) -> Self:
         """The same input with some fields changed, validated again.
@@ -148,8 +156,8 @@ class Input(Part):
         TextToVideo(prompt='a paper boat', seed=8)
         """
         # Not model_copy(update=...), which would skip validation.
-        values = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**{**values, **changes})
+        names = _names_in(type(self))
+        return type(self)(**{**self._values(), **{names.get(key, key): value for key, value in changes.items()}})
 
     def wire(self) -> dict[str, Any]:
         """The JSON object that the service receives: defaults included, nulls omitted.

@@ -11,10 +11,9 @@ import keyword
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ForwardRef, Self, Union, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ForwardRef, Union, get_args
 
 from pydantic import (
     AfterValidator,
@@ -47,15 +46,13 @@ from ..errors import BadDescription
 from .base import Input, Part
 from .frozen_json import FrozenDict, NotJson, equality_key, freeze, thaw
 from .images import Image, PictureField, is_picture, is_picture_rule, parse_picture
-from .json_schema import Defs, Rule, find_applicable_rules, is_annotation, merge_rules
-from .openapi import MAX_RULES, find_field_order, read_input_schema, sort_fields
+from .json_schema import get_types, rules_at
+from .openapi import read_input_schema
 from .picture_encoding import is_one_array
 from .problems import WANTED
 from .signatures import present
 from .value_types import Flag, MultipleOf, Ordered, coerce_float, coerce_int, require_utf8, require_writable
 
-CONDITIONS = frozenset(("then", "else", "dependentSchemas", "patternProperties"))
-"""Keywords whose fields are not known beforehand."""
 _BOUNDS = {"minimum": "ge", "maximum": "le", "exclusiveMinimum": "gt", "exclusiveMaximum": "lt"}
 # Of any type, because mypy knows types that are made while it runs from none that are written.
 _field: Any = Field
@@ -86,12 +83,7 @@ class Record(Part):
     trailing underscore.
     """
 
-    model_config = ConfigDict(protected_namespaces=(), use_attribute_docstrings=False)
-
-    _names: ClassVar[Mapping[str, str]] = {}
-    """The field's name for each attribute."""
-    _defaults: ClassVar[Mapping[str, Any]] = {}
-    """The default of each field that has one, by name."""
+    model_config = ConfigDict(protected_namespaces=(), use_attribute_docstrings=False, populate_by_name=True)
 
     if TYPE_CHECKING:
         # The fields are known only once a description is read.
@@ -104,37 +96,22 @@ class Record(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _name_values(cls, values: Any) -> Any:
-        """The values by field name; a null that means "left out" is left out."""
-        if isinstance(values, BaseModel):
-            dumped = values._fields() if isinstance(values, Record) else dict(values)
-            values = {name: value for name, value in dumped.items() if value is not None}
-        if not isinstance(values, Mapping):
+    def _from_part(cls, values: Any) -> Any:
+        """The fields of a part of another class, such as a `LoRA`."""
+        if not isinstance(values, BaseModel):
             return values
-        named = {cls._names.get(name, name): value for name, value in values.items()}
-        absent = {cls._names[attribute] for attribute in cls.model_fields if cls._is_left_out(attribute)}
-        return {name: value for name, value in named.items() if value is not None or name not in absent}
+        named = values._values() if isinstance(values, Part) else dict(values)
+        return {name: value for name, value in named.items() if value is not None}
 
     @model_serializer(mode="wrap")
     def _as_sent(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {
-            self._names.get(name, name): value
-            for name, value in serialize(self).items()
-            if value is not None or not self._is_left_out(name)
-        }
-
-    @classmethod
-    def _is_left_out(cls, attribute: str) -> bool:
-        """Whether a null in this field means the same as leaving it out."""
-        info = cls.model_fields.get(attribute)
-        return info is not None and not info.is_required() and info.default is None
-
-    def _fields(self) -> dict[str, Any]:
-        own = {name: getattr(self, attribute) for attribute, name in self._names.items()}
-        return {**own, **(self.model_extra or {})}
-
-    def __getitem__(self, name: str) -> Any:
-        return self._fields()[name]
+        """The values by their names in JSON; a null that means the same as leaving the field out is left out."""
+        sent: dict[str, Any] = {}
+        for key, value in serialize(self).items():
+            field = type(self).model_fields.get(key)
+            if value is not None or field is None or field.is_required() or field.default is not None:
+                sent[key if field is None or field.alias is None else field.alias] = value
+        return sent
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Record) or type(self) is not type(other):
@@ -148,14 +125,6 @@ class Record(Part):
     def __repr__(self) -> str:
         # A dict literal, so that an input's `repr` is code.
         return repr(self.changed())
-
-    def changed(self) -> dict[str, Any]:
-        """The fields that differ from their defaults."""
-        return {
-            name: value
-            for name, value in self._fields().items()
-            if name not in self._defaults or equality_key(value) != equality_key(self._defaults[name])
-        }
 
 
 class Described(Record, Input):
@@ -177,11 +146,6 @@ class Described(Record, Input):
         # The class is built at run time, so the pickle has its schema.
         return _unpickle, (self.endpoint_id, self._source, self.model_dump())
 
-    def revised(self, /, **changes: Any) -> Self:
-        """The same input with some fields changed, validated again."""
-        named = {self._names.get(name, name): value for name, value in changes.items()}
-        return type(self)(**{**self._fields(), **named})
-
     def wire(self) -> dict[str, Any]:
         """The JSON object that the service receives: defaults included, redundant nulls omitted."""
         sent: dict[str, Any] = thaw(self.model_dump(mode="json"))
@@ -201,22 +165,10 @@ def _unpickle(endpoint_id: str, source: str, values: dict[str, Any]) -> Describe
     return _input_class(endpoint_id, source).model_validate(values)
 
 
-def _input_class(endpoint_id: str, source: str) -> type[Described]:
-    # Two threads at once would build two classes, whose inputs are never equal.
-    with _BUILDING:
-        return _build_input_class(endpoint_id, source)
-
-
-_BUILDING = Lock()
-
-
 @lru_cache(maxsize=256)
-def _build_input_class(endpoint_id: str, source: str) -> type[Described]:
-    schema = json.loads(source)
-    defs = schema.pop("$defs", {})
+def _input_class(endpoint_id: str, source: str) -> type[Described]:
     try:
-        cls: type[Described] = _Builder(defs).input_class(schema, endpoint_id, source)
-        return cls
+        return _Builder(json.loads(source)).input_class(endpoint_id, source)
     except BadDescription:
         raise
     except Exception as error:
@@ -225,106 +177,62 @@ def _build_input_class(endpoint_id: str, source: str) -> type[Described]:
         raise BadDescription(f"The schema of {endpoint_id} cannot be read: {reason}.") from error
 
 
-@dataclass
-class _Fields:
-    """The fields of an object, gathered from all parts and alternatives of its rule."""
-
-    rules: dict[str, Rule] = field(default_factory=dict)
-    required: list[str] = field(default_factory=list)
-    selecting: set[str] = field(default_factory=set)
-    """Fields of some alternatives only: giving one, even with its default, selects an alternative."""
-    order: Sequence[str] = ()
-    others: Rule = False
-    """The rule for fields that are not listed."""
-
-    def add(self, part: _Fields) -> None:
-        for name, rule in part.rules.items():
-            self.rules[name] = _both(self.rules[name], rule) if name in self.rules else rule
-        self.required += part.required
-        self.selecting |= part.selecting
-        self.order = self.order or part.order
-        self.others = self.others or part.others
-
-
 class _Builder:
-    """Builds the classes of one description."""
+    """Builds the classes of one schema in plain form, see `openapi.py`."""
 
-    def __init__(self, defs: Defs) -> None:
-        self.defs = defs
-        self.count = 0
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+        self.defs: Mapping[str, Any] = schema.get("$defs", {})
         self.types: dict[str, Any] = {}
         self.open: dict[str, str] = {}
         """The references that are being followed, with the name that an object there will have."""
-        self.classes: dict[str, type[Record]] = {}
-        self.gathering: set[int] = set()
-        self.flattened = 0
+        self.classes: dict[str, Any] = {}
 
-    def input_class(self, schema: Mapping[str, Any], endpoint_id: str, source: str) -> Any:
-        types = self.flat(schema).get("type", "object")
-        if "object" not in ([types] if isinstance(types, str) else types):
-            raise BadDescription(f"The input is of the type {types}; it should be an object with fields.")
-        fields = self.fields(schema)
-        shown = self.make_flat_schema(schema, fields)
-        title = str(shown.get("title") or "")
+    def input_class(self, endpoint_id: str, source: str) -> type[Described]:
+        title = str(self.schema.get("title") or "")
         is_name = title.isidentifier() and not keyword.iskeyword(title) and len(title) <= 60
-        about = str(shown.get("description") or f"What to ask of {endpoint_id}.")
+        about = str(self.schema.get("description") or f"What to ask of {endpoint_id}.")
         base = type("Described", (Described,), {"endpoint_id": endpoint_id, "__module__": __name__})
-        cls = self.record(fields, title if is_name else _class_name(endpoint_id), base, about)
+        cls: type[Described] = self.record(self.schema, title if is_name else _class_name(endpoint_id), base, about)
         for record in self.classes.values():
             record.model_rebuild(_types_namespace=dict(self.classes))
-        cls._schema, cls._source = shown, source
-        present(cls, shown, about, f"rb.{cls._spelling()}")
+        cls._schema, cls._source = self.schema, source
+        present(cls, self.schema, about, f"rb.{cls._spelling()}")
         return cls
 
-    def make_flat_schema(self, schema: Mapping[str, Any], fields: _Fields) -> dict[str, Any]:
-        """The schema with all fields at its top level; one of several parts keeps them, too, under `allOf`."""
-        whole = self.flat(schema)
-        notes = {word: value for word, value in {**whole, **schema}.items() if is_annotation(word)}
-        checks = {word: value for word, value in schema.items() if not is_annotation(word)}
-        words = ("$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas")
-        shown = {**schema} if checks.keys().isdisjoint(words) else {**notes, "allOf": [checks]}
-        shown |= {"type": "object", "properties": fields.rules, "required": fields.required, "$defs": self.defs}
-        shown |= {"additionalProperties": False} if fields.others is False else {}
-        return {word: value for word, value in shown.items() if value or word not in ("required", "$defs")}
-
-    def record(self, fields: _Fields, name: str, base: type[Any], about: str = "") -> Any:
-        """A class with these fields; a rule loses a default that it does not allow itself."""
-        attributes = _attributes_for(fields.rules)
+    def record(self, rule: dict[str, Any], name: str, base: type[Any], about: str = "") -> Any:
+        """The class of an object; a field loses a default in the schema that it does not allow itself."""
+        rules = rule.get("properties", {})
+        attributes = _attributes_for(rules)
         made: dict[str, Any] = {}
-        for field_name, rule in list(fields.rules.items()):
-            annotation, whole = self.type_of(rule), self.flat(rule)
-            texts = {word: whole.get(word) for word in ("title", "description")}
-            alias = None if attributes[field_name] == field_name else field_name
-            fits, default = self.read_default(annotation, whole.get("default"))
-            if not fits and isinstance(rule, dict):
-                rule.pop("default", None)
-            if field_name in fields.required:
+        for field_name, inner in rules.items():
+            notes = inner if isinstance(inner, dict) else {}
+            annotation = self.type_of(inner)
+            fits, default = self.read_default(annotation, notes.get("default"))
+            if not fits:
+                notes.pop("default", None)
+            if field_name in rule.get("required", ()):
                 default = ...
-            elif field_name in fields.selecting:
-                default = None
-                fields.rules[field_name] = {word: value for word, value in whole.items() if word != "default"}
             if default is None:
                 annotation = Union[annotation, None]  # noqa: UP007  # A forward reference has no `|`.
+            texts = {word: notes.get(word) for word in ("title", "description")}
+            alias = None if attributes[field_name] == field_name else field_name
             made[attributes[field_name]] = (annotation, _field(default, alias=alias, validate_default=False, **texts))
-        if fields.others is not False:
-            extra = {"__annotations__": {"__pydantic_extra__": _dict[str, self.type_of(fields.others)]}}
+        others = rule.get("additionalProperties", not rules)
+        if others is not False:
+            extra = {"__annotations__": {"__pydantic_extra__": _dict[str, self.type_of(others)]}}
             base = type(
                 base.__name__, (base,), {**extra, "model_config": ConfigDict(extra="allow"), "__module__": __name__}
             )
         # Any, because mypy would treat the name below as that of a declared class.
         make: Any = create_model
-        cls = make(name, __base__=base, __doc__=about or None, **made)
-        cls._names = {attribute: field_name for field_name, attribute in attributes.items()}
-        cls._defaults = {
-            field_name: made[attribute][1].default
-            for attribute, field_name in cls._names.items()
-            if not made[attribute][1].is_required()
-        }
-        self.classes[name] = cls
-        return cls
+        self.classes[name] = make(name, __base__=base, __doc__=about or None, **made)
+        return self.classes[name]
 
     def read_default(self, annotation: Any, value: Any) -> tuple[bool, Any]:
         """Whether a default fits its own type, and the default as such a value; null counts as none."""
+        if value is None:
+            return True, None
         try:
             default = TypeAdapter(annotation).validate_python(value)
         except ValidationError:
@@ -334,122 +242,31 @@ class _Builder:
             return True, None
         return True, default
 
-    # Rules.
-
-    def target(self, rule: Mapping[str, Any]) -> Rule:
-        return self.defs[str(rule["$ref"]).removeprefix("#/$defs/")]
-
-    def flat(self, rule: Rule) -> Mapping[str, Any]:
-        """The rule with its references and `allOf` merged into it; what no single rule can say stays under `allOf`."""
-        if not isinstance(rule, Mapping):
-            return {}
-        if id(rule) in self.gathering:
-            raise BadDescription("A schema refers to itself in a circle and never says what it takes.")
-        self.flattened += 1
-        if self.flattened > 10 * MAX_RULES:
-            raise BadDescription(f"The schema has more than {MAX_RULES:,} rules once its parts are put together.")
-        self.gathering.add(id(rule))
-        own = {word: value for word, value in rule.items() if word not in ("$ref", "allOf")}
-        left = []
-        for part in (*([self.target(rule)] if "$ref" in rule else ()), *rule.get("allOf", ())):
-            merged = merge_rules(own, self.flat(part)) if isinstance(part, Mapping) else None
-            if merged is None:
-                left.append(part)
-            own = own if merged is None else merged
-        self.gathering.discard(id(rule))
-        return {**own, "allOf": left} if left else own
-
-    def fields(self, rule: Rule) -> _Fields:
-        """The fields of an object, in the wished order and without those that only the service writes."""
-        fields = _Fields()
-        fields.add(self.gather(rule))
-        for name in fields.required:
-            fields.rules.setdefault(name, {} if isinstance(fields.others, bool) else fields.others)
-        written = {name for name, part in fields.rules.items() if self.flat(part).get("readOnly") is True}
-        rules = {name: part for name, part in fields.rules.items() if name not in written}
-        fields.rules = sort_fields(rules, fields.order)
-        fields.required = [name for name in dict.fromkeys(fields.required) if name not in written]
-        if not rules:
-            fields.others = fields.others or True
-        return fields
-
-    def gather(self, rule: Rule) -> _Fields:
-        whole = self.flat(rule)
-        fields = _Fields(
-            {
-                name: self.flat(part) if isinstance(part, Mapping) and "allOf" in part else part
-                for name, part in whole.get("properties", {}).items()
-            },
-            list(whole.get("required", ())),
-            order=find_field_order(whole),
-            others=whole.get("additionalProperties", whole.get("unevaluatedProperties", False)),
-        )
-        alternatives = [self.gather_alternatives(whole[word]) for word in ("anyOf", "oneOf") if word in whole]
-        for part in (*map(self.gather, whole.get("allOf", ())), *alternatives):
-            fields.add(part)
-        # Fields that are listed under a condition only are taken as they are.
-        fields.others = fields.others or not whole.keys().isdisjoint(CONDITIONS)
-        return fields
-
-    def gather_alternatives(self, forms: Sequence[Rule]) -> _Fields:
-        """The fields of an object that matches one of several alternatives."""
-        forms = [form for form in forms if "object" in self.flat(form).get("type", "object")]
-        parts = [self.gather(form) for form in forms]
-        names = dict.fromkeys(name for part in parts for name in (*part.rules, *part.required))
-        rules: dict[str, Rule] = {}
-        for name in dict.fromkeys(name for part in parts for name in part.rules):
-            listed = [part.rules[name] for part in parts if name in part.rules]
-            # An alternative that does not list the field accepts anything there, or refuses it.
-            is_free = any(
-                name not in part.rules and self.flat(form).get("additionalProperties") is not False
-                for part, form in zip(parts, forms, strict=True)
-            )
-            rules[name] = _either([*listed, *([{}] if is_free else [])])
-        required = [name for name in names if parts and all(name in part.required for part in parts)]
-        others = next((part.others for part in parts if part.others is not False and part.rules), False)
-        selecting = {name for name in names if not all(name in part.rules for part in parts)}
-        return _Fields(rules, required, selecting, others=others)
-
-    # Types.
-
-    def type_of(self, rule: Rule) -> Any:
+    def type_of(self, rule: Any, name: str = "Record") -> Any:
         """The Python type of the values that a rule accepts."""
-        self.count += 1
-        if self.count > MAX_RULES:
-            raise BadDescription(f"The schema has more than {MAX_RULES:,} rules once its parts are put together.")
-        if not isinstance(rule, Mapping):
+        if not isinstance(rule, dict):
             return Json if rule else Annotated[Any, BeforeValidator(_refuse)]
-        if "x-media" in rule or {word for word in rule if not is_annotation(word)} != {"$ref"}:
-            return self.type_of_flat(self.flat(rule), "Record")
-        name = rule["$ref"].removeprefix("#/$defs/")
+        if "$ref" in rule:
+            return self.referenced(rule["$ref"].removeprefix("#/$defs/"))
+        if "enum" in rule or "const" in rule:
+            return Annotated[(Json, AfterValidator(_OneOf(rule["enum"] if "enum" in rule else [rule["const"]])))]
+        if "anyOf" in rule:
+            return _union([self.type_of(form) for form in rule["anyOf"]])
+        types = get_types(rule)
+        return _union([self.type_of_kind(kind, rule, name) for kind in types]) if types else Json
+
+    def referenced(self, name: str) -> Any:
         if name in self.open:
             # A rule within itself: an object is its own class, and anything else is left to the service.
-            whole = self.flat(self.defs[name])
-            is_record = _types_in(whole) == ["object"] and "enum" not in whole and self.fields(whole).rules
+            is_record = get_types(self.defs[name]) == ["object"] and self.defs[name].get("properties")
             return ForwardRef(self.open[name]) if is_record else Json
         if name not in self.types:
             self.open[name] = f"{re.sub(r'[^A-Za-z0-9]', '', name) or 'Record'}_{len(self.types) + len(self.open)}"
-            self.types[name] = self.type_of_flat(self.flat(self.defs[name]), self.open[name])
+            self.types[name] = self.type_of(self.defs[name], self.open[name])
             del self.open[name]
         return self.types[name]
 
-    def type_of_flat(self, rule: Mapping[str, Any], name: str) -> Any:
-        if "enum" in rule or "const" in rule:
-            return Annotated[(Json, AfterValidator(_OneOf(rule["enum"] if "enum" in rule else [rule["const"]])))]
-        types = _types_in(rule)
-        forms = next((rule[word] for word in ("anyOf", "oneOf") if word in rule), None)
-        if forms is not None and types != ["object"]:
-            beside = {
-                word: value
-                for word, value in rule.items()
-                if word not in ("anyOf", "oneOf") and not is_annotation(word)
-            }
-            return _union([self.type_of({"allOf": [form, beside]} if beside else form) for form in forms])
-        if not types or "allOf" in rule:
-            return Json
-        return _union([self.type_of_kind(kind, rule, name) for kind in types])
-
-    def type_of_kind(self, kind: str, rule: Mapping[str, Any], name: str) -> Any:
+    def type_of_kind(self, kind: str, rule: dict[str, Any], name: str) -> Any:
         match kind:
             case "null":
                 return None
@@ -463,55 +280,19 @@ class _Builder:
                 first = [self.type_of(part) for part in rule.get("prefixItems", ())]
                 others = rule.get("items", True)
                 inner = _union([*first, *([] if others is False else [self.type_of(others)])])
-                is_of_pictures = any(map(is_picture_rule, find_applicable_rules([others], self.defs)))
+                is_of_pictures = any(map(is_picture_rule, rules_at({**self.schema, **rule}, (len(first),))))
                 checks = [BeforeValidator(_not_alone)] if is_of_pictures else []
                 return Annotated[(_tuple[inner, ...], _field(**_sizes(rule, "Items")), Ordered, *checks)]
             case "object":
-                fields = self.fields(rule)
-                if fields.rules:
-                    return self.record(fields, self.free_name(name), Record)
-                inner = self.type_of(fields.others)
+                if rule.get("properties"):
+                    return self.record(rule, self.free_name(name), Record)
+                inner = self.type_of(rule.get("additionalProperties", True))
                 sizes = _field(**_sizes(rule, "Properties"))
                 return Annotated[(_dict[str, inner], sizes, AfterValidator(FrozenDict))]
         raise BadDescription(f"A schema is of the type {kind!r}, which JSON does not have.")
 
     def free_name(self, name: str) -> str:
         return name if name not in self.classes else f"{name}_{len(self.classes)}"
-
-
-def _types_in(rule: Mapping[str, Any]) -> list[str]:
-    """The types that a rule names."""
-    types = rule.get("type", "object" if "properties" in rule else [])
-    return [types] if isinstance(types, str) else list(types)
-
-
-def _both(one: Rule, other: Rule) -> Rule:
-    """One rule for two that both apply."""
-    if one == other or other is True or one is False:
-        return one
-    if isinstance(one, bool) or isinstance(other, bool):
-        return other
-    merged = merge_rules(other, one)
-    notes = {word: value for word, value in {**one, **other}.items() if is_annotation(word)}
-    return {"allOf": [one, other], **notes} if merged is None else merged
-
-
-def _either(rules: Sequence[Rule]) -> Rule:
-    """One rule that accepts what any of several accepts."""
-    unique: list[Mapping[str, Any]] = []
-    for rule in rules:
-        plain = rule if isinstance(rule, Mapping) else {} if rule else {"not": {}}
-        if plain not in unique:
-            unique.append(plain)
-    if len(unique) == 1:
-        return unique[0]
-    noted = [{word: value for word, value in rule.items() if is_annotation(word)} for rule in unique if rule]
-    common = {word: value for word, value in noted[0].items() if all(notes.get(word) == value for notes in noted)}
-    checks = [{word: value for word, value in rule.items() if not is_annotation(word)} for rule in unique]
-    if all(set(check) - {"type"} in ({"enum"}, {"const"}) for check in checks):
-        choices = [choice for check in checks for choice in check.get("enum", [check.get("const")])]
-        return {"enum": list({equality_key(choice): choice for choice in choices}.values()), **common}
-    return {"anyOf": unique, **common}
 
 
 def _attributes_for(names: Iterable[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticCustomError
 
 from .images import Image
-from .problems import WANTED, Loc, format_literal
+from .problems import WANTED, Loc
 from .value_types import (
     MAX_ENTRIES,
     coerce_bool,
@@ -71,10 +71,13 @@ def freeze(value: Any, loc: Loc = ()) -> Any:
         raise NotJson((), value, f"at most {MAX_DEPTH} levels of lists and objects")
     if len(inside) > MAX_ENTRIES:
         raise NotJson(loc, None, f"at most {MAX_ENTRIES:,} entries")
-    if isinstance(inside, Mapping):
-        return FrozenDict({_require_name(name, loc): freeze(item, (*loc, name)) for name, item in inside.items()})
-    # A list first: an error inside a generator would become another one.
-    return tuple([freeze(item, (*loc, place)) for place, item in enumerate(inside)])
+    if not isinstance(inside, Mapping):
+        # A list first: an error inside a generator would become another one.
+        return tuple([freeze(item, (*loc, place)) for place, item in enumerate(inside)])
+    stray = next((name for name in inside if not isinstance(name, str)), None)
+    if stray is not None:
+        raise NotJson((*loc, str(stray)[:60]), stray, "a name that is text")
+    return FrozenDict({_freeze_scalar(name, loc): freeze(item, (*loc, name)) for name, item in inside.items()})
 
 
 def thaw(value: Any) -> Any:
@@ -103,15 +106,6 @@ def equality_key(value: Any) -> Any:
     if isinstance(value, Mapping):
         return "object", frozenset((name, equality_key(item)) for name, item in value.items())
     return ("boolean", value) if isinstance(value, bool) else value
-
-
-def _require_name(name: Any, loc: Loc) -> str:
-    try:
-        if isinstance(name, str) and require_utf8(str(name)) == name:
-            return name
-    except PydanticCustomError:
-        pass
-    raise NotJson((*loc, format_literal(name)), name, "a name that is text")
 
 
 def _freeze_scalar(value: Any, loc: Loc) -> Any:

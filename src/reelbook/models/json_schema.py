@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 Rule = Mapping[str, Any] | bool
-Defs = Mapping[str, Rule]
 
 ANNOTATIONS = frozenset(
     ("title", "description", "default", "deprecated", "example", "examples", "readOnly", "writeOnly")
@@ -19,6 +18,16 @@ def is_annotation(keyword: str) -> bool:
     return keyword in ANNOTATIONS or keyword.startswith("x-")
 
 
+def get_types(rule: Mapping[str, Any]) -> list[str]:
+    """The types that a rule names.
+
+    >>> get_types({"type": ["string", "null"]}), get_types({"properties": {}}), get_types({})
+    (['string', 'null'], ['object'], [])
+    """
+    types = rule.get("type", "object" if "properties" in rule else [])
+    return [types] if isinstance(types, str) else list(types)
+
+
 def rules_at(schema: Mapping[str, Any], loc: Iterable[str | int]) -> list[Mapping[str, Any]]:
     """All rules of a schema that may apply to the value at a place.
 
@@ -26,9 +35,9 @@ def rules_at(schema: Mapping[str, Any], loc: Iterable[str | int]) -> list[Mappin
     [{'type': 'integer'}]
     """
     defs = schema.get("$defs", {})
-    rules = find_applicable_rules([schema], defs)
+    rules = _find_applicable([schema], defs)
     for step in loc:
-        rules = find_applicable_rules([part for rule in rules for part in _rules_for_step(rule, step)], defs)
+        rules = _find_applicable([_rule_for_step(rule, step) for rule in rules], defs)
     return rules
 
 
@@ -42,12 +51,8 @@ def rule_at(schema: Mapping[str, Any], loc: Iterable[str | int]) -> Mapping[str,
     return next((rule for rule in typed if rule.get("type") != "null"), {})
 
 
-def find_applicable_rules(rules: Iterable[Rule], defs: Defs) -> list[Mapping[str, Any]]:
-    """These rules and all subschemas that apply to the same value, each once.
-
-    >>> find_applicable_rules([{"$ref": "#/$defs/Seed"}], {"Seed": {"type": "integer"}})
-    [{'$ref': '#/$defs/Seed'}, {'type': 'integer'}]
-    """
+def _find_applicable(rules: Iterable[Rule], defs: Mapping[str, Rule]) -> list[Mapping[str, Any]]:
+    """These rules and all that they refer to or offer for the same value, each once."""
     applicable: dict[int, Mapping[str, Any]] = {}
     waiting = list(rules)
     for rule in waiting:
@@ -57,23 +62,21 @@ def find_applicable_rules(rules: Iterable[Rule], defs: Defs) -> list[Mapping[str
         if isinstance(rule.get("$ref"), str):
             waiting.append(defs.get(rule["$ref"].removeprefix("#/$defs/"), True))
         waiting += [part for word in ("allOf", "anyOf", "oneOf") for part in rule.get(word, ())]
-        waiting += [rule[word] for word in ("if", "then", "else") if word in rule]
-        waiting += rule.get("dependentSchemas", {}).values()
     return list(applicable.values())
 
 
-def _rules_for_step(rule: Mapping[str, Any], step: str | int) -> list[Rule]:
-    """The rules for one field of an object, or for one entry of a list."""
+def _rule_for_step(rule: Mapping[str, Any], step: str | int) -> Rule:
+    """The rule for one field of an object, or for one entry of a list."""
     if isinstance(step, int):
         first = rule.get("prefixItems", ())
-        return [first[step] if step < len(first) else rule.get("items", True)]
-    if step in rule.get("properties", ()):
-        return [rule["properties"][step]]
-    return [rule.get("additionalProperties", True)]
+        wanted: Rule = first[step] if step < len(first) else rule.get("items", True)
+    else:
+        wanted = rule.get("properties", {}).get(step, rule.get("additionalProperties", True))
+    return wanted
 
 
-def merge_rules(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any] | None:
-    """One rule for two that both apply; None where no single one says the same. Annotations of the first stay.
+def merge_rules(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """One rule for two that both apply. Of what no single rule can say, and of annotations, the first's stays.
 
     >>> merge_rules({"minimum": 0, "title": "Size"}, {"minimum": 1, "maximum": 9, "title": "Area"})
     {'minimum': 1, 'title': 'Size', 'maximum': 9}
@@ -81,12 +84,8 @@ def merge_rules(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, A
     merged = dict(one)
     for keyword, value in other.items():
         own = merged.setdefault(keyword, value)
-        if own == value or is_annotation(keyword):
-            continue
-        joined = _merge_keyword(keyword, own, value)
-        if joined is None:
-            return None
-        merged[keyword] = joined
+        if own != value and not is_annotation(keyword):
+            merged[keyword] = _merge_keyword(keyword, own, value)
     return merged
 
 
@@ -100,11 +99,15 @@ def _merge_keyword(keyword: str, own: Any, other: Any) -> Any:
             return [value for value in own if value in other]
         case "required":
             return list(dict.fromkeys([*own, *other]))
-        case "allOf":
-            return [*own, *other]
         case "type":
-            return "integer" if {str(own), str(other)} == {"integer", "number"} else None
+            types = [get_types({"type": own}), get_types({"type": other})]
+            both = [kind for kind in types[0] if kind in types[1]]
+            if not both and "integer" in (*types[0], *types[1]) and "number" in (*types[0], *types[1]):
+                both = ["integer"]
+            return (both[0] if len(both) == 1 else both) or own
         case "properties":
-            shared = own.keys() & other.keys()
-            return {**own, **other, **{name: {"allOf": [own[name], other[name]]} for name in shared}}
-    return None
+            shared = {name: {"allOf": [own[name], other[name]]} for name in own if name in other}
+            return {**own, **other, **shared}
+        case "items":
+            return {"allOf": [own, other]}
+    return own

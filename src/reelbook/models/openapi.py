@@ -6,12 +6,13 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
 from ..errors import BadDescription
 from ..util.printable import map_texts, replace_surrogates
-from .json_schema import is_annotation
+from .json_schema import get_types, is_annotation, merge_rules
 from .problems import format_literal
 
 MAX_LEVELS = 100
@@ -23,14 +24,16 @@ ENVELOPES = ({"endpointId", "input"}, {"endpoint_id", "input"})
 HINT = "x-endpoint-id"
 """The extension in which a service writes a model's id."""
 
-_ONE_RULE = {
-    "items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames",
-    "unevaluatedItems", "unevaluatedProperties",
+_LISTS_OF_RULES = {"allOf", "anyOf", "oneOf"}
+_LISTS = {*_LISTS_OF_RULES, "prefixItems", "required", "enum"}
+_CONDITIONS = {"then", "else", "dependentSchemas", "patternProperties"}
+"""Keywords whose fields are not known beforehand."""
+_DROPPED = {
+    *_CONDITIONS, "if", "not", "contains", "minContains", "maxContains", "propertyNames", "dependentRequired", "discriminator",
+    "unevaluatedItems", "unevaluatedProperties", "uniqueItems", "$defs", "definitions", "$id", "$schema", "$anchor",
+    "$dynamicAnchor", "$comment", "$vocabulary",
 }  # fmt: skip
-_LIST_OF_RULES = {"allOf", "anyOf", "oneOf", "prefixItems"}
-_RULES_BY_NAME = {"properties", "patternProperties", "dependentSchemas"}
-_DROPPED = {"$defs", "definitions", "$id", "$schema", "$anchor", "$dynamicAnchor", "$comment", "$vocabulary"}
-"""Keywords that are resolved here, or have a meaning only in the original document."""
+"""Keywords that are resolved here, have a meaning only in the original document, or are left to the service."""
 
 _PICTURE_NAME = re.compile(r"(.*[_-])?(image|picture|photo)[_-]?(url|uri)s?", re.IGNORECASE)
 _PICTURE_WORDS = {"image", "images", "picture", "pictures", "photo", "photos"}
@@ -144,7 +147,10 @@ class _Document:
 
 
 class _SchemaReader:
-    """Converts one schema to JSON Schema 2020-12, and collects what it refers to."""
+    """Brings a schema into a plain form: no `allOf`, alternatives as `anyOf`, and all fields of an object in one place.
+
+    Conditions and rare keywords, such as `not`, are left out: the service checks those.
+    """
 
     def __init__(self, document: _Document, source: Any, *, is_3_0: bool) -> None:
         self.document, self.source, self.is_3_0 = document, source, is_3_0
@@ -152,52 +158,78 @@ class _SchemaReader:
         self.defs: dict[str, Any] = {}
         self.names: dict[int, str] = {}
         self.pending: list[tuple[str, Any]] = []
+        self.merged: dict[int, Mapping[str, Any]] = {}
+        self.merging: set[int] = set()
+        self.sources: list[Any] = []
+        """All that was merged, so that no other object gets its `id`."""
 
     def read(self) -> dict[str, Any]:
-        root = self.rule(self.source)
+        """The whole schema; it has all fields at the top, and what it refers to under `$defs`."""
+        whole = self.flat(self.source)
+        if "object" not in (get_types(whole) or ["object"]):
+            raise BadDescription(f"The input is of the type {whole['type']}; it should be an object with fields.")
+        if not isinstance(self.source, dict):
+            raise BadDescription("The input is anything or nothing at all; it should be an object with fields.")
+        root = self.object(whole)
         # A loop rather than recursion: references may form long chains.
         while self.pending:
             name, target = self.pending.pop()
             self.defs[name] = self.rule(target)
-        if isinstance(root, dict) and set(root) == {"$ref"}:
-            name = root["$ref"].removeprefix("#/$defs/")
-            root = self.defs[name]
-            if f"'#/$defs/{name}'" not in str([root, self.defs]):
-                del self.defs[name]
-        if not isinstance(root, dict):
-            raise BadDescription("The input is anything or nothing at all; it should be an object with fields.")
-        for rule in (root, *self.defs.values()):
-            self.mark_pictures(rule)
         return {**root, "$defs": self.defs} if self.defs else root
 
-    def rule(self, source: Any) -> Any:
-        self.count += 1
-        if self.count > MAX_RULES:
-            raise BadDescription(f"The schema has more than {MAX_RULES:,} rules.")
+    def flat(self, source: Any) -> Mapping[str, Any]:
+        """A rule with its references and `allOf` merged into it; its parts are as the description has them."""
+        if isinstance(source, bool):
+            return {} if source else {"enum": []}
+        if id(source) in self.merged:
+            return self.merged[id(source)]
+        if id(source) in self.merging:
+            raise BadDescription("A schema refers to itself in a circle and never says what it takes.")
+        self.add_to_count()
+        self.merging.add(id(source))
+        self.sources.append(source)
+        own = dict(_modernise(_object(source), self.is_3_0))
+        _check_words(own)
+        parts = own.pop("allOf", [])
+        if "$ref" in own:
+            parts = [self.document.target(own.pop("$ref"), self.source)[0], *parts]
+        for part in parts:
+            own = merge_rules(own, self.flat(part))
+        self.merging.discard(id(source))
+        self.merged[id(source)] = own
+        return own
+
+    def rule(self, source: Any, name: str = "") -> Any:
+        """A rule in plain form, for the field of this name."""
+        self.add_to_count()
         if isinstance(source, bool):
             return source
-        modern = _modernise(_object(source), self.is_3_0)
-        rule = {word: self.keyword(word, value) for word, value in modern.items() if word not in _DROPPED}
-        if "properties" in rule:
-            rule["properties"] = sort_fields(rule["properties"], find_field_order(rule))
-        return rule
+        whole = dict(self.flat(source))
+        if not _is_scalar(whole) and (reference := self.find_reference(source)):
+            return {"$ref": reference, **{word: value for word, value in source.items() if is_annotation(word)}}
+        if not whole.keys().isdisjoint(("anyOf", "oneOf")) and get_types(whole) != ["object"]:
+            return self.alternatives(whole, name)
+        if "object" in get_types(whole):
+            return self.object(whole)
+        if _names_picture(name, whole):
+            whole["x-media"] = "image"
+        for word in ("items", "prefixItems"):
+            if word in whole:
+                parts = whole[word]
+                whole[word] = (
+                    [self.rule(part, name) for part in parts] if word == "prefixItems" else self.rule(parts, name)
+                )
+        return {word: value for word, value in whole.items() if word not in _DROPPED}
 
-    def keyword(self, word: str, value: Any) -> Any:
-        if word == "$ref":
-            return self.reference(value)
-        if word in ("$dynamicRef", "$recursiveRef"):
-            raise BadDescription(f"`{word}` cannot be followed; only `$ref` is.")
-        if word in _ONE_RULE:
-            return self.rule(value)
-        if word in _RULES_BY_NAME:
-            return {name: self.rule(part) for name, part in _object(value).items()}
-        is_list = isinstance(value, list)
-        if (word in ("required", "enum") and not is_list) or (word in _LIST_OF_RULES and not (is_list and value)):
-            raise BadDescription(f"`{word}` should be a list and is {format_literal(value)}.")
-        return [self.rule(part) for part in value] if word in _LIST_OF_RULES else value
-
-    def reference(self, ref: Any) -> str:
-        target, name = self.document.target(ref, self.source)
+    def find_reference(self, source: Mapping[str, Any]) -> str | None:
+        """The reference that a rule consists of, besides annotations; None for any other rule."""
+        own = _modernise(source, self.is_3_0)
+        checks = {word: value for word, value in own.items() if not is_annotation(word)}
+        if checks.keys() == {"allOf"} and len(checks["allOf"]) == 1:
+            checks = checks["allOf"][0]
+        if not isinstance(checks, dict) or checks.keys() != {"$ref"}:
+            return None
+        target, name = self.document.target(checks["$ref"], self.source)
         if id(target) not in self.names:
             plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:100] or "Part"
             while plain in self.names.values():
@@ -206,31 +238,96 @@ class _SchemaReader:
             self.pending.append((plain, target))
         return f"#/$defs/{self.names[id(target)]}"
 
-    def mark_pictures(self, rule: Any) -> None:
-        """Mark, as in our own schemas, each text that names a picture by its field's name or format."""
-        if isinstance(rule, list):
-            for part in rule:
-                self.mark_pictures(part)
-        elif isinstance(rule, dict):
-            for name, part in rule.get("properties", {}).items():
-                self.mark_picture(name, part)
-            for word in rule.keys() & (_ONE_RULE | _LIST_OF_RULES):
-                self.mark_pictures(rule[word])
-            for word in rule.keys() & _RULES_BY_NAME:
-                self.mark_pictures(list(rule[word].values()))
+    def alternatives(self, whole: Mapping[str, Any], name: str) -> dict[str, Any]:
+        """A rule with alternatives; what it demands besides belongs to each of them."""
+        notes = {word: value for word, value in whole.items() if is_annotation(word)}
+        besides = {word: value for word, value in whole.items() if word not in (*notes, "anyOf", "oneOf")}
+        forms = whole.get("anyOf") or whole["oneOf"]
+        rules = [self.rule({"allOf": [form, besides]} if besides else form, name) for form in forms]
+        return {**_unite(rules), **notes}
 
-    def mark_picture(self, name: str, rule: Any) -> None:
-        if isinstance(rule, dict):
-            whole = rule
-            if "$ref" in rule and isinstance(target := self.defs[rule["$ref"].removeprefix("#/$defs/")], dict):
-                whole = {**target, **rule}
-            if _names_picture(name, whole):
-                rule["x-media"] = "image"
-            for part in (
-                *(part for word in ("anyOf", "oneOf", "allOf") for part in rule.get(word, ())),
-                rule.get("items"),
-            ):
-                self.mark_picture(name, part)
+    def object(self, whole: Mapping[str, Any]) -> dict[str, Any]:
+        """The rule of an object, in the wished order and without the fields that only the service writes."""
+        fields = self.gather(whole)
+        is_open = fields.others is not False
+        others = fields.others if isinstance(fields.others, bool) else self.rule(fields.others)
+        rest = {word: value for word, value in whole.items() if word not in (*_DROPPED, "anyOf", "oneOf", "properties")}
+        rest = {"type": "object", **rest}
+        if not fields.rules:
+            return {**rest, "additionalProperties": others} if is_open else rest
+        for name in fields.required:
+            fields.rules.setdefault(name, True if isinstance(others, bool) else fields.others)
+        shown = {name: rule for name, rule in fields.rules.items() if self.flat(rule).get("readOnly") is not True}
+        rules = {name: self.rule(rule, name) for name, rule in _sort_fields(shown, whole).items()}
+        for name in fields.selecting & rules.keys():
+            rules[name] = {word: value for word, value in rules[name].items() if word != "default"}
+        required = [name for name in dict.fromkeys(fields.required) if name in rules]
+        rest |= {"properties": rules, "required": required, "additionalProperties": others}
+        return {word: value for word, value in rest.items() if word != "required" or value}
+
+    def gather(self, whole: Mapping[str, Any]) -> _Fields:
+        """The fields of an object and of its alternatives, as the description has them."""
+        others = whole.get("additionalProperties", whole.get("unevaluatedProperties", False))
+        # Fields that are listed under a condition only are taken as they are.
+        others = others or not whole.keys().isdisjoint(_CONDITIONS)
+        fields = _Fields(dict(whole.get("properties", {})), list(whole.get("required", ())), others)
+        for word in ("anyOf", "oneOf"):
+            forms = [self.flat(form) for form in whole.get(word, ())]
+            parts = [self.gather(form) for form in forms if "object" in (get_types(form) or ["object"])]
+            for name in dict.fromkeys(name for part in parts for name in part.rules):
+                listed = [part.rules[name] for part in parts if name in part.rules]
+                if len(listed) < len(parts):
+                    fields.selecting.add(name)
+                rules = [rule for place, rule in enumerate(listed) if rule not in listed[:place]]
+                joined = rules[0] if len(rules) == 1 else {"anyOf": rules, **self.common_notes(rules)}
+                fields.rules[name] = {"allOf": [fields.rules[name], joined]} if name in fields.rules else joined
+            if parts:
+                fields.required += [name for name in parts[0].required if all(name in part.required for part in parts)]
+            fields.others = fields.others or any(part.others and part.rules for part in parts)
+        return fields
+
+    def common_notes(self, rules: Sequence[Any]) -> dict[str, Any]:
+        """The annotations that all of these rules share."""
+        notes = [{word: value for word, value in self.flat(rule).items() if is_annotation(word)} for rule in rules]
+        return {word: value for word, value in notes[0].items() if all(other.get(word) == value for other in notes)}
+
+    def add_to_count(self) -> None:
+        """Count a rule; raises where there are too many."""
+        self.count += 1
+        if self.count > MAX_RULES:
+            raise BadDescription(f"The schema has more than {MAX_RULES:,} rules.")
+
+
+@dataclass
+class _Fields:
+    """The fields of an object, as the description has them."""
+
+    rules: dict[str, Any]
+    required: list[str]
+    others: Any
+    """The rule for fields that are not listed."""
+    selecting: set[str] = field(default_factory=set)
+    """Fields of some alternatives only: giving one, even with its default, selects an alternative."""
+
+
+def _check_words(rule: Mapping[str, Any]) -> None:
+    for word, value in rule.items():
+        if (word in _LISTS and not isinstance(value, list)) or (word in _LISTS_OF_RULES and not value):
+            raise BadDescription(f"`{word}` should be a list and is {format_literal(value)}.")
+        if word in ("properties", "items", "additionalProperties") and not isinstance(value, bool):
+            _object(value)
+
+
+def _is_scalar(rule: Mapping[str, Any]) -> bool:
+    return rule.keys().isdisjoint(("anyOf", "oneOf")) and not {"object", "array"} & {*get_types(rule)}
+
+
+def _unite(rules: Sequence[Any]) -> dict[str, Any]:
+    """One rule that accepts what any of several accepts."""
+    if all(isinstance(rule, dict) and not rule.keys().isdisjoint(("enum", "const")) for rule in rules):
+        choices = [choice for rule in rules for choice in rule.get("enum", [rule.get("const")])]
+        return {"enum": list({json.dumps(choice): choice for choice in choices}.values())}
+    return {"anyOf": list(rules)}
 
 
 def _names_picture(name: str, rule: Mapping[str, Any]) -> bool:
@@ -244,23 +341,14 @@ def _names_picture(name: str, rule: Mapping[str, Any]) -> bool:
     return _PICTURE_NAME.fullmatch(name) is not None or (is_address and not words.isdisjoint(_PICTURE_WORDS))
 
 
-def find_field_order(rule: Mapping[str, Any]) -> Sequence[str]:
-    """The field names in an extension such as `x-order`; empty where there is none."""
-    lists = (value for word, value in rule.items() if word.startswith("x-") and "order" in word.split("-"))
-    return next((value for value in lists if isinstance(value, list)), ())
-
-
-def sort_fields(fields: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The fields in the given order, then by their own `x-order` number, then in their original order.
-
-    >>> list(sort_fields({"a": {}, "b": {"x-order": 1}, "c": {"x-order": 0}, "d": {}}, ["d"]))
-    ['d', 'c', 'b', 'a']
-    """
-    places = {str(name): place for place, name in enumerate(names)}
+def _sort_fields(fields: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields in the order of an extension such as `x-order`: a list on the object, or a number on each field."""
+    lists = (value for word, value in whole.items() if word.startswith("x-") and "order" in word.split("-"))
+    names = next((value for value in lists if isinstance(value, list)), [])
 
     def get_place(name: str) -> tuple[float, float]:
         own = fields[name].get("x-order") if isinstance(fields[name], Mapping) else None
-        return places.get(name, math.inf), own if isinstance(own, (int, float)) else math.inf
+        return names.index(name) if name in names else math.inf, own if isinstance(own, (int, float)) else math.inf
 
     return {name: fields[name] for name in sorted(fields, key=get_place)}
 

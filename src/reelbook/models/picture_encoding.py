@@ -179,11 +179,6 @@ def _read_file(file: Any) -> bytes:
 
 
 def _encode_figure(figure: Any) -> bytes:
-    # The size is checked before drawing; seaborn's grids have it on an inner figure.
-    inner = getattr(figure, "figure", figure)
-    if hasattr(inner, "get_size_inches") and hasattr(inner, "dpi"):
-        width, height = (math.ceil(side * inner.dpi) for side in inner.get_size_inches())
-        check_pixels(width, height)
     out = io.BytesIO()
     # Without the version of matplotlib, so that the same picture has the same bytes.
     figure.savefig(out, format="png", metadata={"Software": None})
@@ -202,39 +197,15 @@ def _encode_pil(image: Any) -> bytes:
     except Exception:
         # Damaged metadata may raise anything, and is no reason to refuse the picture.
         upright = image.copy()
-    return _encode_png(_plain(upright))
-
-
-def _plain(image: Any) -> Any:
-    """The image in a mode that every reader of PNG supports."""
-    mode = image.mode
-    if mode in ("I", "F") or mode.startswith("I;16"):
-        return _plain_grey(image)
-    if mode == "La":
-        return image.convert("LA")
-    if "transparency" in image.info or mode in ("PA", "RGBa"):
-        return image.convert("RGBA")
-    return image if mode in _ONE_TO_ONE else image.convert("L" if mode == "1" else "RGB")
-
-
-def _plain_grey(image: Any) -> Any:
-    """A grey image of more than 8 bits, as 8 bits where the values fit, else as 16."""
-    import numpy
-    from PIL import Image
-
-    values = numpy.asarray(image)
-    low, high = float(values.min()), float(values.max())
-    if image.mode == "F" and low >= 0 and high <= 1:
-        return Image.fromarray(_in_bytes(values))
-    largest = 65535 if image.mode != "F" else 255
-    if not 0 <= low <= high <= largest:
+    if upright.mode in ("I", "F", "I;16B"):
         raise NotAPicture(
-            f"is a grey image of mode {image.mode} with values from {low:g} to {high:g}; 0 to {largest} can be sent. "
-            "Scale it first."
+            f"is a grey image of mode {upright.mode}, which no PNG can hold as it is. Give it as an array of uint8."
         )
-    if image.mode.startswith("I;16") or high > 255:
-        return Image.fromarray(values.astype(numpy.uint16))
-    return Image.fromarray(numpy.rint(values).astype(numpy.uint8))
+    if upright.has_transparency_data and upright.mode not in _ONE_TO_ONE:
+        upright = upright.convert("RGBA")
+    elif upright.mode not in _ONE_TO_ONE:
+        upright = upright.convert("L" if upright.mode == "1" else "RGB")
+    return _encode_png(upright)
 
 
 def _encode_array(value: Any) -> bytes:
@@ -256,14 +227,15 @@ def _encode_array(value: Any) -> bytes:
     if array.dtype == numpy.bool_:
         array = array.astype(numpy.uint8) * 255
     elif array.dtype.kind == "f":
-        array = _in_bytes(_within(array))
+        # In single precision, as double would need twice the memory.
+        scaled = numpy.multiply(_within(array), 255, dtype=numpy.float32, casting="same_kind")
+        array = numpy.rint(scaled).astype(numpy.uint8)
     elif array.dtype != numpy.uint8:
         values, hint = "", ""
         if array.dtype.kind in "iu":
             values = f" with values from {array.min()} to {array.max()}"
             fits = array.min() >= 0 and array.max() <= 255
-            scaled = "give array / 65535" if array.dtype.name == "uint16" else "scale it first"
-            hint = ': give array.astype("uint8")' if fits else f": {scaled}"
+            hint = ': give array.astype("uint8")' if fits else ": scale it first"
         raise NotAPicture(f"is an array of {array.dtype}{values}. {_ACCEPTED_ARRAYS}{hint}.")
     return _encode_png(Image.fromarray(numpy.ascontiguousarray(array[:, :, 0] if array.shape[2:] == (1,) else array)))
 
@@ -273,8 +245,6 @@ def _check_shape(shape: tuple[int, ...]) -> None:
         hint = ""
         if len(shape) == 3 and shape[0] in (1, 3, 4) and 0 not in shape:
             hint = "; this one has its channels first: give array.transpose(1, 2, 0)"
-        elif len(shape) == 4:
-            hint = "; this one is a stack: give one of its pictures, such as array[0]"
         raise NotAPicture(f"is an array of shape {shape}. {_ACCEPTED_ARRAYS}{hint}.")
     check_pixels(shape[1], shape[0])
 
@@ -290,13 +260,6 @@ def _within(array: Any) -> Any:
             f"is an array of {array.dtype} with values from {low:g} to {high:g}. {_ACCEPTED_ARRAYS}: give {what}."
         )
     return array.clip(0, 1)
-
-
-def _in_bytes(array: Any) -> Any:
-    """Values from 0 to 1 scaled to 0 to 255, in single precision, as double would need twice the memory."""
-    import numpy
-
-    return numpy.rint(numpy.multiply(array, 255, dtype=numpy.float32, casting="same_kind")).astype(numpy.uint8)
 
 
 def _encode_png(image: Any) -> bytes:
