@@ -86,16 +86,6 @@ def test_of_hdr_the_copy_says_that_it_is(tmp_path: Path) -> None:
     assert "HDR (PQ), stills show its colours roughly" in file_figure(at(path))
 
 
-def test_wide_primaries_become_those_of_the_screen(tmp_path: Path) -> None:
-    """BT.2020 of ordinary lightness: its red is beyond a screen's, and grey stays grey."""
-    path = bar_clip(tmp_path / "clip.mp4", (320, 180), Says("BT.2020", 9, 1, 9, 14))
-
-    red, _, _, grey, *_ = bar_values(get_poster(path))
-
-    assert off([red], [(255, 0, 21)]) <= NEAR
-    assert off([grey], [COLOURS[3]]) <= NEAR
-
-
 class TestOfAPicture:
     def test_a_profile_becomes_srgb(self, tmp_path: Path) -> None:
         """Of numbers that mean something else the poster has the colours that are meant."""

@@ -1,4 +1,4 @@
-"""Labels on pictures in any script, with other fonts for words that the default font lacks characters of."""
+"""Labels on pictures, in the first installed font that has all their characters."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -21,12 +19,7 @@ LONGEST = 400
 _PILLOWS = ""
 """Pillow's built-in font, for machines without any: it covers little more than ASCII."""
 _WANTED = "AZaz09·…×≈–àčßж"
-"""Characters that the default font must cover, so that most labels need a single font."""
-_INSTEAD = str.maketrans(
-    {"×": "x", "≈": "~", "–": "-", "—": "-", "’": "'", "“": '"', "”": '"', "→": ">", "…": "...", "\u00a0": " "}
-)
-"""ASCII substitutes, for machines without fonts."""
-_JOINERS = "\u200c\u200d"
+"""Characters that the default font must cover, so that most labels need no other."""
 MAX_FILES, ENDINGS = 3000, (".ttf", ".otf", ".ttc", ".otc")
 _UPRIGHT_SANS = ("dejavusans.", "notosans", "arial", "segoeui", "sfns", "helvetica", "liberationsans", "roboto", "pingfang", "msyh", "yugoth", "malgun")  # fmt: skip
 _ODD = re.compile(
@@ -36,15 +29,6 @@ _ODD = re.compile(
 """Words in the names of fonts unsuitable for plain text."""
 _MISSING = "\U0010ffff"
 """A character that no font has, for which each draws its box."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextRun:
-    """Consecutive characters drawn with one font."""
-
-    text: str
-    font: str
-    """Its file; empty for Pillow's own."""
 
 
 class Lettering:
@@ -65,25 +49,21 @@ class Lettering:
 
     def width(self, text: str) -> float:
         """Width of a text in pixels."""
-        return sum(_width(run, self.size) for run in split_by_font(text))
+        return _font(find_font(text), self.size).getlength(text)
 
     def draw(self, on: ImageDraw, left: float, top: float, text: str, ink: str, *, room: float | None = None) -> None:
         """Draw a line of text with its upper left corner at (left, top), truncated to the room if given."""
         flat = flatten(text) if room is None else self.cut(text, room)
         # The line is higher than its letters; they are centred in it.
         base = top + (self.line + self.ascent - self.descent) / 2
-        x = left
-        for run in split_by_font(flat):
-            on.text((x, base), run.text, fill=ink, font=_font(run.font, self.size), anchor="ls")
-            x += _width(run, self.size)
+        on.text((left, base), flat, fill=ink, font=_font(find_font(flat), self.size), anchor="ls")
 
     def cut(self, text: str, room: float) -> str:
         """The text on one line, truncated with an ellipsis if it does not fit."""
         flat = flatten(text)
         if self.width(flat) <= room and len(flat) < LONGEST:
             return flat
-        length = self._fitting(flat, room - self.width(ELLIPSIS))
-        return flat[:length].rstrip(" ·,") + ELLIPSIS
+        return flat[: self._fitting(flat, room, ELLIPSIS)].rstrip(" ·,") + ELLIPSIS
 
     def lines(self, text: str, room: float, max_lines: int) -> list[str]:
         """The text wrapped to at most `max_lines` lines, at spaces where possible; the last line is truncated."""
@@ -97,70 +77,35 @@ class Lettering:
             left = left[length:].lstrip()
         return [*lines, self.cut(left, room)] if left else lines
 
-    def _fitting(self, text: str, room: float) -> int:
-        """The number of characters that fit, without splitting a letter from its combining marks."""
+    def _fitting(self, text: str, room: float, end: str = "") -> int:
+        """The number of characters that fit together with the end."""
         low, high = 0, len(text)
         while low < high:
             half = (low + high + 1) // 2
-            low, high = (half, high) if self.width(text[:half]) <= room else (low, half - 1)
-        while 0 < low < len(text) and _is_combining(text[low]):
-            low -= 1
+            low, high = (half, high) if self.width(text[:half] + end) <= room else (low, half - 1)
         return low
 
 
 def flatten(text: str) -> str:
     """A text on one line, without control characters, cut to `LONGEST` characters."""
-    start = "".join(map(_plain, text[: 4 * LONGEST]))
-    return " ".join(start.split())[:LONGEST]
-
-
-@lru_cache(maxsize=4096)
-def split_by_font(text: str) -> tuple[TextRun, ...]:
-    """The text in runs of words of one font each; a character that the font of its word lacks is its code point.
-
-    >>> [run.text for run in split_by_font("a boat")]
-    ['a boat']
-    """
-    if text.isascii():
-        return (TextRun(text, _usual()),) if text else ()
-    runs: list[TextRun] = []
-    for word in filter(None, re.findall(r"[^ ]* *", text)):
-        font = _find_font(word)
-        written = "".join(character if _has_all(font, character) else _describe(character) for character in word)
-        # Pillow orders and shapes letters only within a run.
-        before = runs.pop().text if runs and runs[-1].font == font else ""
-        runs.append(TextRun(before + written, font))
-    return tuple(runs)
+    return " ".join("".join(map(_plain, text[: 4 * LONGEST])).split())[:LONGEST]
 
 
 def _plain(character: str) -> str:
-    kind = unicodedata.category(character)
-    if kind == "Cc" or kind in ("Zl", "Zp"):
-        return " " if character.isspace() else ""
-    # Some of the format characters reverse the order of what follows them.
-    return "" if kind == "Cf" and character not in _JOINERS else character
-
-
-def _describe(character: str) -> str:
-    instead = character.translate(_INSTEAD)
-    return instead if instead != character else f"[U+{ord(character):04X}]"
-
-
-def _is_combining(character: str) -> bool:
-    """Whether this is a mark, a joiner or a skin tone, which modifies the character before it."""
-    return unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf") or 0x1F3FB <= ord(character) <= 0x1F3FF
-
-
-def _width(run: TextRun, size: int) -> float:
-    return _font(run.font, size).getlength(run.text)
+    if character.isspace():
+        return " "
+    # Some format characters reverse the order of what follows them, two join letters; lone surrogates cannot be drawn.
+    is_drawn = unicodedata.category(character) not in ("Cc", "Cf", "Cs") or character in "\u200c\u200d"
+    return character if is_drawn else ""
 
 
 @lru_cache(maxsize=4096)
-def _find_font(word: str) -> str:
-    """The font for a word: the default one if it has all characters, else the first that does, or that has the first one missing."""
-    missing = next((character for character in word if not _has_all(_usual(), character)), "")
-    fonts = [font for font in find_font_files() if _has_all(font, missing)] if missing else []
-    return next((font for font in fonts if _has_all(font, word)), next(iter(fonts), _usual()))
+def find_font(text: str) -> str:
+    """The font file for a text: the default one, or if that lacks a character, the first that has all of them."""
+    others = "".join(sorted({character for character in text if not character.isascii()}))
+    if not others or _has_all(_usual(), others):
+        return _usual()
+    return next((font for font in find_font_files() if _has_all(font, others)), _usual())
 
 
 @cache
@@ -169,15 +114,12 @@ def _usual() -> str:
     return next((font for font in find_font_files() if _has_all(font, _WANTED)), _PILLOWS)
 
 
-def _has_all(font: str, characters: Iterable[str]) -> bool:
-    return all(character.isspace() or _has(font, character) for character in characters)
-
-
 @lru_cache(maxsize=20_000)
-def _has(font: str, character: str) -> bool:
-    """Whether a font draws this character, and not the box for missing ones. One of bitmaps alone draws none."""
+def _has_all(font: str, characters: str) -> bool:
+    """Whether a font draws these characters, and not the box for missing ones."""
     try:
-        return _drawn(font, character) != _drawn(font, _MISSING)
+        box = _drawn(font, _MISSING)
+        return all(_drawn(font, character) != box for character in characters if not character.isspace())
     except (OSError, ValueError):
         return False
 

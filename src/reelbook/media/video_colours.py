@@ -8,41 +8,22 @@ a picture of 720 lines or more is BT.709 and a smaller one BT.601.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from PIL import Image
-
 if TYPE_CHECKING:
-    import numpy as np
     from av import VideoCodecContext, VideoFrame
-    from numpy.typing import NDArray
+    from PIL import Image
 
-RGB, BT709, UNSPECIFIED, BT470M, BT470BG, BT601, SMPTE240M, BT2020 = 0, 1, 2, 4, 5, 6, 7, 9
+RGB, BT709, UNSPECIFIED, BT470BG, BT601, SMPTE240M, BT2020 = 0, 1, 2, 5, 6, 7, 9
 """Codes of matrices and primaries; most are the same in both tables."""
 LIMITED, FULL = 1, 2
-GAMMA22, GAMMA28, SRGB, PQ, HLG = 4, 5, 13, 16, 18
+SRGB, PQ, HLG = 13, 16, 18
 HD_LINES = 720
 
 AREA, SMOOTH = 0x20, 0x2020
 """swscale's flags for averaging areas; the second also interpolates chroma, without which RGB is two levels darker."""
 _MATRICES = {BT709: 1, 4: 4, BT470BG: 5, BT601: 5, SMPTE240M: 7, BT2020: 9, 10: 9}
 """swscale's numbers of the matrices."""
-
-_WHITE = (0.3127, 0.3290)
-_PRIMARIES = {
-    BT709: ((0.640, 0.330), (0.300, 0.600), (0.150, 0.060), _WHITE),
-    BT470M: ((0.670, 0.330), (0.210, 0.710), (0.140, 0.080), (0.310, 0.316)),
-    BT470BG: ((0.640, 0.330), (0.290, 0.600), (0.150, 0.060), _WHITE),
-    8: ((0.681, 0.319), (0.243, 0.692), (0.145, 0.049), (0.310, 0.316)),
-    BT2020: ((0.708, 0.292), (0.170, 0.797), (0.131, 0.046), _WHITE),
-    11: ((0.680, 0.320), (0.265, 0.690), (0.150, 0.060), (0.314, 0.351)),
-    12: ((0.680, 0.320), (0.265, 0.690), (0.150, 0.060), _WHITE),
-    22: ((0.630, 0.340), (0.295, 0.605), (0.155, 0.077), _WHITE),
-}
-"""Chromaticities of red, green, blue and white; BT.601 of 525 lines is missing, because players treat it as BT.709."""
-_GAMMAS = {GAMMA22: 2.2, GAMMA28: 2.8, 8: 1.0}
-"""Transfers that players do not treat as sRGB's."""
 
 PixelSize = tuple[int, int]
 
@@ -87,15 +68,11 @@ def get_colours(frame: VideoFrame, codec: str) -> ColourSpace:
 
 
 def convert_to_rgb(frame: VideoFrame, colours: ColourSpace, size: PixelSize | None = None) -> Image.Image:
-    """The frame as a picture in sRGB, resized if a size is given."""
-    import numpy as np  # Here, because displays import this module for a note on colours alone.
-
+    """The frame as a picture in RGB, resized if a size is given; wide primaries stay as they are."""
     width, height = size or (frame.width, frame.height)
     # Resized while its colours are converted, which is five times as fast as two steps.
     small = frame.reformat(width, height, "rgb24", interpolation=SMOOTH, dst_color_range=FULL, **_source(colours))
     picture: Image.Image = small.to_image()  # type: ignore[no-untyped-call]  # Left out of PyAV's types: Pillow is optional.
-    if colours.primaries in _PRIMARIES and (colours.primaries != BT709 or colours.transfer in _GAMMAS):
-        return Image.fromarray(_in_srgb(np.asarray(picture), colours))
     return picture
 
 
@@ -129,33 +106,3 @@ def _source(colours: ColourSpace) -> dict[str, int]:
     if colours.matrix == RGB:
         return {}
     return {"src_colorspace": _MATRICES.get(colours.matrix, 5), "src_color_range": colours.range}
-
-
-def _in_srgb(pixels: NDArray[np.uint8], colours: ColourSpace) -> NDArray[np.uint8]:
-    """The pixels converted to the primaries and the transfer of sRGB."""
-    import numpy as np
-
-    codes = np.arange(256) / 255
-    gamma = _GAMMAS.get(colours.transfer)
-    curve = codes**gamma if gamma else np.where(codes <= 0.04045, codes / 12.92, ((codes + 0.055) / 1.055) ** 2.4)
-    linear = curve.astype(np.float32)[pixels] @ _to_srgb(colours.primaries).T
-    light = np.clip(linear, 0, 1)
-    encoded = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
-    converted: NDArray[np.uint8] = np.rint(255 * encoded).astype(np.uint8)
-    return converted
-
-
-@lru_cache
-def _to_srgb(primaries: int) -> NDArray[np.float32]:
-    """The matrix from linear light in other primaries to that in sRGB's."""
-    import numpy as np
-
-    return (np.linalg.inv(_to_xyz(BT709)) @ _to_xyz(primaries)).astype(np.float32)
-
-
-def _to_xyz(primaries: int) -> NDArray[np.float64]:
-    import numpy as np
-
-    *points, white = (np.array([x / y, 1.0, (1 - x - y) / y]) for x, y in _PRIMARIES[primaries])
-    columns = np.stack(points, axis=1)
-    return columns * np.linalg.solve(columns, white)

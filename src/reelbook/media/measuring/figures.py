@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
+from PIL import Image
 
 from .measured_frames import MeasuredFrame, Moment, PixelPlane, Pixels
 
@@ -27,24 +27,19 @@ def sharpness(frame: MeasuredFrame) -> float:
     texture raise it, blur lowers it; noise raises it too. Literature: Pech-Pacheco et al., "Diatom autofocusing in
     brightfield microscopy", ICPR 2000.
     """
-    width = frame.luma.shape[1]
-    # Flat, which is twice as fast as by rows and columns; neighbours across the ends of rows are cut off.
-    luma = frame.luma.ravel()
-    laplacian = luma[: -2 * width] + luma[2 * width :]
-    laplacian += luma[width - 1 : -width - 1]
-    laplacian += luma[width + 1 : luma.size - width + 1]
-    laplacian -= 4 * luma[width:-width]
-    return variance(laplacian.reshape(-1, width)[:, 1:-1])
+    luma = frame.luma
+    laplacian = luma[:-2, 1:-1] + luma[2:, 1:-1] + luma[1:-1, :-2] + luma[1:-1, 2:] - 4 * luma[1:-1, 1:-1]
+    return _variance(laplacian)
 
 
 def brightness(frame: MeasuredFrame) -> float:
     """The mean of the luma: 0 is black, 255 is white."""
-    return mean(frame.luma)
+    return _mean(frame.luma)
 
 
 def contrast(frame: MeasuredFrame) -> float:
     """The standard deviation of the luma within the frame, known as RMS contrast (Peli, JOSA A 7, 1990)."""
-    return math.sqrt(variance(frame.luma))
+    return math.sqrt(_variance(frame.luma))
 
 
 def colourfulness(frame: MeasuredFrame) -> float:
@@ -58,12 +53,12 @@ def colourfulness(frame: MeasuredFrame) -> float:
     yb = red + green
     yb *= 0.5
     yb -= blue
-    return math.sqrt(variance(rg) + variance(yb)) + 0.3 * math.hypot(mean(rg), mean(yb))
+    return math.sqrt(_variance(rg) + _variance(yb)) + 0.3 * math.hypot(_mean(rg), _mean(yb))
 
 
 def change(moment: Moment) -> float | None:
     """The mean absolute difference of the luma of this frame and the last; None for the first frame."""
-    return None if moment.last is None else _mean_absolute(moment.frame.luma - moment.last.luma)
+    return None if moment.last is None else _mean(np.abs(moment.frame.luma - moment.last.luma))
 
 
 def flicker(moment: Moment) -> float | None:
@@ -78,7 +73,7 @@ def unevenness(moment: Moment) -> float | None:
     predicted = moment.before.luma + moment.frame.luma
     predicted *= 0.5
     predicted -= moment.last.luma
-    return _mean_absolute(predicted)
+    return _mean(np.abs(predicted))
 
 
 def likeness(moment: Moment) -> float | None:
@@ -147,40 +142,11 @@ def perceptual_hash(picture: Pixels) -> str:
 
 def thumbnail(luma: PixelPlane) -> Pixels:
     """The picture at 32 × 32, each pixel the mean of the area it covers."""
-    (tops, heights), (lefts, widths) = map(_cells, luma.shape)
-    # Not reduceat, which for rows takes twice as long.
-    sums = np.stack([luma[top : top + height].sum(axis=0) for top, height in zip(tops, heights, strict=True)])
-    sums = np.add.reduceat(sums / heights[:, None].astype(np.float32), lefts, axis=1)
-    return np.rint(sums / widths.astype(np.float32)).astype(np.uint8)
-
-
-def _cells(side: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where the cells of a side begin, and how many pixels each has: at least one, so that a short side repeats some."""
-    edges = np.arange(SIDE + 1) * side // SIDE
-    return edges[:-1], np.maximum(np.diff(edges), 1)
+    small = Image.fromarray(luma).resize((SIDE, SIDE), Image.Resampling.BOX)
+    return np.rint(np.asarray(small)).astype(np.uint8)
 
 
 _COSINES = np.cos(np.pi * (2 * np.arange(SIDE)[None, :] + 1) * np.arange(LOW)[:, None] / (2 * SIDE))
-
-
-def mean(plane: PixelPlane) -> float:
-    """The mean of all values.
-
-    >>> mean(np.array([[1, 2], [3, 6]], np.float32))
-    3.0
-    """
-    # Row by row, because a long sum in single precision loses digits.
-    return float(np.einsum("ij->i", plane).sum(dtype=np.float64)) / plane.size
-
-
-def variance(plane: PixelPlane) -> float:
-    """The mean squared distance of the values from their mean.
-
-    >>> variance(np.array([[1, 2], [3, 6]], np.float32))
-    3.5
-    """
-    centred = plane - np.float32(mean(plane))
-    return float(np.einsum("ij,ij->i", centred, centred).sum(dtype=np.float64)) / plane.size
 
 
 def mean_difference(one: Pixels, other: Pixels) -> float:
@@ -213,6 +179,9 @@ def _differences(one: Pixels, other: Pixels) -> Iterator[Pixels]:
         yield difference
 
 
-def _mean_absolute(differences: PixelPlane) -> float:
-    """The mean of the absolute values; overwrites the array."""
-    return mean(np.abs(differences, out=differences))
+def _mean(plane: PixelPlane) -> float:
+    return float(plane.mean(dtype=np.float64))
+
+
+def _variance(plane: PixelPlane) -> float:
+    return float(plane.var(dtype=np.float64))

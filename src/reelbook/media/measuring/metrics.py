@@ -172,6 +172,7 @@ METRICS: dict[str, Metric] = {
         "64 bits, one for each low wave of its cosine transform: whether it is above the median",
         "hexadecimal",
         minimum=None,
+        version=2,
     ),
     "ssim": Metric(
         Rule(figures.likeness, _mean),
