@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -154,15 +153,6 @@ def test_decoding_starts_at_refreshes_only(folder: Path) -> None:
     assert closed is not None
     assert opened.keys == (0,)
     assert closed.keys == (0, 10, 20, 30)
-
-
-def test_the_page_gets_no_list_that_follows_from_another(folder: Path) -> None:
-    """Of a plain clip: neither numbers, nor times, nor a rotation."""
-    index = read_frame_index(numbered_clip(folder, kind_of("plain")))
-
-    assert index is not None
-    assert set(index.to_json()) == {"codec", "description", "size", "lengths", "keys", "rate", "jumps", "colours"}
-    assert index.rate == Fraction(24)
 
 
 BT601 = {"matrix": "smpte170m", "primaries": "smpte170m", "transfer": "smpte170m", "fullRange": False}

@@ -14,10 +14,9 @@ from PIL import Image
 
 import reelbook as rb
 from reelbook.media.local_file import Probe
-from reelbook.media.metadata.provenance import read
 from reelbook.media.previews import make_preview
 from tests.clips import at, film, number_of
-from tests.media.making import FACTS, contained, content
+from tests.media.making import FACTS, contained
 from tests.support import png
 
 
@@ -29,15 +28,6 @@ def clip_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_film_tells_its_size_frames_and_rate(clip_path: Path) -> None:
-    """The probe of a film is what it was made with."""
-    probe = at(clip_path).probe
-
-    assert probe == Probe(64, 48, 25, Fraction(24))
-    assert probe.seconds == pytest.approx(25 / 24)
-    assert str(probe) == "64×48 · 25 frames at 24/s · 1.0 s"
-
-
 def test_a_picture_has_one_frame_and_no_rate(tmp_path: Path) -> None:
     """The probe of a picture is its size."""
     (tmp_path / "picture.png").write_bytes(png(32, 16))
@@ -45,17 +35,6 @@ def test_a_picture_has_one_frame_and_no_rate(tmp_path: Path) -> None:
 
     assert picture.probe == Probe(32, 16, 1, None)
     assert (str(picture.probe), picture.probe.seconds, picture.is_video) == ("32×16", 0.0, False)
-
-
-def test_every_frame_comes_in_order(clip_path: Path) -> None:
-    """All frames of a film, each once, first to last."""
-    assert [number_of(picture) for picture in at(clip_path).frames()] == list(range(25))
-
-
-@pytest.mark.parametrize("number", [0, 1, 9, 10, 11, 23, 24])
-def test_a_still_by_number_is_that_frame(clip_path: Path, number: int) -> None:
-    """The frame asked for by number, at keyframes, beside them and between them."""
-    assert number_of(at(clip_path).still(frame=number)) == number
 
 
 def test_a_still_by_time_is_the_frame_on_the_screen(clip_path: Path) -> None:
@@ -87,17 +66,6 @@ class TestSaving:
 
         assert (named, placed) == (tmp_path / "boat.mp4", tmp_path / "clip.mp4")
         assert named.read_bytes() == placed.read_bytes() == clip_path.read_bytes()
-
-    def test_a_copy_of_a_run_tells_where_it_comes_from(self, clip_path: Path, tmp_path: Path) -> None:
-        """What is known of the run is in the copy, and the original keeps the bytes that were received."""
-        before = clip_path.read_bytes()
-
-        saved = replace(at(clip_path), facts=FACTS).save(tmp_path / "boat.mp4")
-
-        told = read(saved)
-        assert (told.model, told.seed, told.request_id, told.credits) == (FACTS["model"], 7, "request-12345678", 53)
-        assert content(saved) == content(clip_path)
-        assert clip_path.read_bytes() == before
 
     def test_in_a_folder_a_copy_gets_a_readable_name(self, tmp_path: Path) -> None:
         """Prompt or model, seed and size; several files of one run do not take each other's place."""
@@ -157,11 +125,6 @@ class TestSaving:
 
         assert not list(tmp_path.rglob("*.part"))
 
-    def test_an_original_that_is_gone_says_so(self, tmp_path: Path) -> None:
-        """The library may have been cleaned since."""
-        with pytest.raises(rb.ReelbookError, match="cannot be opened"):
-            at(tmp_path / "gone.mp4").save(tmp_path / "boat.mp4")
-
 
 class TestAsSource:
     """Files as source pictures of other runs."""
@@ -179,12 +142,6 @@ class TestAsSource:
         with Image.open(io.BytesIO(data)) as picture:
             assert (picture.format, picture.size, number_of(picture)) == ("PNG", (64, 48), 24)
         assert label == "last frame of clip.mp4"
-
-    def test_a_file_that_is_gone_says_so(self, tmp_path: Path) -> None:
-        """A picture and a film alike."""
-        for name in ("gone.png", "gone.mp4"):
-            with pytest.raises(rb.ReelbookError, match=r"cannot be read.*rb\.attach"):
-                at(tmp_path / name).__reel_picture__()
 
 
 @pytest.mark.parametrize("suffix", [".webm", ".mkv", ".mov", ".m4v"])
@@ -251,13 +208,3 @@ class TestPreview:
         assert small is not None
         assert b"vp09" in small
         assert none is None
-
-    def test_an_odd_shape_becomes_an_even_one(self, tmp_path: Path) -> None:
-        """Shrinking a tall, narrow film never makes a side odd or empty."""
-        clip = film(tmp_path / "clip.mp4", frames=2, size=(16, 480))
-
-        small = make_preview(clip.path, longest=90, max_bytes=100_000)
-
-        assert small is not None
-        (tmp_path / "small.mp4").write_bytes(small)
-        assert at(tmp_path / "small.mp4").still().size == (4, 90)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import reelbook
 from reelbook.errors import ReelbookError
 from reelbook.media.measuring import measure_pool
 from reelbook.media.measuring.measures import Cache, measure_files
-from reelbook.media.measuring.metrics import METRICS, measure_file
+from reelbook.media.measuring.metrics import measure_file
 from tests.media.moving import flat, panned, picture, written
 
 BACK_SECONDS = 2.0
@@ -135,15 +135,6 @@ class TestOwnProcesses:
         assert "took longer than 0.3 s" in str(figures[0]["error"])
         assert figures[1] == measure_file(clips[0], FEW)
 
-    def test_where_no_process_can_start_the_caller_learns_why(
-        self, clips: list[Path], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """One error with the reason, and not one for each file."""
-        monkeypatch.setattr(measure_pool, "_MAIN", "raise SystemExit('no numbers today')")
-
-        with pytest.raises(ReelbookError, match=r"No process for measuring can be started here \(no numbers today"):
-            measure_files(clips, FEW)
-
     def test_a_reference_that_is_not_there_is_said_once(self, clips: list[Path], no_processes: Any) -> None:
         """Before anything is started."""
         no_processes()
@@ -208,25 +199,6 @@ class TestTheEnd:
         assert awaited.is_left(within=5)
         awaited.close()
 
-    def test_an_error_of_the_callback_ends_the_processes(
-        self, clips: list[Path], endless: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """It is raised where the call was made, and nothing goes on behind it."""
-        monkeypatch.setattr(measure_pool, "_cores", lambda: 2)
-        with ThreadPoolExecutor(1) as beside:
-            opened = beside.submit(Awaited, endless)
-
-            def fail(done: int, of: int) -> None:
-                if done:
-                    opened.result()
-                    raise ZeroDivisionError
-
-            with pytest.raises(ZeroDivisionError):
-                measure_files([endless, clips[0]], FEW, progress=fail)
-
-            assert opened.result().is_left(within=5)
-            opened.result().close()
-
 
 class Pickling(Executor):
     """An executor that sends everything there and back as bytes, as a cluster does."""
@@ -235,24 +207,6 @@ class Pickling(Executor):
         future: Future[Any] = Future()
         sent, given, named = pickle.loads(pickle.dumps((fn, args, options)))
         future.set_result(pickle.loads(pickle.dumps(sent(*given, **named))))
-        return future
-
-
-class Breaking(Executor):
-    """An executor that loses its second task and breaks at the third."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
-        self.count += 1
-        if self.count > 2:
-            raise BrokenExecutor("it is broken")
-        future: Future[Any] = Future()
-        if self.count == 2:
-            future.set_exception(BrokenExecutor("a worker died"))
-        else:
-            future.set_result(fn(*args, **options))
         return future
 
 
@@ -275,17 +229,6 @@ class TestExecutors:
 
         assert figures == [measure_file(path, reference=clips[1]) for path in clips]
         assert told == [0, 1, 2, 3]
-
-    def test_what_an_executor_loses_says_so(self, clips: list[Path]) -> None:
-        """A worker that died and an executor that broke cost their files, and no others."""
-        good, lost, never = measure_files(clips, FEW, executor=Breaking())
-
-        assert good == measure_file(clips[0], FEW)
-        assert lost["error"] == (
-            f"{clips[1]} could not be measured: the executor lost it (BrokenExecutor: a worker died). Measure it again."
-        )
-        assert "lost it (BrokenExecutor: it is broken)" in str(never["error"])
-        assert never["sharpness"] is None
 
 
 class Counting(Pickling):
@@ -331,33 +274,6 @@ class TestCache:
         assert executor.asked == [("1.mp4", ("sharpness",)), ("1.mp4", ("motion",)), ("2.mp4", ("sharpness", "motion"))]
         assert figures == [measure_file(path, FEW) for path in clips[:2]]
 
-    def test_another_version_or_reference_is_measured_anew(
-        self, clips: list[Path], cache: Cache, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A figure is of one definition and of one reference; the other figures of the file stay."""
-        executor = Counting()
-        both = ["sharpness", "psnr"]
-        measure_files(clips[:1], both, reference=clips[1], cache=cache, executor=executor)
-
-        measure_files(clips[:1], both, reference=clips[2], cache=cache, executor=executor)
-        monkeypatch.setitem(METRICS, "sharpness", METRICS["sharpness"]._replace(version=99))
-        measure_files(clips[:1], both, reference=clips[2], cache=cache, executor=executor)
-
-        assert [metrics for _, metrics in executor.asked] == [("sharpness", "psnr"), ("psnr",), ("sharpness",)]
-
-    def test_the_content_counts_and_not_the_name(self, clips: list[Path], cache: Cache, tmp_path: Path) -> None:
-        """A copy elsewhere is known; another film under the same name is not."""
-        copy = tmp_path / "copy.mp4"
-        executor = Counting()
-        measure_files(clips[:1], FEW, cache=cache, executor=executor)
-
-        copy.write_bytes(clips[0].read_bytes())
-        measure_files([copy], FEW, cache=cache, executor=executor)
-        copy.write_bytes(clips[1].read_bytes())
-        measure_files([copy], FEW, cache=cache, executor=executor)
-
-        assert [name for name, _ in executor.asked] == ["1.mp4", "copy.mp4"]
-
     def test_a_file_of_the_shelf_is_known_by_its_name(self, cache: Cache, no_processes: Any, tmp_path: Path) -> None:
         """The shelf names files by their hash, so that none is read through to find out."""
         no_processes()
@@ -366,18 +282,3 @@ class TestCache:
         assert measure_files([tmp_path / f"{'ab' * 32}.mp4"], ["sharpness"], cache=cache) == [
             {"sharpness": 12.5, "error": None}
         ]
-
-    @pytest.mark.parametrize("content", ["", "{", "[1]", '{"sharpness 1": [1]}', "\x00"])
-    def test_a_torn_file_is_as_if_it_were_not_there(self, clips: list[Path], cache: Cache, content: str) -> None:
-        """What cannot be read is measured again, and is whole afterwards."""
-        executor = Counting()
-        measure_files(clips[:1], ["sharpness"], cache=cache, executor=executor)
-        (kept,) = cache.folder.rglob("*.json")
-        kept.write_text(content)
-
-        for _ in range(2):
-            assert measure_files(clips[:1], ["sharpness"], cache=cache, executor=executor) == [
-                measure_file(clips[0], ["sharpness"])
-            ]
-
-        assert len(executor.asked) == 2

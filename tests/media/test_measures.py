@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from PIL import Image, ImageFilter
+from PIL import Image
 
 from reelbook.errors import ReelbookError
 from reelbook.media.measuring.metrics import METRICS, measure_file
@@ -19,7 +19,6 @@ from tests.clips import film
 from tests.media.moving import Pixels, flat, noise, panned, picture, texture, written
 from tests.support import examples
 
-OF_PICTURES = {"sharpness", "brightness", "contrast", "colourfulness", "perceptual_hash", "ssim", "psnr"}
 FACTS = {"frame_count", "width", "height", "bytes"}
 
 
@@ -69,53 +68,8 @@ def test_a_film_has_every_figure_in_one_call(tmp_path: Path) -> None:
     assert all(value is not None for name, value in figures.items() if name != "error")
 
 
-def test_a_picture_has_what_makes_sense_for_it(tmp_path: Path) -> None:
-    """Light, colour, likeness and size; nothing about motion or time."""
-    still = picture(tmp_path / "still.png", noise(1))
-
-    figures = measure_file(still, reference=still)
-
-    assert figures["error"] is None
-    assert {name for name, value in figures.items() if value is not None} == OF_PICTURES | FACTS
-
-
-def test_a_film_of_one_frame_has_no_motion(tmp_path: Path) -> None:
-    """Where there is no second frame, there is nothing between frames, and no error either."""
-    figures = measure_file(written(tmp_path / "one.mkv", [flat(90)]))
-
-    between = ("motion", "motion_smoothness_linear", "temporal_flickering", "loop_closure")
-    assert [figures[name] for name in (*between, "error")] == [None] * 5
-    assert figures["frame_count"] == 1
-    assert figures["brightness"] == pytest.approx(90)
-
-
 class TestLight:
     """What one frame shows by itself."""
-
-    def test_blur_lowers_sharpness_step_by_step(self, tmp_path: Path) -> None:
-        """The more a picture is blurred, the less sharp it is."""
-        sharp = Image.fromarray(noise(3, (512, 288)))
-        figures = []
-        for radius in (0, 0.5, 1, 2, 4, 8):
-            sharp.filter(ImageFilter.GaussianBlur(radius)).save(tmp_path / "blurred.png")
-            figures.append(number(tmp_path / "blurred.png", "sharpness"))
-
-        assert figures == sorted(figures, reverse=True)
-        assert figures[-1] < figures[0] / 1000
-
-    def test_black_and_white_halves_have_the_contrast_of_their_distance(self, tmp_path: Path) -> None:
-        """Half at 0 and half at 255: the mean is 127.5, and so is the standard deviation."""
-        halves = np.zeros((32, 512, 3), np.uint8)
-        halves[:, 256:] = 255
-
-        figures = measure_file(picture(tmp_path / "halves.png", halves), ["brightness", "contrast", "colourfulness"])
-
-        assert figures == {
-            "brightness": pytest.approx(127.5, abs=0.01),
-            "contrast": pytest.approx(127.5, abs=0.01),
-            "colourfulness": 0.0,
-            "error": None,
-        }
 
     @settings(max_examples=examples(8, 15), deadline=None)
     @given(st.integers(0, 2**32 - 1), st.tuples(*[st.integers(0, 255)] * 3), st.integers(0, 60))
@@ -147,14 +101,6 @@ class TestLight:
 
 class TestMotion:
     """What happens between frames."""
-
-    def test_a_still_film_does_not_move(self, tmp_path: Path) -> None:
-        """The same picture over and over: no motion, no flicker, perfectly smooth, and a closed loop."""
-        figures = measure_file(written(tmp_path / "still.mkv", [texture(1, (128, 72))] * 8))
-
-        assert figures["motion"] == 0.0
-        assert (figures["temporal_flickering"], figures["motion_smoothness_linear"]) == (1.0, 1.0)
-        assert figures["loop_closure"] == pytest.approx(1.0)
 
     @pytest.mark.parametrize("rate", [12, 24])
     def test_motion_is_per_second_whatever_the_rate(self, tmp_path: Path, rate: int) -> None:
@@ -253,19 +199,6 @@ class TestHash:
 class TestFacts:
     """What a file really holds."""
 
-    def test_a_film_tells_its_size_length_and_frames(self, tmp_path: Path) -> None:
-        """Size, duration and bytes, beside the number of frames that were decoded."""
-        clip = film(tmp_path / "clip.mp4").path
-
-        assert measure_file(clip, ["frame_count", "duration", "width", "height", "bytes"]) == {
-            "frame_count": 25,
-            "duration": pytest.approx(25 / 24, abs=0.002),
-            "width": 64,
-            "height": 48,
-            "bytes": clip.stat().st_size,
-            "error": None,
-        }
-
     def test_frames_are_counted_and_not_believed(self, tmp_path: Path) -> None:
         """A film whose end is missing has the frames that are still there, whatever its header says."""
         whole = film(tmp_path / "whole.mp4", noise=40, options={"movflags": "faststart"}).path
@@ -328,11 +261,3 @@ class TestTrouble:
 
         assert figures["error"] is None
         assert (figures["width"], figures["height"], figures["psnr"]) == (*size, math.inf)
-
-    @pytest.mark.parametrize("mode", ["L", "LA", "RGBA", "P", "1", "CMYK"])
-    def test_pictures_of_any_kind_can_be_measured(self, tmp_path: Path, mode: str) -> None:
-        """With palettes, in black and white, with transparency or for print."""
-        suffix = ".tif" if mode == "CMYK" else ".png"
-        Image.fromarray(flat(255)).convert(mode).save(tmp_path / f"kind{suffix}")
-
-        assert number(tmp_path / f"kind{suffix}", "brightness") == pytest.approx(255, abs=0.01)

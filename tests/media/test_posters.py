@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 from pathlib import Path
@@ -13,7 +12,6 @@ from PIL import Image
 from reelbook.media import posters as module
 from reelbook.media.posters import get_poster, get_posters, make_thumbnail
 from tests.clips import film, number_of
-from tests.media.making import contained
 from tests.media.shelves import shelved_film
 
 
@@ -46,14 +44,6 @@ class TestOfAClip:
 
         assert number_of(picture(get_poster(clip))) == 12
 
-    def test_one_frame_is_enough(self, tmp_path: Path) -> None:
-        """A clip of a single frame has a poster, and so has one that tells neither length nor number of frames."""
-        one = film(tmp_path / "one.mp4", frames=1).path
-        webm = contained(film(tmp_path / "clip.mp4", frames=9).path, tmp_path / "clip.webm")
-
-        assert number_of(picture(get_poster(one))) == 0
-        assert picture(get_poster(webm)).size == (64, 48)
-
 
 class TestOfAPicture:
     @pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "L", "1", "CMYK"])
@@ -66,12 +56,6 @@ class TestOfAPicture:
 
         assert (found.mode, found.size) == ("RGB", (1, 1))
         assert found.getpixel((0, 0)) == (255, 255, 255)
-
-    def test_what_is_seen_through_it_is_white(self, tmp_path: Path) -> None:
-        """A JPEG knows no transparency; black would look like a picture."""
-        Image.new("RGBA", (40, 40), (255, 0, 0, 0)).save(tmp_path / "clear.png")
-
-        assert picture(get_poster(tmp_path / "clear.png")).getpixel((20, 20)) == (255, 255, 255)
 
 
 class TestKept:
@@ -97,20 +81,6 @@ class TestKept:
         place.write_bytes(harm)
 
         assert get_poster(clip) == made == place.read_bytes()
-
-    def test_a_full_disk_is_no_error_and_nothing_stays_there(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The poster is shown, and no half of it is left."""
-        clip = shelved_film(tmp_path / "library")
-
-        def full(self: Path, target: Path) -> Path:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        monkeypatch.setattr(Path, "replace", full)
-
-        assert picture(get_poster(clip)).size == (64, 48)
-        assert list((tmp_path / "library" / "posters").iterdir()) == []
 
     def test_of_a_file_elsewhere_nothing_is_written(self, tmp_path: Path) -> None:
         """It is remembered while it stays what it is; another file under its name has another poster."""

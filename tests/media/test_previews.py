@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from reelbook.media import previews as module
-from reelbook.media.previews import get_preview, get_previews
+from reelbook.media.previews import get_preview
 from tests.clips import film, number_of
 from tests.media.making import grain
 from tests.media.shelves import shelved_film
@@ -21,25 +21,6 @@ from tests.support import deep
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered() -> None:
     module._encoded.cache_clear()
-
-
-def with_sound(clip: Path, path: Path) -> Path:
-    """The same film with a sound track."""
-    with av.open(str(clip), "r", format="mp4") as source, av.open(str(path), "w", format="mp4") as target:
-        video = target.add_stream_from_template(source.streams.video[0])
-        sound = target.add_stream("aac", rate=48000)
-        for packet in source.demux(video=0):
-            if packet.dts is not None:
-                packet.stream = video
-                target.mux(packet)
-        for number in range(20):
-            frame = av.AudioFrame(format="fltp", layout="mono", samples=1024)
-            for plane in frame.planes:
-                plane.update(bytes(plane.buffer_size))
-            frame.sample_rate, frame.pts = 48000, 1024 * number
-            target.mux(sound.encode(frame))
-        target.mux(sound.encode())
-    return path
 
 
 @pytest.mark.parametrize("rate", [Fraction(24000, 1001), *deep((Fraction(24),), (Fraction(12),))])
@@ -58,20 +39,6 @@ def test_it_has_every_frame_at_the_same_rate(tmp_path: Path, rate: Fraction) -> 
     assert told == (25, rate, 320, 180, 0)
     assert [number_of(Image.fromarray(frame.to_ndarray(format="rgb24"))) for frame in frames] == list(range(25))
     assert [number for number, frame in enumerate(frames) if frame.key_frame] == [0, 12, 24]
-
-
-def test_it_begins_to_play_at_once_and_is_silent(tmp_path: Path) -> None:
-    """The index stands before the frames, and there is one track."""
-    clip = with_sound(film(tmp_path / "clip.mp4", size=(320, 180)).path, tmp_path / "loud.mp4")
-    with av.open(str(clip), format="mp4") as source:
-        assert len(source.streams) == 2
-
-    content = get_preview(clip)
-
-    assert content is not None
-    assert content.index(b"moov") < content.index(b"mdat")
-    with av.open(io.BytesIO(content), "r", format="mp4") as copy:
-        assert [stream.type for stream in copy.streams] == ["video"]
 
 
 def test_it_is_kept_for_each_choice(tmp_path: Path) -> None:
@@ -117,13 +84,3 @@ def test_where_there_is_none(tmp_path: Path) -> None:
     names = ("gone.mp4", "picture.png", "cut.mp4", "list.mp4")
     assert [get_preview(tmp_path / name) for name in names] == [None] * 4
     assert get_preview(clip, max_bytes=500) is None
-
-
-def test_several_come_in_order(tmp_path: Path) -> None:
-    """Each for its file, also where one is there twice or not at all."""
-    clips = [film(tmp_path / f"{frames}.mp4", frames=frames).path for frames in (3, 5)]
-
-    found = get_previews([clips[1], tmp_path / "gone.mp4", clips[0], clips[1]])
-
-    assert found == [get_preview(clips[1]), None, get_preview(clips[0]), get_preview(clips[1])]
-    assert get_previews([]) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from reelbook.models.base import File, Input
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.text_to_video import TextToVideo
-from reelbook_service.engines.write_provenance import WrittenProvenance as Sign
 from tests.media.making import FACTS, KINDS, MODEL, boxes, content, plain, signed
 from tests.models.inputs import INPUTS
 from tests.service.engines.playing import second_opinion
@@ -78,15 +77,6 @@ class TestReading:
 
         assert (told.input, told.values, told.seed) == (None, values, 7)
 
-    def test_a_shortened_prompt_makes_no_input(self, tmp_path: Path) -> None:
-        """Engines shorten very long texts; asking that again would be asking for something else."""
-        sign = Sign(MODEL, {"prompt": "a boat " * 1000}, 7, "sketch", "1")
-
-        told = read(signed(tmp_path / "boat.png", sign))
-
-        assert told.input is None
-        assert told.values["prompt"].startswith("a boat a boat")
-
     def test_what_this_session_knows_counts_too(self, tmp_path: Path) -> None:
         """The file of a run tells what its bytes say and what its run knows."""
         file = LocalFile(signed(tmp_path / "boat.png"), File(url="https://host.example/boat.png"), FACTS)
@@ -94,15 +84,6 @@ class TestReading:
         told = file.provenance
 
         assert (told.engine, told.request_id, told.credits, told.input) == ("sketch", "request-12345678", 53, BOAT)
-
-    def test_everything_that_was_found_is_kept(self, tmp_path: Path) -> None:
-        """`raw` has the engine's record and ours as they are in the file."""
-        write(signed(tmp_path / "boat.png"), tmp_path / "copy.png", FACTS)
-
-        raw = read(tmp_path / "copy.png").raw
-
-        assert raw["engine"]["engine"] == "sketch"
-        assert raw["reelbook"]["requestId"] == "request-12345678"
 
 
 class TestPicturesOfInputs:
@@ -119,18 +100,6 @@ class TestPicturesOfInputs:
         assert isinstance(told, ImageToVideo)
         assert told.image_url == images.Image.from_library(sha256(source).hexdigest())
         assert (tmp_path / "copy.mp4").stat().st_size < (tmp_path / "clip.mp4").stat().st_size + 2000
-
-    def test_a_picture_that_an_engine_shortened_is_one_of_the_library(self, tmp_path: Path) -> None:
-        """Only its hash is left, and an `Image` of the library is what a hash can be."""
-        address = as_data_uri(png(400, 300) + bytes(4000))
-        sign = Sign(ImagesToVideo.endpoint_id, ImagesToVideo(images=[address]).wire(), None, "stitch", "1")
-
-        told = read(signed(tmp_path / "clip.mp4", sign)).input
-
-        assert isinstance(told, ImagesToVideo)
-        picture = told.images[0].url
-        assert isinstance(picture, images.Image)
-        assert (picture.kind, len(picture.sha256 or "")) == ("library", 64)
 
     def test_no_folder_of_yours_is_told_to_others(self, tmp_path: Path) -> None:
         """Of a picture that is known by its path alone, the file keeps the name."""
@@ -236,23 +205,6 @@ class TestWriting:
         for target in (original, tmp_path / "link.png"):
             with pytest.raises(rb.ReelbookError, match="is the original itself"):
                 write(original, target, FACTS)
-
-    def test_a_link_leads_to_where_it_points(self, tmp_path: Path) -> None:
-        """A copy under the name of a link is written where the link leads, and the link stays one."""
-        (tmp_path / "link.png").symlink_to(tmp_path / "real.png")
-
-        write(signed(tmp_path / "boat.png"), tmp_path / "link.png", FACTS)
-
-        assert (tmp_path / "link.png").is_symlink()
-        assert read(tmp_path / "real.png").credits == 53
-
-    def test_a_moment_is_told_in_any_time_zone(self, tmp_path: Path) -> None:
-        """Facts may hold a datetime; it comes back as the same moment."""
-        moment = datetime(2026, 3, 1, 12, 30, tzinfo=timezone(timedelta(hours=-5)))
-
-        write(plain(tmp_path / "a.png"), tmp_path / "b.png", {"made_at": moment, "model": MODEL})
-
-        assert read(tmp_path / "b.png").made_at == moment
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,7 @@ from reelbook.errors import ReelbookError
 from reelbook.media.metadata.packets import make_packet
 from reelbook.media.metadata.provenance import Provenance, read, write
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.models.images_to_video import ImagesToVideo
-from tests.media.making import FACTS, KINDS, MODEL, plain, signed
+from tests.media.making import FACTS, KINDS, MODEL, signed
 from tests.media.test_packets import chunk, picture
 from tests.support import examples
 
@@ -118,14 +117,6 @@ def test_a_hostile_picture_opens_nothing(picture: Any, tmp_path: Path) -> None:
     assert not isinstance(found.input, ImageToVideo) or "/" not in found.input.image_url
 
 
-def test_three_thousand_pictures_are_no_trouble(tmp_path: Path) -> None:
-    """A film joined from very many pictures is one that people make."""
-    asked = ImagesToVideo(images=[f"https://example.org/{number}.png" for number in range(3000)])
-    write(plain(tmp_path / "a.mp4"), tmp_path / "b.mp4", {"model": asked.endpoint_id, "input": asked})
-
-    assert read(tmp_path / "b.mp4").input == asked
-
-
 def test_words_come_without_what_moves_a_cursor(tmp_path: Path) -> None:
     """Names and ids are printed in terminals; the prompt is kept as it is, and escaped by whoever shows it."""
     dirty = "\x1b[2J\x07so\u202eme\0thing\u2066"
@@ -137,15 +128,6 @@ def test_words_come_without_what_moves_a_cursor(tmp_path: Path) -> None:
     assert found.input["prompt"] == dirty
     assert "\x1b" not in repr(found)
     assert "\u202e" not in repr(found)
-
-
-@pytest.mark.parametrize("moment", ["yesterday", "2026", "9999-99-99", "2026-01-01T00:00:00+99:99", 12, "x" * 10_000])
-def test_a_time_that_is_none_is_none(moment: Any, tmp_path: Path) -> None:
-    """A time that cannot be read is left out."""
-    found = told({"reelbook": record(madeAt=moment)}, tmp_path)
-
-    assert found is not None
-    assert found.made_at is None
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import reelbook as rb
 from reelbook.display.cards import options_table
 from reelbook.media.metadata.file_marks import TRAINED, read_marks
 from reelbook.media.metadata.provenance import read, write
-from tests.media.makers import Maker, maker, report_of, signed_file, state_of
+from tests.media.makers import Maker, maker, report_of, state_of
 from tests.media.making import FACTS, KINDS, contained, content, plain
 from tests.support import png
 
@@ -50,15 +50,6 @@ def test_a_copy_is_signed_and_tells_what_it_told_before(me: Maker, kind: str, tm
     assert read(copy).request_id == FACTS["request_id"]
     assert content(copy) == content(source)
     assert {path.name for path in tmp_path.iterdir()} == {"keys", source.name, copy.name}
-
-
-def test_what_its_maker_has_signed_is_not_signed_again(me: Maker, tmp_path: Path) -> None:
-    """It stays byte for byte."""
-    source = signed_file(tmp_path / "boat.mp4")
-
-    write(source, tmp_path / "copy.mp4", FACTS)
-
-    assert (tmp_path / "copy.mp4").read_bytes() == source.read_bytes()
 
 
 def test_saved_and_exported_files_are_signed_once(me: Maker, tmp_path: Path) -> None:
@@ -160,18 +151,6 @@ def test_a_kind_that_cannot_be_signed_is_copied_with_a_warning(me: Maker, tmp_pa
         write(source, tmp_path / "copy.webm", FACTS)
 
     assert (tmp_path / "copy.webm").read_bytes() == source.read_bytes()
-
-
-@pytest.mark.parametrize(
-    "value", ["chain.pem", ("a",), ("a", ""), 7, ("a", "-----BEGIN PRIVATE KEY-----\nMIGH"), {"key": "b"}]
-)
-def test_what_is_no_place_of_a_certificate_is_refused(value: object) -> None:
-    """Without repeating it: it may be a key."""
-    with pytest.raises(rb.ReelbookError, match="each a path or env:NAME") as caught:
-        rb.options.sign = value  # type: ignore[assignment]
-
-    assert "MIGH" not in str(caught.value)
-    assert rb.options.sign is None
 
 
 def test_without_the_library_it_is_said_how_to_get_it(tmp_path: Path) -> None:

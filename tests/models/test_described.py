@@ -140,31 +140,6 @@ def test_the_embedded_service_describes_our_inputs(row: Any) -> None:
     assert {word: value for word, value in again.items() if word != "x-order"} == row.input.model_json_schema()
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"prompt": 5},
-        {"promt": "a boat"},
-        {"prompt": "a boat", "num_frames": 5},
-        {"prompt": "a boat", "num_frames": "49"},
-        {"prompt": "a boat", "frame_rate": 24.5},
-        {"prompt": "a boat", "seed": True},
-        {"prompt": "a boat", "seed": float("nan")},
-        {"prompt": "a boat", "resolution": "1080p"},
-        {"prompt": "a boat", "expand_prompt": "true"},
-        {"prompt": "a boat", "temporal_adain_factor": 0.07},
-        {"prompt": "a boat", "loras": {1, 2}},
-        {"prompt": "a boat", "loras": [{"path": "a", "scael": 1, "scale": 9}]},
-        {"prompt": "half \ud800"},
-    ],
-)
-def test_a_refusal_reads_like_that_of_the_hand_written_input(values: dict[str, Any]) -> None:
-    """Word for word: field, value, bounds, nearest value, and what was probably meant."""
-    described = describe(wrapped(TextToVideo))
-
-    assert refusal(lambda: described(**values)) == refusal(lambda: TextToVideo(**values))
-
-
 def test_it_is_immutable_hashable_and_as_deep_as_its_values() -> None:
     """Lists become tuples and objects become records, which are read by item or by attribute."""
     kind = describe(DESCRIPTIONS["arrays_of_objects"])

@@ -11,18 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.models.base import WIRE, File, Input
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.models.images import Image, pictures_of, replace_pictures
+from reelbook.models.images import Image, pictures_of
 from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook.models.smart_resize import ResizedImage, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
-from tests.models.inputs import INPUTS
 
 DOT = np.zeros((2, 3), np.uint8)
 ADDRESSES = [
@@ -141,12 +138,6 @@ def test_a_file_of_the_service_is_its_address(kind: type[File]) -> None:
     assert type(closer(kind(url="files/a")).image_url) is str
 
 
-def test_a_video_of_the_service_is_no_picture() -> None:
-    """It would be fetched and paid for before anybody noticed."""
-    with pytest.raises(InvalidInput, match=r"`image_url` is a video. Give one of its pictures: run.video for its last"):
-        closer(File(url="https://example.org/a.mp4", content_type="video/mp4"))
-
-
 def test_a_pickle_brings_the_content_along() -> None:
     """A worker in another process has no other way to it."""
     made = closer(png())
@@ -238,15 +229,3 @@ def test_one_picture_is_no_list_of_pictures(picture: Any) -> None:
 def test_the_pictures_of_an_input_are_found_with_their_places(request_: Input, expected: list[Any]) -> None:
     """The path of a LoRA is no picture: nobody opens or fetches it."""
     assert pictures_of(request_) == expected
-
-
-@given(INPUTS, st.text(min_size=1, max_size=5))
-def test_a_picture_is_replaced_where_it_was_found(request_: Input, text: str) -> None:
-    """In the JSON that goes out, and nothing else of it changes."""
-    places = [place for place, _ in pictures_of(request_)]
-
-    replaced = replace_pictures(request_.wire(), dict.fromkeys(places, text))
-
-    again = type(request_).model_validate(replaced, context=WIRE)
-    assert pictures_of(again) == [(place, text) for place in places]
-    assert replace_pictures(replaced, dict(pictures_of(request_))) == request_.wire()

@@ -103,19 +103,6 @@ def test_references_are_followed_wherever_they_lead() -> None:
             kind(**wrong)
 
 
-def test_bodies_and_addresses_may_be_references() -> None:
-    """OpenAPI allows them there, too."""
-    description = {
-        **several(svc__b={"$ref": "#/components/pathItems/B"}),
-        "components": {
-            "pathItems": {"B": {"post": {"requestBody": {"$ref": "#/components/requestBodies/B"}}}},
-            "requestBodies": {"B": {"content": {"application/json": {"schema": NUMBER}}}},
-        },
-    }
-
-    assert list(describe(description).model_fields) == ["size"]
-
-
 def test_in_3_0_nothing_counts_beside_a_reference() -> None:
     """In 3.1 it does."""
     fields = {"a": {**part("Word"), "maxLength": 1, "description": "Told beside it."}}

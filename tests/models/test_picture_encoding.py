@@ -85,16 +85,6 @@ def test_colours_and_transparency_of_an_array_are_kept() -> None:
     assert (seen(colours, "RGBA") == colours).all()
 
 
-class Tensor:
-    """Like those of other libraries: no array, but able to become one."""
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self.array, self.shape = array, array.shape
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
-        return self.array
-
-
 class OnACard:
     """A tensor that has to be fetched first."""
 
@@ -102,11 +92,6 @@ class OnACard:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first")
-
-
-def test_whatever_becomes_an_array_counts_as_one() -> None:
-    """A tensor has the same picture, and so the same bytes, as its array."""
-    assert encode_picture(Tensor(RAMP))[0] == encode_picture(RAMP)[0]
 
 
 @pytest.mark.parametrize(

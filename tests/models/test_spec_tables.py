@@ -21,7 +21,7 @@ from reelbook.models.problems import problems_of
 from reelbook.models.queue_status import QueueStatus
 from reelbook.models.smart_resize import ResizedImage, ResizeResult
 from reelbook.models.text_to_video import FRAME_SIZES, LoRA, TextToVideo
-from tests.models.inputs import nearly, objects
+from tests.models.inputs import nearly
 from tests.spec import tables
 from tests.spec.tables import Model, Row
 from tests.support import examples
@@ -211,14 +211,6 @@ def test_class_and_schema_agree_on_every_value_of_a_field(place: Place, data: st
 
 
 @every_model
-@settings(max_examples=examples(12, 60), deadline=None)
-@given(data=st.data())
-def test_class_and_schema_agree_on_whole_objects(model: Model, data: st.DataObject) -> None:
-    """Fields left out, fields too many, several of them wrong: both say yes, or both say no."""
-    assert_agreement(model, data.draw(objects(model.input)))
-
-
-@every_model
 def test_an_output_keeps_what_the_table_does_not_show(model: Model) -> None:
     """A hosted service sends more than the specification lists, and nothing of it is lost."""
     kind = get_endpoint(model.id).output
@@ -228,18 +220,6 @@ def test_an_output_keeps_what_the_table_does_not_show(model: Model) -> None:
 
     assert output.model_dump()["timings"] == {"inference": 2.5}
     assert output.model_dump(mode="json", exclude_unset=True) == {**told, "timings": {"inference": 2.5}}
-
-
-@every_model
-def test_an_output_needs_what_its_table_requires(model: Model) -> None:
-    """An answer without a required field is no result."""
-    kind = get_endpoint(model.id).output
-    told = {row.name: tables.sample(row) for row in model.output}
-
-    for row in model.output:
-        if row.required:
-            with pytest.raises(ValidationError):
-                kind.model_validate({name: value for name, value in told.items() if name != row.name})
 
 
 @pytest.mark.parametrize("model", tables.MODELS, ids=lambda model: model.id)
@@ -292,14 +272,13 @@ def test_every_shape_has_its_size() -> None:
     assert all(side % 2 == 0 for size in taken.values() for side in size)
 
 
-@pytest.mark.parametrize(("skipped", "steps"), list(itertools.product(range(1, 12), range(2, 13))))
-def test_the_second_pass_needs_a_step_to_run(skipped: int, steps: int) -> None:
+def test_the_second_pass_needs_a_step_to_run() -> None:
     """Fewer steps may be skipped than there are; otherwise input and service refuse, and the advice works."""
-    values = {"prompt": "a", "second_pass_skip_initial_steps": skipped, "second_pass_num_inference_steps": steps}
-
-    if skipped < steps:
-        assert TextToVideo(**values) == TextToVideo.model_validate(values, context=WIRE)
-    else:
+    for skipped, steps in itertools.product(range(1, 12), range(2, 13)):
+        values = {"prompt": "a", "second_pass_skip_initial_steps": skipped, "second_pass_num_inference_steps": steps}
+        if skipped < steps:
+            assert TextToVideo(**values) == TextToVideo.model_validate(values, context=WIRE)
+            continue
         with pytest.raises(ValidationError):
             TextToVideo.model_validate(values, context=WIRE)
         with pytest.raises(InvalidInput) as caught:

@@ -13,8 +13,6 @@ from typing import Any
 import numpy
 import pandas
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from reelbook.errors import InvalidInput
@@ -22,8 +20,7 @@ from reelbook.models.base import WIRE
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.models.value_types import MAX_DIGITS, nearest_multiple
-from tests.support import examples
+from reelbook.models.value_types import MAX_DIGITS
 
 
 def factor(value: Any) -> float:
@@ -77,18 +74,6 @@ def test_noise_is_refused_on_the_wire() -> None:
     for value in noisy:
         with pytest.raises(ValidationError):
             factor_on_the_wire(value)
-
-
-@given(st.floats(0, 1))
-@settings(max_examples=examples(60, 200), deadline=None)
-def test_only_noise_is_rounded(value: float) -> None:
-    """What is not a multiple up to its last digits is refused, not bent into one."""
-    nearest = nearest_multiple(value, "0.05")
-
-    if abs(value - nearest) < 1e-8:
-        assert factor(value) == nearest
-    elif abs(value - nearest) > 1e-7:
-        assert refused(temporal_adain_factor=value)
 
 
 class Level(enum.IntEnum):
