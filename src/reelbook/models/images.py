@@ -101,13 +101,6 @@ class Image(str):
         # Source code, so that evaluating an input's `repr` gives an equal input.
         return str.__repr__(self) if self.sha256 is None else f"Image.from_library({self.sha256!r})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _revived, (str(self), self.kind, self.sha256, self.label, self.content)
-
-
-def _revived(text: str, kind: PictureKind, sha256: str | None, label: str, content: bytes | None) -> Image:
-    return Image(text, kind=kind, sha256=sha256, label=label, content=content)
-
 
 def is_picture(value: Any) -> bool:
     """Whether a value is meant as one picture, though it may turn out to be a bad one.

@@ -158,28 +158,17 @@ def _bounds(rule: Any) -> Iterator[str]:
 
 
 def _example(cls: type[BaseModel], schema: Mapping[str, Any], signature: inspect.Signature) -> str:
-    """Arguments of an example call: the required fields, and a seed where there is one."""
+    """Arguments of an example call: the required fields."""
     rules = schema.get("properties", {})
     parts = []
     for name, parameter in signature.parameters.items():
         if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD:
-            value = repr(_sample(rules.get(name)))
+            rule = rules[name] if isinstance(rules.get(name), Mapping) else {}
+            choices = rule.get("enum") or [rule.get("minimum")]
+            kind = "image" if rule.get("x-media") == "image" else str(rule.get("type"))
+            value = repr(EXAMPLES.get(kind, TypeName("…")) if choices[0] is None else choices[0])
             parts.append(value if parameter.kind is parameter.POSITIONAL_OR_KEYWORD else f"{name}={value}")
-    if "seed" in signature.parameters and not any(part.startswith("seed=") for part in parts):
-        parts.append("seed=7")
     return ", ".join(parts)
-
-
-def _sample(rule: Any) -> Any:
-    """A value for an example call, as far as a rule names one."""
-    if not isinstance(rule, Mapping):
-        return TypeName("…")
-    lists = [rule[word] for word in ("examples", "enum") if isinstance(rule.get(word), list) and rule[word]]
-    named = next((rule[word] for word in ("const", "minimum") if rule.get(word) is not None), None)
-    kind = "image" if rule.get("x-media") == "image" else str(rule.get("type"))
-    if lists or named is not None:
-        return lists[0][0] if lists else named
-    return [_sample(rule.get("items"))] if kind == "array" else EXAMPLES.get(kind, TypeName("…"))
 
 
 def _cut(text: str, letters: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -231,30 +232,34 @@ def measure_file(
 ) -> Measured:
     """Measure one file in this process; `measure_files` does so in others.
 
-    A file that cannot be read has no figures and the reason under `error`; a reference that cannot be read leaves out
-    only the metrics that compare with it. All metrics are measured if none are named.
+    A file that cannot be read, or whose reference cannot, has no figures and the reason under `error`. All metrics are
+    measured if none are named.
     """
     names = select_metrics(metrics, has_reference=reference is not None)
     compares = any(METRICS[name].compares for name in names)
     with ExitStack() as stack:
-        other = _Reference(Path(reference), stack) if reference is not None and compares else None
-        try:
-            values = _measure(Path(path), names, other, stack)
+        opened = Path(path)
         # Decoders raise errors of many types for a broken file.
+        try:
+            film, frames = stack.enter_context(open_frames(opened))
+            if reference is None or not compares:
+                return {**_measure(names, film, frames, iter(())), "error": None}
+            opened = Path(reference)
+            _, others = stack.enter_context(open_frames(opened))
+            first = next(others)
+            opened = Path(path)
+            return {**_measure(names, film, frames, chain([first], others)), "error": None}
         except Exception as error:
-            return {**dict.fromkeys(names), "error": _format_error(Path(path), error)}
-        if other is None or other.error is None:
-            return {**values, "error": None}
-        values |= {name: None for name in names if METRICS[name].compares}
-        return {**values, "error": other.error}
+            return {**dict.fromkeys(names), "error": _format_error(opened, error)}
 
 
-def _measure(path: Path, names: tuple[str, ...], other: _Reference | None, stack: ExitStack) -> Measured:
-    film, frames = stack.enter_context(open_frames(path))
+def _measure(
+    names: tuple[str, ...], film: MeasuredFile, frames: Iterator[MeasuredFrame], others: Iterator[MeasuredFrame]
+) -> Measured:
     values: dict[str, list[Any]] = {name: [] for name in names}
     before: MeasuredFrame | None = None
     for frame in frames:
-        moment = Moment(frame, film.last, before, other.next() if other is not None else None)
+        moment = Moment(frame, film.last, before, next(others, None))
         for name, collected in values.items():
             if (value := METRICS[name].rule.collect(moment)) is not None:
                 collected.append(value)
@@ -264,32 +269,11 @@ def _measure(path: Path, names: tuple[str, ...], other: _Reference | None, stack
     return {name: METRICS[name].rule.finish(collected, film) for name, collected in values.items()}
 
 
-class _Reference:
-    """Iterates over the reference's frames; raises nothing, but sets `error`."""
-
-    def __init__(self, path: Path, stack: ExitStack) -> None:
-        self._path, self._stack = path, stack
-        self._frames: Iterator[MeasuredFrame] | None = None
-        self.error: str | None = None
-
-    def next(self) -> MeasuredFrame | None:
-        """The next frame; None after the last one or an error."""
-        if self.error is not None:
-            return None
-        try:
-            if self._frames is None:
-                _, self._frames = self._stack.enter_context(open_frames(self._path))
-            return next(self._frames, None)
-        except Exception as error:
-            self.error = f"No comparison: {_format_error(self._path, error)}"
-            return None
-
-
 def _format_error(path: Path, error: Exception) -> str:
     """An error as a sentence, with what to do about it."""
     if isinstance(error, FileNotFoundError):
         reason = "is not there"
-    elif isinstance(error, EOFError):
+    elif isinstance(error, (EOFError, StopIteration)):
         reason = "holds no frames"
     elif isinstance(error, MemoryError):
         return f"{path} needs more memory than there is for measuring it. Make it smaller."
