@@ -143,7 +143,8 @@ def perceptual_hash(picture: Pixels) -> str:
 def thumbnail(luma: PixelPlane) -> Pixels:
     """The picture at 32 × 32, each pixel the mean of the area it covers."""
     small = Image.fromarray(luma).resize((SIDE, SIDE), Image.Resampling.BOX)
-    return np.rint(np.asarray(small)).astype(np.uint8)
+    pixels: Pixels = np.rint(np.asarray(small)).astype(np.uint8)
+    return pixels
 
 
 _COSINES = np.cos(np.pi * (2 * np.arange(SIDE)[None, :] + 1) * np.arange(LOW)[:, None] / (2 * SIDE))
