@@ -33,7 +33,7 @@ from .transport.api_key import Key
 from .transport.argument_checks import check_id, check_input, check_take
 from .transport.downloader import Downloader
 from .transport.http import Http
-from .transport.poller import Poller, StatusSource
+from .transport.poller import Poller
 from .transport.service_calls import ServiceCalls
 from .util import registry
 from .util.background_loop import TICK_SECONDS, background
@@ -306,7 +306,7 @@ class Client:
         past = await ledger.transact(known_services.get_past_seconds)
         if name:
             await ledger.transact(partial(known_services.record_maker, name=name, words=maker))
-        poller = Poller(StatusSource(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
+        poller = Poller(calls.poll, past=lambda endpoint_id: past.get(endpoint_id, ()))
         return ClientContext(http, calls, ledger, shelf, poller, Downloader(shelf), name, start=self.start)
 
     def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
@@ -371,7 +371,7 @@ class Client:
         if known is None:
             # Polled before it is recorded, so that a misspelt id leaves no entry.
             try:
-                await StatusSource(context.calls).status(model, request_id)
+                await context.calls.poll(model, request_id)
             except NotFound as error:
                 raise NotFound(
                     f"The service knows no request {request_id!r} of {model}.", status=404, error_type=error.error_type

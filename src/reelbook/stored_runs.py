@@ -105,7 +105,7 @@ def _is_over(entry: Entry, shelf: Shelf) -> bool:
 def _offline_context(ledger: Ledger, shelf: Shelf) -> ClientContext:
     http = Http(None)
     calls = ServiceCalls(http, NOWHERE)
-    return ClientContext(http, calls, ledger, shelf, Poller(calls, past=lambda _: ()), Downloader(shelf))
+    return ClientContext(http, calls, ledger, shelf, Poller(calls.poll), Downloader(shelf))
 
 
 def _find_folder(folder: Path) -> Path:

@@ -99,7 +99,7 @@ def make_answer(fault: str, document: Document, asked: Asked) -> Answer:
     answers = {
         "sound": rest if is_continued else Answer(whole, (tag, "accept-ranges: bytes")),
         "untagged": Answer(whole), "open_ended": Answer(whole, ("connection: close",), length=False, end="close"),
-        "chunked": _chunked(whole), "zipped": Answer(gzip.compress(whole), (tag, *gzipped)), "called_zipped": Answer(whole, gzipped),
+        "chunked": _chunked(whole), "zipped": Answer(gzip.compress(whole), (tag, *gzipped)),
         "zipped_and_cut": Answer(gzip.compress(whole)[: len(gzip.compress(whole)) // 2], gzipped),
         "called_html": Answer(whole, (tag,), type="text/html; charset=utf-8"),
         "short": replace(short if is_continued else broken_off, length=False, end="close"),

@@ -33,7 +33,7 @@ SEED = 8
 DAMAGED_SHARE = 0.4
 CANARY = "canary-4f1d0c9e-files"
 
-WAYS_TO_SERVE = ("sound", "untagged", "open_ended", "chunked", "zipped", "called_zipped", "called_html")
+WAYS_TO_SERVE = ("sound", "untagged", "open_ended", "chunked", "zipped", "called_html")
 """Unusual, and not wrong."""
 
 PASSING = (

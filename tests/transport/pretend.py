@@ -121,7 +121,7 @@ async def followed(
     service: Pretended, durations: Sequence[float], *, at_once: int = 64, past: Sequence[float] = ()
 ) -> Followed:
     """Submit and follow runs of these durations, so many at once, four submissions at a time."""
-    poller = Poller(service, past=lambda endpoint_id: past)
+    poller = Poller(service.status, past=lambda endpoint_id: past)
     places, posts = asyncio.Semaphore(at_once), asyncio.Semaphore(4)
     late: dict[int, float] = {}
 

@@ -139,7 +139,7 @@ def test_a_run_that_is_looked_at_moves_every_second() -> None:
 
     async def story() -> None:
         service.take("a", 30.0)
-        poller = Poller(service, past=lambda endpoint_id: [30.0] * 5)
+        poller = Poller(service.status, past=lambda endpoint_id: [30.0] * 5)
         await poller.follow(MODEL, "a", told.append, closely=True)
 
     moved(story())
@@ -159,7 +159,7 @@ def test_an_unknown_status_counts_as_going_and_is_said_once(caplog: pytest.LogCa
     service.said = lambda request_id: "WARMING_UP" if clock() < 1 else None
 
     async def story() -> None:
-        poller = Poller(service)
+        poller = Poller(service.status)
         for name in "ab":
             service.take(name, 2.0)
         await asyncio.gather(*(poller.follow(MODEL, name, nothing) for name in "ab"))
@@ -168,7 +168,7 @@ def test_an_unknown_status_counts_as_going_and_is_said_once(caplog: pytest.LogCa
         moved(story())
 
     assert [record.getMessage() for record in caplog.records if "WARMING_UP" in record.getMessage()] == [
-        "The service told the unknown status 'WARMING_UP'; such a run counts as still going."
+        "The service reported the unknown status 'WARMING_UP'; such a run counts as still going."
     ]
 
 
@@ -179,7 +179,7 @@ def test_an_outage_of_five_minutes_ends_no_run_and_is_no_storm(error: Exception)
     service.trouble = lambda request_id: error if 1 < clock() < 301 else None
 
     async def story() -> tuple[int, float]:
-        poller = Poller(service)
+        poller = Poller(service.status)
         for number in range(64):
             service.take(str(number), 2.0)
         following = asyncio.gather(*(poller.follow(MODEL, str(number), nothing) for number in range(64)))
@@ -200,7 +200,7 @@ def test_an_outage_of_more_than_ten_minutes_is_told() -> None:
     service.trouble = lambda request_id: GONE
 
     async def story() -> list[float]:
-        poller, ends = Poller(service), []
+        poller, ends = Poller(service.status), []
 
         async def one(name: str) -> None:
             service.take(name, 2.0)
@@ -242,7 +242,7 @@ def test_a_refused_key_is_told_at_once(kind: type[ReelbookError]) -> None:
     async def story() -> float:
         service.take("a", 2.0)
         with pytest.raises(kind):
-            await Poller(service).follow(MODEL, "a", nothing)
+            await Poller(service.status).follow(MODEL, "a", nothing)
         return clock()
 
     assert moved(story()) < 1
@@ -255,7 +255,7 @@ def test_a_request_that_is_not_known_yet_is_asked_again_and_a_lost_one_is_told()
     async def story(until: float) -> float:
         service.trouble = lambda request_id: broken(NotFound) if clock() < until else None
         service.take("a", 2.0)
-        await Poller(service).follow(MODEL, "a", nothing)
+        await Poller(service.status).follow(MODEL, "a", nothing)
         return clock()
 
     assert moved(story(3.0)) <= 8
@@ -276,7 +276,7 @@ def test_a_run_that_is_refused_is_asked_about_for_as_long_as_it_is_worth(
     async def story() -> float:
         service.take("a", 2.0)
         with pytest.raises(kind):
-            await Poller(service, wall_clock=lambda: 5000.0).follow(
+            await Poller(service.status, wall_clock=lambda: 5000.0).follow(
                 MODEL, "a", nothing, submitted_at=4000.0, refused_seconds=limit
             )
         return clock()
@@ -292,7 +292,7 @@ def test_who_stops_waiting_is_not_asked_for_any_more() -> None:
     service = Pretended()
 
     async def story() -> float:
-        poller = Poller(service)
+        poller = Poller(service.status)
         for name in "abc":
             service.take(name, 20.0)
         tasks = {name: asyncio.create_task(poller.follow(MODEL, name, nothing)) for name in "abc"}
@@ -313,7 +313,7 @@ def test_closing_ends_all_following() -> None:
     service = Pretended()
 
     async def story() -> None:
-        poller = Poller(service)
+        poller = Poller(service.status)
         for name in "ab":
             service.take(name, 20.0)
         tasks = [asyncio.create_task(poller.follow(MODEL, name, nothing)) for name in "ab"]

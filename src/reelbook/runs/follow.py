@@ -192,7 +192,7 @@ class RunFollower:
             addresses = await context.ledger.transact(
                 partial(known_services.get_request_addresses, request_id=self.request_id)
             )
-            context.calls.restore_addresses(self.request_id, json.loads(addresses) if addresses else {})
+            context.calls.paths.record_accepted(self.request_id, json.loads(addresses) if addresses else {})
         # A run that was unknown to the service before is polled once.
         refused_seconds = 0.0 if entry.stage == transitions.EXPIRED else answers.REFUSED_SECONDS
         try:

@@ -12,7 +12,6 @@ accepted and paid, the next `rb.run` of the same input polls it again for free, 
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Mapping
@@ -27,7 +26,6 @@ from ..util.printable import format_line, map_texts, replace_surrogates
 from .api_key import Key
 
 MAX_TEXT_LENGTH = 500
-MAX_ID_LENGTH = 200
 RESULT_SECONDS = 10.0
 """How long the result of a completed run is requested, whatever the responses."""
 REFUSED_SECONDS = 60.0
@@ -44,7 +42,7 @@ ERROR_TYPES: Mapping[int, type[ServiceError]] = {
     429: errors.TooManyRequests,
 }
 """The error for a status; others below 500 are `Refused`, everything else is `ServiceBroken`."""
-REASONS = ("detail", "message", "error_description", "msg", "reason", "title", "errors")
+REASONS = ("detail", "message", "error", "msg", "title")
 """The fields in which services give their reason, the most reliable first."""
 
 DEFINITE_STATUSES = frozenset({400, 401, 402, 403, 404, 405, 413, 415, 422, 429})
@@ -116,7 +114,7 @@ def parse_json(answer: ServiceAnswer, key: Key) -> Any:
 def summarise(answer: ServiceAnswer, key: Key) -> str:
     """A short description of a response, for an error message."""
     if answer.is_html:
-        return key.scrubbed(_page(answer))
+        return "an HTML page"
     text = key.scrubbed(_plain(_loose_text(answer)))[:100]
     if answer.is_json:
         return text
@@ -125,21 +123,15 @@ def summarise(answer: ServiceAnswer, key: Key) -> str:
 
 def unreadable_error(answer: ServiceAnswer, key: Key) -> ServiceBroken:
     """The error for a successful status with a body of the wrong kind."""
-    words = f"The service answered {summarise(answer, key)} where something else was expected."
-    return ServiceBroken(
-        f"{words} Is this the address of a model service?",
-        status=answer.status,
-        request_id=_request_id(answer, {}, key),
-        foreign=True,
-    )
+    words = f"The service answered {summarise(answer, key)} where something else was expected. Is this the address of a model service?"
+    return ServiceBroken(words, status=answer.status, request_id=_request_id(answer, {}, key), foreign=True)
 
 
 def parse_refusal(answer: ServiceAnswer, key: Key) -> ServiceError:
     """The error that a refusal means, with the service's own words and its request id."""
     value = parse_json(answer, key)
     body = value if isinstance(value, dict) else {}
-    inner = _inner(body)
-    text = key.scrubbed(_plain(_get_reason(answer, value, inner)))
+    text = key.scrubbed(_plain(_get_reason(answer, value)))
     facts = {name: fact for name, fact in body.items() if name not in ("error", "error_type")}
     if isinstance(facts.get("detail"), str):
         del facts["detail"]
@@ -152,7 +144,7 @@ def parse_refusal(answer: ServiceAnswer, key: Key) -> ServiceError:
     return kind(
         text,
         status=answer.status,
-        error_type=_text(body.get("error_type")) or _text(inner.get("code")) or _text(inner.get("type")),
+        error_type=_text(_kind_of(body)),
         request_id=_request_id(answer, body, key),
         facts=facts,
         foreign=not has_refusal_shape(value),
@@ -264,12 +256,6 @@ def _is_words(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip()) and not value.strip().isdecimal()
 
 
-def _inner(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The object inside `error` or `detail`, for services that nest their reason."""
-    packed = (body.get("error"), body.get("detail"))
-    return next((value for value in packed if isinstance(value, dict)), {})
-
-
 def _kind_of(body: Mapping[str, Any]) -> Any:
     """The error type that a refusal names, in one of three places."""
     inner = body.get("error")
@@ -284,7 +270,7 @@ def _letters(kind: Any) -> str:
 # What is said of a refusal.
 
 
-def _get_reason(answer: ServiceAnswer, value: Any, inner: Mapping[str, Any]) -> str:
+def _get_reason(answer: ServiceAnswer, value: Any) -> str:
     """The reason in the service's own words, or a description of its response."""
     if 300 <= answer.status < 400:
         return (
@@ -292,41 +278,24 @@ def _get_reason(answer: ServiceAnswer, value: Any, inner: Mapping[str, Any]) -> 
             "Connect to the service's own address."
         )
     if answer.is_html:
-        return f"The service answered {answer.status} with {_page(answer)}."
-    if isinstance(value, dict):
-        reasons = [inner.get(name) for name in REASONS] + [value.get("error")] + [value.get(name) for name in REASONS]
-    else:
-        reasons = [value if value is not None else _loose_text(answer)]
-    reason = next((words for words in map(_sentence, reasons) if words), "")
+        return f"The service answered {answer.status} with an HTML page."
+    reason = _sentence(value if value is not None else _loose_text(answer))
     return reason or f"The service answered {answer.status} without saying why."
 
 
 def _sentence(reason: Any) -> str:
-    """A service's reason, a text or a list of problems, as one or more sentences."""
+    """A service's reason, a text or one or several problems, as one or more sentences."""
     if isinstance(reason, str):
         return reason.strip()
-    return " ".join(filter(None, map(_sentence_of_one, reason[:20]))) if isinstance(reason, list) else ""
-
-
-def _sentence_of_one(item: Any) -> str:
-    """One entry of a list of problems, with its field where the text does not contain it."""
-    if not isinstance(item, dict):
-        return _sentence(item)
-    words = next((item[name] for name in ("msg", "message", "detail") if isinstance(item.get(name), str)), "")
-    if not words:
-        return json.dumps(item)[:MAX_TEXT_LENGTH]
-    loc = item.get("loc")
-    place = ".".join(str(part) for part in loc if part not in ("body", "input")) if isinstance(loc, list) else ""
-    ended = words if words.endswith((".", "!", "?")) else f"{words}."
-    return ended if not place or place.rpartition(".")[2] in words else f"{place}: {ended}"
-
-
-def _page(answer: ServiceAnswer) -> str:
-    """A short description of an HTML page, for an error message."""
-    text = answer.content[:20_000].decode("utf-8", "replace")
-    found = re.search(r"<title[^>]*>(.*?)</title", text, re.IGNORECASE | re.DOTALL)
-    title = _plain(html.unescape(found.group(1)))[:100] if found else ""
-    return f"an HTML page titled “{title}”" if title else "an HTML page"
+    if isinstance(reason, list):
+        return " ".join(filter(None, map(_sentence, reason[:20])))
+    if not isinstance(reason, dict):
+        return ""
+    words = next((words for words in (_sentence(reason.get(name)) for name in REASONS) if words), "")
+    loc = reason.get("loc")
+    field = ".".join(str(part) for part in loc if part not in ("body", "input")) if isinstance(loc, list) else ""
+    ended = words if not field or words.endswith((".", "!", "?")) else f"{words}."
+    return ended if not words or not field or field.rpartition(".")[2] in words else f"{field}: {ended}"
 
 
 def _loose_text(answer: ServiceAnswer) -> str:
@@ -341,13 +310,12 @@ def _plain(text: str) -> str:
 
 
 def _request_id(answer: ServiceAnswer, body: Mapping[str, Any], key: Key) -> str | None:
-    ids = [answer.headers.get("x-request-id"), body.get("requestId"), body.get("request_id")]
+    ids = (answer.headers.get("x-request-id"), body.get("requestId"), body.get("request_id"))
     text = next(filter(None, map(_text, ids)), None)
     return key.scrubbed(text) if text else None
 
 
 def _text(value: Any) -> str | None:
     """A short text, or a number as text; None for anything else."""
-    if isinstance(value, (str, int)) and not isinstance(value, bool):
-        return _plain(str(value))[:MAX_ID_LENGTH] or None
-    return None
+    is_text = isinstance(value, (str, int)) and not isinstance(value, bool)
+    return (_plain(str(value))[:200] or None) if is_text else None

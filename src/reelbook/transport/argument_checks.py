@@ -12,15 +12,6 @@ from .service_address import MAX_ID_LENGTH
 _MAX_QUOTED = 100
 """How many characters of an invalid id an error message quotes."""
 
-_INSTEAD_OF_INPUT = {
-    "credits_due": "This is a plan of many runs and no input. Nothing was sent: plan.credits is its price, plan.run(budget=…) runs it.",
-    "__reel_key__": "This is a run that was made already. Nothing was sent: rb.run(run.input) gives its result again, "
-    "rb.run(run.input.revised(seed=8)) makes another, and rb.form(run) opens its inputs.",
-    "iloc": "This is a table or a row of one, and no input. Nothing was sent: table.reel.run(7).input is what was asked for "
-    "row 7, and rb.form(table.loc[[7]]) opens it.",
-}
-"""What is said of other values, by an attribute of their class."""
-
 _SOURCES = {
     "request": "Give it as run.request_id or the account's history shows it.",
     "model": "Give it as rb.TextToVideo.endpoint_id or client.models() shows it.",
@@ -76,9 +67,6 @@ def check_take(take: Any, fresh: bool) -> int | None:
 def check_input(request: Input) -> Input:
     """The request, if it is a typed input; otherwise raises an error that says what to pass instead."""
     if not isinstance(request, Input):
-        for attribute, words in _INSTEAD_OF_INPUT.items():
-            if hasattr(type(request), attribute):
-                raise ReelbookError(words)
         names = ", ".join(row.input.__name__ for row in CATALOG)
         raise ReelbookError(
             f"A run needs a typed input ({names}), not {format_type(request)}. Nothing was sent: give one, such as rb.TextToVideo(prompt=…)."

@@ -9,23 +9,22 @@ import os
 import re
 import time
 import uuid
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import urlsplit
 
 import httpx
 
 from ..errors import DownloadFailed, ReelbookError
 from ..models.base import File
+from ..storage.shelf import Shelf
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
 from .answers import parse_retry_after
 from .file_validation import Damaged, Declared, validate
 from .http import trusted_certificates
-from .retries import get_pause
+from .retries import MAX_RETRY_AFTER_SECONDS, get_pause
 
 MAX_CONNECTIONS = 4
 MAX_ATTEMPTS = 6
@@ -37,18 +36,15 @@ STALL_SECONDS, MIN_BYTES = 20.0, 16_384
 CONNECT_SECONDS = 10.0
 QUIET_SECONDS = 3.0
 """After so long without `MIN_BYTES`, the progress text reports the wait."""
-TOTAL_SECONDS, MIN_BYTES_PER_SECOND = 600.0, 50_000
-"""How long one file may take: so many seconds, and one more per so many bytes."""
+TOTAL_SECONDS = 3600.0
+"""How long one file may take."""
 PROGRESS_BYTES = 1 << 20
 """An attempt that received so much resets the count of failures, even if it broke off."""
 MAX_REDIRECTS = 5
-PIECE_BYTES = 1 << 19
-MAX_BYTES = 64 << 30
-MAX_UNDECLARED_BYTES = 4 << 30
-"""The largest body without a declared length: some never end."""
+MAX_BYTES = 8 << 30
+"""The largest file; some never end."""
 RETRY_STATUSES = frozenset({408, 409, 412, 416, 425, 429})
 REFUSALS = {401: "not for us", 403: "the address has expired, or is not for us", 404: "not there", 410: "gone"}
-DAMAGED_GZIP = "what came is said to be gzip, and is damaged"
 CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)")
 
 
@@ -62,16 +58,6 @@ class TemporaryFailure(Exception):
 
 class PermanentFailure(Exception):
     """A retry would fail again."""
-
-
-class MediaStore(Protocol):
-    """Where files are stored. `part` and `place` may raise OSError, which `format_disk_error` turns into a sentence."""
-
-    def part(self, key: str) -> Path: ...
-    def place(self, part: Path, sha256: str, suffix: str) -> Path: ...
-    def keep(self, content: bytes, suffix: str) -> Path: ...
-    def check_space(self, wanted: int) -> None: ...
-    def format_disk_error(self, error: OSError, wanted: int) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +87,13 @@ class _Part:
         self._file.truncate()
         self._hash, self.size = hashlib.sha256(), 0
         self.validator, self.total = validator, total
+        """The name that the host gives to this version of the file, and its length, where the host says them."""
 
     def write(self, content: bytes) -> None:
         self._file.write(content)
         self._hash.update(content)
         self.size += len(content)
-        if self.total is None and self.size > MAX_UNDECLARED_BYTES:
+        if self.size > MAX_BYTES:
             raise PermanentFailure(f"it does not end: {self.size:,} bytes arrived")
 
     @property
@@ -117,11 +104,6 @@ class _Part:
     def is_resumable(self) -> bool:
         """Whether the rest can be asked for: the host has given a strong name to this version of the file."""
         return self.size > 0 and self.validator is not None and not self.validator.startswith("W/")
-
-    @property
-    def allowed_seconds(self) -> float:
-        """How long a file of this size may take, by the length that HTTP declares and not by the service's hint."""
-        return TOTAL_SECONDS + max(self.total or 0, self.size) / MIN_BYTES_PER_SECOND
 
     def flush(self) -> None:
         self._file.flush()
@@ -142,7 +124,7 @@ class _Part:
 class Downloader:
     """Downloads files to the shelf, a few at a time. It has no key, so no file host can learn one."""
 
-    def __init__(self, shelf: MediaStore) -> None:
+    def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._active: dict[tuple[str, str], _Part] = {}
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
@@ -180,90 +162,62 @@ class Downloader:
 
     async def _download(self, file: File, part: _Part) -> DownloadedFile:
         """Attempt the download until it succeeds or a limit is reached; each attempt resumes where the last one broke off."""
-        clock, failures, seconds = asyncio.get_running_loop().time, 0, 0.0
+        failures, deadline = 0, time.monotonic() + TOTAL_SECONDS
         while True:
             size = part.size
-            # The time spent waiting for a connection does not count.
             async with self._slots:
-                began = clock()
                 try:
-                    declared = await self._attempt(file.url, part, seconds)
+                    declared = await self._attempt(file.url, part)
                     return await asyncio.to_thread(self._store, file, part, declared)
-                except (TemporaryFailure, httpx.HTTPError, httpx.InvalidURL, TimeoutError, Damaged) as error:
+                except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+                    raise PermanentFailure(
+                        f"files are fetched over http and https only, and not from {_format_url(file.url)!r}"
+                    ) from None
+                except (TemporaryFailure, httpx.HTTPError, TimeoutError, Damaged) as error:
                     reason, wait = _reason(error), getattr(error, "wait", 0.0)
                     weight = 2 if isinstance(error, (TimeoutError, httpx.TimeoutException, Damaged)) else 1
                     if isinstance(error, Damaged):
                         part.start_over()
-                seconds += clock() - began
             if part.is_resumable and part.size - size >= PROGRESS_BYTES:
                 failures = 0
             pause = max(get_pause(failures, first=PAUSE_SECONDS, most=MAX_PAUSE_SECONDS), wait)
             failures += weight
-            if failures >= MAX_ATTEMPTS:
+            if wait > MAX_RETRY_AFTER_SECONDS:
+                raise PermanentFailure(f"{reason}, and asks to wait {wait:,.0f} s")
+            if failures >= MAX_ATTEMPTS or time.monotonic() + pause > deadline:
                 raise PermanentFailure(reason)
-            seconds += pause
-            if seconds >= part.allowed_seconds:
-                request = f", and asks to wait {wait:,.0f} s" if wait >= pause else ""
-                raise PermanentFailure(
-                    f"{reason}{request}; {part.allowed_seconds / 60:,.0f} minutes are all we give it"
-                )
             await _sleep(pause)
 
-    async def _attempt(self, url: str, part: _Part, used: float) -> Declared:
+    async def _attempt(self, url: str, part: _Part) -> Declared:
         """One request with its redirects, as long as enough bytes arrive."""
-        clock = asyncio.get_running_loop().time
-        client, deadline, headers = self._open_client(), clock() + part.allowed_seconds - used, {}
+        clock, client, headers = asyncio.get_running_loop().time, self._open_client(), {}
         if part.is_resumable:
             headers = {"range": f"bytes={part.size}-", "if-range": part.validator or ""}
-        async with asyncio.timeout_at(min(clock() + STALL_SECONDS, deadline)) as timeout:
+        async with asyncio.timeout(STALL_SECONDS) as timeout, client.stream("GET", url, headers=headers) as response:
 
             def on_progress() -> None:
                 part.progress_at = time.monotonic()
-                timeout.reschedule(min(clock() + STALL_SECONDS, deadline))
+                timeout.reschedule(clock() + STALL_SECONDS)
 
-            for _ in range(MAX_REDIRECTS + 1):
-                request = client.build_request("GET", _parse_web_address(url), headers=headers)
-                response = await client.send(request, stream=True)
-                try:
-                    if not response.has_redirect_location:
-                        return await self._read(response, part, on_progress)
-                    url = str(response.url.join(response.headers["location"]))
-                finally:
-                    await response.aclose()
-        raise TemporaryFailure(f"it was redirected more than {MAX_REDIRECTS} times")
+            return await self._read(response, part, on_progress)
 
     async def _read(self, response: httpx.Response, part: _Part, on_progress: Callable[[], None]) -> Declared:
         """Read a response into the part; returns what HTTP declares about the whole file."""
         _refuse(response)
-        length = _start_part(response, part)
-        if length is not None and length > MAX_BYTES:
-            raise PermanentFailure(f"it is said to have {length:,} bytes, more than any result has")
-        if length is not None:
-            self._shelf.check_space(length - part.size)
-        buffer, unmarked, unpacked = bytearray(), 0, None
-        try:
-            async for piece in response.aiter_raw():
-                is_first = not (unpacked or buffer or part.size)
-                if is_first and piece.startswith(b"\x1f\x8b") and _get_encoding(response):
-                    unpacked = zlib.decompressobj(wbits=31)
-                buffer += unpacked.decompress(piece) if unpacked else piece
-                unmarked += len(piece)
-                if unmarked >= MIN_BYTES:
-                    unmarked = 0
-                    on_progress()
-                if len(buffer) >= PIECE_BYTES:
-                    full, buffer = buffer, bytearray()
-                    await asyncio.to_thread(part.write, bytes(full))
-        except zlib.error:
-            raise TemporaryFailure(DAMAGED_GZIP) from None
-        finally:
-            # Also of a response that broke off: the next attempt resumes there.
-            part.write(bytes(buffer))
-        if length is not None and part.size != length:
-            raise TemporaryFailure(f"{part.size:,} of {length:,} bytes arrived")
-        if unpacked and not unpacked.eof:
-            raise TemporaryFailure(DAMAGED_GZIP)
-        return Declared(length, response.headers.get("content-type", ""))
+        _start_part(response, part)
+        if part.total is not None:
+            self._shelf.check_space(part.total - part.size)
+        unmarked = 0
+        # Unpacked, because some hosts compress what was asked for as it is.
+        async for piece in response.aiter_bytes():
+            part.write(piece)
+            unmarked += len(piece)
+            if unmarked >= MIN_BYTES:
+                unmarked = 0
+                on_progress()
+        if part.total not in (None, part.size):
+            raise TemporaryFailure(f"{part.size:,} of {part.total:,} bytes arrived")
+        return Declared(part.total, response.headers.get("content-type", ""))
 
     def _store(self, file: File, part: _Part, declared: Declared) -> DownloadedFile:
         part.flush()
@@ -293,7 +247,8 @@ class Downloader:
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=MAX_CONNECTIONS),
             timeout=httpx.Timeout(STALL_SECONDS, connect=CONNECT_SECONDS),
             verify=trusted_certificates(),
-            follow_redirects=False,
+            follow_redirects=True,
+            max_redirects=MAX_REDIRECTS,
             trust_env=False,
         )
         return self._client
@@ -301,51 +256,33 @@ class Downloader:
 
 def _refuse(response: httpx.Response) -> None:
     """Raise the error of a response without a file."""
-    status, encoding = response.status_code, _get_encoding(response)
-    if encoding in ("", "gzip", "x-gzip") and (status == 200 or (status == 206 and not encoding)):
-        return
+    status = response.status_code
     if status in (200, 206):
-        raise TemporaryFailure(f"the file came wrapped as {encoding[:20]!r}, though we asked for it as it is")
+        return
     message = f"the file host answered {status}"
     if status in RETRY_STATUSES or status >= 500 or 200 <= status < 300:
         raise TemporaryFailure(message, parse_retry_after(response.headers) or 0.0)
     raise PermanentFailure(f"{message}: {REFUSALS[status]}" if status in REFUSALS else message)
 
 
-def _get_encoding(response: httpx.Response) -> str:
-    """How the bytes are wrapped for the way, though they were asked for as they are; empty for not at all."""
-    encoding: str = response.headers.get("content-encoding", "").strip().lower()
-    return "" if encoding == "identity" else encoding
-
-
-def _start_part(response: httpx.Response, part: _Part) -> int | None:
-    """The length of the whole file, if declared; empties the part unless the response continues it."""
-    validator = response.headers.get("etag")
+def _start_part(response: httpx.Response, part: _Part) -> None:
+    """Empty the part, unless the response continues it."""
+    headers = response.headers
     if response.status_code == 206:
-        parts = CONTENT_RANGE.fullmatch(response.headers.get("content-range", "").strip())
-        if parts is None or int(parts[1]) != part.size or (part.size and validator != part.validator):
+        parts = CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
+        if parts is None or int(parts[1]) != part.size or (part.size and headers.get("etag") != part.validator):
             part.start_over()
             raise TemporaryFailure("another part of the file came than was asked for")
         part.total = part.total if parts[3] == "*" else int(parts[3])
-        return part.total
-    length, is_plain = response.headers.get("content-length", ""), not _get_encoding(response)
-    is_known = is_plain and length.isdecimal() and "transfer-encoding" not in response.headers
-    part.start_over(validator if is_plain else None, int(length) if is_known else None)
-    return part.total
+    elif headers.get("content-encoding", "identity") == "identity":
+        length = headers.get("content-length", "")
+        part.start_over(headers.get("etag"), int(length) if length.isdecimal() else None)
+    else:
+        part.start_over()  # The length is that of the compressed bytes.
 
 
 async def _sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)
-
-
-def _parse_web_address(url: str) -> httpx.URL:
-    try:
-        address = httpx.URL(url)
-    except httpx.InvalidURL:
-        raise PermanentFailure("that is not a web address") from None
-    if address.scheme not in ("http", "https") or not address.host:
-        raise PermanentFailure(f"files are fetched over http and https only, not from {_format_url(url)!r}")
-    return address
 
 
 def _format_url(url: str) -> str:
@@ -367,6 +304,8 @@ def _reason(error: Exception) -> str:
             return f"its host was silent or too slow for {STALL_SECONDS:g} s"
         case httpx.ConnectError():
             return "nobody answered there"
-        case httpx.InvalidURL():
-            return "it redirects to something that is not a web address"
+        case httpx.TooManyRedirects():
+            return f"it was redirected more than {MAX_REDIRECTS} times"
+        case httpx.DecodingError():
+            return "what came is said to be compressed, and is damaged"
     return "the connection broke off"

@@ -1,8 +1,6 @@
 """Requests to one service within deadlines: free ones retried, paid ones sent once; failures raise `ReelbookError`.
 
-The only module that calls a service through httpx. It uses httpx's transports and not its client: each has one
-connection, because the cost of a request in httpx grows with the number of connections in its pool. Neither a response
-nor an error contains the key.
+The only module that calls a service through httpx. Neither a response nor an error contains the key.
 """
 
 from __future__ import annotations
@@ -12,9 +10,10 @@ import json
 import logging
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -72,7 +71,11 @@ class Http:
             key = None
             raise
         self.policy = policy or RetryPolicy()
-        self._pool = ConnectionPool(self.key, self.policy.connect_seconds)
+        self.calls_made = 0
+        """The number of requests sent so far, retries included."""
+        self._client = _open_client(self.policy.connect_seconds, MAX_FREE_CALLS)
+        # A new connection for each paid request: a reused one may be stale, and stale ones lose responses.
+        self._paid_client = _open_client(self.policy.connect_seconds, 0)
         # Limited here, so that no request ever waits inside httpx.
         self._free_slots = asyncio.Semaphore(MAX_FREE_CALLS)
         self._paid_slots, self._repeatable_slots = asyncio.Semaphore(MAX_PAID), asyncio.Semaphore(MAX_PAID_REPEATABLE)
@@ -82,17 +85,13 @@ class Http:
     def __repr__(self) -> str:
         return f"<Http, {self.key!r}>"
 
-    @property
-    def calls_made(self) -> int:
-        """The number of requests sent so far, retries included."""
-        return self._pool.calls_made
-
     async def close(self) -> None:
         """Wait up to `DRAIN_SECONDS` for paid requests in flight, then close all connections."""
         self._closed = True
         if self._in_flight:
             await asyncio.wait(self._in_flight, timeout=DRAIN_SECONDS)
-        await self._pool.close()
+        await self._client.aclose()
+        await self._paid_client.aclose()
 
     async def free(
         self,
@@ -102,13 +101,12 @@ class Http:
         *,
         body: Any = None,
         upload: tuple[str, bytes, str] | None = None,
-        from_root: bool = False,
         is_large: bool = False,
         is_repeated: bool = True,
     ) -> ServiceAnswer:
         """Send a free call and return its response, after retries where they may help; raises the error of a refusal.
 
-        `from_root`: the path begins at the host, not at the base address. `is_large`: it sends or receives media.
+        `path` begins at the host. `is_large`: it sends or receives media.
         """
         self._refuse_when_closed()
         policy, content, failures = self.policy, _encoded(body), 0
@@ -116,9 +114,9 @@ class Http:
         deadline = policy.clock() + (policy.large_seconds if is_large else policy.free_seconds)
 
         async def send() -> ServiceAnswer | NoAnswer:
-            url = address.get_url(path) if from_root else address.base_url + path
             left = max(deadline - policy.clock(), 0.0)
-            return await self._pool.free(Call(method, url, content, upload), min(attempt_seconds, left))
+            call = Call(method, address.origin + path, content, upload)
+            return await self.send(self._client, call, min(attempt_seconds, left))
 
         while True:
             try:
@@ -144,16 +142,16 @@ class Http:
             raise Unreachable(address.origin, reason) from None
         try:
             failed = address.base_url
-            got = await send()
-            if isinstance(got, NoAnswer) and await address.relocate(failed):
-                got = await send()
+            answer = await send()
+            if isinstance(answer, NoAnswer) and await address.relocate(failed):
+                answer = await send()
         finally:
             self._free_slots.release()
-        if isinstance(got, NoAnswer):
-            raise Unreachable(address.origin, got.reason)
-        if not got.is_good:
-            raise parse_refusal(got, self.key)
-        return got
+        if isinstance(answer, NoAnswer):
+            raise Unreachable(address.origin, answer.reason)
+        if not answer.is_good:
+            raise parse_refusal(answer, self.key)
+        return answer
 
     async def paid(
         self,
@@ -201,6 +199,48 @@ class Http:
     def _refuse_when_closed(self) -> None:
         if self._closed:
             raise ReelbookError("This client is closed. Open another one with rb.connect().")
+
+    async def send(
+        self, client: httpx.AsyncClient, call: Call, seconds: float, state: SendState | None = None
+    ) -> ServiceAnswer | NoAnswer:
+        """Send one request and read its response within one deadline; httpx's own timeouts are per read, and add up.
+
+        No exception is raised with httpx's frames in its traceback or its context: their variables contain the headers.
+        """
+        self.calls_made += 1
+        limit = asyncio.timeout(seconds)
+
+        async def trace(event: str, info: Mapping[str, Any]) -> None:
+            if state is not None and event.endswith("send_request_headers.started"):
+                # The ledger write must not be cut off by the deadline, which begins when the bytes leave.
+                limit.reschedule(None)
+                await state.mark_sending()
+                limit.reschedule(asyncio.get_running_loop().time() + seconds)
+
+        async def work() -> ServiceAnswer:
+            async with limit:
+                request = client.build_request(
+                    call.method,
+                    call.url,
+                    content=call.content,
+                    files={"file": call.upload} if call.upload else None,
+                    headers={**({} if call.upload else {"content-type": "application/json"}), **(call.headers or {})},
+                    extensions={"trace": trace},
+                )
+                self.key.sign(request.headers)
+                return await _read(await client.send(request, stream=True))
+
+        try:
+            return await work()
+        except BaseException as error:
+            caught = error.with_traceback(None)
+        if state is not None and state.failure is not None:
+            failure, frames = state.failure
+            raise failure.with_traceback(frames)
+        if isinstance(caught, Exception):
+            return NoAnswer(_reason(caught, seconds))
+        caught.__cause__ = caught.__context__ = None
+        raise caught
 
 
 @dataclass
@@ -266,7 +306,7 @@ class _PaidRequest(Generic[T]):
         seconds = policy.repeatable_attempt_seconds if self.is_repeatable else policy.paid_seconds
         call = Call("POST", base_url + self.call.url, self.call.content, headers=self.call.headers)
         try:
-            return await self.http._pool.paid(call, seconds, state)
+            return await self.http.send(self.http._paid_client, call, seconds, state)
         finally:
             self.may_be_sent = self.may_be_sent or state.may_be_sent
 
@@ -343,107 +383,8 @@ class SendState:
         self.may_be_sent = True
 
 
-class ConnectionPool:
-    """The connections to one service: reused for free calls, a new one for each paid request."""
-
-    def __init__(self, key: Key, connect_seconds: float) -> None:
-        self._key, self._connect_seconds = key, connect_seconds
-        self._idle: list[httpx.AsyncHTTPTransport] = []
-        self._closed = False
-        self.calls_made = 0
-
-    async def close(self) -> None:
-        """Close the idle connections; those in use are closed when their request ends."""
-        self._closed = True
-        while self._idle:
-            await self._idle.pop().aclose()
-
-    async def free(self, call: Call, seconds: float) -> ServiceAnswer | NoAnswer:
-        """Send a free request, on a connection that is reused."""
-        # The most recently used one, so that the others can expire.
-        transport = self._idle.pop() if self._idle else _transport(max_idle=1)
-        got: ServiceAnswer | NoAnswer | None = None
-        try:
-            got = await self._send(transport, call, asyncio.timeout(seconds), seconds)
-            return got
-        finally:
-            # A cancelled request can leave its connection in any state.
-            if isinstance(got, ServiceAnswer) and not self._closed:
-                self._idle.append(transport)
-            else:
-                await transport.aclose()
-
-    async def paid(self, call: Call, seconds: float, state: SendState) -> ServiceAnswer | NoAnswer:
-        """Send a paid request, on a new connection: a reused one may be stale, and stale ones lose responses."""
-        limit = asyncio.timeout(seconds)
-
-        async def trace(event: str, info: Mapping[str, Any]) -> None:
-            if event.endswith("send_request_headers.started"):
-                # The ledger write must not be cut off by the deadline, which begins when the bytes leave.
-                limit.reschedule(None)
-                await state.mark_sending()
-                limit.reschedule(asyncio.get_running_loop().time() + seconds)
-
-        transport = _transport(max_idle=0)
-        try:
-            return await self._send(transport, call, limit, seconds, {"trace": trace}, state)
-        finally:
-            await transport.aclose()
-
-    async def _send(
-        self,
-        transport: httpx.AsyncHTTPTransport,
-        call: Call,
-        limit: asyncio.Timeout,
-        seconds: float,
-        extensions: Mapping[str, Any] = {},
-        state: SendState | None = None,
-    ) -> ServiceAnswer | NoAnswer:
-        """Send one request and read its response within one deadline; httpx's own timeouts are per read, and add up."""
-        self.calls_made += 1
-
-        async def work() -> ServiceAnswer:
-            async with limit:
-                return await _read(await transport.handle_async_request(self._request(call, extensions)))
-
-        return await _without_httpx_frames(work(), seconds, state)
-
-    def _request(self, call: Call, extensions: Mapping[str, Any]) -> httpx.Request:
-        kind = {} if call.upload else {"content-type": "application/json"}
-        request = httpx.Request(
-            call.method,
-            call.url,
-            content=call.content,
-            files={"file": call.upload} if call.upload else None,
-            headers={**HEADERS, **kind, **(call.headers or {})},
-            extensions={"timeout": {"connect": self._connect_seconds}, **extensions},
-        )
-        self._key.sign(request.headers)
-        return request
-
-
 class _TooLarge(Exception):
     """A response that exceeds the size limit."""
-
-
-async def _without_httpx_frames(
-    work: Coroutine[Any, Any, ServiceAnswer], seconds: float, state: SendState | None
-) -> ServiceAnswer | NoAnswer:
-    """The result of a coroutine that uses httpx, or the reason why it failed.
-
-    No exception is raised with httpx's frames in its traceback or its context: their variables contain the headers.
-    """
-    try:
-        return await work
-    except BaseException as error:
-        caught = error.with_traceback(None)
-    if state is not None and state.failure is not None:
-        failure, trace = state.failure
-        raise failure.with_traceback(trace)
-    if isinstance(caught, Exception):
-        return NoAnswer(_reason(caught, seconds))
-    caught.__cause__ = caught.__context__ = None
-    raise caught
 
 
 async def _read(response: httpx.Response) -> ServiceAnswer:
@@ -495,10 +436,18 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _transport(*, max_idle: int) -> httpx.AsyncHTTPTransport:
-    # No connection limit in httpx, so nothing ever waits inside it: each transport sends one request at a time.
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=max_idle, keepalive_expiry=KEEP_ALIVE_SECONDS)
-    return httpx.AsyncHTTPTransport(verify=trusted_certificates(), limits=limits, trust_env=False)
+def _open_client(connect_seconds: float, max_idle: int) -> httpx.AsyncClient:
+    # No connection limit in httpx, so that nothing ever waits inside it.
+    return httpx.AsyncClient(
+        headers=HEADERS,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        timeout=httpx.Timeout(None, connect=connect_seconds),
+        limits=httpx.Limits(
+            max_connections=None, max_keepalive_connections=max_idle, keepalive_expiry=KEEP_ALIVE_SECONDS
+        ),
+        verify=trusted_certificates(),
+        trust_env=False,
+    )
 
 
 @cache

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import difflib
-import errno
 import hashlib
 import json
-import os
 import re
 import stat
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -32,16 +30,10 @@ from .response_parsing import ServiceInfo
 
 Loc = tuple[str | int, ...]
 
-MAX_EMBEDDED_BYTES = 24_000_000
-"""The largest picture that is embedded in a request, in bytes before base64."""
-MAX_REQUEST_BYTES = 32 * 1024 * 1024
-"""The largest request."""
-ENVELOPE_BYTES = 1_000
-"""An upper bound of the size of a request without the input."""
+MAX_REQUEST_BYTES = 32_000_000
+"""The largest input that is sent with its pictures inside."""
 MAX_CACHED_BYTES = 1_000_000
 """The largest file whose content stays in memory after hashing; a sweep may have thousands of larger ones."""
-MAX_NAMES = 5_000
-"""How many names of a folder are searched for a similar one."""
 MAX_UPLOADS = 4
 """Concurrent uploads."""
 REUSE_SECONDS = 24 * 3600
@@ -97,7 +89,7 @@ async def read_sources(request: Input, *, library: Callable[[str], Path | None])
 
 
 def _read(request: Input, library: Callable[[str], Path | None]) -> dict[Loc, Source]:
-    found: dict[Loc, Source] = {}
+    sources: dict[Loc, Source] = {}
     problems: list[Problem] = []
 
     @cache  # A picture that is used in many fields is read once.
@@ -111,13 +103,13 @@ def _read(request: Input, library: Callable[[str], Path | None]) -> dict[Loc, So
         if isinstance(picture, Image) or is_data_address(picture):
             source = read(picture)
             if isinstance(source, Source):
-                found[loc] = replace(source, loc=loc)
+                sources[loc] = replace(source, loc=loc)
             else:
                 words = f"{format_subject(loc)} {source}"
                 problems.append(Problem(loc, words, "picture", compact_value(str(picture))))
     if problems:
         raise InvalidInput(type(request).__name__, problems)
-    return found
+    return sources
 
 
 def _read_picture(picture: str, library: Callable[[str], Path | None]) -> Source:
@@ -178,16 +170,12 @@ def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
         content = b"" if of_video else path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise NotAPicture(_format_missing(path, picture)) from None
-    except NotAPicture:
-        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            raise NotAPicture(
-                f"is a text of {len(picture):,} characters, too long for a path. "
-                "An address begins with https://, and a picture as base64 with data:image/png;base64,"
-            ) from None
+        if isinstance(error, NotAPicture):
+            raise
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise NotAPicture(f"is {name}, which cannot be read ({reason}).") from None
+        hint = " A picture as base64 begins with data:image/png;base64," if len(picture) > 200 else ""
+        raise NotAPicture(f"is {name}, which cannot be read ({reason}).{hint}") from None
     try:
         return (read_last_frame(path), True) if of_video else (require_picture(content), False)
     except NotAPicture as error:
@@ -197,8 +185,7 @@ def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
 def _format_missing(path: Path, picture: Image) -> str:
     name, folder = format_literal(str(picture), 200), path.parent.absolute()
     try:
-        with os.scandir(folder) as entries:
-            names = {entry.name.lower(): entry.name for entry in islice(entries, MAX_NAMES)}
+        names = {entry.name.lower(): entry.name for entry in folder.iterdir()}
     except OSError:
         return f"is {name}, and there is no folder {folder}. Check the path."
     close = difflib.get_close_matches(path.name.lower()[:200], list(names), n=1)
@@ -207,7 +194,7 @@ def _format_missing(path: Path, picture: Image) -> str:
 
 
 class UploadCalls(Protocol):
-    """The calls that uploads need."""
+    """The calls that uploads need; the tests have a service of their own."""
 
     @property
     def base_url(self) -> str: ...
@@ -224,7 +211,7 @@ class Uploads:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[str, float]] = {}
         """The address of each picture, by service and hash, and when it was uploaded."""
-        self._in_progress: dict[tuple[str, str], asyncio.Task[str | None]] = {}
+        self._locks: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._without_uploads: set[str] = set()
         self._slots = asyncio.Semaphore(MAX_UPLOADS)
 
@@ -232,97 +219,60 @@ class Uploads:
         """The picture's address at the service, after uploading it if necessary; None for a service without uploads."""
         info = await calls.service_info()
         service = info.id or calls.base_url
-        if "uploads" not in info.features or service in self._without_uploads:
-            return None
         key = (service, picture.sha256)
-        address, since = self._known.get(key, ("", 0.0))
-        if address and time.monotonic() - since < REUSE_SECONDS:
+        async with self._locks[key]:
+            address, since = self._known.get(key, ("", 0.0))
+            if address and time.monotonic() - since < REUSE_SECONDS:
+                return address
+            if "uploads" not in info.features or service in self._without_uploads:
+                return None
+            try:
+                async with self._slots:
+                    content = await asyncio.to_thread(lambda: picture.content)
+                    name = f"{picture.sha256[:16]}{picture.suffix}"
+                    address = await calls.upload(content, name, picture.content_type)
+            except ServiceError as error:
+                if error.status not in NO_UPLOADS_STATUSES:
+                    raise
+                self._without_uploads.add(service)
+                return None
+            self._known[key] = (address, time.monotonic())
             return address
-        if key not in self._in_progress:
-            self._in_progress[key] = task = asyncio.create_task(self._upload(calls, picture, key))
-            # Retrieved, in case all callers were cancelled.
-            task.add_done_callback(lambda task: task.cancelled() or task.exception())
-        # Shielded, because cancelling one caller must not cancel the others that wait for the same picture.
-        return await asyncio.shield(self._in_progress[key])
 
-    def forget_mentioned(self, message: str) -> bool:
+    def forget_mentioned(self, message: str) -> None:
         """Forget the uploads that an error message of a service mentions, because it no longer has them.
 
-        Returns whether there were any; the same run, sent again, then uploads its pictures again.
+        The same run, sent again, then uploads its pictures again.
         """
-        mentioned = [key for key, (address, _) in self._known.items() if address in message]
-        for key in mentioned:
+        for key in [key for key, (address, _) in self._known.items() if address in message]:
             del self._known[key]
-        return bool(mentioned)
-
-    async def _upload(self, calls: UploadCalls, picture: Source, key: tuple[str, str]) -> str | None:
-        try:
-            async with self._slots:
-                content = await asyncio.to_thread(lambda: picture.content)
-                address = await calls.upload(content, f"{picture.sha256[:16]}{picture.suffix}", picture.content_type)
-        except ServiceError as error:
-            if error.status not in NO_UPLOADS_STATUSES:
-                raise
-            self._without_uploads.add(key[0])
-            return None
-        finally:
-            del self._in_progress[key]
-        self._known[key] = (address, time.monotonic())
-        return address
 
 
 async def build_request_input(
-    calls: UploadCalls, request: Input, sources: Mapping[Loc, Source], uploads: Uploads | None = None
+    calls: UploadCalls, request: Input, sources: Mapping[Loc, Source], uploads: Uploads
 ) -> dict[str, Any]:
-    """The JSON of an input as the service can read it: its pictures uploaded, or embedded as `data:` addresses.
-
-    `uploads` caches earlier uploads; a client has one for all its runs.
-    """
-    uploads = uploads or Uploads()
-    pictures = pictures_of(request)
-    replaced = {
-        loc: sources[loc]
-        for loc, picture in pictures
-        if isinstance(picture, Image) or (loc in sources and sources[loc].size > MAX_EMBEDDED_BYTES)
-    }
-    distinct = {source.sha256: source for source in replaced.values()}
+    """The JSON of an input as the service can read it: its pictures uploaded, or embedded as `data:` addresses."""
+    distinct = {source.sha256: source for source in sources.values()}
     names = await asyncio.gather(*(uploads.get_or_upload(calls, source) for source in distinct.values()))
     addresses = dict(zip(distinct, names, strict=True))
-    embedded = {loc: source for loc, source in replaced.items() if addresses[source.sha256] is None}
-    if embedded:
-        # In a thread, because encoding megabytes would block the event loop.
-        addresses |= await asyncio.to_thread(_encode_embedded, type(request).__name__, embedded)
-    wire = replace_pictures(request.wire(), {loc: addresses[source.sha256] for loc, source in replaced.items()})
-    if embedded or any(is_data_address(picture) for _, picture in pictures):
-        await asyncio.to_thread(_check_length, type(request).__name__, wire)
-    return wire
+    embedded = [source for source in distinct.values() if addresses[source.sha256] is None]
+    # In a thread, because encoding megabytes would block the event loop.
+    return await asyncio.to_thread(_replace_pictures, request, sources, addresses, embedded)
 
 
-def _encode_embedded(kind: str, embedded: Mapping[Loc, Source]) -> dict[str, str]:
-    """Pictures as `data:` addresses, by their hashes."""
-    problems = [
-        Problem(
-            loc,
-            f"{format_subject(loc)} has {source.size / 1e6:,.1f} MB. This service takes no uploads, and inside a request "
-            f"the limit is {MAX_EMBEDDED_BYTES / 1e6:g} MB: give a smaller picture, or an http(s) address.",
-            "picture",
-        )
-        for loc, source in embedded.items()
-        if source.size > MAX_EMBEDDED_BYTES
-    ]
-    if problems:
-        raise InvalidInput(kind, problems)
-    return {
-        sha256: f"data:{source.content_type};base64,{base64.b64encode(source.content).decode()}"
-        for sha256, source in {source.sha256: source for source in embedded.values()}.items()
-    }
-
-
-def _check_length(kind: str, wire: Mapping[str, Any]) -> None:
-    length = len(json.dumps(wire, ensure_ascii=False, separators=(",", ":")).encode()) + ENVELOPE_BYTES
+def _replace_pictures(
+    request: Input, sources: Mapping[Loc, Source], addresses: dict[str, str | None], embedded: list[Source]
+) -> dict[str, Any]:
+    """The JSON of an input with the addresses of its pictures, some of which contain the picture."""
+    for source in embedded:
+        encoded = base64.b64encode(source.content).decode()
+        addresses[source.sha256] = f"data:{source.content_type};base64,{encoded}"
+    wire = replace_pictures(request.wire(), {loc: addresses[source.sha256] for loc, source in sources.items()})
+    length = len(json.dumps(wire, ensure_ascii=False).encode()) if embedded else 0
     if length > MAX_REQUEST_BYTES:
         words = (
-            f"With its pictures inside, the request has {length / 1e6:,.1f} MB; the limit is {MAX_REQUEST_BYTES / 1e6:.1f} MB. "
-            "Give fewer or smaller pictures, or http(s) addresses."
+            f"With its pictures inside, the request has {length / 1e6:,.1f} MB; the limit is {MAX_REQUEST_BYTES / 1e6:g} MB, and "
+            "this service takes no uploads. Give fewer or smaller pictures, or http(s) addresses."
         )
-        raise InvalidInput(kind, [Problem((), words, "picture")])
+        raise InvalidInput(type(request).__name__, [Problem((), words, "picture")])
+    return wire

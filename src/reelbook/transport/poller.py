@@ -12,28 +12,13 @@ import math
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from ..errors import (
-    Forbidden,
-    InsufficientCredits,
-    NotFound,
-    NotReady,
-    ReelbookError,
-    Refused,
-    ServiceBroken,
-    ServiceError,
-    TooManyRequests,
-    Unauthorized,
-    Unreachable,
-)
-from ..models.queue_status import COMPLETED, IN_PROGRESS, STATUSES, QueueStatus
+from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, Unreachable
+from ..models.queue_status import STATUSES, QueueStatus
 from .answers import REFUSED_SECONDS, is_about_the_account
-from .response_parsing import has_files
 from .retries import get_pause
-from .service_calls import ServiceCalls
 
 MAX_CALLS = 4
 """How many calls are made at once."""
@@ -54,12 +39,6 @@ GIVE_UP_SECONDS = 600.0
 log = logging.getLogger("reelbook")
 
 
-class StatusCalls(Protocol):
-    """The call of a service that polling needs; the tests have a service of their own."""
-
-    async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus: ...
-
-
 @dataclass(slots=True, eq=False)
 class _Run:
     model: _Model
@@ -67,14 +46,15 @@ class _Run:
     submitted_at: float
     tracked_since: float
     is_watched: bool
-    is_due: asyncio.Event = field(default_factory=asyncio.Event)
-    timer: asyncio.TimerHandle | None = None
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when its next poll may be due at another time than was chosen."""
+    is_due: bool = False
+    """Whether it is polled at once, because something has been done about it."""
     age: float = 0.0
     """At its latest poll that found it unfinished."""
     failures: int = 0
     failing_since: float | None = None
-    due_at: float = -math.inf
-    """The earliest time of the next poll after a failure."""
+    failure_pause_until: float = -math.inf
     is_early: bool = field(default_factory=lambda: random.random() < EARLY_CHANCE)
 
 
@@ -85,44 +65,47 @@ class _Model:
     durations: deque[float]
     runs: dict[_Run, None] = field(default_factory=dict)
 
-    def choose_age(self, run: _Run, age: float) -> float:
-        """The age at which a run that is unfinished at this one is polled next."""
+    def choose_age(self, run: _Run) -> float:
+        """The age at which an unfinished run is polled next."""
+        age = run.age
         later = sorted(seconds for seconds in self.durations if seconds * MARGIN > age + 1e-6)
         pause = max(FIRST_SECONDS, PAUSE_SHARE * age)
         if later:
             # When half of them will have ended, so that few polls come too early and few ends are noticed late.
             due = max(later[len(later) // 2] * MARGIN, age + 0.5 * pause)
             return due * random.uniform(0.4, 0.95) if run.is_early and not age else due
-        # One run at a time finds out how long those of a new model take; the others are polled now and then.
-        is_first = next(iter(self.runs)) is run
-        return age + pause * (1.0 if is_first else random.uniform(0.5, 1.5) * max(4.0, min(len(self.runs) / 3, 30.0)))
+        # The runs of a new model find out together how long they take, each with its share of the polls.
+        return age + pause * (1.0 if len(self.runs) == 1 else random.uniform(0.5, 1.5) * min(len(self.runs) / 3, 30.0))
 
-    def record_end(self, after: float, by: float) -> bool:
-        """A run ended between these ages; true if that is unlike the durations known before."""
+    def record_end(self, after: float, by: float) -> None:
+        """A run ended between these ages; the others are polled accordingly."""
         known = sorted(self.durations)
         if known and by < QUICKER_SHARE * known[0]:
             self.durations.clear()
         # Where the poll came long after the end, the run most likely took as long as one of the others.
         alike = [seconds for seconds in self.durations if after < seconds <= by]
         self.durations.append(alike[len(alike) // 2] if alike else (after + by) / 2)
-        return not known or not known[0] <= by <= 1.1 * known[-1]
+        if not known or not known[0] <= by <= 1.1 * known[-1]:
+            for run in self.runs:
+                run.changed.set()
 
 
 class Poller:
     """Polls any number of runs of one service, all on one event loop.
 
-    `past` returns the known durations of a model's runs, in seconds from submission to end; it is called once for each
-    model, on the loop, so it has to be quick. `wall_clock` is the clock of `submitted_at`.
+    `ask` returns the status of a request of a model. `past` returns the known durations of a model's runs, in seconds
+    from submission to end; it is called once for each model, on the loop, so it has to be quick. `wall_clock` is the clock
+    of `submitted_at`.
     """
 
     def __init__(
         self,
-        calls: StatusCalls,
+        ask: Callable[[str, str], Awaitable[QueueStatus]],
         *,
         past: Callable[[str], Sequence[float]] = lambda endpoint_id: (),
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        self._calls, self._past, self._wall_clock = calls, past, wall_clock
+        self._ask, self._past, self._wall_clock = ask, past, wall_clock
         self._models: dict[str, _Model] = {}
         self._slots = asyncio.Semaphore(MAX_CALLS)
         self._failures, self._failing_since, self._paused_until = 0, math.inf, -math.inf
@@ -150,88 +133,80 @@ class Poller:
         """
         if self._closed:
             raise ReelbookError("This client is closed. Open another one, and attach to the run there.")
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        now = asyncio.get_running_loop().time()
         age = 0.0 if submitted_at is None else max(self._wall_clock() - submitted_at, 0.0)
-        model = self._get_model(endpoint_id)
+        if endpoint_id not in self._models:
+            self._models[endpoint_id] = _Model(deque(self._past(endpoint_id), MAX_DURATIONS))
+        model = self._models[endpoint_id]
         run = _Run(model, request_id, now - age, now, closely)
         model.runs[run] = None
         try:
-            self._schedule(run)
             while True:
-                await run.is_due.wait()
-                if self._closed:
-                    raise asyncio.CancelledError
-                polled_at = loop.time()
-                try:
-                    status = await self._ask(endpoint_id, run)
-                except Exception as error:
-                    self._record_failure(run, error, polled_at, refused_seconds)
-                else:
-                    if status is None:
-                        self._schedule(run)
+                await self._wait_until_due(run)
+                async with self._slots:
+                    polled_at = asyncio.get_running_loop().time()
+                    if polled_at < self._paused_until or self._closed:
+                        continue  # The service was found to be failing while this poll waited for its turn.
+                    try:
+                        status = await self._ask(endpoint_id, request_id)
+                    except Exception as error:
+                        self._record_failure(run, error, polled_at, refused_seconds)
                         continue
-                    self._failures, self._failing_since, self._paused_until = 0, math.inf, -math.inf
-                    self._notify(on_status, status)
-                    if status.finished:
-                        self._record_end(run, status)
-                        return status
-                    run.age, run.failures, run.failing_since = max(polled_at - run.submitted_at, run.age), 0, None
-                self._schedule(run)
+                self._failures, self._failing_since, self._paused_until = 0, math.inf, -math.inf
+                self._notify(on_status, status)
+                if status.finished:
+                    self._record_end(run, status)
+                    return status
+                run.age, run.failures, run.failing_since = max(polled_at - run.submitted_at, run.age), 0, None
         finally:
             del model.runs[run]
-            if run.timer is not None:
-                run.timer.cancel()
-            if model.runs and not model.durations:
-                self._schedule(next(iter(model.runs)))  # It finds out now how long the others take.
 
     def poll_soon(self, request_id: str) -> None:
         """Poll a run at once, because something has been done about it."""
         for model in self._models.values():
             for run in model.runs:
                 if run.request_id == request_id:
-                    run.is_due.set()
+                    run.is_due = True
+                    run.changed.set()
 
     async def close(self) -> None:
         """Stop all polling: waiting callers are cancelled, the runs themselves go on at the service."""
         self._closed = True
         for model in self._models.values():
             for run in model.runs:
-                run.is_due.set()
+                run.changed.set()
 
-    def _get_model(self, endpoint_id: str) -> _Model:
-        if endpoint_id not in self._models:
-            self._models[endpoint_id] = _Model(deque(self._past(endpoint_id), MAX_DURATIONS))
-        return self._models[endpoint_id]
+    async def _wait_until_due(self, run: _Run) -> None:
+        """Wait until it is time to poll a run."""
+        clock, due = asyncio.get_running_loop().time, self._choose_time(run)
+        while (pause := max(due, self._paused_until) - clock()) > 0 and not (self._closed or run.is_due):
+            try:
+                async with asyncio.timeout(pause):
+                    await run.changed.wait()
+            except TimeoutError:
+                continue
+            run.changed.clear()
+            due = self._choose_time(run)
+        run.is_due = False
+        if self._closed:
+            raise asyncio.CancelledError
 
-    def _schedule(self, run: _Run) -> None:
-        """Set the time of a run's next poll."""
-        loop = asyncio.get_running_loop()
-        if run.timer is not None:
-            run.timer.cancel()
-        run.is_due.clear()
-        polled_at = run.submitted_at + run.age
-        due = run.submitted_at + run.model.choose_age(run, run.age)
+    def _choose_time(self, run: _Run) -> float:
+        """The time of a run's next poll."""
+        if run.failures:
+            return run.failure_pause_until
         longest = MAX_PAUSE_SECONDS
         if run.is_watched:
             longest = min(longest, max(self.close_pause[0], self.close_pause[1] * run.age))
-        due = min(due, max(polled_at, run.tracked_since) + longest)
-        if run.failures:
-            due = run.due_at
-        run.timer = loop.call_at(max(due, self._paused_until), run.is_due.set)
-
-    async def _ask(self, endpoint_id: str, run: _Run) -> QueueStatus | None:
-        """The status of a run; None if the service was found to be failing while this poll waited for its turn."""
-        async with self._slots:
-            if asyncio.get_running_loop().time() < self._paused_until or self._closed:
-                return None
-            status = await self._calls.status(endpoint_id, run.request_id, is_repeated=False)
-        if status.status not in STATUSES and status.status not in self._unknown_statuses:
-            self._unknown_statuses.add(status.status)
-            log.warning("The service told the unknown status %.100r; such a run counts as still going.", status.status)
-        return status
+        due = run.submitted_at + run.model.choose_age(run)
+        return min(due, max(run.submitted_at + run.age, run.tracked_since) + longest)
 
     def _notify(self, on_status: Callable[[QueueStatus], None], status: QueueStatus) -> None:
+        if status.status not in STATUSES and status.status not in self._unknown_statuses:
+            self._unknown_statuses.add(status.status)
+            log.warning(
+                "The service reported the unknown status %.100r; such a run counts as still going.", status.status
+            )
         try:
             on_status(status)
         except Exception:
@@ -247,50 +222,19 @@ class Poller:
             self._failing_since = min(self._failing_since, polled_at)
             self._failures += 1
             seconds = max(seconds, now - max(self._failing_since, run.tracked_since))
-        is_refused = isinstance(error, (NotFound, Refused, Unauthorized, Forbidden, InsufficientCredits))
+        is_refused = isinstance(error, ServiceError) and not is_outage
         if is_about_the_account(error) or seconds >= (refused_seconds if is_refused else GIVE_UP_SECONDS):
             raise error
-        run.due_at = now + get_pause(run.failures, error, first=FIRST_FAILURE_SECONDS, most=MAX_PAUSE_SECONDS)
-        run.failures += 1
+        pause = get_pause(run.failures, error, first=FIRST_FAILURE_SECONDS, most=MAX_PAUSE_SECONDS)
+        run.failures, run.failure_pause_until = run.failures + 1, now + pause
         if self._failures >= WIDESPREAD_FAILURES or isinstance(error, TooManyRequests):
             pause = get_pause(self._failures - 1, error, first=FIRST_FAILURE_SECONDS, most=MAX_PAUSE_SECONDS)
             self._paused_until = max(self._paused_until, now + pause)
 
     def _record_end(self, run: _Run, status: QueueStatus) -> None:
         """Learn how long the runs of a model take; one that failed says nothing about the good ones."""
-        if getattr(status, "error", None):
-            return
         by = asyncio.get_running_loop().time() - run.submitted_at
         # Of a run from long ago that has ended at some time since, nothing is learnt.
         is_known = run.age or run.tracked_since - run.submitted_at <= 0.5 * by
-        if is_known and run.model.record_end(run.age, by):
-            for other in run.model.runs:
-                if other is not run and not other.is_due.is_set():
-                    self._schedule(other)
-
-
-class StatusSource:
-    """The status of a request: from its status call, or from its result where the service refuses that call."""
-
-    def __init__(self, calls: ServiceCalls) -> None:
-        self._calls = calls
-
-    async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus:
-        """The status of a request; where that call is refused, completed if there is a result, in progress if it is early."""
-        try:
-            return await self._calls.status(endpoint_id, request_id, is_repeated=is_repeated)
-        except ServiceError as error:
-            refused = error
-        if is_about_the_account(refused) or isinstance(refused, TooManyRequests):
-            raise refused
-        try:
-            output = await self._calls.result(endpoint_id, request_id)
-        except NotReady as early:
-            if early.foreign:
-                raise refused from None
-            return QueueStatus(status=IN_PROGRESS, request_id=request_id)
-        except ReelbookError:
-            raise refused from None
-        if not has_files(output.values()):
-            raise refused
-        return QueueStatus.model_validate({"status": COMPLETED, "request_id": request_id, "output": output})
+        if is_known and not getattr(status, "error", None):
+            run.model.record_end(run.age, by)

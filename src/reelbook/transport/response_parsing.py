@@ -14,11 +14,7 @@ from ..models.pricing import Estimate, Line
 from ..models.queue_status import IN_PROGRESS, IN_QUEUE, QueueStatus, parse_count
 from .service_address import MAX_ID_LENGTH
 
-UNFINISHED_STATUSES = frozenset(
-    {IN_QUEUE, IN_PROGRESS, "QUEUED", "PENDING", "STARTING", "PROCESSING", "RUNNING", "SUBMITTED"}
-)
-WRAPPERS = ("output", "response", "result", "data")
-"""The fields in which a service may wrap what the specification has at the top level."""
+UNFINISHED_STATUSES = frozenset({IN_QUEUE, IN_PROGRESS, "QUEUED", "PENDING", "STARTING", "PROCESSING", "RUNNING"})
 UNFINISHED_TEXT = re.compile(
     r"in progress|in[ _]queue|not[ _](yet )?(ready|finished|complete|available)|still|pending", re.IGNORECASE
 )
@@ -60,10 +56,8 @@ def parse_accepted(answer: Any) -> Accepted | None:
     """The accepted run; None where the response has neither a request id nor an output."""
     if not isinstance(answer, dict):
         return None
-    parts = [answer, *_objects(answer, *WRAPPERS, "request")]
-    ids = [_id(part.get(name)) for part in parts for name in ("requestId", "request_id", "id")]
-    request_id = next(filter(None, ids), None)
-    output = _immediate_output(answer, request_id)
+    request_id = next(filter(None, (_id(answer.get(name)) for name in ("requestId", "request_id", "id"))), None)
+    output = None if _name(answer.get("status")) in UNFINISHED_STATUSES else _find_output(answer)
     if request_id is None and output is None:
         return None
     return Accepted(request_id, output, parse_count(answer.get("credits")), answer)
@@ -76,17 +70,14 @@ def parse_output(answer: Any) -> Mapping[str, Any] | None:
         return {"output": answer}
     if "status" not in answer or has_files(answer.values()):
         return answer
-    if _name(answer["status"]) in UNFINISHED_STATUSES:
-        return None
-    return next(iter(_objects(answer, *WRAPPERS)), answer)
+    return None if _name(answer["status"]) in UNFINISHED_STATUSES else _find_output(answer) or answer
 
 
 def is_unfinished(error: ServiceError) -> bool:
     """Whether the refusal of a result means that the run is unfinished."""
     if error.status == 425 or error.error_type == "not_ready":
         return True
-    is_reported = UNFINISHED_TEXT.search(error.message) or _name(error.facts.get("status")) in UNFINISHED_STATUSES
-    return error.status in (400, 404, 409) and bool(is_reported)
+    return error.status in (400, 404, 409) and UNFINISHED_TEXT.search(error.message) is not None
 
 
 def parse_status(answer: Any, request_id: str) -> QueueStatus | None:
@@ -99,9 +90,9 @@ def parse_status(answer: Any, request_id: str) -> QueueStatus | None:
 
 
 def parse_cancelled(answer: Any, *, default: bool) -> bool:
-    """Whether a service agreed to a cancellation, in either of two formats; `default` where it does not report it."""
+    """Whether a service agreed to a cancellation; `default` where it does not report it."""
     if not isinstance(answer, dict):
-        return answer if isinstance(answer, bool) else default
+        return default
     if isinstance(answer.get("success"), (bool, str)):
         return str(answer["success"]).strip().lower() == "true"
     name = _name(answer.get("status"))
@@ -110,14 +101,10 @@ def parse_cancelled(answer: Any, *, default: bool) -> bool:
 
 def parse_estimate(answer: Any) -> Estimate | None:
     """An estimate; None where the response has no price in credits."""
-    body = answer if isinstance(answer, dict) else {"credits": answer}
-    parts = [body, *_objects(body, "estimate", *WRAPPERS)]
-    names = ("credits", "total_cost", "estimate", "amount")
-    amounts = [_amount(part.get(name)) for part in parts for name in names if name == "credits" or _is_in_credits(part)]
-    amount = next((amount for amount in amounts if amount is not None), None)
+    body = answer if isinstance(answer, dict) else {}
+    amount, lines, card = _amount(body.get("credits")), body.get("breakdown"), body.get("rateCard")
     if amount is None:
         return None
-    lines, card = body.get("breakdown"), body.get("rateCard")
     breakdown = tuple(filter(None, map(_line, lines))) if isinstance(lines, list) else ()
     # A fractional price is charged as the next integer.
     return Estimate(math.ceil(amount), breakdown, card if isinstance(card, str) else None, "exact")
@@ -126,12 +113,11 @@ def parse_estimate(answer: Any) -> Estimate | None:
 def parse_models(answer: Any) -> Sequence[Mapping[str, Any]] | None:
     """A list of models, each with its `id`; None where the response has no list."""
     if isinstance(answer, dict):
-        answer = next((answer[name] for name in ("models", "data") if isinstance(answer.get(name), list)), None)
+        answer = answer.get("models")
     if not isinstance(answer, list):
         return None
     models = [model if isinstance(model, dict) else {"id": model} for model in answer]
-    ids = [model.get("id") or model.get("endpointId") or model.get("endpoint_id") for model in models]
-    return [{**model, "id": name} for model, name in zip(models, ids, strict=True) if isinstance(name, str)]
+    return [model for model in models if isinstance(model.get("id"), str)]
 
 
 def parse_file_name(answer: Any) -> str | None:
@@ -146,22 +132,13 @@ def has_files(values: Iterable[Any]) -> bool:
     return any(isinstance(item, dict) and isinstance(item.get("url"), str) for item in flat)
 
 
-def _immediate_output(answer: Mapping[str, Any], request_id: str | None) -> Mapping[str, Any] | None:
-    if _name(answer.get("status")) in UNFINISHED_STATUSES:
-        return None
-    if isinstance(answer.get("output"), (dict, list)) and answer["output"]:
-        return answer["output"] if isinstance(answer["output"], dict) else {"output": answer["output"]}
-    for wrapped in _objects(answer, *WRAPPERS):
-        if has_files(wrapped.values()):
-            return wrapped
-    # Next to a request id, a URL may be one of the queue's own; in the specification, media are in these two fields.
-    values = answer.values() if request_id is None else (answer.get("video"), answer.get("images"))
-    return answer if has_files(values) else None
-
-
-def _objects(answer: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
-    """The objects in these fields."""
-    return [answer[name] for name in names if isinstance(answer.get(name), dict)]
+def _find_output(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The output within a response, in a field of its own or beside the other fields."""
+    for name in ("output", "response"):
+        value = answer.get(name)
+        if isinstance(value, dict) and (value if name == "output" else has_files(value.values())):
+            return value
+    return answer if has_files((answer.get("video"), answer.get("images"))) else None
 
 
 def _id(value: Any) -> str | None:
@@ -184,12 +161,6 @@ def _amount(value: Any) -> Decimal | None:
     except InvalidOperation:
         return None
     return amount if amount.is_finite() and 0 <= amount < 10**15 else None
-
-
-def _is_in_credits(answer: Mapping[str, Any]) -> bool:
-    """Whether an amount is in credits, and not in money."""
-    units = [answer[unit] for unit in ("currency", "unit", "units") if answer.get(unit) is not None]
-    return all(str(unit).strip().lower().startswith("credit") for unit in units)
 
 
 def _line(line: Any) -> Line | None:

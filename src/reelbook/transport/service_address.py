@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
@@ -17,7 +16,6 @@ MAX_URL_LENGTH = 60_000
 """Longer addresses cannot be requested."""
 MAX_ID_LENGTH = 8_000
 """Longer ids cannot be requested: they would not fit into a URL."""
-MAX_REQUESTS = 20_000
 DEFAULT_PORTS = {"http": 80, "https": 443}
 URL_FIELDS = {
     "status": ("statusUrl", "status_url"),
@@ -30,8 +28,8 @@ class Address:
     """The base address of a service that may move: `renew` returns its new address, after starting it if necessary."""
 
     def __init__(self, base_url: str, renew: Callable[[], str] | None = None) -> None:
-        self.base_url, self._renew = _normalised(base_url), renew
-        self._renewal: asyncio.Task[None] | None = None
+        self.base_url, self._renew = _checked(base_url), renew
+        self._renewal = asyncio.Lock()
 
     @property
     def origin(self) -> str:
@@ -39,16 +37,25 @@ class Address:
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc}"
 
+    @property
+    def path(self) -> str:
+        """The path of the service on its host; empty for a service that is all of it."""
+        return urlsplit(self.base_url).path
+
     async def relocate(self, failed: str) -> bool:
         """Find the service's new address after the failed one did not respond; true if a retry is worthwhile."""
         if self._renew is None:
             return False
-        if self.base_url != failed:
-            return True  # Another call found the new address while this one was failing.
-        if self._renewal is None:
-            self._renewal = asyncio.create_task(self._renew_address(self._renew))
-        # Shielded, because other calls wait for the same renewal.
-        await asyncio.shield(self._renewal)
+        async with self._renewal:
+            if self.base_url != failed:
+                return True  # Another call found the new address while this one was failing.
+            try:
+                # In a thread: it may start a service.
+                async with asyncio.timeout(RENEWAL_SECONDS):
+                    self.base_url = _checked(await asyncio.to_thread(self._renew))
+            except Exception as error:
+                reason = "took too long" if isinstance(error, TimeoutError) else f"failed: {error}"
+                raise Unreachable(self.origin, f"finding or starting it again {reason}") from None
         return True
 
     def get_local_path(self, url: object) -> str | None:
@@ -63,87 +70,54 @@ class Address:
             return None
         return reported.path + (f"?{reported.query}" if reported.query else "")
 
-    def get_url(self, local_path: str) -> str:
-        """The URL of a local path, at the current host and port of the service."""
-        own = urlsplit(self.base_url)
-        return f"{own.scheme}://{own.netloc}{local_path}"
-
-    async def _renew_address(self, renew: Callable[[], str]) -> None:
-        try:
-            # In a thread: it may start a service.
-            async with asyncio.timeout(RENEWAL_SECONDS):
-                self.base_url = _normalised(await asyncio.to_thread(renew))
-        except Exception as error:
-            reason = "took too long" if isinstance(error, TimeoutError) else f"failed: {error}"
-            raise Unreachable(self.origin, f"finding or starting it again {reason}") from None
-        finally:
-            self._renewal = None
-
-
-@dataclass(slots=True)
-class _Known:
-    """What is known of one request."""
-
-    reported: dict[str, str] = field(default_factory=dict)
-    """The unusual paths that the service reported."""
-    verified: dict[str, str] = field(default_factory=dict)
-    """The paths that work where likelier ones do not."""
-
 
 class RequestPaths:
-    """The paths of the latest requests. Only addresses of the service itself are accepted."""
+    """The paths of requests at a service, where they are not the usual ones. Only its own addresses are accepted."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._known: dict[str, _Known] = {}
+        self._unusual: dict[str, dict[str, str]] = defaultdict(dict)
+        """By request id, of those that the service itself has named in this session."""
 
-    def record_accepted(self, request_id: str) -> None:
-        """Record that the service itself has named this request, so that its id may be an unusual one."""
-        self._get_or_add(request_id)
+    def record_accepted(self, request_id: str, stored: Mapping[str, Any] | None = None) -> None:
+        """Record that the service itself has named this request, so that its id may be an unusual one.
+
+        `stored` are the paths that `get_unusual` returned in an earlier session.
+        """
+        known = self._unusual[request_id]
+        for what in URL_FIELDS.keys() & (stored or {}).keys():
+            # Only the path is used, and only on this service: its port can change between sessions.
+            path = self._address.get_local_path(self._address.origin + str((stored or {})[what]))
+            if path is not None:
+                known[what] = path
 
     def record_addresses(self, request_id: str, endpoint_id: str, answer: Mapping[str, Any]) -> None:
         """Record the addresses that a response reports, where they differ from the usual ones."""
         for what, names in URL_FIELDS.items():
             path = next(filter(None, (self._address.get_local_path(answer.get(name)) for name in names)), None)
             if path is not None and path != self._usual_path(endpoint_id, request_id, what):
-                self._get_or_add(request_id).reported[what] = path
-
-    def get_unusual_addresses(self, request_id: str) -> dict[str, str]:
-        """The unusual addresses that the service reported for a request, to be stored for a later session."""
-        return dict(self._known[request_id].reported) if request_id in self._known else {}
-
-    def restore_addresses(self, request_id: str, stored: Mapping[str, Any]) -> None:
-        """Add a request of an earlier session, with the addresses that `get_unusual_addresses` returned then."""
-        known = self._get_or_add(request_id)
-        for what in URL_FIELDS.keys() & stored.keys():
-            # Only the path is used, and only on this service: its port can change between sessions.
-            path = self._address.get_local_path(self._address.get_url(str(stored[what])))
-            if path is not None:
-                known.reported[what] = path
-
-    def get_paths(self, request_id: str, endpoint_id: str, what: str) -> list[str]:
-        """The paths at which the `status`, `response` or `cancel` of a request may be, the likeliest first."""
-        known = self._known.get(request_id) or _Known()
-        # Some services use only the first two parts of the model's id in the path of the queue.
-        short = "/".join(endpoint_id.split("/")[:2])
-        likely = [known.verified.get(what), known.reported.get(what), self._usual_path(endpoint_id, request_id, what)]
-        if what != "response" or known.verified.get("status") == self._usual_path(short, request_id, "status"):
-            likely.append(self._usual_path(short, request_id, what))
-        return list(dict.fromkeys(filter(None, likely)))
+                self._unusual[request_id][what] = path
 
     def record_path(self, request_id: str, what: str, path: str) -> None:
         """Record that this path works, and the likelier ones do not."""
-        self._get_or_add(request_id).verified[what] = path
+        self._unusual[request_id][what] = path
+
+    def get_unusual(self, request_id: str) -> dict[str, str]:
+        """The unusual paths of a request, to be stored for a later session."""
+        return dict(self._unusual.get(request_id, {}))
+
+    def get_paths(self, request_id: str, endpoint_id: str, what: str) -> list[str]:
+        """The paths at which the `status`, `response` or `cancel` of a request may be, the likeliest first."""
+        usual = self._usual_path(endpoint_id, request_id, what)
+        # Some services use only the first two parts of the model's id in the path of the queue.
+        short = self._usual_path("/".join(endpoint_id.split("/")[:2]), request_id, what)
+        unusual = self._unusual.get(request_id, {}).get(what)
+        return list(dict.fromkeys(filter(None, (unusual, usual, short))))
 
     def _usual_path(self, endpoint_id: str, request_id: str, what: str) -> str:
         rest = () if what == "response" else (what,)
-        path = request_path(endpoint_id, request_id, *rest, is_accepted=request_id in self._known)
-        return urlsplit(self._address.base_url).path + path
-
-    def _get_or_add(self, request_id: str) -> _Known:
-        if request_id not in self._known and len(self._known) >= MAX_REQUESTS:
-            del self._known[next(iter(self._known))]
-        return self._known.setdefault(request_id, _Known())
+        path = request_path(endpoint_id, request_id, *rest, is_accepted=request_id in self._unusual)
+        return self._address.path + path
 
 
 def request_path(endpoint_id: str, request_id: str, *rest: str, is_accepted: bool = False) -> str:
@@ -167,11 +141,8 @@ def model_path(endpoint_id: str) -> str:
 def _segment(text: str, what: str, *, whole: str | None = None) -> str:
     """One quoted part of a path; raises `NotFound` for an id that a proxy could resolve to another path."""
     if not _is_plain(text):
-        raise NotFound(
-            f"There is no {what} {(whole or text)[:100]!r}; ids do not look like that.",
-            status=404,
-            error_type="not_found",
-        )
+        words = f"There is no {what} {(whole or text)[:100]!r}; ids do not look like that."
+        raise NotFound(words, status=404, error_type="not_found")
     return _quoted(text)
 
 
@@ -184,8 +155,8 @@ def _quoted(text: str) -> str:
     return quote(text, safe="", errors="surrogatepass")
 
 
-def _normalised(base_url: str) -> str:
-    """A valid address in canonical spelling, without a trailing slash."""
+def _checked(base_url: str) -> str:
+    """A valid address without a trailing slash."""
     try:
         parts = urlsplit(base_url)
         fits = parts.scheme in DEFAULT_PORTS and bool(parts.hostname) and parts.port != 0 and base_url.isprintable()
@@ -201,11 +172,7 @@ def _normalised(base_url: str) -> str:
             f"{base_url[:200]!r} is not the URL of a service. A URL begins with http:// or https:// and a host, "
             "such as https://host.example/api; with nothing after a ? or a #."
         )
-    # Canonical: a service without an id is identified by its address, and another spelling must not be paid again.
-    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
-    port = "" if parts.port in (None, DEFAULT_PORTS[parts.scheme]) else f":{parts.port}"
-    path = posixpath.normpath("/" + parts.path.strip("/"))
-    return f"{parts.scheme}://{host}{port}{'' if path == '/' else path}"
+    return base_url.rstrip("/")
 
 
 def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:

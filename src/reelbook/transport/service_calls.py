@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from ..errors import (
@@ -15,6 +15,7 @@ from ..errors import (
     ReelbookError,
     Refused,
     ServiceError,
+    TooManyRequests,
     Unauthorized,
 )
 from ..models import pricing
@@ -22,14 +23,16 @@ from ..models.base import Input
 from ..models.catalog import CATALOG
 from ..models.images import pictures_of, replace_pictures
 from ..models.pricing import Estimate, Rates
-from ..models.queue_status import QueueStatus
+from ..models.queue_status import COMPLETED, IN_PROGRESS, QueueStatus
 from . import response_parsing
-from .answers import ServiceAnswer, parse_json, unreadable_error
+from .answers import ServiceAnswer, is_about_the_account, parse_json, unreadable_error
 from .http import Http
 from .response_parsing import Accepted, ServiceInfo
 from .service_address import Address, RequestPaths, model_path
 
 __all__ = ["Accepted", "ServiceCalls", "ServiceInfo"]
+
+T = TypeVar("T")
 
 PLACEHOLDER_PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
@@ -51,7 +54,7 @@ class ServiceCalls:
         self, http: Http, address: str, renew: Callable[[], str] | None = None, rates: Rates | None = None
     ) -> None:
         self._http, self._address, self._rates = http, Address(address, renew), rates
-        self._paths = RequestPaths(self._address)
+        self.paths = RequestPaths(self._address)
         self._info: ServiceInfo | None = None
         self._info_failed_at, self._info_lock = float("-inf"), asyncio.Lock()
 
@@ -73,7 +76,7 @@ class ServiceCalls:
         async with self._info_lock:
             if self._info is not None:
                 return self._info
-            if not required and self._clock() - self._info_failed_at < INFO_RETRY_SECONDS:
+            if not required and self._http.policy.clock() - self._info_failed_at < INFO_RETRY_SECONDS:
                 return ServiceInfo()
             try:
                 answer = self._value(await self._free("GET", "/"))
@@ -83,7 +86,7 @@ class ServiceCalls:
                 answer = None if error.status >= 500 or error.status == 429 else {}
             if not isinstance(answer, dict):
                 # Perhaps a page of a network that wants a login. It may respond later; until then no feature is assumed.
-                self._info_failed_at = self._clock()
+                self._info_failed_at = self._http.policy.clock()
                 return ServiceInfo()
             self._info = response_parsing.parse_service_info(answer)
             return self._info
@@ -121,17 +124,9 @@ class ServiceCalls:
             before_send=before_send,
         )
         if accepted.request_id is not None:
-            self._paths.record_accepted(accepted.request_id)
-            self._paths.record_addresses(accepted.request_id, endpoint_id, accepted.answer)
+            self.paths.record_accepted(accepted.request_id)
+            self.paths.record_addresses(accepted.request_id, endpoint_id, accepted.answer)
         return accepted
-
-    def get_unusual_addresses(self, request_id: str) -> dict[str, str]:
-        """The unusual addresses that the service reported for a request, to be stored for a later session."""
-        return self._paths.get_unusual_addresses(request_id)
-
-    def restore_addresses(self, request_id: str, stored: Mapping[str, Any]) -> None:
-        """Use these addresses for a request of an earlier session."""
-        self._paths.restore_addresses(request_id, stored)
 
     async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus:
         """The status of a request, with its log."""
@@ -140,8 +135,28 @@ class ServiceCalls:
         status = response_parsing.parse_status(body, request_id)
         if status is None:
             raise unreadable_error(answer, self._http.key)
-        self._paths.record_addresses(request_id, endpoint_id, body)
+        self.paths.record_addresses(request_id, endpoint_id, body)
         return status
+
+    async def poll(self, endpoint_id: str, request_id: str) -> QueueStatus:
+        """The status of a request, asked once; where that call is refused, what its result says about it."""
+        try:
+            return await self.status(endpoint_id, request_id, is_repeated=False)
+        except ServiceError as error:
+            refused = error
+        if is_about_the_account(refused) or isinstance(refused, TooManyRequests):
+            raise refused
+        try:
+            output = await self.result(endpoint_id, request_id)
+        except NotReady as early:
+            if early.foreign:
+                raise refused from None
+            return QueueStatus(status=IN_PROGRESS, request_id=request_id)
+        except ReelbookError:
+            raise refused from None
+        if not response_parsing.has_files(output.values()):
+            raise refused
+        return QueueStatus.model_validate({"status": COMPLETED, "request_id": request_id, "output": output})
 
     async def result(self, endpoint_id: str, request_id: str) -> Mapping[str, Any]:
         """The output of a finished request; raises `NotReady` while it is not finished."""
@@ -151,13 +166,13 @@ class ServiceCalls:
             if not response_parsing.is_unfinished(error):
                 raise
             raise _not_ready(request_id, error.status, error.message, error.foreign) from None
-        if answer.status == 202 or not answer.is_json:
-            if answer.status == 202:
-                raise _not_ready(request_id, 202, "The result is not there yet.", answer.is_html)
-            raise unreadable_error(answer, self._http.key)
-        output = response_parsing.parse_output(self._value(answer))
+        output = None
+        if answer.status != 202:
+            if not answer.is_json:
+                raise unreadable_error(answer, self._http.key)
+            output = response_parsing.parse_output(self._value(answer))
         if output is None:
-            raise _not_ready(request_id, answer.status, "The result is not there yet.", False)
+            raise _not_ready(request_id, answer.status, "The result is not there yet.", answer.is_html)
         return output
 
     async def cancel(self, endpoint_id: str, request_id: str) -> bool:
@@ -172,31 +187,26 @@ class ServiceCalls:
 
     async def upload(self, content: bytes, name: str, content_type: str) -> str:
         """Upload a source file to a service with `uploads`; returns its id or URL for use in an input."""
-        upload = (name, content, content_type)
-        answer = await self._http.free("POST", self._address, "/files", upload=upload, is_large=True)
-        uploaded = response_parsing.parse_file_name(self._value(answer))
-        if uploaded is None:
-            raise unreadable_error(answer, self._http.key)
-        return uploaded
+        answer = await self._free("POST", "/files", upload=(name, content, content_type), is_large=True)
+        return self._required(answer, response_parsing.parse_file_name(self._value(answer)))
 
     async def estimate(self, request: Input) -> Estimate:
         """The service's price of a run; where it gives none, that of the built-in catalog, labelled accordingly."""
         # Prices do not depend on the content of pictures, so none is sent or uploaded for an estimate.
-        places = {
-            place: PLACEHOLDER_PICTURE for place, picture in pictures_of(request) if not picture.startswith("http")
-        }
-        body = {"endpointId": request.endpoint_id, "input": replace_pictures(request.wire(), places)}
+        pictures = {loc: PLACEHOLDER_PICTURE for loc, url in pictures_of(request) if not url.startswith("http")}
+        body = {"endpointId": request.endpoint_id, "input": replace_pictures(request.wire(), pictures)}
+        known = pricing.estimate(request, self._rates)
         try:
-            estimate = self._value(await self._free("POST", "/models/pricing/estimate", body))
+            stated = response_parsing.parse_estimate(
+                self._value(await self._free("POST", "/models/pricing/estimate", body=body))
+            )
         except (Unauthorized, InsufficientCredits):
             raise
         except ServiceError as error:
             if error.status == 422 and _is_about_the_input(error):
                 raise
-            return pricing.estimate(request, self._rates)
-        known = pricing.estimate(request, self._rates)
-        found = response_parsing.parse_estimate(estimate)
-        return known if found is None else replace(found, catalog=known.credits)
+            return known
+        return known if stated is None else replace(stated, catalog=known.credits)
 
     async def account(self) -> Mapping[str, Any]:
         """Credits and permissions, as the service reports them."""
@@ -207,7 +217,7 @@ class ServiceCalls:
 
         async def ask() -> None:
             try:
-                await self._http.free("GET", self._address, "/account", is_repeated=False)
+                await self._free("GET", "/account", is_repeated=False)
             except NotFound:
                 await self.status(CATALOG[0].id, NO_REQUEST, is_repeated=False)  # The specification has no account.
 
@@ -221,10 +231,7 @@ class ServiceCalls:
     async def models(self) -> Sequence[Mapping[str, Any]]:
         """The models that the service lists."""
         answer = await self._free("GET", "/models")
-        models = response_parsing.parse_models(self._value(answer))
-        if models is None:
-            raise unreadable_error(answer, self._http.key)
-        return models
+        return self._required(answer, response_parsing.parse_models(self._value(answer)))
 
     async def description(self, endpoint_id: str) -> Mapping[str, Any]:
         """The machine-readable description of one model."""
@@ -233,29 +240,17 @@ class ServiceCalls:
     async def _object(self, path: str) -> Mapping[str, Any]:
         answer = await self._free("GET", path)
         body = self._value(answer)
-        if not isinstance(body, dict):
-            raise unreadable_error(answer, self._http.key)
-        return body
+        return self._required(answer, body if isinstance(body, dict) else None)
 
     async def _queue(
-        self,
-        method: str,
-        endpoint_id: str,
-        request_id: str,
-        what: str,
-        query: str = "",
-        *,
-        is_large: bool = False,
-        is_repeated: bool = True,
+        self, method: str, endpoint_id: str, request_id: str, what: str, query: str = "", **options: Any
     ) -> ServiceAnswer:
         """Call a request's address: the one that the service reported, else the usual one, else the short one."""
         first: ServiceError | None = None
-        for path in self._paths.get_paths(request_id, endpoint_id, what):
+        for path in self.paths.get_paths(request_id, endpoint_id, what):
             joined = f"{path}{'&' if '?' in path else '?'}{query}" if query else path
             try:
-                answer = await self._http.free(
-                    method, self._address, joined, from_root=True, is_large=is_large, is_repeated=is_repeated
-                )
+                answer = await self._http.free(method, self._address, joined, **options)
             except (NotFound, Refused) as error:
                 if error.status not in (404, 405):
                     raise
@@ -263,19 +258,21 @@ class ServiceCalls:
                 first = first or error
                 continue
             if first is not None:
-                self._paths.record_path(request_id, what, path)
+                self.paths.record_path(request_id, what, path)
             return answer
         assert first is not None
         raise first
 
-    async def _free(self, method: str, path: str, body: Any = None) -> ServiceAnswer:
-        return await self._http.free(method, self._address, path, body=body)
+    async def _free(self, method: str, path: str, **options: Any) -> ServiceAnswer:
+        return await self._http.free(method, self._address, self._address.path + path, **options)
 
     def _value(self, answer: ServiceAnswer) -> Any:
         return parse_json(answer, self._http.key)
 
-    def _clock(self) -> float:
-        return self._http.policy.clock()
+    def _required(self, answer: ServiceAnswer, value: T | None) -> T:
+        if value is None:
+            raise unreadable_error(answer, self._http.key)
+        return value
 
 
 def _not_ready(request_id: str, status: int, message: str, foreign: bool) -> NotReady:
@@ -287,5 +284,5 @@ def _is_about_the_input(error: ServiceError) -> bool:
     detail = error.facts.get("detail")
     if not isinstance(detail, list):
         return True
-    places = [item.get("loc") for item in detail if isinstance(item, dict)]
-    return any(isinstance(place, list) and "input" in place[:2] for place in places)
+    locs = [item.get("loc") for item in detail if isinstance(item, dict)]
+    return any(isinstance(loc, list) and "input" in loc[:2] for loc in locs)
