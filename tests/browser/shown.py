@@ -205,7 +205,7 @@ def _panel(media: Media, text: str) -> Iterator[Bundle]:
     for state in ("running", "done"):
         progress = Progress(
             state=state, reason=text, counts=counts, from_library=1, spent=53, reserved=0, spent_now=53,
-            reserved_now=0, budget=None, spend=None, differs=None, per_minute=1.0, seconds_left=1.0, elapsed=1.0, failures=(Group(text, 1, 3, text),), results=(Result(3, media.picture.path, {text: text}),),
+            reserved_now=0, budget=None, spend=None, per_minute=1.0, seconds_left=1.0, elapsed=1.0, failures=(Group(text, 1, 3, text),), results=(Result(3, media.picture.path, {text: text}),),
         )  # fmt: skip
         yield panel_bundle(progress, hint=HINT)
 

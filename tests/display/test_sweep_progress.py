@@ -31,7 +31,7 @@ def progress(**changes: Any) -> Progress:
     """A sweep of ten, half-way."""
     known: dict[str, Any] = {
         "state": "running", "reason": None, "from_library": 1, "spent": 159, "reserved": 106, "spent_now": 159,
-        "reserved_now": 106, "budget": 530, "spend": None, "differs": None, "per_minute": 12.0,
+        "reserved_now": 106, "budget": 530, "spend": None, "per_minute": 12.0,
         "seconds_left": 25.0, "elapsed": 15.2, "failures": (), "results": (),
     }  # fmt: skip
     counts = {"completed": 4, "running": 2, "not started": 3, "failed": 1}

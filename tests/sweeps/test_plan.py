@@ -16,7 +16,7 @@ from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.pricing import Estimate
 from reelbook.sweeps.parts import template
 from reelbook.sweeps.plan import Plan
-from reelbook.sweeps.plan_rows import Row
+from reelbook.sweeps.plan_rows import Known, Row
 from reelbook.sweeps.plan_summary import format_facts, summarise
 from reelbook.sweeps.sweep_call import sweep
 from reelbook.sweeps.tables import make_plan_frame
@@ -193,8 +193,8 @@ def test_what_the_library_has_is_not_due() -> None:
     """Nor is what an earlier row asks for, too."""
     plan = sweep(BOAT, seed=[1, 2, 2, 3])
 
-    facts = summarise(plan, lambda row: row.seed == 1)
-    frame = make_plan_frame(plan, lambda row: row.seed == 1)
+    known = Known(frozenset({plan[0].key}), {})
+    facts, frame = summarise(plan, known), make_plan_frame(plan, known)
 
     assert frame["credits_due"].tolist() == [0, 53, 0, 53]
     assert (plan.credits, facts.in_library, facts.credits_due) == (159, 1, 106)
@@ -202,11 +202,8 @@ def test_what_the_library_has_is_not_due() -> None:
 
 
 WARNINGS: list[tuple[str, Plan, str]] = [
-    ("one value", sweep(BOAT, seed=[7]), "`seed` has one value, 7"),
-    ("a value twice", sweep(BOAT, seed=[7, 8, 7]), "`seed` has 7 twice"),
     ("the same run twice", sweep(BOAT, [{"seed": 1}, {"seed": 1}]), "1 of 2 runs asks for the same as another"),
     ("no effect", sweep(BOAT, negative_prompt=["a", "b"]), "`negative_prompt` has hardly any effect"),
-    ("repeats without a seed", sweep(BOAT).repeated(2), "Repeats without a seed differ by chance"),
     ("repeats with a seed", sweep(BOAT, seed=[1, 2]).repeated(2), "2 repeats have the seed of the run they repeat"),
     ("nothing possible", sweep(BOAT, num_frames=[1, 2]), "No run of this plan is possible"),
 ]
@@ -228,7 +225,8 @@ def test_a_plan_tells_itself_in_a_few_lines() -> None:
     """Runs, price, axes, what is held, what is impossible and why, how long it may take."""
     plan = sweep(BOAT, num_frames=[5, 49], seed=[1, 2])
 
-    text = format_facts(summarise(plan, lambda row: True, seconds=7200))
+    known = Known(frozenset(row.key for row in plan), {row.key: row.credits or 0 for row in plan})
+    text = format_facts(summarise(plan, known, seconds=7200))
 
     assert text.splitlines() == [
         "4 runs of svc/text-to-video-13b-distilled, 106 credits, all paid earlier; nothing now",

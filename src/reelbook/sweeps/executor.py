@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import heapq
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,6 @@ from ..errors import (
     Unreachable,
 )
 from ..media.posters import get_posters
-from ..models.queue_status import COMPLETED as SERVICE_ENDED
 from ..models.queue_status import IN_PROGRESS
 from ..runs.cancel import CancelResult, cancel_runs
 from ..runs.submit import Submission
@@ -35,7 +34,7 @@ from ..storage.run_status import RunStatus, get_end_status
 from ..storage.tidy import get_paths
 from ..transport.retries import get_pause
 from ..util.notebook import get_kernel_shell
-from .ledger_lookup import RunName, find_rows, forecast, make_budget_scope, name_rows
+from .ledger_lookup import RunName, find_rows, make_budget_scope, name_rows
 from .money_text import add_advice, count_affordable, find_prices, sum_or_none
 from .options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, RunOptions
 from .plan_rows import order_rows
@@ -53,10 +52,6 @@ MAX_LOST = 8
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 30.0
 GIVE_UP_SECONDS = 900.0
 """How long an active sweep waits for a service that cannot be reached."""
-MIN_AHEAD = 2
-"""Runs that may always wait at the service, so that it has work before the client notices an end."""
-SHORT_SECONDS, LONG_SECONDS = 0.5, 2.0
-"""After a shorter wait in the queue the service may have been idle; a longer one was longer than required."""
 
 log = logging.getLogger("reelbook")
 
@@ -78,12 +73,8 @@ class Executor:
         self.stopped_by: BaseException | None = None
         """The reason why sending has stopped."""
         self.began, self.ended = time.monotonic(), None  # type: float, float | None
-        self.forecast: float | None = None
-        """Seconds that the entire sweep was expected to take at its start."""
         self.affordable: int | None = None
         """The number of rows that the limits paid for at its start; None if that was all of them."""
-        self.differs: tuple[int, int] | None = None
-        """A run's price as stated by the service, and the higher known price that is counted; None if they agree."""
         self.is_prepared = self.is_paused = self.has_panel = False
         self.service = ""
         self._client, self._changed = client, changed
@@ -91,23 +82,20 @@ class Executor:
         self._at_once = options.concurrency or session_options.concurrency or usual
         self._budget: Budget | None = None
         self._spend = None if options.spend is None else Spend(options.spend)
-        self._queue: list[tuple[int, Standing]] = []
-        """A heap of the runs to be sent, by their places in the order, which they keep when they are sent again."""
+        self._queue: deque[Standing] = deque()
+        """The runs to be sent, in order."""
         self._tasks: dict[asyncio.Task[None], Standing] = {}
-        self._fetching: set[Standing] = set()
-        """Runs that have ended at the service and whose files are being downloaded."""
         self._submitting: dict[Standing, Submission] = {}
         self._last_budget_taken: asyncio.Event | None = None
         """Set when the previously sent run has claimed its share of the limits."""
         self._wake = asyncio.Event()
         self._next_send = self._pause_until = self._failing_since = -math.inf
         """When the rate allows another run, when a service that failed is asked again, and when it began to fail."""
-        self._failures = 0
-        self._ahead = MIN_AHEAD
-        """Runs that may wait at the service: few, because they are paid for, and no longer wanted after an interrupt."""
+        self._failures = self._lost_in_a_row = 0
+        self._stated: int | None = None
+        """What the service says the run costs that did not fit in the limits, if they count more."""
         self._is_proven = self._is_full = self._cancels_running = False
         self._is_watched = get_kernel_shell() is not None
-        self._lost_in_a_row = 0
 
     async def execute(self) -> None:
         """Execute the plan until nothing more can be sent and all sent runs have ended."""
@@ -121,7 +109,10 @@ class Executor:
                 if self.options.rate is not None:
                     # Evenly spaced: there is no burst after a pause.
                     self._next_send = max(self._next_send, self._now()) + 1 / self.options.rate
-                self._start(*heapq.heappop(self._queue))
+                standing = self._queue.popleft()
+                task = asyncio.get_running_loop().create_task(self._run(standing))
+                self._tasks[task] = standing
+                task.add_done_callback(self._on_task_done)
                 continue
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
@@ -165,16 +156,12 @@ class Executor:
         left = self._pause_until - time.monotonic()  # The same clock as `loop.time()`.
         return text or (f"waiting to ask the service again, {left:.0f} s left" if left >= 1 else "")
 
-    async def cancel_queued(self) -> CancelResult:
-        """Cancel the runs in the service's queue."""
-        standings = [standing for standing in self._tasks.values() if standing.status == RunStatus.WAITING]
-        return await cancel_runs(self.context, [standing.run for standing in standings if standing.run is not None])
-
-    async def cancel_running(self) -> CancelResult:
-        """Cancel all runs of this sweep at the service, including those in progress."""
-        self._cancels_running = True
-        runs = [standing.run for standing in self._tasks.values() if standing.run is not None]
-        return await cancel_runs(self.context, runs, at_work=True)
+    async def cancel_sent(self, *, running: bool) -> CancelResult:
+        """Cancel the runs of this sweep in the service's queue; with `running` also those in progress."""
+        self._cancels_running = self._cancels_running or running
+        standings = [each for each in self._tasks.values() if running or each.status == RunStatus.WAITING]
+        runs = [standing.run for standing in standings if standing.run is not None]
+        return await cancel_runs(self.context, runs, at_work=running)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -206,9 +193,8 @@ class Executor:
         standings = make_standings(rows, names, stored, get_paths(self.context.shelf))
         # Paid runs come first, because they cost nothing more, whatever the budget.
         due = sorted((standing for standing in standings if standing.is_due), key=lambda standing: not standing.paid)
-        self.forecast = forecast([standing.row for standing in due], self.context.ledger, self.service)
         self.affordable = self._count_affordable(standings, due)
-        self._queue, self.standings = list(enumerate(due)), standings
+        self._queue, self.standings = deque(due), standings
 
     def _count_affordable(self, standings: list[Standing], due: list[Standing]) -> int | None:
         """The number of rows that the limits pay for, with those in the library; None if that is all of them."""
@@ -216,29 +202,29 @@ class Executor:
         limits = [] if options.spend is None else [options.spend]
         if options.budget is not None:
             limits.append(options.budget - sum(standing.spent + standing.reserved for standing in standings))
-        own, prices = options.price, list[int | None]()
-        for standing in due:
-            prices.append(0 if standing.paid else standing.row.credits if own is None else own)
+        prices = [
+            0 if each.paid else each.row.credits if options.price is None else options.price for each in due
+        ]  # fmt: skip
         if not limits or None in prices:
             return None
-        paid = count_affordable([price or 0 for price in prices], min(limits))
-        if paid == len(due):
-            return None
+        count = count_affordable([price or 0 for price in prices], min(limits))
         stored = [standing for standing in standings if standing.status == RunStatus.COMPLETED]
-        return sum(len(standing.numbers) for standing in [*stored, *due[:paid]])
+        return None if count == len(due) else sum(len(standing.numbers) for standing in [*stored, *due[:count]])
 
     async def _add_advice(self, error: OverBudget) -> OverBudget:
         """The error of a used-up limit, with the limit that would finish the plan."""
-        rows = [standing.row for _, standing in self._queue if not standing.paid]
+        rows = [standing.row for standing in self._queue if not standing.paid]
         due = sum_or_none((await find_prices(rows, self.context, self.options.price)).values())
         paid = sum(standing.spent + standing.reserved for standing in self.standings)
-        return add_advice(error, self.options, due, paid, self.plan.credits, self.differs)
+        return add_advice(error, self.options, due, paid, plan_price=self.plan.credits, stated=self._stated)
 
     # Sending.
 
     def _get_pause(self) -> float | None:
         """Seconds until the next run may be sent; None to wait for a change."""
-        if not self._queue or self.stopped_by is not None or self.is_paused or not self._has_room():
+        # The first run is sent alone, so that a wrong key or an empty account leads to a single refusal.
+        at_once = self._at_once if self._is_proven and not self._is_full else 1
+        if not self._queue or self.stopped_by is not None or self.is_paused or len(self._tasks) >= at_once:
             return None
         return max(self._pause_until - self._now(), self._next_send - self._now(), 0.0)
 
@@ -251,29 +237,15 @@ class Executor:
             self._failures += 1
         return now - self._failing_since < GIVE_UP_SECONDS
 
-    def _has_room(self) -> bool:
-        # The first run is sent alone, so that a wrong key or an empty account leads to a single refusal.
-        if not self._is_proven or self._is_full:
-            return not self._tasks
-        with_service = [standing for standing in self._tasks.values() if standing not in self._fetching]
-        working = sum(standing.status == RunStatus.RUNNING for standing in with_service)
-        return len(self._tasks) < self._at_once and len(with_service) - working < max(self._ahead, working // 2)
-
-    def _start(self, place: int, standing: Standing) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(place, standing))
-        self._tasks[task] = standing
-        task.add_done_callback(self._on_task_done)
-
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         standing = self._tasks.pop(task)
         standing.run = None
         self.context.sweep_runs.discard(standing.id or 0)
-        self._fetching.discard(standing)
         if not task.cancelled() and (error := task.exception()) is not None:
             standing.change(RunStatus.FAILED, error)
         self._signal_change()
 
-    async def _run(self, place: int, standing: Standing) -> None:
+    async def _run(self, standing: Standing) -> None:
         request, name = standing.row.input, standing.name
         assert request is not None
         assert name is not None
@@ -281,25 +253,19 @@ class Executor:
             self.context, request, take=name.take, budget=self._budget, spend=self._spend, price=self.options.price, is_of_sweep=True,
         )  # fmt: skip
         before, standing.status = standing.status, RunStatus.WAITING
-        try:
-            run = await self._submit(standing, submission)
-        except Exception as error:
-            self._note_difference(submission.stated_price, submission.min_price)
-            self._on_submit_error(place, standing, before, error, is_paid_here=submission.is_paid_here)
-            return
-        await self._follow(standing, run, submission)
-
-    async def _submit(self, standing: Standing, submission: Submission) -> Run:
         submission.stopped = self.stopped_by is not None
         submission.budget_turn, self._last_budget_taken = self._last_budget_taken, submission.budget_taken
         self._submitting[standing] = submission
         try:
-            # A task of the client, so that closing the client waits for it. The first run is polled often, because its
-            # duration determines how many runs are sent next.
-            return await self.context.create_task(self._client.submit_run(submission, watched=not self._is_proven))
+            # A task of the client, so that closing the client waits for it.
+            run = await self.context.create_task(self._client.submit_run(submission))
+        except Exception as error:
+            self._on_submit_error(standing, before, error, submission)
+            return
         finally:
             submission.budget_taken.set()
             del self._submitting[standing]
+        await self._follow(standing, run, submission)
 
     async def _follow(self, standing: Standing, run: Run, submission: Submission) -> None:
         self._is_proven, self._lost_in_a_row = True, 0
@@ -313,9 +279,8 @@ class Executor:
         else:
             self.context.sweep_runs.discard(run.id)
         if not run.from_library:
-            spent, reserved = self._split_cost(run)
-            standing.change(RunStatus.WAITING, spent=spent, reserved=reserved, is_paid_here=submission.is_paid_here)
-            self._note_difference(submission.stated_price, submission.min_price)
+            standing.is_paid_here = submission.is_paid_here
+            standing.spent, standing.reserved = self._split_cost(run)
         run.on_change(lambda _: self._on_progress(standing, run))
         self._signal_change()
         if self._cancels_running:
@@ -323,16 +288,13 @@ class Executor:
         await run.wait_finished()
         if self.context.closed and run.failure is not None:
             return  # No longer followed; it continues at the service.
-        spent, reserved = self._split_cost(run)
-        if run.entry.charged is not None and run.failure is None and not run.from_library:
-            self._note_difference(run.entry.charged, submission.min_price)
-        standing.change(get_end_status(run.failure), run.failure, spent=spent, reserved=reserved)
+        standing.spent, standing.reserved = self._split_cost(run)
+        standing.change(get_end_status(run.failure), run.failure)
         standing.from_library = run.from_library
         # It may have cost less than was reserved, so that the next run may fit in the budget.
         self._is_full = False
         if not run.from_library:
             standing.ended = time.monotonic()
-            self._on_service_end(standing, run)
         if run.failure is not None:
             if self.options.on_error == "stop":
                 self.stop(run.failure)
@@ -347,53 +309,34 @@ class Executor:
         counted = run.entry.counted + run.entry.unknown * (self.options.price or 0)
         return run.entry.certain, counted - run.entry.certain
 
-    def _note_difference(self, stated_price: int | None, min_price: int) -> None:
-        """Record that the service states less than the limits count, unless the caller set the price."""
-        if self.options.price is None and stated_price is not None and stated_price < min_price:
-            self.differs = stated_price, min_price
-
     def _on_progress(self, standing: Standing, run: Run) -> None:
         if standing.status == RunStatus.WAITING and run.status == IN_PROGRESS:
             standing.change(RunStatus.RUNNING)
-            self._wake.set()  # Another run may now be sent.
-        if run.service_status == SERVICE_ENDED:
-            self._on_service_end(standing, run)
         self._changed()
 
-    def _on_service_end(self, standing: Standing, run: Run) -> None:
-        """Record that a run has ended at the service, so that only its files remain to be downloaded."""
-        if standing not in self._fetching:
-            self._fetching.add(standing)
-            # More are sent ahead while runs hardly wait in the queue, or where the service does not say how long they did.
-            if run.queue_seconds is None or run.queue_seconds < SHORT_SECONDS:
-                self._ahead = min(self._ahead + 1, self._at_once)
-            elif run.queue_seconds > LONG_SECONDS:
-                self._ahead = max(self._ahead - 1, MIN_AHEAD)
-            self._wake.set()
-
-    def _on_submit_error(
-        self, place: int, standing: Standing, before: str, error: Exception, *, is_paid_here: bool
-    ) -> None:
+    def _on_submit_error(self, standing: Standing, before: str, error: Exception, submission: Submission) -> None:
+        standing.status = before
         is_lost = isinstance(error, UncertainRun) and not error.repeatable
         is_stopped = type(error) is ReelbookError and (self.stopped_by is not None or self.context.stopping)
         if is_stopped or (self.context.closed and isinstance(error, LibraryError)):
-            standing.status = before
             self.stop(Stopped("The client was closed"))
         elif isinstance(error, OverBudget):
-            self._requeue(place, standing, before)
+            self._queue.appendleft(standing)
             self._is_full = True
+            if self.options.price is None and (submission.stated_price or 0) < submission.min_price:
+                self._stated = submission.stated_price
             if len(self._tasks) <= 1:
                 self.stop(error)
         elif isinstance(error, SAME_FOR_ALL):
-            standing.status = before
             self.stop(error)
         elif isinstance(error, Unreachable | TooManyRequests | UncertainRun) and not is_lost:
-            self._requeue(place, standing, before)
+            self._queue.appendleft(standing)
             if not (self._back_off() and self._is_proven):
                 self.stop(error)
         elif isinstance(error, UncertainRun):
-            reserved = max(standing.reserved, error.credits or 0)
-            standing.change(RunStatus.UNCERTAIN, error, reserved=reserved, is_paid_here=is_paid_here)
+            standing.change(RunStatus.UNCERTAIN, error)
+            standing.reserved = max(standing.reserved, error.credits or 0)
+            standing.is_paid_here = submission.is_paid_here
             self._lost_in_a_row += 1
             if error.status in (429, 503):
                 self._back_off()
@@ -403,10 +346,7 @@ class Executor:
         else:
             self._is_proven = self._is_proven or not isinstance(error, InvalidInput)
             self._is_full = False
-            standing.change(RunStatus.FAILED, error, reserved=0)
+            standing.change(RunStatus.FAILED, error)
+            standing.reserved = 0
             if self.options.on_error == "stop":
                 self.stop(error)
-
-    def _requeue(self, place: int, standing: Standing, before: str) -> None:
-        standing.status = before
-        heapq.heappush(self._queue, (place, standing))

@@ -36,6 +36,8 @@ LISTENER_SECONDS = 0.25
 """Minimum interval between calls of listeners, whatever the number of changes."""
 LAST_CALL_SECONDS = 2.0
 """How long the end waits for listeners: a notebook is often saved right after, and its panel must show the end."""
+LISTENERS = "reelbook-job-listeners"
+"""The name of the threads that call listeners."""
 INTERRUPT_SECONDS = 0.6
 """How long an interrupt waits for the answers to sent requests: not longer, because the user waits for the prompt."""
 
@@ -60,9 +62,8 @@ class BackgroundJob(ABC, Generic[Outcome]):
         self._done, self._over, self._changed = threading.Event(), threading.Event(), threading.Event()
         self._guard = threading.RLock()
         self._listeners: list[Callable[[Self], Any]] = []
-        self._ticker: threading.Thread | None = None
-        self._callers: list[threading.Thread] = []
-        """The threads that call listeners."""
+        self._is_calling = False
+        """Whether a thread calls the listeners after changes."""
 
     @property
     def is_done(self) -> bool:
@@ -81,7 +82,7 @@ class BackgroundJob(ABC, Generic[Outcome]):
                         "look at its panel, or cancel() it."
                     )
             # A listener that waits for the job would wait for itself.
-            if threading.current_thread() not in self._callers:
+            if threading.current_thread().name != LISTENERS:
                 self._over.wait(max(min(LAST_CALL_SECONDS, deadline - time.monotonic()), 0))
         except KeyboardInterrupt:
             raise Interrupted(
@@ -100,10 +101,9 @@ class BackgroundJob(ABC, Generic[Outcome]):
         with self._guard:
             self._listeners.append(listener)
             self._changed.set()
-            if self._ticker is None:
-                self._ticker = threading.Thread(target=self._call_listeners, name="reelbook-job-news", daemon=True)
-                self._callers.append(self._ticker)
-                self._ticker.start()
+            if not self._is_calling:
+                self._is_calling = True
+                threading.Thread(target=self._call_listeners, name=LISTENERS, daemon=True).start()
 
     @abstractmethod
     def _get_result(self) -> Outcome:
@@ -124,29 +124,27 @@ class BackgroundJob(ABC, Generic[Outcome]):
             self._done.set()
             self._changed.set()
             if notify is not None:
-                due = [notify]  # Listeners are called once more whenever another one comes after the end.
-                self.on_change(lambda job: due.pop()(job) if due else None)
-            elif self._ticker is None:
+                self.on_change(notify)
+            elif not self._is_calling:
                 self._over.set()
 
     def _call_listeners(self) -> None:
-        while True:
+        is_last = False
+        while not is_last:
             self._changed.wait()
             self._changed.clear()
             with self._guard:
-                last, listeners = self._done.is_set(), list(self._listeners)
-                if last:
-                    self._ticker = None
-            for listener in listeners:
+                is_last, listeners = self._done.is_set(), self._listeners
+                if is_last:
+                    self._is_calling, self._listeners = False, []
+            for listener in [*listeners]:
                 try:
                     listener(self)  # type: ignore[arg-type]  # A listener takes the job it was given for.
                 except Exception:
                     log.warning("A listener of %s has failed.", type(self).__name__, exc_info=True)
-            if last:
-                self._over.set()
-                return
             # Returns at once after the end, so that the last change is not delayed.
             self._done.wait(LISTENER_SECONDS)
+        self._over.set()
 
     async def _wait_async(self) -> Outcome:
         # Polled, because an interrupt of a notebook's cell is only delivered when its loop wakes.
@@ -194,9 +192,9 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
             is_complete = all(run.status not in (RunStatus.NOT_STARTED, RunStatus.CANCELLED) for run in standings)
             reason = None if is_complete else reason
         return make_progress(
-            standings, began=executor.began, ended=executor.ended, forecast=executor.forecast, planned=len(self.plan),
-            state=state, reason=None if reason is None else str(reason), budget=self._options.budget,
-            spend=self._options.spend, differs=executor.differs, affordable=executor.affordable, waits=executor.waits,
+            standings, now=executor.ended or time.monotonic(), began=executor.began, planned=len(self.plan), state=state,
+            reason=None if reason is None else str(reason), budget=self._options.budget, spend=self._options.spend,
+            affordable=executor.affordable, waits=executor.waits,
         )  # fmt: skip
 
     @property
@@ -274,12 +272,11 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
 
     async def _cancel(self, queued: bool, running: bool) -> CancelResult | None:
         await self._stop("The sweep was cancelled")
-        if running:
-            return await self._executor.cancel_running()
-        if not queued:
+        if not (queued or running):
             return None
-        await self._executor.wait_for_answers(CALL_SECONDS)  # Runs being sent may reach the queue.
-        return await self._executor.cancel_queued()
+        if not running:
+            await self._executor.wait_for_answers(CALL_SECONDS)  # Runs being sent may reach the queue.
+        return await self._executor.cancel_sent(running=running)
 
     async def _interrupt(self) -> None:
         await self._stop("The sweep was interrupted")

@@ -19,7 +19,7 @@ from ..storage.tidy import get_paths
 from ..transport.picture_sources import read_sources
 from ..util.background_loop import background
 from ..util.data_address import is_data_address
-from .plan_rows import Known, KnownRows, Row
+from .plan_rows import Known, Row
 
 if TYPE_CHECKING:
     from ..runs.submit import ClientContext
@@ -149,7 +149,7 @@ def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     stored, files = find_rows(context.ledger, service, keys.values()), get_paths(context.shelf)
     found = {key: stored[name] for key, name in keys.items() if name in stored}
     have = frozenset(key for key, row in found.items() if has_result(row, files))
-    return KnownRows(have, {key: row.credits or 0 for key, row in found.items()})
+    return Known(have, {key: row.credits or 0 for key, row in found.items()})
 
 
 def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:

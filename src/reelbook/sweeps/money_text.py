@@ -1,4 +1,4 @@
-"""Texts about the cost of sweeps, shared by panels, plans, terminals, forms and errors."""
+"""Prices of runs, and texts about the cost of sweeps, shared by panels, plans, terminals, forms and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..runs.submit import ClientContext
     from .options import RunOptions
     from .plan_rows import Row
-    from .plan_summary import PlanFacts
     from .progress import Progress
 
 ESTIMATE_SECONDS = 10.0
@@ -38,13 +37,6 @@ def count_affordable(prices: Iterable[int], limit: int) -> int:
     2
     """
     return sum(1 for total in accumulate(prices) if total <= limit)
-
-
-def format_paid_price(facts: PlanFacts) -> str | None:
-    """Format the cost of a fully paid plan; None if credits are due."""
-    is_paid = bool(facts.possible) and facts.in_library == facts.possible and not facts.credits_due
-    amount = facts.credits if facts.paid is None else facts.paid
-    return format_all_paid(amount) if is_paid and amount is not None else None
 
 
 def format_spending(progress: Progress) -> list[str]:
@@ -71,8 +63,6 @@ def format_spending(progress: Progress) -> list[str]:
         texts.append(f"enough for {progress.affordable:,} of {format_count(progress.total, 'run')}")
     if progress.reserved:
         texts.append(f"{progress.reserved:,} more {'may have been paid' if progress.state == 'done' else 'set aside'}")
-    if progress.differs is not None:
-        texts.append(format_price_difference(*progress.differs))
     return texts
 
 
@@ -88,39 +78,30 @@ def _format_spent(spent: int, limit: int | None, when: str = "") -> str:
     return f"{amount if limit is None else f'{spent:,} of {amount}'} spent{when}"
 
 
-def format_price_difference(stated: int, counted: int) -> str:
-    """Format the difference if a service states a lower price than the catalog.
-
-    >>> format_price_difference(0, 53)
-    'the service says 0 for a run, the catalog 53: limits count 53 (price=0 takes its word)'
-    """
-    return f"the service says {stated:,} for a run, the catalog {counted:,}: limits count {counted:,} (price={stated} takes its word)"
-
-
 def add_advice(
-    error: OverBudget,
-    options: RunOptions,
-    due: int | None,
-    paid: int,
-    plan_price: int | None,
-    differs: tuple[int, int] | None = None,
+    error: OverBudget, options: RunOptions, due: int | None, paid: int, *, plan_price: int | None, stated: int | None
 ) -> OverBudget:
     """The same error with advice on finishing the plan; `due` is the price of the remaining runs, `paid` of the others.
 
-    `differs` is the price stated by the service and the price counted against limits.
+    `stated` is the service's price of the run that did not fit, if limits count a higher one.
     """
     if due is None or error.price is None:
         return error
     total = paid + due
-    budget = f"budget=plan.credits ({total:,})" if total == plan_price else f"budget={total}"
     if options.budget is not None and options.spend is not None:
         what = f"budget={total}, spend={due}"
     elif options.budget is not None:
+        budget = f"budget=plan.credits ({total:,})" if total == plan_price else f"budget={total}"
         what = f"{budget}, or spend={due} for what is left"
     else:
         what = f"spend={due}"
-    note = "" if differs is None else f" But {format_price_difference(*differs)}."
-    return OverBudget(error.budget, error.committed, error.price, error.limit, f"To finish the plan: {what}.{note}")
+    note = f"To finish the plan: {what}."
+    if stated is not None:
+        note += (
+            f" But the service says {stated:,} for a run, the catalog {error.price:,}: limits count {error.price:,} "
+            f"(price={stated} takes its word)."
+        )
+    return OverBudget(error.budget, error.committed, error.price, error.limit, note)
 
 
 async def find_prices(

@@ -2,261 +2,185 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
+from importlib import import_module
 from itertools import product
 from math import prod
+from numbers import Real
 from string import Formatter
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Field
 
+from ..errors import InvalidInput, Problem, ReelbookError
 from ..models.base import Input
-from ..models.problems import format_literal
+from ..models.problems import format_bounds, format_literal, format_number, unknown_field
 from ..util.missing_values import is_missing
-from .field_paths import get_fields, get_schema, parse_field_path
-from .sampling import Domain, Method, draw_values, parse_domain
-from .values import MAX_RUNS, coerce_axis_values, coerce_value, read_records, too_many, usage_error
+from .values import (
+    MAX_RUNS,
+    Schema,
+    coerce_axis_values,
+    coerce_value,
+    get_fields,
+    get_schema,
+    parse_field_path,
+    read_records,
+    too_many,
+    usage_error,
+)
+
+OPTIONS = ("budget", "spend", "concurrency", "take", "on_error")
+"""Options of `plan.run` that a newcomer may write as axes."""
 
 
 class Table(NamedTuple):
-    """The expansion of a part of a sweep: its columns, and its settings in order with values and labels by column."""
+    """The expansion of a part of a sweep: its settings in order, with values and labels by column."""
 
     columns: tuple[str, ...]
     settings: Sequence[Mapping[str, Any]]
+    labels: frozenset[str] = frozenset()
+    """The columns that are not fields."""
 
 
 class SweepPart(BaseModel, ABC):
-    """One part of a sweep; parts are crossed with each other, the last one varying fastest."""
+    """One part of a sweep, with the fields that a plan file has; parts are crossed, the last one varying fastest."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-    @property
-    @abstractmethod
-    def columns(self) -> tuple[str, ...]:
-        """The names of the fields and labels that it varies."""
-
-    @property
-    def labels(self) -> frozenset[str]:
-        """The columns that are not fields."""
-        return frozenset()
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """The number of settings."""
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     @abstractmethod
     def table(self, model: type[Input]) -> Table:
         """The settings for a model."""
 
-    def for_file(self, model: type[Input]) -> SweepPart:
-        """The part as a file keeps it."""
-        return self
-
 
 class Axis(SweepPart):
     """One field and its values in order."""
 
-    name: str = Field(alias="axis")
+    axis: str
     values: tuple[Any, ...] = Field(min_length=1)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    def __len__(self) -> int:
-        return len(self.values)
-
     def table(self, model: type[Input]) -> Table:
-        name, fit = _field_and_fit(model, self.name)
+        try:
+            name, fit = _find_field(model, self.axis)
+        except InvalidInput:
+            if self.axis not in OPTIONS:
+                raise
+            where = f"it is given where the plan is run: rb.sweep(…).run({self.axis}=…)."
+            raise usage_error(f"`{self.axis}` is not a field; {where}") from None
         return Table((name,), [{name: fit(value)} for value in self.values])
 
 
 class Zipped(SweepPart):
     """Parts that vary together: the first setting of each, then the second, and so on."""
 
-    members: tuple[AnyPart, ...] = Field(alias="zipped", min_length=1)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(name for member in self.members for name in member.columns)
-
-    @property
-    def labels(self) -> frozenset[str]:
-        return frozenset().union(*(member.labels for member in self.members))
-
-    def __len__(self) -> int:
-        return len(self.members[0])
+    zipped: tuple[AnyPart, ...] = Field(min_length=1)
 
     def table(self, model: type[Input]) -> Table:
-        tables = [member.table(model) for member in self.members]
+        tables = [part.table(model) for part in self.zipped]
+        if len({len(table.settings) for table in tables}) > 1:
+            counts = ", ".join(f"`{table.columns[-1]}` has {len(table.settings)}" for table in tables)
+            raise usage_error(
+                f"Axes in zipped(…) move together, so they need the same number of values; {counts}. "
+                "Give all of them as many, or pass them as separate axes."
+            )
         settings = [merge(together) for together in zip(*(table.settings for table in tables), strict=True)]
-        return Table(tuple(name for table in tables for name in table.columns), settings)
+        columns = tuple(name for table in tables for name in table.columns)
+        return Table(columns, settings, frozenset().union(*(table.labels for table in tables)))
 
 
 class Rows(SweepPart):
     """The rows of a table, one run each; an empty cell keeps the value of the base."""
 
-    names: tuple[str, ...] = Field(alias="columns")
+    columns: tuple[str, ...]
     keep: tuple[str, ...] = ()
     """Columns that are not fields and are kept as labels."""
-    cells: tuple[dict[str, Any], ...] = Field(alias="rows")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.names
-
-    @property
-    def labels(self) -> frozenset[str]:
-        return frozenset(self.keep)
-
-    def __len__(self) -> int:
-        return len(self.cells)
+    rows: tuple[dict[str, Any], ...]
 
     def table(self, model: type[Input]) -> Table:
-        fits = {name: _field_and_fit(model, name) for name in self.names if name not in self.keep}
+        if fields := [name for name in self.keep if name in get_fields(model)]:
+            raise usage_error(f"`keep` names `{fields[0]}`, which is a field; it is kept anyway.")
+        try:
+            fits = {name: _find_field(model, name) for name in self.columns if name not in self.keep}
+        except InvalidInput as error:
+            name = next(name for name in self.columns if f"`{name}`" in str(error))
+            raise usage_error(
+                f"{unknown_field((name,), None, get_fields(model)).message} Leave the column out (table.drop(columns=[…])), "
+                f"or keep it as a label: rows(table, keep=[{name!r}])."
+            ) from error
         settings = [
             {
                 **{fits[name][0]: fits[name][1](cell) for name, cell in row.items() if name in fits},
                 **{name: row.get(name) for name in self.keep},
             }
-            for row in self.cells
+            for row in self.rows
         ]
-        return Table(tuple(fits[name][0] if name in fits else name for name in self.names), settings)
+        columns = tuple(fits[name][0] if name in fits else name for name in self.columns)
+        return Table(columns, settings, frozenset(self.keep))
 
 
 class Template(SweepPart):
     """A text with gaps and the words for each gap; every combination is one text, the last gap varying fastest."""
 
-    text: str = Field(alias="template")
-    name: str = Field("prompt", alias="field")
+    template: str
+    field: str = "prompt"
     """The field that receives the text."""
     words: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (*self.words, self.name)
-
-    @property
-    def labels(self) -> frozenset[str]:
-        return frozenset(self.words)
-
-    def __len__(self) -> int:
-        return prod(map(len, self.words.values()))
-
     def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # Its texts, and not the fields of a pydantic model.
-        return (str(setting[self.name]) for setting in self._settings(self.name))
+        return (str(setting[self.field]) for setting in self._settings(self.field))
 
     def table(self, model: type[Input]) -> Table:
-        for gap in self.words:
-            if gap in get_fields(model):
-                raise usage_error(f"The gap {{{gap}}} has the name of a field of the model; give the gap another name.")
-        name = parse_field_path(model, self.name).name
-        return Table((*self.words, name), list(self._settings(name)))
+        if taken := [gap for gap in self.words if gap in get_fields(model)]:
+            raise usage_error(f"The gap {{{taken[0]}}} has the name of a field of the model; give it another name.")
+        if (runs := prod(map(len, self.words.values()))) > MAX_RUNS:
+            raise too_many(runs)
+        name = parse_field_path(model, self.field).name
+        return Table((*self.words, name), list(self._settings(name)), frozenset(self.words))
 
     def _settings(self, name: str) -> Iterator[Mapping[str, Any]]:
         for words in product(*self.words.values()):
             filled = dict(zip(self.words, words, strict=True))
-            yield {**filled, name: self.text.format_map(filled)}
+            yield {**filled, name: self.template.format_map(filled)}
 
 
-class Sampled(SweepPart):
-    """Runs whose values are drawn jointly, so that a few runs cover all ranges evenly."""
-
-    count: int
-    method: Method = "latin"
-    seed: int = 0
-    domains: dict[str, Domain]
-    """The lowest and highest value of each field, or the values to choose from."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(self.domains)
-
-    def __len__(self) -> int:
-        return self.count
-
-    def table(self, model: type[Input]) -> Table:
-        drawn = self.draw(model)
-        names = [parse_field_path(model, name).name for name in drawn]
-        settings = [dict(zip(names, row, strict=True)) for row in zip(*drawn.values(), strict=True)]
-        return Table(tuple(names), settings)
-
-    def draw(self, model: type[Input]) -> dict[str, tuple[Any, ...]]:
-        """The values of each field, the same for the same seed."""
-        return draw_values(model, self.count, self.domains, seed=self.seed, method=self.method)
-
-    def for_file(self, model: type[Input]) -> Rows:
-        """The values drawn, so that the file runs the same without scipy, and whatever its version."""
-        columns, settings = self.table(model)
-        return Rows(names=columns, cells=tuple(map(dict, settings)))
-
-
-KINDS: Mapping[str, type[SweepPart]] = {
-    "axis": Axis, "zipped": Zipped, "template": Template, "columns": Rows,
-}  # fmt: skip
-"""The kinds of parts by the key that only they have in a file."""
-
-
-def _find_kind(part: Any) -> str | None:
-    if isinstance(part, SweepPart):
-        return next(key for key, kind in KINDS.items() if isinstance(part, kind))
-    return next((key for key in KINDS if key in part), None) if isinstance(part, Mapping) else None
-
-
-AnyPart = Annotated[
-    Annotated[Axis, Tag("axis")]
-    | Annotated[Zipped, Tag("zipped")]
-    | Annotated[Template, Tag("template")]
-    | Annotated[Rows, Tag("columns")],
-    Discriminator(
-        _find_kind, custom_error_type="no_part", custom_error_message=f"a part has one of the keys {', '.join(KINDS)}"
-    ),
-]
-"""A part of any kind, as pydantic reads it from a file."""
+AnyPart: TypeAlias = Axis | Zipped | Template | Rows
+"""A part of any kind in a file; each has fields that no other has."""
 Zipped.model_rebuild()
 
 
 def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
     """Zip axes of the same length, so that they vary together.
 
-    >>> together = zipped(seed=[1, 2], prompt=["a boat", "a kite"])
-    >>> len(together), together.columns
-    (2, ('seed', 'prompt'))
+    Example::
+
+        rb.sweep(boat, rb.zipped(seed=[1, 2], prompt=["a boat", "a kite"]))
     """
-    members = make_axes({**(axes or {}), **more})
-    if not members:
+    parts = make_axes({**(axes or {}), **more})
+    if not parts:
         raise usage_error("zipped() has no axes; name at least one, such as zipped(seed=[1, 2]).")
-    if len({len(member) for member in members}) > 1:
-        counts = ", ".join(f"`{member.columns[-1]}` has {len(member)}" for member in members)
-        raise usage_error(
-            f"Axes in zipped(…) move together, so they need the same number of values; {counts}. "
-            "Give all of them as many, or pass them as separate axes."
-        )
-    return Zipped(members=members)
+    return Zipped(zipped=parts)
 
 
 def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
     """Plan one run per row of a DataFrame or list of dicts; `keep` names columns that are labels only.
 
-    >>> len(rows([{"seed": 1, "note": "calm"}, {"seed": 2}], keep=["note"]))
+    >>> len(rows([{"seed": 1, "note": "calm"}, {"seed": 2}], keep=["note"]).rows)
     2
     """
     names, records = read_records(table)
-    label_names = (keep,) if isinstance(keep, str) else tuple(keep)
-    for name in label_names:
-        if name not in names:
-            has = ", ".join(f"`{column}`" for column in names[:40])
-            raise usage_error(f"`keep` names `{name}`, and the table has no such column; it has {has}.")
+    labels = (keep,) if isinstance(keep, str) else tuple(keep)
+    if missing := [name for name in labels if name not in names]:
+        has = ", ".join(f"`{name}`" for name in names[:40])
+        raise usage_error(f"`keep` names `{missing[0]}`, and the table has no such column; it has {has}.")
     if not records:
         raise usage_error("The table has no rows, so there is nothing to run.")
     if unnamed := [name for name in names if not isinstance(name, str)]:
         raise usage_error(f"The column {unnamed[0]!r} has a name that is not text; name it after its field.")
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise usage_error(f"The table has two columns `{twice}`; leave one of them out.")
     cells = [{name: coerce_value(cell) for name, cell in record.items() if not is_missing(cell)} for record in records]
-    return Rows(names=tuple(names), keep=label_names, cells=tuple(cells))
+    return Rows(columns=tuple(names), keep=labels, rows=tuple(cells))
 
 
 def template(text: str, /, **words: Any) -> Template:
@@ -265,58 +189,33 @@ def template(text: str, /, **words: Any) -> Template:
     >>> list(template("a {colour} boat in {weather}", colour=["red", "blue"], weather=["rain"]))
     ['a red boat in rain', 'a blue boat in rain']
     """
-    gaps = _find_gaps(text)
-    for gap in gaps:
-        if gap not in words:
-            raise usage_error(
-                f"The template has a gap {{{gap}}} and no words for it; add {gap}=[…], "
-                "or write {{ and }} where braces are meant."
-            )
-    for name in words:
-        if name not in gaps:
-            raise usage_error(f"The template has no gap {{{name}}} for the words of `{name}`.")
-    return Template(text=text, name="prompt", words={gap: coerce_axis_values(gap, words[gap]) for gap in gaps})
+    try:
+        parts = [part for part in Formatter().parse(text) if part[1] is not None]
+    except ValueError as error:
+        raise usage_error(
+            f"The template {format_literal(text)} cannot be read: {error}. Write {{{{ and }}}} where braces are meant."
+        ) from error
+    gaps = list(dict.fromkeys(str(name) for _, name, _, _ in parts))
+    if odd := [name for _, name, spec, conversion in parts if not str(name).isidentifier() or spec or conversion]:
+        raise usage_error(f"The gap {{{odd[0]}}} in the template needs a plain name, such as {{colour}}.")
+    if missing := [gap for gap in gaps if gap not in words]:
+        raise usage_error(
+            f"The template has a gap {{{missing[0]}}} and no words for it; add {missing[0]}=[…], "
+            "or write {{ and }} where braces are meant."
+        )
+    if unused := [name for name in words if name not in gaps]:
+        raise usage_error(f"The template has no gap {{{unused[0]}}} for the words of `{unused[0]}`.")
+    return Template(template=text, words={gap: coerce_axis_values(gap, words[gap]) for gap in gaps})
 
 
-def sampled(
-    n: int, fields: Mapping[str, Any] | None = None, /, *, seed: int = 0, method: Literal["latin", "sobol"] = "latin", **more: Any
-) -> Sampled:  # fmt: skip
-    """Draw `n` runs that cover the ranges of some fields evenly: `(low, high)` for numbers, a list for choices.
-
-    Fields with the name of a parameter, such as `seed`, go in the dict: `sampled(40, {"seed": (0, 99)}, seed=1)`.
-
-    >>> from reelbook.models.text_to_video import TextToVideo
-    >>> few = sampled(3, num_frames=(9, 257), resolution=["480p", "720p"])
-    >>> {name: len(values) for name, values in few.draw(TextToVideo).items()}
-    {'num_frames': 3, 'resolution': 3}
-    """
-    n, seed = coerce_value(n), coerce_value(seed)
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise usage_error(f"sampled() needs a number of runs of at least 1, not {format_literal(n)}.")
-    if n > MAX_RUNS:
-        raise too_many(n)
-    if method not in get_args(Method):
-        known = " or ".join(map(repr, get_args(Method)))
-        raise usage_error(f"sampled() knows the methods {known}, not {format_literal(method)}.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        hint = ' To draw the seeds of the runs, write sampled(n, {"seed": (0, 99)}).'
-        raise usage_error(f"The sampler's own seed is a whole number from 0, not {format_literal(seed)}.{hint}")
-    named = {**(fields or {}), **more}
-    domains = {name: parse_domain(name, given) for name, given in named.items()}
-    if not domains:
-        raise usage_error("sampled() has no fields; name at least one, such as num_frames=(9, 257).")
-    return Sampled.model_construct(count=n, method=method, seed=seed, domains=domains)
-
-
-def make_axes(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:
+def make_axes(axes: Mapping[str, Any]) -> tuple[AnyPart, ...]:
     """A part for each name: an axis, or the given template for that field."""
-    for name in axes:
-        if not isinstance(name, str):
-            raise usage_error(f'An axis is named by text, such as "seed", not by {format_literal(name)}.')
+    if odd := [name for name in axes if not isinstance(name, str)]:
+        raise usage_error(f'An axis is named by text, such as "seed", not by {format_literal(odd[0])}.')
     return tuple(
-        given.model_copy(update={"name": name})
+        given.model_copy(update={"field": name})
         if isinstance(given, Template)
-        else Axis(name=name, values=coerce_axis_values(name, given))
+        else Axis(axis=name, values=coerce_axis_values(name, given))
         for name, given in axes.items()
     )
 
@@ -326,26 +225,128 @@ def merge(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: value for setting in settings for name, value in setting.items()}
 
 
-def _find_gaps(text: str) -> list[str]:
-    """The distinct names of the gaps in a template."""
-    try:
-        parts = list(Formatter().parse(text))
-    except ValueError as error:
-        raise usage_error(
-            f"The template {format_literal(text)} cannot be read: {error}. Write {{{{ and }}}} where braces are meant."
-        ) from error
-    gaps = [(name, spec, conversion) for _, name, spec, conversion in parts if name is not None]
-    for name, spec, conversion in gaps:
-        if not name.isidentifier() or spec or conversion:
-            raise usage_error(f"The gap {{{name}}} in the template needs a plain name, such as {{colour}}.")
-    return list(dict.fromkeys(name for name, _, _ in gaps))
-
-
-def _field_and_fit(model: type[Input], name: str) -> tuple[str, Callable[[Any], Any]]:
+def _find_field(model: type[Input], name: str) -> tuple[str, Callable[[Any], Any]]:
     """The canonical name of a field, and a function that wraps a single entry if the field is a list."""
-    place = parse_field_path(model, name)
-    is_listed = get_schema(model, place).get("type") == "array"
-    return (
-        place.name,
-        lambda value: [value] if is_listed and value is not None and not isinstance(value, list) else value,
+    path = parse_field_path(model, name)
+    if get_schema(model, path).get("type") != "array":
+        return path.name, lambda value: value
+    return path.name, lambda value: value if value is None or isinstance(value, list) else [value]
+
+
+# Samples.
+
+
+class Sampled(NamedTuple):
+    """Runs whose values are drawn jointly, so that a few runs cover all ranges evenly."""
+
+    runs: int
+    domains: Mapping[str, tuple[float, float] | list[Any]]
+    """The lowest and highest value of each field, or the values to choose from."""
+    seed: int
+    method: str
+
+    def draw(self, model: type[Input]) -> Rows:
+        """The runs as a table, the same for the same seed."""
+        columns = [
+            (lambda point, values=domain: values[int(point * len(values))])
+            if isinstance(domain, list)
+            else _draw_from_range(model, name, *domain)
+            for name, domain in self.domains.items()
+        ]
+        cells = (
+            {name: draw(point) for name, draw, point in zip(self.domains, columns, points, strict=True)}
+            for points in self._points()
+        )
+        return Rows(columns=tuple(self.domains), rows=tuple(cells))
+
+    def _points(self) -> list[list[float]]:
+        """Points that cover the unit cube evenly."""
+        try:
+            qmc = import_module("scipy.stats.qmc")
+        except ImportError:
+            raise ReelbookError(
+                "Drawing a sample needs scipy, which is not installed here: pip install 'reelbook[sampling]'"
+            ) from None
+        points: list[list[float]]
+        if self.method == "latin":
+            points = qmc.LatinHypercube(len(self.domains), rng=self.seed).random(self.runs).tolist()
+        else:
+            # Only powers of two are balanced; a prefix of one is the next best.
+            sobol = qmc.Sobol(len(self.domains), rng=self.seed)
+            points = sobol.random_base2(math.ceil(math.log2(self.runs))).tolist()[: self.runs]
+        return points
+
+
+def sampled(
+    n: int, fields: Mapping[str, Any] | None = None, /, *, seed: int = 0, method: Literal["latin", "sobol"] = "latin", **more: Any
+) -> Sampled:  # fmt: skip
+    """Draw `n` runs that cover the ranges of some fields evenly: `(low, high)` for numbers, a list for choices.
+
+    Fields with the name of a parameter, such as `seed`, go in the dict: `sampled(40, {"seed": (0, 99)}, seed=1)`.
+
+    Example::
+
+        rb.sweep(boat, rb.sampled(40, num_frames=(9, 257), resolution=["480p", "720p"]))
+    """
+    n, seed = coerce_value(n), coerce_value(seed)
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise usage_error(f"sampled() needs a number of runs of at least 1, not {format_literal(n)}.")
+    if n > MAX_RUNS:
+        raise too_many(n)
+    if method not in ("latin", "sobol"):
+        raise usage_error(f"sampled() knows the methods 'latin' or 'sobol', not {format_literal(method)}.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        hint = ' To draw the seeds of the runs, write sampled(n, {"seed": (0, 99)}).'
+        raise usage_error(f"The sampler's own seed is a whole number from 0, not {format_literal(seed)}.{hint}")
+    domains = {name: _parse_domain(name, given) for name, given in {**(fields or {}), **more}.items()}
+    if not domains:
+        raise usage_error("sampled() has no fields; name at least one, such as num_frames=(9, 257).")
+    return Sampled(n, domains, seed, method)
+
+
+def _parse_domain(name: str, given: Any) -> tuple[float, float] | list[Any]:
+    """What a field is drawn from: a range for a tuple of two numbers, else values to choose from."""
+    is_pair = isinstance(given, tuple) and len(given) == 2
+    if not is_pair or not all(isinstance(end, Real) and not isinstance(end, bool) for end in given):
+        return list(coerce_axis_values(name, given))
+    low, high = (float(end) if not float(end).is_integer() else int(end) for end in given)
+    if not -math.inf < low <= high < math.inf:
+        raise usage_error(
+            f"`{name}` is to be drawn from {format_number(low)} to {format_number(high)}; give two numbers, the smaller one first."
+        )
+    return low, high
+
+
+def _draw_from_range(model: type[Input], name: str, low: float, high: float) -> Callable[[float], Any]:
+    """The function that maps a number between 0 and 1 to a value of a field, a multiple of its step."""
+    rule = get_schema(model, parse_field_path(model, name))
+    ends = f"from {format_number(low)} to {format_number(high)}"
+    if "enum" in rule or rule.get("type") not in ("integer", "number", None):
+        raise _range_error(model, name, "is not a number, so it has no range; give a list of values to choose from")
+    if not all(_is_inside(end, rule) for end in (low, high)):
+        bounds = format_bounds(rule)
+        raise _range_error(model, name, f"is to be drawn {ends}, which leaves {bounds}. Stay inside them")
+    step = Decimal(str(rule["multipleOf"])) if "multipleOf" in rule else None
+    if rule.get("type") == "integer":
+        # The integral multiples of 2.5 are those of 5.
+        step = Decimal(1) if step is None else step * Fraction(step).denominator
+    if step is None:
+        return lambda point: low + point * (high - low)
+    first = int((Decimal(repr(low)) / step).to_integral_value(ROUND_CEILING))
+    last = int((Decimal(repr(high)) / step).to_integral_value(ROUND_FLOOR))
+    if first > last:
+        raise _range_error(model, name, f"has no value {ends}: it takes multiples of {step}")
+    convert = int if step == step.to_integral_value() else float
+    # As a fraction, because a range of seeds can have more values than a float distinguishes.
+    return lambda point: convert((first + int(Fraction(point) * (last - first + 1))) * step)
+
+
+def _is_inside(value: float, rule: Schema) -> bool:
+    return bool(
+        rule.get("minimum", value) <= value <= rule.get("maximum", value)
+        and rule.get("exclusiveMinimum", -math.inf) < value < rule.get("exclusiveMaximum", math.inf)
     )
+
+
+def _range_error(model: type[Input], name: str, what: str) -> InvalidInput:
+    return InvalidInput(model.__name__, [Problem((name,), f"`{name}` {what}.", "sample_range")])

@@ -20,19 +20,11 @@ from ..util import registry
 from ..util.background_loop import background
 from ..util.notebook import get_kernel_shell
 from .money_text import sum_or_none
-from .parts import SweepPart
+from .parts import AnyPart
 from .plan_file import FORMAT, PlanFile, RowEntry, format_plan_file
-from .plan_rows import (
-    Known,
-    Row,
-    RowMaker,
-    call_on_row,
-    is_field,
-    select_rows,
-    value_key,
-)
+from .plan_rows import Known, Row, RowMaker, value_key
 from .plan_summary import PlanFacts, find_warnings, format_facts, summarise
-from .values import MAX_RUNS, coerce_value, too_many, usage_error
+from .values import MAX_RUNS, coerce_value, get_fields, too_many, usage_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,10 +51,8 @@ class Plan:
     """The runs, numbered from 0."""
     labels: frozenset[str] = frozenset()
     """The columns that are not fields."""
-    parts: tuple[SweepPart, ...] | None = None
+    parts: tuple[AnyPart, ...] | None = None
     """What was crossed to construct the plan, as a file can store it; None if only its rows describe it."""
-    notes: tuple[str, ...] = ()
-    """Warnings about the axes."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -78,9 +68,14 @@ class Plan:
         """One row by its number, or a plan of the rows selected by a slice, a list of numbers or a mask."""
         if isinstance(place, slice):
             return self._with_rows(self.rows[place])
-        if isinstance(place, Iterable):  # Before a number, because an array may also implement `__index__`.
-            return self._with_rows(select_rows(self.rows, coerce_value(list(place))))
-        return self.rows[operator.index(place)]
+        if not isinstance(place, Iterable):
+            return self.rows[operator.index(place)]
+        indexes = coerce_value(list(place))
+        if not indexes or not all(isinstance(index, bool) for index in indexes):
+            return self._with_rows([self.rows[operator.index(index)] for index in indexes])
+        if len(indexes) != len(self):
+            raise usage_error(f"The mask has {len(indexes):,} values and the plan {len(self):,} runs.")
+        return self._with_rows([row for row, is_in in zip(self.rows, indexes, strict=True) if is_in])
 
     def __add__(self, other: Plan) -> Plan:
         """The runs of both plans; runs of the second that are also in the first are dropped."""
@@ -111,7 +106,7 @@ class Plan:
     def where(self, predicate: Callable[[Row], Any]) -> Plan:
         """The runs for which the predicate is true; an impossible run for which it fails is kept."""
         return self._with_rows(
-            [row for row in self.rows if call_on_row("where", lambda run: bool(predicate(run)), row, otherwise=True)]
+            [row for row in self.rows if _call_on_row("where", lambda run: bool(predicate(run)), row, otherwise=True)]
         )
 
     def derived(self, **functions: Callable[[Row], Any]) -> Plan:
@@ -129,14 +124,14 @@ class Plan:
         if len(self) * takes > MAX_RUNS:
             raise too_many(len(self) * takes)
         rows = [replace(row, take=row.take * takes + take) for row in self.rows for take in range(takes)]
-        return self._with_rows(rows, notes=self.notes)
+        return self._with_rows(rows)
 
     def shuffled(self, seed: int = 0) -> Plan:
         """The runs in random order, determined by the seed."""
         # By `random()` only, whose sequence is stable between Python versions.
         draw = random.Random(coerce_value(seed))
         rows = [row for _, row in sorted(((draw.random(), row) for row in self.rows), key=operator.itemgetter(0))]
-        return self._with_rows(rows, notes=self.notes)
+        return self._with_rows(rows)
 
     def priced(self, price: Callable[[Input], Estimate | int | None]) -> Plan:
         """The plan with prices from a function: those of the service, or your own.
@@ -194,7 +189,7 @@ class Plan:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about what is valid but probably unintended."""
-        return (*self.notes, *find_warnings(self.base, self.columns, self.rows, distinct=len(self.distinct)))
+        return tuple(find_warnings(self))
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -282,20 +277,15 @@ class Plan:
         return registry.find("race")(self, by=by, **options)
 
     def _make_file(self) -> PlanFile:
-        facts: dict[str, Any] = {
-            "format": FORMAT,
-            "model": self.base.endpoint_id,
-            "base": coerce_value(self.base.changed()),
-        }
+        base = coerce_value(self.base.changed())
         if self.parts is not None:
-            parts = tuple(part.for_file(type(self.base)) for part in self.parts)
-            return PlanFile(**facts, **{"parts": parts} if parts else {})
+            return PlanFile(format=FORMAT, model=self.base.endpoint_id, base=base, parts=self.parts)
         wire = self.base.wire()
-        rows = []
-        for row in self.rows:
-            entry = {"input": row.find_changes(wire), "labels": row.labels, "take": row.take}
-            rows.append(RowEntry(**{name: value for name, value in entry.items() if value or name == "input"}))
-        return PlanFile(**facts, columns=self.columns, labels=tuple(sorted(self.labels)), rows=tuple(rows))
+        rows = (RowEntry(input=row.find_changes(wire), labels=dict(row.labels), take=row.take) for row in self.rows)
+        return PlanFile(
+            format=FORMAT, model=self.base.endpoint_id, base=base, columns=self.columns, labels=tuple(sorted(self.labels)),
+            rows=tuple(rows),
+        )  # fmt: skip
 
     def _make_job(self, client: Client | None, **choices: Any) -> SweepJob:
         """Create a job that is not started yet."""
@@ -311,22 +301,36 @@ class Plan:
 
         return None if session.current is None else find_known(self, session.current.context)
 
-    def _with_rows(self, rows: Iterable[Row], *, notes: tuple[str, ...] = ()) -> Plan:
+    def _with_rows(self, rows: Iterable[Row]) -> Plan:
         """The plan with other rows, renumbered."""
         renumbered = tuple(replace(row, number=number, columns=self.columns) for number, row in enumerate(rows))
-        return replace(self, rows=renumbered, parts=None, notes=notes)
+        return replace(self, rows=renumbered, parts=None)
 
     def _with_column(self, name: str, function: Callable[[Row], Any]) -> Plan:
-        is_label = not is_field(self.base, name)
+        # Not by `parse_field_path`, because a model with extra fields accepts any name.
+        is_label = name not in get_fields(type(self.base)) and "[" not in name and "." not in name
         columns = tuple(dict.fromkeys((*self.columns, name)))
         labels = self.labels | {name} if is_label else self.labels
         make = {base: RowMaker(base, columns, labels) for base in {row.base or self.base for row in self.rows}}
         rows = []
         for row in self.rows:
-            value = coerce_value(call_on_row(name, function, row, otherwise=None))
+            value = coerce_value(_call_on_row(name, function, row, otherwise=None))
             if is_label:
                 rows.append(replace(row, labels={**row.labels, name: value}, columns=columns))
             else:
-                new_row = make[row.base or self.base].row(row.number, {**row.given, name: value}, row.labels, row.take)
-                rows.append(new_row)
+                given = {**row.given, name: value}
+                rows.append(make[row.base or self.base].row(row.number, given, row.labels, row.take))
         return replace(self, columns=columns, labels=labels, rows=tuple(rows), parts=None)
+
+
+def _call_on_row(what: str, function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
+    """Call a user's function on a row; `otherwise` is returned if it fails on an impossible row."""
+    try:
+        return function(row)
+    except AttributeError:
+        raise
+    except Exception as error:
+        if row.input is None:
+            return otherwise
+        values = ", ".join(f"{name}={format_literal(value, 30)}" for name, value in row.values.items())
+        raise usage_error(f"`{what}` failed at run {row.number} ({values}): {type(error).__name__}: {error}") from error

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..models.problems import format_literal, unknown_field
-from .parts import KINDS, AnyPart
+from .parts import AnyPart
 from .values import coerce_value, usage_error
 
 FORMAT = "reelbook sweep 1"
@@ -70,14 +70,16 @@ def format_plan_file(file: PlanFile) -> str:
     <BLANKLINE>
     """
     lines, sections = [TITLE] if file.rows is None else [TITLE, ONE_BY_ONE], list[str]()
-    for name, value in file.model_dump(by_alias=True, exclude_unset=True).items():
+    for name, value in file.model_dump(exclude_defaults=True).items():
         if isinstance(value, dict):
             sections += [f"[{name}]", *_format_entries(value), ""]
-        elif name in ("parts", "rows") and value:
+        elif name in ("parts", "rows"):
             for table in value:
                 sections += [f"[[{name}]]", *_format_entries(table), ""]
         else:
             lines += _format_entries({name: value})
+    if file.rows == ():
+        lines.append("rows = []")
     return "\n".join([*lines, "", *sections])
 
 
@@ -102,12 +104,15 @@ def parse_plan_file(text: str, *, name: str = "The file") -> PlanFile:
         return PlanFile.model_validate(parse_value(data))
     except ValidationError as invalid:
         first = invalid.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        reason = f"`{place}` cannot be read: {first['msg']}."
-        if first["type"] == "extra_forbidden":
-            kinds: list[type[BaseModel]] = [PlanFile, RowEntry, *KINDS.values()]
-            known = dict.fromkeys(field.alias or key for kind in kinds for key, field in kind.model_fields.items())
-            reason = unknown_field(first["loc"][-1:], None, known).message
+        top, *inner = map(str, first["loc"])
+        reason = f"`{'.'.join([top, *inner])}` cannot be read: {first['msg']}."
+        if top == "parts":
+            reason = (
+                f"Part {inner[0]} cannot be read: it has one of the keys axis, zipped, template or columns, and theirs."
+            )
+        elif first["type"] == "extra_forbidden":
+            known = RowEntry.model_fields if inner else PlanFile.model_fields
+            reason = unknown_field((first["loc"][-1],), None, known).message
         raise usage_error(f"{name} of the sweep: {reason}") from invalid
 
 
@@ -127,15 +132,12 @@ def format_toml(value: Any, name: str) -> str:
         return f"{{ {', '.join(entries)} }}" if entries else "{}"
     if isinstance(value, (list, tuple)):
         items = [format_toml(item, name) for item in value]
-        line, lines = f"[{', '.join(items)}]", list[str]()
-        if len(line) <= MAX_LINE_LENGTH:
-            return line
-        for item in items:
-            if lines and len(lines[-1]) + len(item) + 2 <= MAX_LINE_LENGTH:
-                lines[-1] += f" {item},"
-            else:
-                lines.append(f"  {item},")
-        return "\n".join(["[", *lines, "]"])
+        line, lines = f"[{', '.join(items)}]", [""]
+        for item in items if len(line) > MAX_LINE_LENGTH else ():
+            if len(lines[-1]) + len(item) + 2 > MAX_LINE_LENGTH or lines == [""]:
+                lines.append(" ")
+            lines[-1] += f" {item},"
+        return line if lines == [""] else "\n".join(["[", *lines[1:], "]"])
     if isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, int):
         return repr(float(value))
     try:

@@ -1,10 +1,10 @@
-"""Rows of a plan: one planned run each, or the reason why it is impossible; how they are made, selected and ordered."""
+"""Rows of a plan: one planned run each, or the reason why it is impossible; how they are made and ordered."""
 
 from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,8 @@ from ..errors import InvalidInput
 from ..models.base import Input
 from ..models.catalog import find_endpoint
 from ..models.pricing import Estimate, estimate
-from ..models.problems import format_literal, unknown_field
-from .field_paths import MissingPath, get_fields, get_value, parse_field_path, set_value
-from .values import coerce_value, usage_error
+from ..models.problems import unknown_field
+from .values import MissingPath, coerce_value, get_fields, get_value, parse_field_path, set_value
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -86,19 +85,18 @@ class Row:
         request = self.input or self.base
         if request is None or not isinstance(name, str):
             raise KeyError(name)
-        if name in self.given and (self.input is None or name not in get_fields(type(request))):
+        fields = get_fields(type(request))
+        if name in self.given and (self.input is None or name not in fields):
             return self.given[name]
-        if name in get_fields(type(request)):
+        if name in fields:
             return _field_of(request, name)
         try:
-            place = parse_field_path(type(request), name)
+            path = parse_field_path(type(request), name)
         except InvalidInput:
             if name in self.columns:  # A label that only rows from another plan have.
                 return None
             raise KeyError(name) from None
-        if not place.steps:
-            return _field_of(request, place.name)
-        return get_value(request.wire().get(place.field), place.steps)
+        return get_value(request.wire(), path.steps) if len(path.steps) > 1 else _field_of(request, path.name)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -132,19 +130,18 @@ class RowMaker:
         self.base, self.columns = base, columns
         # Only changed values: defaults of the base need not be repeated, which makes validation faster.
         self._start = base.changed()
-        places = [parse_field_path(type(base), name) for name in columns if name not in labels]
-        self._inner = {place.name: place for place in places if place.steps}
+        paths = [parse_field_path(type(base), name) for name in columns if name not in labels]
+        self._inner = {path.name: path for path in paths if len(path.steps) > 1}
         endpoint = find_endpoint(base.endpoint_id)
         self._priced = endpoint and [name for name in type(base).model_fields if name not in endpoint.price_neutral]
         self._estimates: dict[Hashable, Estimate] = {}
 
     def row(self, number: int, given: Mapping[str, Any], labels: Mapping[str, Any], take: int = 0) -> Row:
         """Create one row; all its values are validated together."""
-        model = type(self.base)
         try:
-            request = model(**(self._with_inner(given) if self._inner else {**self._start, **given}))
+            request = type(self.base)(**(self._with_inner(given) if self._inner else {**self._start, **given}))
         except InvalidInput as error:
-            problem = " ".join(found.message for found in error.problems)
+            problem = " ".join(problem.message for problem in error.problems)
         except MissingPath as error:
             problem = str(error)
         else:
@@ -162,19 +159,14 @@ class RowMaker:
 
     def _with_inner(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The values by field, with those of paths inside a field set in a copy of the field's value."""
-        changed = {name: value for name, value in given.items() if name not in self._inner}
-        values_by_field = {**self._start, **changed}
-        opened: set[str] = set()
-        for place in self._inner.values():
-            if place.name not in given:
-                continue
-            if place.field not in opened:
-                source = changed[place.field] if place.field in changed else _field_of(self.base, place.field)
-                # A plain copy, because the value is written into it below.
-                values_by_field[place.field] = coerce_value(source)
-                opened.add(place.field)
-            set_value(values_by_field, place, given[place.name])
-        return values_by_field
+        values = {**self._start, **{name: value for name, value in given.items() if name not in self._inner}}
+        for name in dict.fromkeys(str(path.steps[0]) for path in self._inner.values() if path.name in given):
+            # A plain copy, because the values are written into it.
+            values[name] = coerce_value(given[name] if name in given else _field_of(self.base, name))
+        for path in self._inner.values():
+            if path.name in given:
+                set_value(values, path, given[path.name])
+        return values
 
 
 def _field_of(request: Input, name: str) -> Any:
@@ -184,12 +176,8 @@ def _field_of(request: Input, name: str) -> Any:
         return None
 
 
-Known = Callable[[Row], bool]
-"""A function that returns whether the result of a row is in the library."""
-
-
 @dataclass(frozen=True, slots=True)
-class KnownRows:
+class Known:
     """A snapshot of a plan's results in the library; called with a row, returns whether its result is there."""
 
     have: frozenset[Hashable]
@@ -201,15 +189,6 @@ class KnownRows:
         return row.key in self.have
 
 
-def select_rows(rows: Sequence[Row], indexes: list[Any]) -> list[Row]:
-    """The rows selected by a list of numbers or a mask."""
-    if indexes and all(isinstance(index, bool) for index in indexes):
-        if len(indexes) != len(rows):
-            raise usage_error(f"The mask has {len(indexes):,} values and the plan {len(rows):,} runs.")
-        return [row for row, is_in in zip(rows, indexes, strict=True) if is_in]
-    return [rows[operator.index(index)] for index in indexes]
-
-
 def order_rows(plan: Plan, order: str) -> list[Row]:
     """All rows of a plan, "as given" or for "coverage" spread over all axes."""
     return spread_rows(plan) if order == "coverage" else list(plan.rows)
@@ -219,41 +198,34 @@ def spread_rows(plan: Plan) -> list[Row]:
     """Order the rows so that a sweep stopped at any point has used the values of every axis about equally often.
 
     Greedy: the next run is the one whose values, and pairs of values, were used least so far.
-
-    >>> from reelbook.models.text_to_video import TextToVideo
-    >>> from reelbook.sweeps.sweep_call import sweep
-    >>> plan = sweep(TextToVideo(prompt="a paper boat"), seed=[1, 2], num_frames=[49, 97])
-    >>> [(row.seed, row.num_frames) for row in spread_rows(plan)]
-    [(1, 49), (2, 97), (2, 49), (1, 97)]
     """
     rows = [row for row in plan if row.input is not None]
     columns: list[list[Hashable]] = [[row.take for row in rows]]
     columns += [[value_key(row[name]) for row in rows] for name in plan.columns]
     # Axes that vary together are one, and constant ones are left out.
-    numbered = {number_values(column) for column in columns}
-    axes = [np.array(codes) for codes in sorted(numbered) if max(codes, default=0)]
+    axes = [np.array(codes) for codes in sorted(set(map(number_values, columns))) if max(codes, default=0)]
     if not axes:
         return list(plan)
-    both = [
+    axes += [
         codes * (others.max() + 1) + others
         for codes, others in combinations(axes, 2)
         if (codes.max() + 1) * (others.max() + 1) <= MAX_PAIRS * len(rows)
     ]
     # Each value and each pair has a place in one array of counts, so that a single operation reads all of a row.
-    starts = np.cumsum([0, *(codes.max() + 1 for codes in (*axes, *both))])
-    places, counts = np.array([*axes, *both]) + starts[:-1, None], np.zeros(starts[-1])
-    waiting = sorted(range(len(rows)), key=lambda number: number * GOLDEN % 1)
-    near, order = waiting[:WINDOW_ROWS], list[Row]()
-    for following in [*waiting[WINDOW_ROWS:], *[None] * len(near)]:
-        chosen = near.pop(int(np.argmin((counts[places[:, near]] ** 2).sum(axis=0))))
+    starts = np.cumsum([0, *(codes.max() + 1 for codes in axes)])
+    places, counts = np.array(axes) + starts[:-1, None], np.zeros(starts[-1])
+    waiting = sorted(range(len(rows)), key=lambda number: number * GOLDEN % 1, reverse=True)
+    order = list[Row]()
+    while waiting:
+        near = waiting[: -WINDOW_ROWS - 1 : -1]
+        chosen = waiting.pop(-1 - int(np.argmin((counts[places[:, near]] ** 2).sum(axis=0))))
         counts[places[:, chosen]] += 1
         order.append(rows[chosen])
-        near += [] if following is None else [following]
     return [*order, *(row for row in plan if row.input is None)]
 
 
 def number_values(values: Sequence[Hashable]) -> tuple[int, ...]:
-    """The values as numbers from 0."""
+    """The values as numbers from 0, in order of occurrence."""
     numbers: dict[Hashable, int] = {}
     return tuple(numbers.setdefault(value, len(numbers)) for value in values)
 
@@ -270,22 +242,3 @@ def value_key(value: Any) -> Hashable:
     except TypeError:
         return type(value), repr(value)
     return type(value), value, inside
-
-
-def is_field(base: Input, name: str) -> bool:
-    """Whether a name is a field or a path in one, which is sent, rather than a label."""
-    # Not by `parse_field_path`, because a model with extra fields accepts any name.
-    return name in get_fields(type(base)) or "[" in name or "." in name
-
-
-def call_on_row(what: str, function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
-    """Call a user's function on a row; `otherwise` is returned if it fails on an impossible row."""
-    try:
-        return function(row)
-    except AttributeError:
-        raise
-    except Exception as error:
-        if row.input is None:
-            return otherwise
-        values = ", ".join(f"{name}={format_literal(value, 30)}" for name, value in row.values.items())
-        raise usage_error(f"`{what}` failed at run {row.number} ({values}): {type(error).__name__}: {error}") from error

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..models.base import Input
 from ..models.catalog import find_endpoint
 from ..models.problems import format_literal
 from ..util.printable import format_count, format_duration
-from .field_paths import get_fields
-from .money_text import format_paid_price
-from .parts import Axis, SweepPart
-from .plan_rows import Known, KnownRows, Row
+from .money_text import format_all_paid, sum_or_none
+from .plan_rows import Known, Row
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -71,17 +67,14 @@ def summarise(plan: Plan, known: Known | None = None, *, seconds: float | None =
     """
     possible = plan.distinct
     have = {row.key for row in possible if known is not None and known(row)}
-    due = [row.credits for row in possible if row.key not in have]
-    prices = [price for price in due if price is not None]
     return PlanFacts(
         model=plan.base.endpoint_id,
         runs=len(plan),
         possible=sum(row.input is not None for row in plan),
         in_library=None if known is None else sum(row.input is not None and row.key in have for row in plan),
         credits=plan.credits,
-        credits_due=sum(prices) if len(prices) == len(due) else None,
-        is_exact=bool(possible)
-        and all(row.estimate is not None and row.estimate.source == "exact" for row in possible),
+        credits_due=sum_or_none(row.credits for row in possible if row.key not in have),
+        is_exact=bool(possible) and all(row.estimate and row.estimate.source == "exact" for row in possible),
         unpriced=sum(row.credits is None for row in possible),
         seconds=seconds,
         takes=1 + max((row.take for row in plan), default=0),
@@ -89,7 +82,7 @@ def summarise(plan: Plan, known: Known | None = None, *, seconds: float | None =
         held={name: value for name, value in plan.base.changed().items() if name not in plan.columns},
         impossible=_impossible_reasons(plan.rows),
         warnings=plan.warnings,
-        paid=sum(known.costs.get(row.key, 0) for row in possible) if isinstance(known, KnownRows) else None,
+        paid=None if known is None else sum(known.costs.get(row.key, 0) for row in possible),
     )
 
 
@@ -116,26 +109,20 @@ def format_facts(facts: PlanFacts) -> str:
         lines.append(
             f"{impossible.count:,} {runs} impossible (the first is run {impossible.first}): {impossible.reason}"
         )
-    if len(facts.impossible) > MAX_REASONS:
-        rest = sum(impossible.count for impossible in facts.impossible[MAX_REASONS:])
+    if rest := sum(impossible.count for impossible in facts.impossible[MAX_REASONS:]):
         lines.append(f"{rest:,} more runs are impossible for other reasons: plan.frame has them in `problem`.")
-    lines += [f"Note: {warning}" for warning in facts.warnings]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"Note: {warning}" for warning in facts.warnings)])
 
 
 def format_values(values: Sequence[Any]) -> str:
     """Format the values of an axis on one line, with the middle of a long list omitted."""
-    ends = [*values[: MAX_VALUES // 2], *values[-(MAX_VALUES // 2) :]] if len(values) > MAX_VALUES else list(values)
-    texts = [
-        value
-        if isinstance(value, str) and value.isprintable() and len(value) <= 12 and value
-        else format_literal(value, 24)
-        for value in ends
-    ]
-    if len(values) <= MAX_VALUES:
-        return ", ".join(texts)
     half = MAX_VALUES // 2
-    return f"{', '.join(texts[:half])} … {', '.join(texts[half:])}"
+    is_long = len(values) > MAX_VALUES
+    texts = [
+        value if isinstance(value, str) and value.isprintable() and 0 < len(value) <= 12 else format_literal(value, 24)
+        for value in ([*values[:half], *values[-half:]] if is_long else values)
+    ]
+    return f"{', '.join(texts[:half])} … {', '.join(texts[half:])}" if is_long else ", ".join(texts)
 
 
 def format_run_count(facts: PlanFacts) -> str:
@@ -146,8 +133,9 @@ def format_run_count(facts: PlanFacts) -> str:
 
 def format_price(facts: PlanFacts) -> list[str]:
     """Price, credits due, and duration, as far as they are known."""
-    if paid := format_paid_price(facts):
-        return [paid]
+    paid = facts.credits if facts.paid is None else facts.paid
+    if facts.possible and facts.in_library == facts.possible and not facts.credits_due and paid is not None:
+        return [format_all_paid(paid)]
     if facts.credits is not None:
         parts = [f"{format_count(facts.credits, 'credit')} ({'exact' if facts.is_exact else 'assumed'})"]
     elif facts.unpriced == facts.possible:
@@ -172,53 +160,23 @@ def _impossible_reasons(rows: Sequence[Row]) -> tuple[Impossible, ...]:
     return tuple(sorted(reasons, key=lambda impossible: -impossible.count))
 
 
-def find_axis_notes(parts: Sequence[SweepPart]) -> Iterator[str]:
-    """Warnings about the axes.
-
-    >>> list(find_axis_notes([Axis(name="seed", values=(7,)), Axis(name="num_frames", values=(9, 49, 9))]))
-    ['`seed` has one value, 7, so it does not vary.', '`num_frames` has 9 twice.']
-    """
-    for part in parts:
-        if not isinstance(part, Axis):
-            continue
-        if len(part.values) == 1:
-            yield f"`{part.name}` has one value, {format_literal(part.values[0], 30)}, so it does not vary."
-        for text, count in Counter(format_literal(value, 200) for value in part.values).items():
-            if count > 1:
-                yield f"`{part.name}` has {text} {'twice' if count == 2 else f'{count} times'}."
-
-
-def find_warnings(base: Input, columns: Sequence[str], rows: Sequence[Row], *, distinct: int) -> Iterator[str]:
-    """Warnings about the runs."""
-    model = find_endpoint(base.endpoint_id)
+def find_warnings(plan: Plan) -> Iterator[str]:
+    """Warnings about what is valid but probably unintended."""
+    model = find_endpoint(plan.base.endpoint_id)
     without_effect = dict(model.without_effect) if model is not None else {}
-    for name in columns:
+    for name in plan.columns:
         if name in without_effect:
-            yield f"`{name}` has hardly any effect on {base.endpoint_id}: {without_effect[name]}."
-    possible = [row for row in rows if row.input is not None]
-    if len(possible) > distinct:
-        again = len(possible) - distinct
+            yield f"`{name}` has hardly any effect on {plan.base.endpoint_id}: {without_effect[name]}."
+    possible = [row for row in plan if row.input is not None]
+    if again := len(possible) - len(plan.distinct):
         yield (
             f"{again:,} of {len(possible):,} runs {'asks' if again == 1 else 'ask'} for the same as another; "
             "equal runs are made and paid for once. For several clips of one input, use repeated(n)."
         )
-    if rows and not possible:
+    if plan.rows and not possible:
         yield "No run of this plan is possible."
-    yield from _on_seeds(base, possible)
-
-
-def _on_seeds(base: Input, possible: Sequence[Row]) -> Iterator[str]:
-    """Warnings about repeated runs: with a fixed seed they are all the same clip, without one not reproducible."""
-    if "seed" not in get_fields(type(base)) or not any(row.take for row in possible):
-        return
-    seeded = sum(1 for row in possible if row.take and row["seed"] is not None)
-    if seeded:
+    if seeded := sum(row.take > 0 and getattr(row.input, "seed", None) is not None for row in possible):
         yield (
             f"{seeded:,} repeats have the seed of the run they repeat, so they give the same clip and are paid again; "
             "leave the repeats out, or sweep the seed: seed=range(3)."
-        )
-    if any(row.take and row["seed"] is None for row in possible):
-        yield (
-            "Repeats without a seed differ by chance and cannot be reproduced; "
-            "to compare like with like, sweep the seed instead: seed=range(3)."
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import re
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +25,6 @@ _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 
 UNDER_WAY = frozenset({RunStatus.WAITING, RunStatus.RUNNING})
 MAX_LATEST, MAX_RESULTS, MAX_RECENT_ENDS = 8, 24, 40
-MIN_ENDS = 8
-"""From this many ended runs on, their rate determines the remaining time instead of the forecast."""
 
 
 @dataclass(eq=False, slots=True)
@@ -77,12 +74,10 @@ class Standing:
         self.from_library = self.status == RunStatus.COMPLETED
         self.spent, self.reserved, self.earlier = stored.certain, stored.counted - stored.certain, stored.counted
 
-    def change(self, status: str, error: BaseException | None = None, **money: Any) -> None:
-        """Update the status and the error, and of `spent`, `reserved` and `is_paid_here` those that are given."""
+    def change(self, status: str, error: BaseException | None = None) -> None:
+        """Update the status and the error."""
         self.error_type, self.error = (None, None) if error is None else (get_error_type(error), format_error(error))
         self.status = status
-        for name, value in money.items():
-            setattr(self, name, value)
 
     @property
     def is_due(self) -> bool:
@@ -177,8 +172,6 @@ class Progress:
     seconds_left: float | None
     elapsed: float
     """Seconds since the start."""
-    differs: tuple[int, int] | None
-    """A run's price or charge as stated by the service, and the higher known price that the limits count instead."""
     failures: tuple[Group, ...]
     """The failed runs by type of error, the most frequent first."""
     results: tuple[Result, ...]
@@ -209,65 +202,56 @@ class Progress:
         return self.counts[RunStatus.WAITING] + self.counts[RunStatus.RUNNING]
 
 
-def make_progress(
-    standings: Sequence[Standing], *, began: float, ended: float | None, forecast: float | None = None, planned: int = 0, **facts: Any
-) -> Progress:  # fmt: skip
+def make_progress(standings: Sequence[Standing], *, now: float, began: float, planned: int, **facts: Any) -> Progress:
     """Sum up how the runs stand; `planned` is the number of rows, used before their states are known.
 
-    `forecast` are the seconds that the entire sweep was expected to take at its start; `facts` are further fields.
+    `now` and `began` are by the monotonic clock; `facts` are further fields.
     """
-    now, state = ended or time.monotonic(), facts["state"]
+    state = facts["state"]
     counts = Counter(dict.fromkeys(SWEEP_STATUSES, 0))
+    counts[RunStatus.NOT_STARTED] = 0 if standings else planned
     failed: dict[str, list[Standing]] = {}
     for run in standings:
         counts[run.status] += len(run.numbers)
         if run.status in WITHOUT_RESULT and run.error_type is not None:
             failed.setdefault(run.error_type, []).append(run)
-    if not standings:
-        counts[RunStatus.NOT_STARTED] = planned
     groups = [
         Group(kind, sum(len(run.numbers) for run in runs), min(run.row.number for run in runs), runs[0].error or "")
         for kind, runs in failed.items()
     ]
+    completed = [run for run in standings if run.status == RunStatus.COMPLETED and run.file is not None]
+    if state in ("preparing", "running", "stopping"):
+        listed = heapq.nsmallest(MAX_LATEST, completed, key=lambda run: -(run.ended or 0.0))
+    else:
+        listed = heapq.nsmallest(MAX_RESULTS, completed, key=lambda run: run.row.number)
     queued = [run for run in standings if run.status == RunStatus.WAITING and run.run is not None]
     ends = sorted(run.ended for run in standings if run.ended is not None)[-MAX_RECENT_ENDS:]
     pace = (len(ends) - 1) / (now - ends[0]) if len(ends) > 1 and now > ends[0] else None
-    seconds_left = None if forecast is None or forecast <= now - began else forecast - (now - began)
-    if pace is not None and (seconds_left is None or len(ends) >= MIN_ENDS):
-        seconds_left = sum(counts[status] for status in (RunStatus.NOT_STARTED, *UNDER_WAY)) / pace
+    left = sum(counts[status] for status in (RunStatus.NOT_STARTED, *UNDER_WAY))
     return Progress(
         counts=counts, from_library=sum(len(run.numbers) for run in standings if run.from_library), elapsed=now - began,
         spent=sum(run.spent for run in standings), reserved=sum(run.reserved for run in standings),
         spent_now=sum(run.paid_now[0] for run in standings), reserved_now=sum(run.paid_now[1] for run in standings),
-        per_minute=None if pace is None else pace * 60, seconds_left=seconds_left if state == "running" else None,
+        per_minute=pace and pace * 60, seconds_left=left / pace if pace and state == "running" else None,
         failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
-        results=_list_results(standings, is_moving=state in ("preparing", "running", "stopping")),
+        results=tuple(Result(run.row.number, run.file, run.row.values) for run in listed if run.file is not None),
         queued=len(queued), queued_credits=sum(run.reserved for run in queued), **facts,
     )  # fmt: skip
-
-
-def _list_results(standings: Sequence[Standing], *, is_moving: bool) -> tuple[Result, ...]:
-    completed = [run for run in standings if run.status == RunStatus.COMPLETED and run.file is not None]
-    if is_moving:
-        listed = heapq.nsmallest(MAX_LATEST, completed, key=lambda run: -(run.ended or 0.0))
-    else:
-        listed = heapq.nsmallest(MAX_RESULTS, completed, key=lambda run: run.row.number)
-    return tuple(Result(run.row.number, run.file, run.row.values) for run in listed if run.file is not None)
 
 
 def format_interrupt(progress: Progress) -> str:
     """The message for a user who interrupted a sweep: what has ended, what goes on, and how to continue."""
     completed, at_work = progress.counts[RunStatus.COMPLETED], progress.counts[RunStatus.RUNNING]
     waiting = max(progress.counts[RunStatus.WAITING] - progress.queued, 0)
-    under_way = [f"{format_count(at_work, 'run')} {_is(at_work)} being worked on"] if at_work else []
-    if progress.queued:
-        verb = "waits" if progress.queued == 1 else "wait"
-        under_way.append(f"{format_count(progress.queued, 'run')} {verb} in the service's queue")
-    if waiting:
-        under_way.append(f"{format_count(waiting, 'run')} {_is(waiting)} being sent")
+    parts = [
+        (at_work, "is being worked on", "are being worked on"),
+        (progress.queued, "waits in the service's queue", "wait in the service's queue"),
+        (waiting, "is being sent", "are being sent"),
+    ]
+    under_way = [f"{format_count(count, 'run')} {is_ if count == 1 else are}" for count, is_, are in parts if count]
     unsent = format_count(progress.counts[RunStatus.NOT_STARTED], "run")
-    completed_text = f"{completed:,} of {format_count(progress.total, 'run')} {_is(completed)} completed"
-    sentences = [f"You interrupted a sweep: {completed_text}, and {unsent} will not be sent."]
+    of = f"{completed:,} of {format_count(progress.total, 'run')} {'is' if completed == 1 else 'are'} completed"
+    sentences = [f"You interrupted a sweep: {of}, and {unsent} will not be sent."]
     if under_way:
         cost = f", which may still cost {progress.reserved:,} credits" if progress.reserved else ""
         sentences.append(f"In the background, {' and '.join(under_way)}{cost}.")
@@ -275,10 +259,6 @@ def format_interrupt(progress: Progress) -> str:
         back = f" and get {progress.queued_credits:,} credits back" if progress.queued_credits else ""
         sentences.append(f"To cancel what is queued{back}: rb.cancel_queued().")
     return " ".join([*sentences, "Run the same plan again to continue: nothing is paid for twice."])
-
-
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def get_error_type(error: BaseException) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import product
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,11 @@ from ..current import session
 from ..errors import InvalidInput
 from ..models.base import Input
 from ..models.catalog import get_endpoint
-from ..models.problems import format_literal, unknown_field
-from .field_paths import get_fields, parse_field_path
-from .parts import Rows, SweepPart, make_axes, merge, rows
+from ..models.problems import format_literal
+from .parts import AnyPart, Sampled, SweepPart, make_axes, merge, rows
 from .plan import Plan
 from .plan_file import PlanFile, read_plan_file
 from .plan_rows import Row, RowMaker
-from .plan_summary import find_axis_notes
 from .values import MAX_RUNS, is_table, too_many, usage_error
 
 if TYPE_CHECKING:
@@ -80,8 +79,11 @@ class Sweep:
             from .named_runs import find_input  # Here, because it brings pandas along.
 
             base = find_input(base, "rb.sweep")
-        base = _check_base(base)
-        crossed = chain.from_iterable(_make_parts(part) for part in parts if not isinstance(part, Derived))
+        if isinstance(base, type) and issubclass(base, Input):
+            raise usage_error(f"A sweep varies an input, not a class; start with {base.__name__}(…).")
+        if not isinstance(base, Input):
+            raise usage_error(f"A sweep starts from an input, such as TextToVideo(…), not from {format_literal(base)}.")
+        crossed = [made for part in parts for made in _make_parts(part, type(base))]
         plan = make_plan(base, (*crossed, *make_axes(axes)))
         for part in parts:
             plan = plan.derived(**part.functions) if isinstance(part, Derived) else plan
@@ -95,7 +97,7 @@ class Sweep:
 sweep = Sweep()
 
 
-def make_plan(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
+def make_plan(base: Input, parts: tuple[AnyPart, ...]) -> Plan:
     """Plan every combination of the parts, the last one varying fastest.
 
     >>> from reelbook.models.text_to_video import TextToVideo
@@ -103,19 +105,23 @@ def make_plan(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
     >>> [(run.num_frames, run.seed) for run in plan], plan.credits
     ([(49, 0), (49, 1), (97, 0), (97, 1)], 212)
     """
-    labels = _check_names(type(base), parts)
-    runs = prod(map(len, parts))
-    if runs > MAX_RUNS:
-        raise too_many(runs)
     tables = [part.table(type(base)) for part in parts]
-    columns = tuple(chain.from_iterable(table.columns for table in tables))
+    columns = tuple(name for table in tables for name in table.columns)
+    labels = frozenset().union(*(table.labels for table in tables))
+    if twice := [name for name, count in Counter(columns).items() if count > 1]:
+        raise usage_error(
+            f"`{twice[0]}` is named twice in this sweep; give its values in one place. "
+            "What follows from another column can be computed: derived(name=lambda run: …)."
+        )
+    if (runs := prod(len(table.settings) for table in tables)) > MAX_RUNS:
+        raise too_many(runs)
     make = RowMaker(base, columns, labels)
     made = []
     for number, settings in enumerate(product(*(table.settings for table in tables))):
         given = merge(settings)
         kept = {name: given.pop(name) for name in columns if name in labels and name in given} if labels else {}
         made.append(make.row(number, given, kept))
-    return Plan(base, columns, tuple(made), labels, parts, tuple(find_axis_notes(parts)))
+    return Plan(base, columns, tuple(made), labels, parts)
 
 
 def plan_from_file(file: PlanFile, models: FindModel | None = None, *, name: str = "The file") -> Plan:
@@ -136,60 +142,20 @@ def plan_from_file(file: PlanFile, models: FindModel | None = None, *, name: str
         raise usage_error(f"{name} has a part that cannot be read: {type(error).__name__}: {error}.") from error
 
 
-def _check_base(base: Any) -> Input:
-    if isinstance(base, type) and issubclass(base, Input):
-        raise usage_error(f"A sweep varies an input, not a class; start with {base.__name__}(…).")
-    if not isinstance(base, Input):
-        raise usage_error(f"A sweep starts from an input, such as TextToVideo(…), not from {format_literal(base)}.")
-    return base
-
-
-def _make_parts(part: Any) -> tuple[SweepPart, ...]:
-    """The parts of a positional argument: a part itself, axes in a dict, or a table."""
+def _make_parts(part: Any, model: type[Input]) -> Iterator[AnyPart]:
+    """The parts of a positional argument: a part itself, a sample drawn, axes in a dict, or a table."""
     if isinstance(part, Input):
         raise usage_error("A sweep varies one input; for another one, make a second plan and add it: plan + other.")
     if isinstance(part, SweepPart):
-        return (part,)
-    if isinstance(part, Mapping):
-        return make_axes(part)
-    if is_table(part):
-        return (rows(part),)
-    raise usage_error(
-        f"A sweep cannot use {format_literal(part)}. By position it takes a DataFrame, zipped(…), sampled(…), a template, "
-        "or a dict of axes; a single axis goes by its name: seed=range(4)."
-    )
-
-
-def _check_names(model: type[Input], parts: tuple[SweepPart, ...]) -> frozenset[str]:
-    """Validate that each column of the parts is a label or a field path and occurs once; return the labels."""
-    labels: frozenset[str] = frozenset()
-    seen: set[str] = set()
-    for part in parts:
-        for name in part.columns:
-            is_label = name in part.labels
-            canonical = name if is_label else _canonical_name(model, part, name)
-            if canonical in seen:
-                raise usage_error(
-                    f"`{canonical}` is named twice in this sweep; give its values in one place. "
-                    "What follows from another column can be computed: derived(name=lambda run: …)."
-                )
-            if is_label and canonical in get_fields(model) and isinstance(part, Rows):
-                raise usage_error(f"`keep` names `{canonical}`, which is a field; it is kept anyway.")
-            seen.add(canonical)
-        labels |= part.labels
-    return labels
-
-
-def _canonical_name(model: type[Input], part: SweepPart, name: str) -> str:
-    try:
-        return parse_field_path(model, name).name
-    except InvalidInput as error:
-        if not isinstance(part, Rows):
-            if name in ("budget", "spend", "concurrency", "take", "on_error"):
-                words = f"`{name}` is not a field; it is given where the plan is run: rb.sweep(…).run({name}=…)."
-                raise usage_error(words) from error
-            raise
-        odd = unknown_field((name,), None, get_fields(model)).message
+        yield part  # type: ignore[misc]  # Every one is one of `AnyPart`.
+    elif isinstance(part, Sampled):
+        yield part.draw(model)
+    elif isinstance(part, Mapping):
+        yield from make_axes(part)
+    elif is_table(part):
+        yield rows(part)
+    elif not isinstance(part, Derived):
         raise usage_error(
-            f"{odd} Leave the column out (table.drop(columns=[…])), or keep it as a label: rows(table, keep=[{name!r}])."
-        ) from error
+            f"A sweep cannot use {format_literal(part)}. By position it takes a DataFrame, zipped(…), sampled(…), a template, "
+            "or a dict of axes; a single axis goes by its name: seed=range(4)."
+        )

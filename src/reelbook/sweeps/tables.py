@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import typing
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-import numpy as np
 import pandas as pd
 
 from ..media.measuring.metrics import Metric
@@ -21,11 +20,10 @@ from ..storage.run_status import SWEEP_STATUSES, RunStatus
 from ..storage.table import Files, assemble_table, build_column, find_marks, parse_files, read_outputs
 from ..storage.tidy import get_paths
 from ..util.background_loop import background
-from .field_paths import Schema, get_fields, get_schema, parse_field_path
 from .ledger_lookup import CALL_SECONDS, LedgerRow, RunName, find_rows, name_rows
 from .plan_rows import Known
 from .progress import Standing, cut_data_uris, make_standing, make_standings
-from .values import coerce_value
+from .values import Schema, coerce_value, get_fields, get_schema, parse_field_path
 
 if TYPE_CHECKING:
     from ..runs.submit import ClientContext
@@ -53,6 +51,12 @@ KINDS = {
     "running_s": "number",
 }
 """Columns of a table of results that are not texts."""
+TYPES: Mapping[str, frozenset[type]] = {
+    "integer": frozenset({int}),
+    "number": frozenset({int, float}),
+    "boolean": frozenset({bool}),
+}
+"""The Python types of the values of each JSON type."""
 _TEXT = {"type": "string"}
 
 
@@ -87,7 +91,7 @@ def make_input_columns(plan: Plan) -> dict[str, Any]:
     requests = possible if len(possible) == len(plan) else None
     columns_by_title = {}
     for name, title in get_columns(model, plan.columns).items():
-        rule = None if name in plan.labels else get_schema(model, parse_field_path(model, name))
+        rule = {} if name in plan.labels else get_schema(model, parse_field_path(model, name))
         columns_by_title[title] = make_column(_values(plan, requests, name), rule)
     return columns_by_title
 
@@ -110,7 +114,7 @@ def get_columns(model: type[Input], columns: Sequence[str] = ()) -> dict[str, st
     return columns_by_title
 
 
-def make_column(values: Sequence[Any], rule: Schema | None) -> Any:
+def make_column(values: Sequence[Any], rule: Schema) -> Any:
     """One column with the dtype of the model's schema for it, or without a schema, of the type that all values have.
 
     Values of another type, which only impossible runs have, are missing; their problem names them.
@@ -119,23 +123,18 @@ def make_column(values: Sequence[Any], rule: Schema | None) -> Any:
     (Int64Dtype(), ['480p', '720p'])
     """
     # By the set of types only, which is much faster than checking each value.
-    types = set(map(type, values)) - {type(None)}
-    rule = _common_rule(types) if rule is None else rule
-    kind = rule.get("type")
+    types, kind = set(map(type, values)) - {type(None)}, rule.get("type", "")
     if "enum" in rule and types <= {str, int, float}:
         choices = dict.fromkeys(value for value in (*rule["enum"], *values) if value is not None)
         return pd.Categorical(values, categories=list(choices))
-    if kind == "string" and all(issubclass(each, str) for each in types):
-        # A source picture is a subclass of text, its path or URL.
-        return build_column(values, kind).array
-    if kind == "number":
-        return pd.array([float(value) if type(value) in (int, float) else np.nan for value in values], dtype="float64")
-    if kind in ("integer", "boolean"):
-        fit = int if kind == "integer" else bool
-        known = values if types <= {fit} else [value if type(value) is fit else None for value in values]
+    if fits := TYPES.get(kind) or next((fits for fits in TYPES.values() if not kind and types and types <= fits), None):
+        known = values if types <= fits else [value if type(value) in fits else None for value in values]
         column = build_column(known, kind)
         # Integers beyond 64 bits stay integers, as objects.
         return column.array if column.dtype != "string" else pd.Series(known, dtype=object).array
+    # A source picture is a subclass of text, its path or URL.
+    if (types or kind) and all(issubclass(each, str) for each in types):
+        return build_column(values, kind).array
     # Each object once, because a value that does not vary is the same object in every row.
     groupable = {key: _groupable(value) for key, value in {id(value): value for value in values}.items()}
     return pd.Series([groupable[id(value)] for value in values], dtype=object).array
@@ -148,12 +147,6 @@ def _values(plan: Plan, requests: Sequence[Input] | None, name: str) -> list[Any
         # Equivalent to the line below for attributes, and several times as fast.
         return list(map(attrgetter(name), requests))
     return [row[name] for row in plan]
-
-
-def _common_rule(types: Set[type]) -> Schema:
-    """The schema type that all these types match; empty if they are mixed."""
-    kinds: dict[str, Set[type]] = {"boolean": {bool}, "integer": {int}, "number": {int, float}, "string": {str}}
-    return next(({"type": kind} for kind, fits in kinds.items() if types and types <= fits), {})
 
 
 def _groupable(value: Any) -> Any:
