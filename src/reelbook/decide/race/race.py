@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -400,4 +399,4 @@ def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
         check_budget(budget, race, lambda row: 0 if row.key in free else runs.get_price(row) or 0)
     earlier = runs.limit(budget, judge.name, is_new=options.is_new)
     rounds = Rounds(drafts, race, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
-    return Race(replace(plan, notes=()), rounds, runs, judge, options, budget=budget, whole=whole, earlier=earlier)
+    return Race(plan, rounds, runs, judge, options, budget=budget, whole=whole, earlier=earlier)

@@ -257,4 +257,4 @@ class RaceRuns:
 
     def _make_plan(self, rows: Sequence[Row]) -> Plan:
         numbered = tuple(replace(row, number=number) for number, row in enumerate(rows))
-        return replace(self.plan, rows=numbered, parts=None, notes=())
+        return replace(self.plan, rows=numbered, parts=None)
