@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import pytest
 
 from reelbook.models.catalog import CATALOG, get_endpoint
-from reelbook_service.docs import read_choices
 from tests.support import KEY, MOVE, RESIZE, STITCH, TEXT, Serve, Served
 
 
@@ -94,20 +92,6 @@ def test_status_tells_place_progress_and_log(serve: Serve, dot: str) -> None:
     assert set(entries[0]) == {"message", "level", "source", "timestamp"}
     assert "stitch" in entries[0]["message"]
     assert final["metrics"]["engine"].startswith("stitch")
-
-
-def test_the_docs_page_lists_every_model_field_address_and_choice(shared: Served) -> None:
-    """A person finds on one page what there is and what we decided, and the page loads nothing else; a browser gets it at / too."""
-    page = shared.http.get("/", headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
-
-    for row in CATALOG:
-        assert row.id in page.text
-        assert all(f"<code>{name}</code>" in page.text for name in row.input.model_fields)
-    assert page.text.count("<tr>") >= len(read_choices()) + sum(len(row.input.model_fields) for row in CATALOG)
-    assert f'rb.connect("{shared.base_url}", api_key="your key")' in html.unescape(page.text)
-    assert page.text == shared.http.get("/docs").text
-    assert "src=" not in page.text
-    assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
 def test_an_estimate_prices_a_run_without_running_it(shared: Served, dot: str) -> None:

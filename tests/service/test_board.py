@@ -15,7 +15,7 @@ import pytest
 from reelbook.cli import main
 from reelbook_service.class_report import read_class
 from tests.board_class import Board, running_board, student_key
-from tests.support import TEXT, Serve, Served
+from tests.support import TEXT, Serve
 
 NAMES = [f"Student {number:02}" for number in range(60)]
 INPUT = {"prompt": "a paper boat", "num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 7}
@@ -160,27 +160,6 @@ def test_credits_are_added_once_for_each_form(board: Board) -> None:
     assert row(board, "Student 06")["budget"] == before + 100  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(
-    ("form", "words"),
-    [
-        ({"do": "pause", "whom": "marked"}, "Nobody is selected"),
-        ({"do": "topup", "whom": "all", "credits": "1.5"}, "is not a whole number of credits"),
-        ({"do": "topup", "whom": "all", "credits": "0"}, "not a number of credits"),
-        ({"do": "pause", "whom": "group:none"}, "no accounts in the group"),
-        ({"one": "pause:Nobody"}, "no account"),
-        ({"one": "replace:default"}, "no account"),
-        ({"do": "drop", "whom": "all"}, "no such action"),
-    ],
-)
-def test_a_form_with_a_problem_changes_nothing_and_says_what(board: Board, form: dict[str, str], words: str) -> None:
-    """On the page that it was sent from, where it can be sent once more."""
-    page = board.change(**form)
-
-    assert page.status_code == 422
-    assert words in page.text
-    assert "Student 59" in page.text
-
-
 def test_a_replaced_key_is_on_one_page_once(board: Board) -> None:
     """After a question; the old key is refused at once, and the new one is in no later answer."""
     asked = board.change(do="replace", whom="marked", name="Student 07")
@@ -254,8 +233,3 @@ def test_what_has_not_changed_is_not_sent_again(board: Board) -> None:
     assert min(took) < 0.05
     assert changed.status_code == 200
     assert "resume:Student 09" in changed.text
-
-
-def test_only_a_served_class_has_a_board(shared: Served, shared_spec_only: Served) -> None:
-    """Not the service of a notebook, and not with --spec-only."""
-    assert [served.http.get("/class").status_code for served in (shared, shared_spec_only)] == [404, 404]

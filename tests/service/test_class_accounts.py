@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from hypothesis import strategies as st
 from reelbook_service import class_admin
 from reelbook_service.accounts import Account, Accounts, hash_key, read_account, read_credits
 from reelbook_service.class_report import ClassRow, read_class
-from reelbook_service.limits import BadAccounts
 from reelbook_service.queue import Request
 from reelbook_service.refusals import Refusal
 from reelbook_service.store import open_database
@@ -141,19 +139,6 @@ def test_more_runs_at_once_than_allowed_wait_outside(classroom: Classroom) -> No
     assert (row.active, row.cancelled, row.reserved) == (2, 1, 2 * PRICE)
 
 
-def test_a_repeated_call_gets_its_first_answer_whatever_the_limits_say_by_now(classroom: Classroom) -> None:
-    """A lost answer is settled by repeating the call, also by an account that is paused or at its limit."""
-    classroom.add("Ada", at_once="1")
-    key = classroom.keys["Ada"]
-    first = classroom.served.run(TEXT, LONG, key, **{"Idempotency-Key": "one"})
-    classroom.act("pause", names=["Ada"])
-
-    again = classroom.served.run(TEXT, LONG, key, **{"Idempotency-Key": "one"})
-
-    assert again.json()["requestId"] == first.json()["requestId"]
-    assert classroom.refusal("Ada", TEXT, LONG)[:2] == (403, "forbidden")
-
-
 def test_a_replaced_key_stops_at_once_and_everything_else_stays(classroom: Classroom, dot: str) -> None:
     """Runs, files and budget belong to the account, not to its key."""
     classroom.add("Ada", budget=3 * PRICE)
@@ -181,76 +166,6 @@ def test_a_call_that_came_before_the_replacement_and_is_stored_after_it_is_refus
     with pytest.raises(Refusal, match="may have been replaced"):
         service.store.submit(lambda db: service.accounts.reserve(db, before, one)).result()
     service.store.submit(lambda db: service.accounts.reserve(db, after, two)).result()
-
-
-def test_adding_an_account_again_with_reset_changes_only_what_is_given(classroom: Classroom, dot: str) -> None:
-    """Its key, its runs and what it has spent stay, and nothing is ever below zero."""
-    classroom.add("Ada", budget=3 * PRICE, group="A", at_once="2", hours="08:00-16:00")
-    classroom.served.submitted(STITCH, {"images": [dot]}, classroom.keys["Ada"])
-
-    outcome = classroom.act("add", students=[{"name": "Ada"}], limits={"hours": "none"}, reset=True)
-    limits = classroom.row("Ada").limits
-    classroom.act("add", students=[{"name": "Ada", "budget": 5 * PRICE, "group": "B"}], reset=True)
-
-    assert outcome == ([], "Changed: Ada. Their runs and spending stay.")
-    assert limits == {"at_once": 2}
-    row = classroom.row("Ada")
-    assert (row.budget, row.left, row.group, row.limits) == (5 * PRICE, 4 * PRICE, "B", {"at_once": 2})
-    classroom.act("add", students=[{"name": "Ada", "budget": 7}], reset=True)
-    assert (classroom.row("Ada").budget, classroom.row("Ada").left) == (7, 0)
-    assert classroom.served.get("/account", classroom.keys["Ada"]).json()["credits_available"] == 0
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [("Europe/Berlin", "UTC"), ("Europe/Berlin", "America/New_York"), ("Asia/Tokyo", "America/Los_Angeles")],
-)
-def test_a_clock_in_another_time_zone_fills_no_budget_twice(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, before: str, after: str
-) -> None:
-    """The week that has begun goes on, and the next one begins by the new clock."""
-
-    def set_zone(name: str) -> None:
-        monkeypatch.setenv("TZ", name)
-        time.tzset()
-
-    set_zone(before)
-    classroom = Classroom(serve)
-    classroom.now = datetime(2026, 11, 23, 0, 30).timestamp()
-    classroom.add("Ada", budget=2 * PRICE, weekly="mon 00:00")
-    for _ in range(2):
-        classroom.served.submitted(TEXT, LONG, classroom.keys["Ada"])
-
-    try:
-        set_zone(after)
-        for hours in (0, 1, 6, 12, 17, 24, 5 * 24):
-            classroom.now = datetime(2026, 11, 23, tzinfo=UTC).timestamp() + hours * 3600
-            assert classroom.row("Ada").left == 0
-        classroom.now = datetime(2026, 11, 30, 0, 30).timestamp()
-        assert classroom.row("Ada").left == 2 * PRICE
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-
-
-def test_an_account_can_become_weekly_and_stop_being_so(classroom: Classroom) -> None:
-    """Its budget is then filled again each week, and what was added counts once; without weeks it needs a new budget."""
-    classroom.add("Ada", budget=2 * PRICE)
-    key = classroom.keys["Ada"]
-    classroom.served.submitted(TEXT, LONG, key)
-    classroom.act("topup", names=["Ada"], credits=10)
-
-    classroom.act("add", students=[{"name": "Ada"}], limits={"weekly": "mon"}, reset=True)
-    first = classroom.row("Ada")
-    classroom.now += 7 * 24 * 3600
-    second = classroom.row("Ada")
-    with pytest.raises(BadAccounts, match="--budget how much 'Ada' may spend in total"):
-        classroom.act("add", students=[{"name": "Ada"}], limits={"weekly": "none"}, reset=True)
-    classroom.act("add", students=[{"name": "Ada", "budget": 3 * PRICE}], limits={"weekly": "none"}, reset=True)
-
-    assert (first.budget, first.left, first.limits) == (2 * PRICE + 10, PRICE + 10, {"weekly": "mon 00:00"})
-    assert (second.budget, second.left) == (2 * PRICE, 2 * PRICE)
-    assert (classroom.row("Ada").left, classroom.row("Ada").limits) == (2 * PRICE, {})
 
 
 @pytest.mark.parametrize(

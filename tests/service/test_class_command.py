@@ -19,7 +19,6 @@ from typing import Any
 
 import pytest
 
-import reelbook as rb
 from reelbook import cli
 from reelbook_service.accounts import hash_key
 from reelbook_service.class_admin import Student, read_students
@@ -133,18 +132,6 @@ def test_budgets_and_limits_change_for_one_or_for_all(school: School, tmp_path: 
     assert f"300 credits · {window} · 1 run at once" in sheet.read_text(encoding="utf-8")
 
 
-def test_an_account_that_is_another_than_it_seems_is_named(school: School) -> None:
-    """Ada is not Ada Lovelace, and a new budget that takes away what was added says so."""
-    school.says("add", "Ada Lovelace", "--budget", "500")
-    school.says("topup", "ada", "100")
-
-    assert "Ada is a new account, and not Ada Lovelace." in school.says("add", "Ada", "Bo", "--budget", "500")
-    replaced = "The new budget replaces what was added before: Ada Lovelace (100)."
-    assert replaced in school.says("add", "Ada Lovelace", "Ada", "--budget", "530", "--reset")
-    assert school.report()["Ada Lovelace"]["budget"] == "530"
-    assert "cannot be read" in school.says("add", "Ada", "--hours", "8 to 16", status=1)
-
-
 def test_all_accounts_together_spend_no_more_than_they_may(school: School, dot: str) -> None:
     """Whatever their own budgets say, and also what removed students have spent; `none` lifts it."""
     ada, bo = (_keys(school.says("add", name, "--budget", "530"))[0] for name in ("Ada", "Bo"))
@@ -248,22 +235,6 @@ def test_nobody_whom_the_class_does_not_list_can_spend_on_the_paid_key(
     (row,) = administer(data, "report")
     assert (row.name, row.budget, row.left) == ("default", 100, 100)
     assert administer(data, "pause", all=True) == ["default"]
-
-
-def test_the_account_of_a_notebook_with_a_paid_service_is_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`rb.connect(models=…)`: whoever looks into its folder sees what it may spend, and can pause it."""
-    monkeypatch.setenv("TEACHER_KEY", "t" * 20)
-    models = tmp_path / "models.toml"
-    models.write_text(MODELS, encoding="utf-8")
-
-    with rb.connect(models=models, library=tmp_path / "library") as client:
-        client.account()
-        assert administer(tmp_path / "library" / "service", "pause", all=True) == ["notebook"]
-        # What there is to do is said once.
-        with pytest.raises(rb.Forbidden, match=r"paused.*Ask the people who run the service\.( \(Request .+\))?$"):
-            client.run(rb.TextToVideo(prompt="a boat", num_frames=9, seed=1))
 
 
 def test_the_same_start_once_more_undoes_nothing(tmp_path: Path, announced: Announced) -> None:

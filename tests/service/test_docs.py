@@ -10,7 +10,6 @@ from openapi_spec_validator import validate
 
 from reelbook.models.catalog import CATALOG, Endpoint
 from reelbook_service.docs import MODEL_VERSION, describe_model, describe_service
-from reelbook_service.refusals import CODES
 from reelbook_service.routes import all_routes
 from tests.spec import tables
 from tests.support import Served
@@ -121,21 +120,3 @@ def test_every_operation_says_who_may_call_it_and_what_it_answers() -> None:
             assert operation["requestBody"]["required"] is True
     ids = [operation["operationId"] for _, _, operation in operations(document)]
     assert len(set(ids)) == len(ids)
-
-
-def test_every_kind_of_refusal_is_described_somewhere() -> None:
-    """No code of the service is missing, but 405, which belongs to no operation."""
-    codes = {code for _, _, operation in operations(describe_service(BASE)) for code in operation["responses"]}
-
-    assert {str(code) for code in CODES.values()} - codes == {"405"}
-
-
-def test_a_bound_that_is_off_by_one_would_be_found() -> None:
-    """The control: the comparison of schemas and tables is awake."""
-    row = CATALOG[0]
-    document = describe_model(row, BASE)
-    document["components"]["schemas"]["TextToVideo"]["properties"]["num_frames"]["maximum"] = 1442
-
-    body = document["paths"][f"/{row.id}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-
-    assert len(tables.differences(tables.model(row.id).input, body, document)) == 1

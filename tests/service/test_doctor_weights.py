@@ -11,9 +11,8 @@ import pytest
 
 from reelbook import cli
 from reelbook.doctor import Finding
-from reelbook_service.weights import doctor
 from reelbook_service.weights.config import LtxWeights
-from reelbook_service.weights.doctor import check_rows, check_versions
+from reelbook_service.weights.doctor import check_rows
 from reelbook_service.weights.folder import RECORD_NAME
 
 ROW = LtxWeights(
@@ -37,42 +36,6 @@ def recorded(tmp_path: Path) -> LtxWeights:
     }
     (tmp_path / RECORD_NAME).write_text(json.dumps(record))
     return ROW.changed(folder=tmp_path, upsampler=None)
-
-
-def test_every_package_of_the_extra_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is missing is named with what to install, and one outside the tested range with the range."""
-    monkeypatch.setattr(doctor, "version", lambda name: "0.99" if name == "diffusers" else "1000")
-
-    found = list(check_versions())
-
-    assert len(found) == 9
-    good, what = sentence(found, "diffusers")
-    assert (good, what.startswith("diffusers 0.99 is outside the tested ")) == (False, True)
-    assert "<0.43" in what
-    assert sentence(found, "torch")[0]
-
-
-def test_a_folder_that_is_not_there_is_a_finding(tmp_path: Path) -> None:
-    """With the next step; and no clip is made."""
-    found = list(check_rows([ROW.changed(folder=tmp_path / "none")]))
-
-    good, what = sentence(found, "there is no folder")
-    assert not good
-    assert "reelbook weights fetch" in what
-    assert not any("nine frames" in what for _, what in found)
-
-
-def test_a_cluster_that_cannot_be_reached_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of its machines is checked from here but how many there are."""
-
-    async def refuse(device: str) -> int:
-        raise ConnectionError("The Dask scheduler could not be reached")
-
-    monkeypatch.setattr("reelbook_service.weights.doctor.count_workers", refuse)
-
-    found = list(check_rows([ROW.changed(devices=("dask:tcp://127.0.0.1:9",))]))
-
-    assert sentence(found, "dask:") == (False, "dask:tcp://127.0.0.1:9: The Dask scheduler could not be reached")
 
 
 def test_hashes_are_compared_with_those_of_the_fetch(recorded: LtxWeights) -> None:

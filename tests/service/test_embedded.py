@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -104,37 +103,6 @@ def test_an_address_that_another_program_has_taken_is_not_believed(tmp_path: Pat
     stranger.close()
 
     assert address.base_url != theirs.base_url
-
-
-def test_many_threads_that_ask_at_once_get_one_service(tmp_path: Path) -> None:
-    """The first starts it, the others wait for it."""
-    embedded, found = Embedded(tmp_path), []
-
-    threads = [threading.Thread(target=lambda: found.append(embedded.address())) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    embedded.close()
-
-    assert len(set(found)) == 1
-
-
-def test_a_forked_child_joins_its_parent_s_service(tmp_path: Path) -> None:
-    """The child has no server thread; it reaches the parent's over HTTP."""
-    script = (
-        "import os, sys\nfrom pathlib import Path\nfrom reelbook_service.embedded import Embedded\n"
-        "embedded = Embedded(Path(sys.argv[1]))\nmine = embedded.address()\n"
-        "pid = os.fork()\n"
-        "if pid == 0:\n    os._exit(0 if embedded.address() == mine and not embedded.runs_here else 1)\n"
-        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\nembedded.close()\n"
-    )
-
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
-    )
-
-    assert done.stdout.strip() == "0", done.stderr
 
 
 SCRIPT = """

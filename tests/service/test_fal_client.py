@@ -84,33 +84,3 @@ def test_a_run_is_cancelled(served: Served, dot: str, endpoint_id: str, connect:
         handle.get(interval=0.02)
     assert (refused.value.status_code, refused.value.error_type) == (499, "cancelled")
     assert served.moves() == ["reserve", "refund"]
-
-
-def test_refusals_arrive_as_its_own_exceptions(served: Served, dot: str, connect: Connect) -> None:
-    """Wrong key, model, input and account each raise with the status code and the kind of error."""
-    client = connect(served)
-    poor = connect(served.with_own_account(credits=5))
-    stranger = connect(served, "unknown")
-
-    for asked, status_code, error_type in (
-        (lambda: stranger.submit(STITCH, inputs(dot)[STITCH]), 401, "unauthorized"),
-        (lambda: client.submit(STITCH, {"images": []}), 422, "validation_error"),
-        (lambda: poor.submit(STITCH, inputs(dot)[STITCH]), 402, "insufficient_credits"),
-        (lambda: client.subscribe(RESIZE, {"image_url": "http://10.0.0.1/x.png", "target_sizes": ["16x16"]}), 422,
-         "file_download_error"),
-    ):  # fmt: skip
-        with pytest.raises(fal_client.FalClientHTTPError) as refused:
-            asked()
-        assert (refused.value.status_code, refused.value.error_type) == (status_code, error_type)
-
-
-def test_a_webhook_is_refused_because_none_would_ever_be_called(served: Served, dot: str, connect: Connect) -> None:
-    """Who asks to be called back would wait for ever, so the submission is refused before anything is charged."""
-    client = connect(served)
-
-    with pytest.raises(fal_client.FalClientHTTPError) as refused:
-        client.submit(STITCH, inputs(dot)[STITCH], webhook_url="https://example.org/done")
-
-    assert refused.value.status_code == 422
-    assert "fal_webhook" in str(refused.value)
-    assert served.charges() == []

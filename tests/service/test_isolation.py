@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations
@@ -83,16 +82,6 @@ def test_another_account_s_request_is_as_unknown_as_one_that_never_was(course: C
         assert seen == {str(unknown)}
 
 
-def test_every_student_finds_their_own_requests_and_credits(course: Course) -> None:
-    """The control: with the right key all of them are there, and nobody's attempt cancelled anything."""
-    served, students = course
-    for student in students:
-        for verb in ("status", "result"):
-            assert answer(served, verb, STITCH, student.finished, student.key)[0] == 200
-        assert '"status":"IN_QUEUE"' in answer(served, "status", STITCH, student.waiting, student.key)[1]
-        assert served.get("/account", student.key).json()["name"] == f"student {student.key}"
-
-
 def test_another_account_s_upload_is_no_source_and_says_nothing(shared: Served) -> None:
     """A run that names somebody else's file_id fails like one that names an id that never was, and is refunded."""
     served, other = shared.with_own_account(), shared.with_own_account()
@@ -131,14 +120,3 @@ def test_a_token_opens_its_file_for_anybody_and_nothing_else_does(course: Course
     for path in ("/files/", "/files//", f"/files/{students[0].token}", "/files/*/a", "/files/%2e%2e/a"):
         assert http.get(path).status_code == 404
     assert http.get("/files", headers={"x-api-key": KEY}).status_code == 405
-
-
-def test_tokens_cannot_be_guessed(course: Course) -> None:
-    """At least 128 random bits each, in no order."""
-    _, students = course
-    tokens = [student.token for student in students]
-    raw = [base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)) for token in tokens]
-
-    for secrets in (raw, [bytes.fromhex(student.file_id.removeprefix("file_")) for student in students]):
-        assert all(len(secret) * 8 >= 128 for secret in secrets)
-        assert len({secret[:4] for secret in secrets}) == STUDENTS

@@ -9,7 +9,7 @@ import pytest
 import segno
 
 from reelbook_service import key_sheet
-from reelbook_service.accounts import READABLE, new_key
+from reelbook_service.accounts import new_key
 from reelbook_service.class_admin import NewKey
 from reelbook_service.key_sheet import FIRST_RUN, connect_line, render_key_sheet
 from tests.hostile import TEXTS
@@ -67,13 +67,3 @@ def test_hostile_names_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
 
     allowed = {"html", "meta", "title", "style", "p", "code", "main", "section", "div", "h2", "small", "dl", "dt", "dd", "ol", "li"}  # fmt: skip
     assert set(re.findall(r"<([a-zA-Z][a-zA-Z0-9]*)", page)) <= allowed
-
-
-def test_a_readable_key_is_long_and_has_no_two_letters_alike() -> None:
-    """118 bits, in characters of which none is another's double on paper."""
-    key = new_key()
-
-    assert re.fullmatch(rf"rb(-[{READABLE}]{{4}}){{6}}", key)
-    assert len(set(READABLE)) == 31
-    assert not set("01ilo") & set(READABLE)
-    assert len({new_key() for _ in range(1000)}) == 1000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterator
 from itertools import count
@@ -61,24 +60,6 @@ async def taken(queue: Queue, count: int) -> list[str]:
         names.append(request.account)
         await queue.finish(request, output={})
     return names
-
-
-def test_after_a_restart_accounts_take_turns_again(store: Store, accounts: Accounts) -> None:
-    """What was under way and what waited is taken up, each account's in its order."""
-
-    async def scene() -> None:
-        earlier = opened(store, accounts)
-        first, *_ = await submit(earlier, "ana", 3)
-        await submit(earlier, "ben", 2)
-        assert (await earlier.pop_next()).id == first
-
-        queue = opened(store, accounts)
-        queue.resume()
-
-        assert queue.unfinished()[0].id == first
-        assert await taken(queue, 5) == ["ana", "ben", "ana", "ben", "ana"]
-
-    asyncio.run(scene())
 
 
 def make_request(account: str) -> Request:

@@ -162,42 +162,6 @@ def test_an_invalid_input_has_one_entry_for_each_field_with_its_place(classroom:
         assert str(entry["loc"][-1]) in entry["msg"]
 
 
-def test_an_invalid_envelope_has_one_entry_for_each_field_too(classroom: Served) -> None:
-    """What is wrong around the input is told in the same shape, by the run call and by the estimate."""
-    for path in ("/models/run", "/models/pricing/estimate"):
-        response = classroom.http.post(path, json={"model": TEXT, "inputs": {}}, headers={"x-api-key": KEY})
-
-        body = check_refusal(response, "validation_error")
-        assert [entry["loc"] for entry in body["detail"]] == [
-            ["body", "endpointId"],
-            ["body", "input"],
-            ["body", "model"],
-            ["body", "inputs"],
-        ]
-
-
-def test_more_problems_than_anybody_reads_are_one_sentence(classroom: Served) -> None:
-    """A hundred are listed and the rest is counted; tens of thousands are only counted."""
-    many = check_refusal(classroom.run(TEXT, {f"field {n}": 0 for n in range(2_000)}), "validation_error")
-    most = check_refusal(classroom.run(TEXT, {f"field {n}": 0 for n in range(20_000)}), "validation_error")
-
-    assert len(many["detail"]) == 101
-    assert "1,901 more problems" in many["detail"][-1]["msg"]
-    assert len(most["detail"]) == 1
-    assert "20,001 problems" in most["detail"][0]["msg"]
-
-
-def test_the_place_of_a_problem_begins_where_the_input_is(classroom: Served, dot: str) -> None:
-    """On a model's own path it begins at the body; a data address that is plainly broken is refused at its place, too."""
-    asked = {"image_url": dot, "target_sizes": ["8x8", "99x6336"]}
-    own = classroom.http.post(f"/{RESIZE}", json=asked, headers={"x-api-key": KEY})
-    broken = classroom.run(STITCH, {"images": [dot, {"url": "data:image/png;base64,a!", "frames": 1}]})
-
-    (size,), (address,) = (check_refusal(answer, "validation_error")["detail"] for answer in (own, broken))
-    assert (size["loc"], size["ctx"]["nearest"]) == (["body", "target_sizes", 0], "16x16")
-    assert address["loc"] == ["body", "input", "images", 1, "url"]
-
-
 # --- Refused in the worker: the run ends, and its credits come back ---
 
 DOWNLOAD, PICTURE, CONTENT = "file_download_error", "image_load_error", "content_policy_violation"
@@ -243,18 +207,6 @@ def test_only_an_account_that_may_is_left_unchecked(classroom: Served) -> None:
     assert "error" not in off
     assert shown.status_code == 200
     assert on["error_type"] == CONTENT
-
-
-def test_the_tolerance_moves_what_is_refused(classroom: Served, dot: str) -> None:
-    """The same wish passes at a higher tolerance and is refused at a lower one; some words never pass."""
-
-    def outcome(prompt: str, tolerance: str) -> str | None:
-        resize = {"image_url": dot, "target_sizes": ["16x16"], "prompt": prompt, "safety_tolerance": tolerance}
-        return failed(classroom, RESIZE, resize)[0].get("error_type")
-
-    assert [outcome("with a knife", tolerance) for tolerance in "12"] == [CONTENT, None]
-    assert [outcome("as a nude", tolerance) for tolerance in "45"] == [CONTENT, None]
-    assert outcome("a beheading", "6") == CONTENT
 
 
 # --- Refusals that need a service of their own ---

@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 
-from reelbook_service.accounts import NewAccount
 from reelbook_service.store import open_transaction
 from tests.support import KEY, STITCH, TEXT, Serve, deep, read_charges
 
@@ -60,35 +59,3 @@ def test_a_request_that_was_being_cancelled_is_not_run_again(tmp_path: Path, ser
 
     assert final["error_type"] == "cancelled"
     assert [c["kind"] for c in read_charges(tmp_path / "data")] == ["reserve", "refund"]
-
-
-def test_finished_requests_can_be_read_after_a_restart(tmp_path: Path, serve: Serve, dot: str) -> None:
-    """Status, log, result and the id of the service are as they were, under the new address."""
-    first = serve(data=tmp_path / "data")
-    identity = first.http.get("/").json()["id"]
-    request_id = first.submitted(STITCH, {"images": [dot]})
-    before = first.finished(STITCH, request_id)
-    first.server.stop()
-
-    again = serve(data=tmp_path / "data")
-    after = again.get(f"/{STITCH}/requests/{request_id}/status?logs=1").json()
-    url = again.result(STITCH, request_id).json()["video"]["url"]
-
-    assert (after["logs"], after["metrics"]) == (before["logs"], before["metrics"])
-    assert again.http.get("/").json()["id"] == identity != serve(data=tmp_path / "other").http.get("/").json()["id"]
-    assert url.startswith(again.base_url)
-    assert again.http.get(url).status_code == 200
-
-
-def test_a_permission_counts_also_for_runs_that_a_restart_takes_up(tmp_path: Path, serve: Serve, dot: str) -> None:
-    """A run that may go unchecked is not checked by the service that finishes it."""
-    trusted = [NewAccount("trusted", KEY, permissions=("run", "unchecked"))]
-    prompt = {**BUSY, "prompt": "a nude painting", "num_frames": 9, "enable_safety_checker": False}
-    first = serve(data=tmp_path / "data", workers=1, accounts=trusted)
-    request_id = first.submitted(TEXT, prompt)
-    first.server.stop()
-
-    again = serve(data=tmp_path / "data", workers=1, accounts=trusted)
-    final = again.finished(TEXT, request_id)
-
-    assert "error" not in final

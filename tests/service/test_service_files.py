@@ -50,26 +50,6 @@ def test_a_part_of_a_file_is_exactly_that_part(shared: Served, wanted: str, firs
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_head_says_what_get_would_without_a_body(shared: Served) -> None:
-    """The same headers, on files and everywhere else that GET is taken."""
-    for path in (upload(shared, png()).json()["url"], "/", "/docs", "/nothing"):
-        head, get = shared.http.head(path), shared.http.get(path)
-
-        assert (head.status_code, head.content) == (get.status_code, b"")
-        for name in ("content-type", "content-length", "etag", "content-security-policy", "x-content-type-options"):
-            assert head.headers.get(name) == get.headers.get(name)
-
-
-def test_a_file_that_somebody_removed_is_a_404(shared: Served) -> None:
-    """A hole in the folder is told as one, not as a fault."""
-    url = upload(shared, png()).json()["url"]
-    (shared.server.service.settings.data / "files" / url.split("/files/")[1].partition("/")[0]).unlink()
-
-    response = shared.http.get(url)
-
-    assert (response.status_code, response.json()["error_type"]) == (404, "not_found")
-
-
 def test_files_go_after_their_time_by_a_moved_clock(serve: Serve) -> None:
     """A day before the end it is there, a second after it is not; the sweep removes the bytes as well. The clock is a fake."""
     now = [1_000_000.0]

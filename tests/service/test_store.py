@@ -33,24 +33,3 @@ def test_a_caller_that_fails_undoes_only_its_own_work(tmp_path: Path) -> None:
     names = store.submit(lambda db: [row["name"] for row in db.execute("SELECT name FROM service")]).result(5)
     store.close()
     assert names == ["a", "b"]
-
-
-def test_callers_that_come_together_share_commits(tmp_path: Path) -> None:
-    """Three hundred writes take far fewer commits than writes."""
-    store = Store(tmp_path / "db")
-    commits: list[str] = []
-    note = lambda sql: commits.append(sql) if sql == "COMMIT" else None  # noqa: E731
-    store.submit(lambda db: db.set_trace_callback(note)).result()
-    gate = threading.Event()
-    store.submit(lambda db: gate.wait(5) and None)
-
-    def insert(name: str, db: sqlite3.Connection) -> None:
-        db.execute("INSERT INTO service VALUES (?, '')", (name,))
-
-    futures = [store.submit(partial(insert, str(number))) for number in range(300)]
-    gate.set()
-    for future in futures:
-        future.result(10)
-    store.close()
-
-    assert len(commits) <= 5

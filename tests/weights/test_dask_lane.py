@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copyreg
-import json
 import os
 import signal
 import socket
@@ -24,7 +23,7 @@ from reelbook_service.hosted.models_file import make_lane_table, read_models_fil
 from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_settings import Settings
 from reelbook_service.workers import WorkerLane
-from tests.support import KEY, Served, as_data_uri, png
+from tests.support import KEY, Served, png
 from tests.weights.tiny import LTX, UPSAMPLER
 
 TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
@@ -149,18 +148,6 @@ def test_two_runs_at_once_and_a_cancellation(served: Served, cluster: Cluster) -
     assert [process.poll() for process in cluster.workers] == [None] * 2
 
 
-def test_a_clip_travels_as_bytes(served: Served) -> None:
-    """The weights are loaded already."""
-    request_id = served.submitted(TEXT, text())
-
-    final = served.finished(TEXT, request_id)
-
-    assert content(served, request_id)[4:8] == b"ftyp"
-    assert "Loaded" not in json.dumps(final)
-    assert final["metrics"]["engine"].startswith(f"ltx {LTX}@")
-    assert served.money(request_id) == PAID
-
-
 def test_pictures_travel_as_bytes_and_neither_key_nor_token(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address of a file of the service has a token in it, and is replaced on the way."""
     from distributed import Client
@@ -201,20 +188,3 @@ def test_a_lost_worker_costs_no_run(served: Served) -> None:
     assert (pid, killed != left) == (left, True)
     assert "error" not in final
     assert served.money(short) == PAID
-
-
-def test_without_a_scheduler_runs_fail_clearly_and_are_refunded(served: Served, cluster: Cluster) -> None:
-    """The one in progress, and the one that waits; other models go on."""
-    running = served.submitted(TEXT, text(num_frames=121))
-    waiting = served.submitted(TEXT, text())
-    served.until(DRAWING, TEXT, running)
-
-    cluster.scheduler.kill()
-    ends = [served.finished(TEXT, one) for one in (running, waiting)]
-    served.done("svc/frames-api/images-to-video", {"images": [as_data_uri(png())]})
-
-    assert [end["error_type"] for end in ends] == ["engine_error"] * 2
-    assert ["The Dask scheduler could not be reached 2 times" in end["error"] for end in ends] == [True] * 2
-    assert cluster.address not in served.get("/").text + repr(ends)
-    assert [served.money(one) for one in (running, waiting)] == [REFUNDED] * 2
-    assert served.get("/account").json()["credits_reserved"] == 0

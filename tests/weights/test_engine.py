@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import socket
 import subprocess
@@ -15,13 +14,12 @@ from typing import Any
 import pytest
 import torch
 from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
-from safetensors.torch import load_file, save_file
 from transformers import T5EncoderModel
 
 from reelbook_service.engines.protocol import Cancelled, Report
 from reelbook_service.prompt_check import ContentRefused
-from reelbook_service.weights.config import BadWeights, SafetyCheck
-from reelbook_service.weights.pipelines import ltx, parts
+from reelbook_service.weights.config import SafetyCheck
+from reelbook_service.weights.pipelines import parts
 from reelbook_service.weights.pipelines.engine import WeightsEngine
 from reelbook_service.worker import LOST_DEVICE
 from tests.heard import Heard
@@ -93,18 +91,6 @@ def test_out_of_memory_ends_only_the_run(
     assert model_of(engine) is model
 
 
-def test_out_of_memory_while_loading_says_what_would_fit(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The settings that make the weights smaller."""
-
-    def full(row: Any, report: Any) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
-
-    row = ltx_row(weights, window_frames=257)
-    monkeypatch.setattr(ltx, "LtxModel", full)
-    with pytest.raises(BadWeights, match=r"were loaded\. `storage`, .* the guide to your own GPU has a table of cards"):
-        WeightsEngine({TEXT: row}, "cpu").load(TEXT, Report())
-
-
 def test_one_bad_picture_of_eight_refuses_a_clip(
     usual: Finished, weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,30 +131,6 @@ def test_only_with_permission_the_pictures_are_unchecked(weights: Path, tmp_path
     assert "The safety check is turned off for this run." in heard.lines
 
 
-def test_models_on_one_folder_share_what_is_loaded(usual: Finished, engine: WeightsEngine, weights: Path) -> None:
-    """And loading ahead does nothing where it is loaded."""
-    model = engine.model
-    engine.load(IMAGE, Report())
-
-    assert engine.model is model
-
-
-def test_another_model_takes_the_place_of_the_first(usual: Finished, weights: Path, tmp_path: Path) -> None:
-    """And loaded again, it gives the same bytes."""
-    shutil.copytree(weights / LTX, tmp_path / "other")
-    other = ltx_row(weights, IMAGE, folder=tmp_path / "other")
-    engine = WeightsEngine({TEXT: ltx_row(weights), IMAGE: other}, "cpu")
-    run(engine, small())
-
-    engine.load(IMAGE, Report())
-    loaded = engine.model.row.folder
-    again = run(engine, small())
-
-    assert loaded == tmp_path / "other"
-    assert "Unloaded other" in again.log
-    assert again.data == usual.data
-
-
 def test_a_run_names_the_weights_that_are_loaded(weights: Path, tmp_path: Path) -> None:
     """Also where the files were replaced since: what is on the disk made nothing."""
     shutil.copytree(weights / LTX, tmp_path / "ltx")
@@ -183,52 +145,7 @@ def test_a_run_names_the_weights_that_are_loaded(weights: Path, tmp_path: Path) 
     assert replaced.described(TEXT) != before
 
 
-def test_float8_storage_runs(weights: Path) -> None:
-    """Half the bytes of the transformer, and other pictures than without."""
-    row = ltx_row(weights, dtype="bfloat16")
-    plain, stored = (WeightsEngine({TEXT: one}, "cpu") for one in (row, row.changed(storage="float8_e4m3fn")))
-
-    first = run(stored, small())
-
-    assert run(stored, small()).data == first.data != run(plain, small()).data
-    assert _bytes_of(stored) < 0.7 * _bytes_of(plain)
-
-
-def _bytes_of(engine: WeightsEngine) -> int:
-    values = model_of(engine).transformer.state_dict().values()
-    return sum(value.numel() * value.element_size() for value in values)
-
-
-def _with_hole(folder: Path, part: str) -> str:
-    """Remove one tensor from whole files, and return its name."""
-    file = max((folder / part).glob("*.safetensors"))
-    tensors = load_file(file)
-    gone = min(name for name in tensors if name.endswith("weight"))
-    del tensors[gone]
-    save_file(tensors, file, metadata={"format": "pt"})
-    for index in (folder / part).glob("*.index.json"):
-        table = json.loads(index.read_text())
-        del table["weight_map"][gone]
-        index.write_text(json.dumps(table))
-    return str(gone)
-
-
 PARTS = {"transformer": LTXVideoTransformer3DModel, "text_encoder": T5EncoderModel, "vae": AutoencoderKLLTXVideo}
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_a_missing_tensor_is_refused(weights: Path, tmp_path: Path, part: str) -> None:
-    """The control: without the check, the libraries load the holed folder without an error."""
-    folder = tmp_path / "holed"
-    shutil.copytree(weights / LTX, folder)
-    gone = _with_hole(folder, part)
-    engine = WeightsEngine({TEXT: ltx_row(weights, folder=folder)}, "cpu")
-
-    with pytest.raises(BadWeights, match="lacks 1 tensors") as caught:
-        engine.load(TEXT, Report())
-
-    assert gone in str(caught.value)
-    assert PARTS[part].from_pretrained(folder / part, use_safetensors=True) is not None
 
 
 def test_nothing_dials(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import json
-import shutil
 import subprocess
 import sys
 import time
@@ -16,8 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from reelbook import cli
-from reelbook_service.weights.config import BadWeights, LoRAFolders, LtxWeights
-from reelbook_service.weights.fetch import Target, check_space, fetch, list_files, list_targets, open_hub
+from reelbook_service.weights.config import BadWeights, LtxWeights
+from reelbook_service.weights.fetch import Target, check_space, fetch, list_files, list_targets
 from reelbook_service.weights.folder import RECORD_NAME
 from tests.weights.loopback_hub import COMMIT, FILES, WANTED, LoopbackHub
 
@@ -155,81 +154,6 @@ def test_a_token_goes_to_the_hub_only_if_it_is_set(
     assert "hf_secret" not in "".join(capfd.readouterr())
 
 
-def test_a_full_disk_is_said_before_the_first_byte(
-    hub: LoopbackHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With what is free and what is to come. The disk is a fake: this one cannot be filled."""
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1, 1, 1000))
-
-    with pytest.raises(BadWeights, match=r"1 kB free, and 408 kB are needed\. Nothing was fetched"):
-        fetched(hub, row(tmp_path / "ltx"))
-
-    assert set(hub.fetched()) <= {"README.md", "LICENSE.md"}
-    assert names(tmp_path / "ltx") == set()
-
-
-def test_a_lora_goes_into_its_folder(hub: LoopbackHub, tmp_path: Path) -> None:
-    """Only its weights and texts, below the first folder of LoRAs, under the same licence gate."""
-    hub.files = {
-        "README.md": FILES["README.md"],
-        "ink.safetensors": FILES["vae/model.safetensors"],
-        "ink.bin": b"pickle",
-    }
-
-    fetched(hub, row(tmp_path / "ltx", loras=LoRAFolders(folders=(tmp_path / "loras",))), (f"someone/ink@{COMMIT}",))
-
-    assert names(tmp_path / "loras" / "ink") == {"README.md", "ink.safetensors"}
-
-
-def test_only_commits_are_fetched() -> None:
-    """A branch is refused with what to do instead."""
-    with_folder = {"loras": LoRAFolders(folders=(Path("loras"),))}
-    refusals: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
-        ({"revision": "main"}, (), "A branch or tag can change"),
-        ({"revision": ""}, (), "40 hex digits"),
-        ({"repository": "../evil/ltx"}, (), "organisation/name"),
-        (with_folder, ("someone/ink@main",), "The revision of someone/ink is a commit"),
-        ({}, (f"someone/ink@{COMMIT}",), "no folder for LoRAs"),
-    ]
-    for changes, loras, words in refusals:
-        with pytest.raises(BadWeights) as refused:
-            list_targets([row(Path("ltx"), **changes)], loras)
-        assert words in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("card", "word"),
-    [("license: [mit, apache-2.0]", "mit+apache-2.0"), ("license: other\nlicense_name: Tiny, Open", "Tiny-Open")],
-)
-def test_every_licence_can_be_accepted_by_one_word(hub: LoopbackHub, tmp_path: Path, card: str, word: str) -> None:
-    """Where the card states several, or a name of several words: `accept_license` separates words by commas and spaces."""
-    hub.files["README.md"] = f"---\n{card}\n---\n# Tiny\n".encode()
-
-    with pytest.raises(BadWeights, match="not accepted"):
-        fetched(hub, row(tmp_path / "ltx"))
-    fetched(hub, row(tmp_path / "ltx", accept_license=f"other, {word}"))
-
-    assert json.loads((tmp_path / "ltx" / RECORD_NAME).read_text())["license"] == word
-
-
-def test_two_models_on_one_folder_are_one_target() -> None:
-    """With the words of both; the upsampler is a target of its own, and two commits in one folder are refused."""
-    first = row(Path("ltx"), upsampler=Path("up"), upsampler_repository="tiny/up", upsampler_revision=COMMIT)
-    second = first.changed(endpoint_id="svc/other", accept_license="mit, apache-2.0")
-
-    targets = list_targets([first, second])
-
-    assert [(target.repository, target.accepted) for target in targets] == [
-        (name, frozenset({"tiny-open-weights", "mit", "apache-2.0"})) for name in ("tiny/ltx", "tiny/up")
-    ]
-    with pytest.raises(BadWeights, match="two repositories or commits"):
-        list_targets([first, second.changed(revision=COMMIT[::-1])])
-    with pytest.raises(BadWeights, match="loras/ink is the folder of two repositories"):
-        list_targets(
-            [row(Path("ltx"), loras=LoRAFolders(folders=(Path("loras"),)))], [f"{owner}/ink@{COMMIT}" for owner in "ab"]
-        )
-
-
 @pytest.fixture
 def command(hub: LoopbackHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """The command for a `models.toml` with one model, whose licence is accepted by this word."""
@@ -283,31 +207,6 @@ def test_a_licence_that_is_not_accepted_ends_it(
     assert 'accept_license = "tiny-open-weights"' in capsys.readouterr().err
     assert names(tmp_path / "ltx") == set()
     assert set(hub.fetched()) <= {"README.md"}
-
-
-def test_owners_that_ask_for_consent_are_a_sentence(
-    command: Callable[..., int], hub: LoopbackHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The hub's own words, and what to do."""
-    hub.is_gated = True
-
-    assert command("--yes") == 1
-
-    err = capsys.readouterr().err
-    assert err.startswith("reelbook: tiny/ltx: ")
-    assert "restricted to those who ask" in err
-    assert "log in with `hf auth login` or set HF_TOKEN. What has arrived stays: run the command again." in err
-    assert names(tmp_path / "ltx") == set()
-
-
-def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No traceback of an import."""
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-
-    with pytest.raises(
-        BadWeights, match=r"needs the extra `weights`\. From a checkout of Reelbook: pip install '\.\[weights\]'"
-    ):
-        open_hub()
 
 
 def test_a_hub_that_cannot_be_reached_is_one_sentence(

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from reelbook_service.weights.pipelines.engine import WeightsEngine
-from tests.weights.ltx_runs import TEXT, cancel_at, ltx_row, model_of, run, small
+from tests.weights.ltx_runs import TEXT, cancel_at, ltx_row, run, small
 
 pytestmark = pytest.mark.gpu
 
@@ -69,13 +69,3 @@ def test_out_of_memory_on_purpose_then_a_good_run(weights: Path) -> None:
     del ballast
 
     assert run(engine, small()).data == before.data
-
-
-def test_the_model_is_on_the_card(weights: Path) -> None:
-    """And a parked text encoder is not."""
-    engine = engine_on_card(weights, dtype="bfloat16", text_encoder="park")
-    run(engine, small(num_frames=9))
-    model = model_of(engine)
-
-    assert next(model.transformer.parameters()).device.type == "cuda"
-    assert next(model.prompts._encoder.parameters()).device.type == "cpu"

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from diffusers.pipelines.wan import pipeline_wan_i2v
 
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook_service.weights.config import WanWeights
 from reelbook_service.weights.pipelines.engine import WeightsEngine
 from reelbook_service.weights.pipelines.parts import as_bytes
-from reelbook_service.weights.pipelines.wan import WanModel, _padded_with_zeros
-from tests.weights.ltx_runs import IMAGE, PICTURE, Finished, cancel_at, model_of, picture, run
+from reelbook_service.weights.pipelines.wan import WanModel
+from tests.weights.ltx_runs import IMAGE, PICTURE, Finished, picture, run
 from tests.weights.tiny import WAN
 
 SIZE = (40, 24)
@@ -67,30 +65,6 @@ def test_the_same_seed_gives_the_same_bytes_and_each_field_acts(engine: WeightsE
     assert clip_of(engine).data == usual.data
 
 
-def test_without_guidance_the_negative_prompt_is_not_read(engine: WeightsEngine, usual: Finished) -> None:
-    """`cfg_scale` 0 is guidance 1 here, and the log says what has no effect."""
-    before = model_of(engine).prompts.cached.cache_info().misses
-    plain = clip_of(engine, cfg_scale=0.0)
-
-    assert pixels_of(plain) == pixels_of(clip_of(engine, cfg_scale=0.0, negative_prompt="never read"))
-    assert model_of(engine).prompts.cached.cache_info().misses == before
-    assert "Without effect: negative_prompt" in plain.log
-
-
-def test_the_transformer_reads_prompts_as_the_library_encodes_them(
-    engine: WeightsEngine, usual: Finished, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """512 tokens, with zeros after the last: it has no mask, so it would read the padding."""
-    # Its cleaning of texts needs one more package.
-    monkeypatch.setattr(pipeline_wan_i2v, "prompt_clean", lambda text: text)
-    model, text = model_of(engine), "a paper boat on a rainy street"
-    pipe = SimpleNamespace(tokenizer=model.prompts._tokenizer, text_encoder=model.prompts._encoder)
-    with torch.no_grad():
-        expected = type(model.pipe)._get_t5_prompt_embeds(pipe, text, device="cpu", dtype=torch.float32)
-
-    assert torch.equal(_padded_with_zeros(model._encoded(text)), expected)
-
-
 def test_ten_seconds_are_two_parts_that_share_a_frame(
     engine: WeightsEngine, usual: Finished, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,11 +91,3 @@ def test_ten_seconds_are_two_parts_that_share_a_frame(
     assert all(np.array_equal(ten, five) for ten, five in zip(frames[:100], usual.frames()[:100], strict=True))
     differences = [abs(frames[120].astype(int) - pixels[1][number, :24, :40]).mean() for number in (0, 30)]
     assert differences[0] < differences[1]
-
-
-@pytest.mark.parametrize("stage", ["part 1 of 1, step 1", "decoding part 1 of 1,"])
-def test_a_cancelled_run_ends_and_the_next_is_unharmed(engine: WeightsEngine, usual: Finished, stage: str) -> None:
-    """Between steps, and while decoding."""
-    cancel_at(engine, image(), lambda news: news.stage.startswith(stage))
-
-    assert clip_of(engine).data == usual.data

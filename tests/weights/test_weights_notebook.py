@@ -10,7 +10,6 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.display.cards import provenance_table
 from tests.support import read_charges
 from tests.weights.tiny import CHECK, LORAS, LTX, UPSAMPLER
 
@@ -67,17 +66,6 @@ def test_a_sweep_makes_a_clip_of_each_setting(clip: rb.Run, folder: Path, client
     assert clip.request_id in set(table["request_id"])
     assert [charges(folder, one) for one in table["request_id"]] == [[("reserve", PRICE), ("settle", PRICE)]] * 2
     assert client.account()["credits_reserved"] == 0
-
-
-def test_a_file_names_the_weights_that_made_it(clip: rb.Run) -> None:
-    """Family, folder and hash of the weights, in the file itself; and the input, to be run again."""
-    found = rb.provenance(clip.video.path)
-
-    assert found.engine is not None
-    assert found.engine.startswith("ltx")
-    assert str(found.engine_version).startswith(f"{LTX}@")
-    assert found.input == BASE
-    assert f"{found.engine} {found.engine_version}" in provenance_table(found)
 
 
 def test_refused_pictures_cost_nothing_and_are_not_kept(

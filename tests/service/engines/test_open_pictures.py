@@ -16,7 +16,7 @@ from PIL import Image, ImageOps
 from reelbook_service.engines.open_pictures import FORMATS, flattened, open_picture, upright_size
 from reelbook_service.engines.protocol import PictureError
 from tests.service.engines.moving import encoded
-from tests.support import examples, once_each
+from tests.support import examples
 
 
 def ramp(width: int = 256, height: int = 4) -> np.ndarray[Any, Any]:
@@ -79,21 +79,6 @@ def test_printing_colours_become_light(kind: str) -> None:
     assert np.asarray(picture)[8, 28].max() <= 5
 
 
-def test_palettes_become_colours() -> None:
-    """A palette is looked up, and one of its colours may be transparent."""
-    palette = quarters().quantize(4)
-    white = palette.getpixel((39, 23))
-
-    plain = open_picture("a", encoded(palette))
-    holed = open_picture("a", encoded(palette, transparency=white))
-
-    assert plain.mode == "RGB"
-    assert plain.getpixel((1, 1)) == (255, 0, 0)
-    assert holed.mode == "RGBA"
-    assert holed.getpixel((1, 1)) == (255, 0, 0, 255)
-    assert holed.getchannel("A").getpixel((39, 23)) == 0
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -136,16 +121,6 @@ def test_pictures_are_turned_upright(orientation: int, kind: str) -> None:
     assert np.abs(np.asarray(picture, float) - np.asarray(wanted, float)).max() <= 12
 
 
-@pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP", "TIFF"])
-def test_of_an_animation_the_first_frame_is_taken(kind: str) -> None:
-    """An animation counts as the picture it begins with."""
-    frames = [Image.new("RGB", (16, 16), colour) for colour in ("red", "lime", "blue")]
-
-    data = encoded(frames[0], kind, save_all=True, append_images=frames[1:])
-
-    assert flattened(open_picture("a", data)).getpixel((8, 8)) == pytest.approx((255, 0, 0), abs=3)
-
-
 @pytest.mark.parametrize("kind", FORMATS)
 def test_cut_files_are_refused(kind: str) -> None:
     """Half a file is no picture, whatever its format."""
@@ -167,23 +142,6 @@ def test_a_bomb_is_judged_by_its_header(look: Any) -> None:
         look("a", bomb)
 
 
-def test_webp_has_a_limit_of_its_own() -> None:
-    """Its decoder takes so much memory that the usual limit would end the worker."""
-    data = bytearray(encoded(Image.new("RGBA", (16, 16), "teal"), "WEBP", lossless=True))
-    place = data.index(b"VP8L") + 9
-    data[place : place + 4] = struct.pack("<I", (5999 | 4999 << 14))
-
-    with pytest.raises(PictureError, match="the limit is 24 megapixels for WEBP"):
-        open_picture("a", bytes(data))
-
-
-def test_colours_that_cannot_be_shown_are_named() -> None:
-    """Such pictures are rare; the error says what to do instead of calling them damaged."""
-    for mode in ("LAB", "F", "I"):
-        with pytest.raises(PictureError, match=f"{mode}; save it as RGB"):
-            open_picture("a", encoded(Image.new(mode, (8, 8)), "TIFF"))
-
-
 @settings(max_examples=examples(40, 150), deadline=None)
 @given(kind=st.sampled_from(FORMATS), seed=st.integers(0, 1 << 30), cuts=st.integers(0, 4))
 def test_damage_is_never_a_surprise(kind: str, seed: int, cuts: int) -> None:
@@ -199,32 +157,3 @@ def test_damage_is_never_a_surprise(kind: str, seed: int, cuts: int) -> None:
     except PictureError:
         return
     assert picture.mode in ("RGB", "RGBA")
-
-
-def detailed(size: tuple[int, int]) -> Image.Image:
-    """Soft waves: the same picture at every size."""
-    rows, columns = np.mgrid[0 : size[1], 0 : size[0]]
-    waves = [np.sin(columns / size[0] * 9 + shift) * np.cos(rows / size[1] * 7 + shift) for shift in (0, 1, 2)]
-    return Image.fromarray(np.rint(127 + 100 * np.stack(waves, axis=-1)).astype(np.uint8))
-
-
-@pytest.mark.parametrize(
-    ("mode", "wanted"),
-    once_each(["RGB", "RGBA", "L", "P", "I;16"], [(100, 60), (399, 239), (120, 200), (25, 15), (500, 90)]),
-)
-def test_large_pictures_may_come_smaller(mode: str, wanted: tuple[int, int]) -> None:
-    """Asked for at least a size, a picture comes reduced as a whole, never below that size, and looks the same."""
-    large = detailed((800, 480))
-    if mode == "I;16":
-        large = Image.fromarray(np.asarray(large.convert("L")).astype(np.uint16) * 257)
-    else:
-        large = large.convert(mode)
-
-    picture = open_picture("a", encoded(large), at_least=wanted)
-
-    assert picture.width >= min(wanted[0], 800)
-    assert picture.height >= min(wanted[1], 480)
-    assert min(picture.width // wanted[0], picture.height // wanted[1]) < 2
-    assert (800 / picture.width, 480 / picture.height) == pytest.approx((480 / picture.height,) * 2, rel=0.02)
-    plain = flattened(open_picture("a", encoded(large))).resize(picture.size, Image.Resampling.BOX)
-    assert np.abs(np.asarray(flattened(picture), float) - np.asarray(plain, float)).max() <= 6

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 from collections.abc import Iterable
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -91,14 +88,6 @@ def test_images_are_flat_in_the_order_of_the_sizes_and_results_point_to_them(tmp
     assert "geometry" in output["description"]
 
 
-def test_a_size_asked_for_twice_is_made_twice(tmp_path: Path, boat: Image.Image) -> None:
-    """Two equal sizes have two files, with the same pixels: they share the seed."""
-    paths = made(job(tmp_path, encoded(boat), ["64x64", "64x64"]))
-
-    assert len(set(paths)) == 2
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-
-
 @pytest.mark.parametrize("output_format", ["png", "webp"])
 @pytest.mark.parametrize("mode", ["RGB", "RGBA"])
 def test_a_picture_of_the_right_size_passes_through(
@@ -129,41 +118,3 @@ def test_transparency_is_kept(tmp_path: Path, boat: Image.Image, output_format: 
         alpha = np.asarray(seen(path).getchannel("A"))
         assert alpha[0].max() == alpha[-1].max() == alpha[:, 0].max() == alpha[:, -1].max() == 0
         assert (alpha > 250).mean() > 0.05
-
-
-@pytest.mark.parametrize("name", ["house", *deep(("product",))])
-def test_variants_differ_to_the_eye(tmp_path: Path, name: str) -> None:
-    """Any two of three variants are further apart than a blur, in a square and in a banner."""
-    picture = encoded(scene(name, height=180).picture)
-
-    paths = made(job(tmp_path, picture, ["240x240", "364x45"], num_images_per_size=3))
-
-    small = [np.asarray(seen(path).resize((48, 48))).astype(float) for path in paths]
-    for first in range(0, 6, 3):
-        for one, other in combinations(small[first : first + 3], 2):
-            assert np.abs(one - other).mean() > 3
-
-
-MEMORY = """
-import sys
-from pathlib import Path
-sys.path[:0] = [sys.argv[3], str(Path(sys.argv[3]).parents[2])]
-from tests.support import peak_mib
-from test_recompose import job, run
-run(job(Path(sys.argv[2]), Path(sys.argv[1]).read_bytes(), ["6336x2688"], output_format="webp"))
-print(peak_mib())
-"""
-
-
-@pytest.mark.deep
-def test_the_largest_source_and_target_fit_a_worker(tmp_path: Path) -> None:
-    """A 40 megapixel source and a 17 megapixel target stay within 512 MiB."""
-    source = tmp_path / "large.jpg"
-    scene("sign", height=200).picture.resize((7728, 5152)).save(source, quality=80)
-
-    told = subprocess.run(
-        [sys.executable, "-c", MEMORY, str(source), str(tmp_path / "out"), str(Path(__file__).parent)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-
-    assert int(told.stdout) <= 512

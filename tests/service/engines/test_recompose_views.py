@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from reelbook_service.engines.recompose import extended, source_of
+from reelbook_service.engines.recompose import source_of
 from reelbook_service.engines.recompose_view import View, Wish, parse_prompt
 from reelbook_service.engines.saliency import saliency_of
 from tests.support import deep
-from tests.tools.scenes import NAMES, Scene, scene
+from tests.tools.scenes import NAMES, scene
 
 SHAPES = ((540, 540), (540, 960), (300, 600), (728, 90))
 
@@ -97,76 +97,6 @@ def test_added_background_never_shows_the_subject_again(shape: tuple[int, int]) 
     assert ghosts.mean() < 0.001
 
 
-def test_a_subject_that_the_border_cuts_stays_at_the_border() -> None:
-    """A figure that stands on the lower edge still does so where there is background to add."""
-    picture = speckled(300, 300)
-    ImageDraw.Draw(picture).rectangle((100, 130, 200, 300), fill=(230, 30, 210))
-
-    shown = view(picture, (150, 500))
-
-    assert shown.added > 0
-    assert shown.top + shown.height == pytest.approx(1, abs=0.03)
-
-
-def test_nothing_stands_out_of_an_even_surface() -> None:
-    """A plain picture has no subject, and every shape of it is as plain."""
-    plain = Image.new("RGB", (200, 120), (90, 140, 200))
-
-    results = [drawn(plain, shape) for shape in SHAPES]
-
-    assert saliency_of(plain).box is None
-    assert all(result.getcolors() == [(result.width * result.height, (90, 140, 200))] for result in results)
-
-
-def seams(source: Scene, shape: tuple[int, int]) -> list[float]:
-    """How much stronger the picture changes across its seams with added background than inside."""
-    size, offset = view(source.picture, shape).layout(shape)
-    lines = np.asarray(drawn(source.picture, shape).convert("L")).astype(float)
-    axis = 0 if size[0] < shape[0] else 1
-    steps = np.abs(np.diff(lines, axis=1 - axis)).mean(axis)
-    first, last = offset[axis], offset[axis] + size[axis]
-    usual = np.percentile(steps[first + 2 : last - 2], 95)
-    return [float(steps[at - 1] / usual) for at in (first, last) if 0 < at < shape[axis]]
-
-
-def test_added_background_joins_without_a_seam() -> None:
-    """Where the picture ends and the added part begins, the step is no larger than inside the picture."""
-    ratios = seams(scene("house", height=360), (728, 90)) + seams(scene("sign", height=360), (180, 480))
-
-    assert len(ratios) >= 3
-    assert max(ratios) <= 1
-
-
-@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
-@pytest.mark.parametrize(
-    ("target", "offset"),
-    [((500, 120), (90, 0)), ((213, 400), (0, 280)), ((213, 130), (0, 0)), ((3000, 120), (2787, 0))],
-)
-def test_added_background_leaves_the_picture_as_it_is(
-    mode: str, target: tuple[int, int], offset: tuple[int, int]
-) -> None:
-    """The picture stands in the result pixel for pixel, and no place around it is left empty."""
-    inner = scene("balloon", height=120).picture.convert(mode)
-
-    result = extended(inner, target, offset)
-
-    box = (*offset, offset[0] + inner.width, offset[1] + inner.height)
-    assert (result.size, result.mode) == (target, mode)
-    assert result.crop(box).tobytes() == inner.tobytes()
-    assert np.asarray(result).max(-1).min() > 20
-
-
-def test_added_background_is_clear_where_the_edge_is() -> None:
-    """Next to a clear upper half the added part is clear above and solid below."""
-    inner = scene("balloon", height=120).picture.convert("RGBA")
-    inner.paste((255, 255, 255, 0), (0, 0, inner.width, 60))
-
-    alpha = np.asarray(extended(inner, (400, 120), (100, 0)).getchannel("A"))
-
-    assert alpha[:55].max() == 0
-    assert alpha[65:].min() == 255
-
-
 KEEPS_LEFT, KEEPS_TOP = "keeps the left side", "keeps the top side"
 
 
@@ -194,21 +124,6 @@ def test_what_geometry_cannot_do_is_reported(prompt: str) -> None:
 
     assert wish.followed == ()
     assert prompt in wish.described()
-
-
-def test_a_mixed_wish_is_followed_in_part() -> None:
-    """The description names what is done and what is not; without a wish it is empty."""
-    words = parse_prompt("keep the left side; centre it, closer; add a rainbow").described()
-
-    assert "it keeps the left side, centres the subject and comes closer." in words
-    assert "“add a rainbow”" in words
-    assert parse_prompt(" , ; ").described() == ""
-
-
-@pytest.mark.parametrize("words", ["not cut ", "keep left ", "and not crop, "])
-def test_a_long_wish_is_read_at_once(words: str) -> None:
-    """A prompt that repeats itself 20,000 times keeps no worker busy."""
-    assert parse_prompt(20_000 * words).followed
 
 
 def test_wishes_act(boat: Image.Image) -> None:

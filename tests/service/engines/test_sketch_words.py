@@ -14,7 +14,7 @@ from reelbook_service.engines.saliency import labels_of
 from reelbook_service.engines.sketch import sky, stage
 from reelbook_service.engines.sketch.figures import FIGURES
 from reelbook_service.engines.sketch.noise import cloudy
-from reelbook_service.engines.sketch.words import MAX_FIGURES, TABLE, scene_of
+from reelbook_service.engines.sketch.words import TABLE, scene_of
 from tests.support import deep
 from tests.tools.sketch_sheet import finished_painter
 
@@ -67,27 +67,6 @@ def test_a_figure_goes_where_the_prompt_says_and_as_fast() -> None:
 
     assert way("sails left") < -5
     assert way("sails right fast") > 2 * way("sails right slowly") > 0
-
-
-def test_a_giant_is_larger_than_a_tiny_one() -> None:
-    """The number of red pixels follows the size that was named."""
-    giant, plain, tiny = (int(red(painted(f"a {size} red balloon in the sky")).sum()) for size in ("giant", "", "tiny"))
-
-    assert giant > 2 * plain
-    assert plain > 2 * tiny > 0
-
-
-def test_zooming_in_enlarges_and_panning_shifts() -> None:
-    """Camera words move the eye: the balloon grows, or goes to the other side."""
-    base = "a red balloon standing over the sea"
-
-    def seen(prompt: str, moment: int) -> NDArray[np.bool_]:
-        return red(painted(prompt, moment))
-
-    zoomed = f"{base}, camera zooms in"
-    assert seen(zoomed, 100).sum() > 1.2 * seen(zoomed, 0).sum()
-    panned = f"{base}, camera pans left"
-    assert np.nonzero(seen(panned, 100))[1].mean() > np.nonzero(seen(panned, 0))[1].mean() + 10
 
 
 @pytest.mark.parametrize(
@@ -145,13 +124,6 @@ def test_weather_words_act_and_negative_words_take_them_back() -> None:
     assert scene_of("a golden star in a meadow", "star").actors == ()
 
 
-def test_no_prompt_asks_for_more_figures_than_can_be_painted() -> None:
-    """A million balloons are as many as fit."""
-    scene = scene_of("1000000 balloons, 99 birds and hundreds of cats")
-
-    assert sum(actor.count for actor in scene.actors) <= MAX_FIGURES
-
-
 STRANGE = {
     "empty": "", "unknown": "zorblax of quixotic frobnication", "emoji": "🦜🤷", "chinese": "一个奇怪的句子没有船",
     "one long word": "x" * 100_000, "many words": "balloon " * 12_500, "digits": "9" * 5000, "controls": "\0\n\t",
@@ -179,17 +151,6 @@ def thumbnails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 QUICK = {"num_frames": 9, "first_pass_num_inference_steps": 2, "second_pass_num_inference_steps": 2, "second_pass_skip_initial_steps": 1}  # fmt: skip
 """As short as a clip may be, and hardly sampled; what is painted does not depend on it."""
-
-
-@pytest.mark.usefixtures("thumbnails")
-def test_every_figure_can_be_painted() -> None:
-    """Several in one picture, and it tells all of them."""
-    kinds = list(ACTORS)
-    for some in (kinds[first::14] for first in range(14)):
-        prompt = ", ".join(f"a {ACTORS[kind].split()[0].replace('-', ' ')}" for kind in some)
-
-        assert {actor.kind for actor in scene_of(prompt).actors} == set(some)
-        assert painted(prompt, 8, **QUICK).std() > 1
 
 
 @pytest.mark.usefixtures("thumbnails")

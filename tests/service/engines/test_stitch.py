@@ -11,14 +11,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook_service.engines.protocol import EngineTask, OutputFile, PictureError
-from reelbook_service.engines.stitch import MOST_PIXELS, stitch
+from reelbook_service.engines.stitch import LONGEST_SIDE, MOST_PIXELS, canvas_for, on_canvas, stitch
 from tests.heard import Heard, Log, Progress
 from tests.service.engines.moving import encoded
 from tests.service.engines.playing import Playback, played, second_opinion
@@ -130,47 +131,6 @@ def test_first_and_last_frame_are_the_picture(tmp_path: Path, picture: Image.Ima
     assert min(decibels(frame, Image.fromarray(playback.frames[0])) for frame in playback.frames[1:]) > 50
 
 
-def test_colours_survive(tmp_path: Path) -> None:
-    """Strong colours come back within three steps."""
-    made = video(tmp_path, [(name, 1) for name in COLOURS])
-
-    for pixel, colour in zip(played(made.path).frames, COLOURS.values(), strict=True):
-        assert np.abs(pixel.astype(int) - colour).max() <= 3
-
-
-class Counted(dict[str, bytes]):
-    """Sources that count how often each picture is looked up."""
-
-    def __init__(self, sources: Mapping[str, bytes]) -> None:
-        super().__init__(sources)
-        self.reads: list[str] = []
-
-    def __getitem__(self, url: str) -> bytes:
-        self.reads.append(url)
-        return super().__getitem__(url)
-
-
-def test_a_picture_that_comes_again_is_not_decoded_again(tmp_path: Path) -> None:
-    """A picture shown a hundred times in turn with another costs no more than one shown once."""
-    sources = Counted(PLATES)
-
-    made = video(tmp_path, [("red", 1), ("green", 1)] * 100, sources=sources)
-
-    # Once for its header, once for its pixels.
-    assert sources.reads.count(address("green")) == 2
-    assert names(played(made.path)) == ["red", "green"] * 100
-
-
-def test_seeking_is_cheap_and_holding_costs_little(tmp_path: Path) -> None:
-    """There is a key frame at each cut and after 250 frames at most; between them a frame takes a few bytes."""
-    made = video(tmp_path, [("red", 600), ("green", 20)])
-
-    with av.open(str(made.path)) as file:
-        packets = [(packet.is_keyframe, packet.size) for packet in file.demux(video=0) if packet.size]
-    assert [number for number, (is_key, _) in enumerate(packets) if is_key] == [0, 250, 500, 600]
-    assert max(size for is_key, size in packets if not is_key) <= 64
-
-
 @pytest.mark.parametrize(
     ("first", "size"),
     [((1, 1), (2, 2)), ((17, 33), (18, 34)), ((9000, 20), (8192, 18)), *deep(((2, 7), (2, 8)), ((16, 16), (16, 16)))],
@@ -229,3 +189,38 @@ def test_a_broken_picture_is_named(tmp_path: Path, data: bytes, place: int) -> N
         video(tmp_path, [(str(number), 2) for number in range(6)], sources=sources)
 
     assert stitching_threads() == []
+
+
+@given(st.integers(1, 40_000), st.integers(1, 40_000))
+def test_a_canvas_is_even_and_can_be_played(width: int, height: int) -> None:
+    """Whatever the first picture's size: even sides, within what players take, and of the same shape."""
+    canvas = canvas_for((width, height))
+
+    assert all(side % 2 == 0 and 2 <= side <= LONGEST_SIDE for side in canvas)
+    assert canvas[0] * canvas[1] <= max(MOST_PIXELS, 2 * LONGEST_SIDE)
+    scale = min(canvas[0] / width, canvas[1] / height)
+    assert abs(canvas[0] - width * scale) <= 2 + canvas[0] * 2 / min(canvas)
+    assert abs(canvas[1] - height * scale) <= 2 + canvas[1] * 2 / min(canvas)
+
+
+def ringed(size: tuple[int, int]) -> Image.Image:
+    """A bright picture with a blue ring near its edge, so that nothing can be cut off unseen."""
+    picture = Image.new("RGB", size, "white")
+    picture.paste((0, 0, 255), (2, 2, size[0] - 2, size[1] - 2))
+    picture.paste((255, 255, 255), (size[0] // 8, size[1] // 8, size[0] - size[0] // 8, size[1] - size[1] // 8))
+    return picture
+
+
+@pytest.mark.parametrize("size", [(100, 180), (180, 100), (400, 1000), (2000, 90), (40, 40), (321, 181)])
+def test_a_picture_of_another_shape_is_shown_whole(size: tuple[int, int]) -> None:
+    """It is scaled evenly, as large as fits, in the middle; nothing of it is cut off."""
+    frame = np.asarray(on_canvas(ringed(size), (320, 180))).astype(int)
+
+    assert frame.shape == (180, 320, 3)
+    blue = (frame[..., 2] - frame[..., 0]) > 128
+    rows, columns = np.flatnonzero(blue.any(axis=1)), np.flatnonzero(blue.any(axis=0))
+    scale = min(320 / size[0], 180 / size[1])
+    assert len(columns) == pytest.approx((size[0] - 4) * scale, abs=4 + scale)
+    assert len(rows) == pytest.approx((size[1] - 4) * scale, abs=4 + scale)
+    assert (columns[0] + columns[-1]) / 2 == pytest.approx(159.5, abs=3)
+    assert (rows[0] + rows[-1]) / 2 == pytest.approx(89.5, abs=3)

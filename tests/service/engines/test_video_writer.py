@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from pathlib import Path
 
 import av
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reelbook_service.engines import video_writer
 from reelbook_service.engines.video_writer import Movie, exact_rate
@@ -41,33 +38,6 @@ def levels(path: Path) -> list[float]:
     return [16 + int(pixel[1]) * 219 / 255 for pixel in played(path).frames]
 
 
-def test_the_file_says_what_it_is(tmp_path: Path) -> None:
-    """Provenance, colours, and the index in front, so that a player may start before the file is there."""
-    path = film(tmp_path / "a.mp4", 3)
-
-    with av.open(str(path)) as file:
-        context = file.streams.video[0].codec_context
-        assert json.loads(file.metadata["comment"])["seed"] == 7
-        assert file.metadata["title"] == "a boat"
-        assert (context.color_range, context.colorspace, context.color_primaries, context.color_trc) == (1, 1, 1, 1)
-    content = path.read_bytes()
-    assert content.index(b"moov") < content.index(b"mdat")
-
-
-def test_an_error_inside_is_the_one_that_is_told(tmp_path: Path) -> None:
-    """Where the work breaks off, its own error comes out, though the file cannot be finished either."""
-
-    def breaks_off() -> None:
-        with Movie(tmp_path / "a.mp4", SIZE, Fraction(24), SIGN) as made:
-            for _ in range(30):
-                made.add(grey(100))
-            (tmp_path / "a.mp4").unlink()
-            raise KeyError("the reason")
-
-    with pytest.raises(KeyError, match="the reason"):
-        breaks_off()
-
-
 @pytest.mark.parametrize(
     ("fps", "rate"),
     [
@@ -81,15 +51,6 @@ def test_an_error_inside_is_the_one_that_is_told(tmp_path: Path) -> None:
 def test_rates_are_exact(fps: float, rate: Fraction) -> None:
     """The rates of television are recognised by their usual short forms; any other rate is what it says."""
     assert exact_rate(fps) == rate
-
-
-@given(st.floats(1, 120))
-def test_every_rate_has_a_near_fraction(fps: float) -> None:
-    """Whatever number is asked for, the rate is within two thousandths, and small enough for every format."""
-    rate = exact_rate(fps)
-
-    assert abs(float(rate) - fps) <= 0.002
-    assert rate.denominator <= 1001
 
 
 @pytest.fixture

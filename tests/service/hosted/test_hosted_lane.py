@@ -23,7 +23,7 @@ from reelbook_service.hosted import run as paid_run
 from reelbook_service.hosted.models_file import make_lane_table, read_models_file
 from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_settings import Settings
-from tests.faults.standin import CANCEL, ESTIMATE, RESULT, RUN, STATUS, Fault, StandIn
+from tests.faults.standin import CANCEL, RESULT, RUN, STATUS, Fault, StandIn
 from tests.service.hosted.conftest import TEACHER, Open, students, write_models
 from tests.support import Serve, Served, as_data_uri, png
 from tests.transport.variants import Reply
@@ -356,28 +356,6 @@ def test_local_engines_go_on_beside(elsewhere: Callable[..., StandIn], gateway: 
     assert TEACHER.encode() not in Path(f"/proc/{worker.pid}/environ").read_bytes()
 
 
-def test_logs_progress_and_place_pass_through(serve: Serve, gateway: Open) -> None:
-    """From one of our services: its queue's place, its stages, and its log."""
-    there = serve(accounts=[NewAccount("teacher", TEACHER)], workers=1)
-    served = gateway(there.base_url)
-    ids = [
-        served.submitted(TEXT, {"prompt": "a paper boat", "num_frames": 25, "seed": seed, "resolution": "480p"})
-        for seed in range(2)
-    ]
-    seen: list[dict[str, Any]] = []
-
-    def is_last(status: dict[str, Any]) -> bool:
-        seen.append(status)
-        return bool(status["status"] == "COMPLETED")
-
-    served.status_once(is_last, TEXT, ids[1])
-
-    assert {status["status"] for status in seen} == {"IN_QUEUE", "IN_PROGRESS", "COMPLETED"}
-    assert {1, 0} & {status.get("queue_position") for status in seen if status["status"] == "IN_QUEUE"}
-    assert any("painting" in status["metrics"].get("stage", "") for status in seen if status["status"] == "IN_PROGRESS")
-    assert any("sketch engine" in line["message"] for line in seen[-1]["logs"]["entries"])
-
-
 def test_a_notebook_has_the_same_file(elsewhere: Callable[..., StandIn], tmp_path: Path) -> None:
     """`rb.connect(models=…)`: the embedded service runs it elsewhere; a sweep asks for a budget, because it costs."""
     service = elsewhere()
@@ -397,42 +375,6 @@ def test_a_notebook_has_the_same_file(elsewhere: Callable[..., StandIn], tmp_pat
     assert again.from_library
     assert len(service.charges) == 1
     assert (client.is_embedded, plain.is_embedded) == (False, True)
-
-
-def test_a_cell_that_connects_may_run_twice(
-    elsewhere: Callable[..., StandIn], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same file gives the same service; a changed one, or another key, is refused until the clients are closed."""
-    service = elsewhere()
-    models = write_models(tmp_path, service.base_url)
-
-    with rb.connect(models=models, library=tmp_path / "library") as first:
-        with rb.connect(models=models, library=tmp_path / "library") as second:
-            assert second.base_url == first.base_url
-        write_models(tmp_path, service.base_url, at_once=2)
-        with pytest.raises(ReelbookError, match="runs with other engines"):
-            rb.connect(models=models, library=tmp_path / "library")
-        write_models(tmp_path, service.base_url)
-        monkeypatch.setenv("TEACHER_KEY", "another-key")
-        with pytest.raises(ReelbookError, match="runs with other engines"):
-            rb.connect(models=models, library=tmp_path / "library")
-        with rb.connect(library=tmp_path / "library") as plain:
-            assert not plain.is_embedded
-
-
-def test_a_service_that_does_not_quote_in_time_is_not_waited_for(
-    elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The catalog's price counts; the next submission does not ask again at once."""
-    monkeypatch.setattr(hosted_lane, "PRICE_SECONDS", 0.05)
-    service = elsewhere(Fault(ESTIMATE, "late"), estimates=True)
-    served = gateway(service.base_url)
-
-    answers = [served.run(TEXT, text(num_frames=9 + n)).json()["credits"] for n in range(3)]
-
-    assert answers == [53, 53, 53]
-    for request in list(served.server.service.queue._live):
-        served.finished(TEXT, request)
 
 
 def test_a_cancellation_that_is_refused_elsewhere_is_refused_here(

@@ -11,7 +11,7 @@ import reelbook as rb
 from reelbook.errors import UncertainRun
 from reelbook_service.hosted import run as paid_run
 from tests.faults.standin import RESULT, RUN, Fault, StandIn
-from tests.service.hosted.conftest import Open, write_models
+from tests.service.hosted.conftest import Open
 from tests.support import Served
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=9, seed=7)
@@ -61,20 +61,6 @@ def test_a_sweep_once_more_pays_nothing_for_what_was_lost(
     for table in (first, second):
         assert sorted(table["status"]) == ["completed", "completed", "uncertain"]
     assert (len(service.charges), left(served)) == (3, 530 - 3 * 53)
-
-
-def test_the_embedded_service_with_models_pays_once(elsewhere: Callable[..., StandIn], tmp_path: Path) -> None:
-    """`rb.connect(models=…)`, in one session and in the next."""
-    service = elsewhere(LOST)
-    models = write_models(tmp_path, service.base_url)
-
-    for _ in range(2):
-        with rb.connect(models=models, library=tmp_path / "library") as client:
-            for _ in range(2):
-                with pytest.raises(UncertainRun):
-                    client.run(BOAT)
-
-    assert len(service.charges) == 1
 
 
 def test_a_result_that_cannot_be_had_is_not_paid_for_again(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -140,17 +139,6 @@ def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path) -> None:
         refusal(tmp_path, text)
 
 
-def test_a_variable_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Missing, empty, or with a line break in it; with what to do, and without repeating it."""
-    for value, words in [
-        (None, "the variable TEACHER_KEY is not set"),
-        ("  ", "is not set, or empty"),
-        (CANARY.key + "\nmore", "Copy it again"),
-    ]:
-        monkeypatch.delenv("TEACHER_KEY") if value is None else monkeypatch.setenv("TEACHER_KEY", value)
-        assert words in refusal(tmp_path, SERVICE + ALL)
-
-
 def test_a_key_file_is_mine_alone(tmp_path: Path) -> None:
     """Relative to the folder of models.toml; refused if others can read it, or if it cannot be read or is empty."""
     path = tmp_path / "teacher.key"
@@ -170,14 +158,3 @@ def test_a_key_file_is_mine_alone(tmp_path: Path) -> None:
         with pytest.raises(ReelbookError, match=words) as caught:
             read_key(f"file:{name}", tmp_path)
         assert CANARY.found_in_error(caught.value) == []
-
-
-def test_a_key_from_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under its name; without one, how to store it."""
-    keyring = pytest.importorskip("keyring")
-    known: dict[tuple[str, str], Any] = {("reelbook", "class"): CANARY.key}
-    monkeypatch.setattr(keyring, "get_password", lambda service, name: known.get((service, name)))
-
-    assert read_key("keyring:class", tmp_path).is_in(CANARY.key.encode())
-    with pytest.raises(ReelbookError, match="keyring set reelbook 'other'"):
-        read_key("keyring:other", tmp_path)

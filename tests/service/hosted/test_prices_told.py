@@ -72,36 +72,6 @@ def spend_all(served: Served, runs: int) -> int:
     return accepted
 
 
-@pytest.mark.parametrize(
-    ("quote", "charged", "expected"),
-    [
-        (60, 60, [("reserve", 60), ("settle", 60)]),
-        (60, 45, [("reserve", 60), ("settle", 53), ("refund", 7)]),
-        (40, 53, [("reserve", 53), ("settle", 53)]),
-        (None, 30, [("reserve", 53), ("settle", 53)]),
-        (53, 0, [("reserve", 53), ("settle", 53)]),
-        (53, 60, [("reserve", 53), ("settle", 53)]),
-    ],
-)
-def test_the_quote_is_reserved_and_the_charge_settled(
-    tell: Callable[[Story], Teller], gateway: Open, quote: int | None, charged: int, expected: list[tuple[str, int]]
-) -> None:
-    """At least the catalog's price, and never more than was reserved, whatever is charged elsewhere."""
-    served = gateway(tell(Story(quote, None, charged)).base_url)
-    boat = {"prompt": "a paper boat", "num_frames": 9, "seed": 7}
-    body = {"endpointId": TEXT, "input": boat}
-    estimate = served.http.post("/models/pricing/estimate", json=body, headers={"x-api-key": served.key}).json()
-
-    request_id = served.submitted(TEXT, boat)
-    final = served.finished(TEXT, request_id)
-
-    assert (estimate["credits"], estimate["source"]) == (expected[0][1], "exact")
-    assert final["metrics"]["credits"] == dict(expected)["settle"]
-    assert served.money(request_id) == expected
-    account = served.get("/account").json()
-    assert (account["credits_reserved"], account["credits_spent"]) == (0, final["metrics"]["credits"])
-
-
 TOLD: tuple[Any, ...] = (0, -53, float("nan"), "free")
 MORE: tuple[Any, ...] = (1, 52.5, float("inf"), [0], {})
 STORIES = [Story(), Story(0, 0, 0), Story(53, 53, 0), Story(0, 0, 53), Story(53, None, -53)]

@@ -93,17 +93,6 @@ def test_folders_and_licences_are_checked_before_a_port_is_bound(
     assert not table.has_elsewhere
 
 
-def test_an_address_and_a_file_contradict_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By two variables, or as arguments: nobody can say which is meant."""
-    monkeypatch.setenv("REELBOOK_MODELS", "models.toml")
-    monkeypatch.setenv("REELBOOK_URL", "http://127.0.0.1:9")
-
-    with pytest.raises(ReelbookError, match="both set"):
-        rb.connect(library=tmp_path)
-    with pytest.raises(ReelbookError, match="either an address or `models`"):
-        rb.connect("http://127.0.0.1:9", models=tmp_path / "models.toml")
-
-
 def test_the_embedded_service_runs_weights_at_no_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,9 +110,3 @@ def test_the_embedded_service_runs_weights_at_no_cost(
         cli.main(["models", "--service", client.base_url])
 
     assert "  weights:cpu\n" in capsys.readouterr().out
-
-
-def test_the_list_of_models_needs_a_service(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where no service answers, one sentence says so."""
-    assert cli.main(["models", "--service", "http://127.0.0.1:9"]) == 1
-    assert "does not say what it is" in capsys.readouterr().err

@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from reelbook_service import workers
-from reelbook_service.dask_cluster import run_there
 from reelbook_service.hosted.models_file import ModelsFile
 from reelbook_service.lanes import LaneTable
 from reelbook_service.weights.config import LtxWeights
-from reelbook_service.workers import DeviceGroup, WorkerLane, worker_environment
+from reelbook_service.workers import DeviceGroup, WorkerLane
 from tests.support import Serve, Served, as_data_uri, examples, png
 
 TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
@@ -123,22 +122,6 @@ def test_a_worker_of_a_device_loads_once_and_stays(device: Open, monkeypatch: py
     assert served.get("/").json()["engines"][TEXT] == "weights:cpu"
 
 
-def test_requests_wait_while_weights_are_loaded_and_the_cpu_goes_on(device: Open, tmp_path: Path) -> None:
-    """The port answers before they are loaded; positions are counted for each lane, and stitching is not delayed."""
-    (tmp_path / "ltx").mkdir()
-    (tmp_path / "ltx" / "hold").touch()
-    served = device()
-    ids = [served.submitted(TEXT, text(seed=seed)) for seed in (1, 2)]
-
-    served.done(STITCH, {"images": [as_data_uri(png())]})
-    positions = [served.get(f"/{TEXT}/requests/{one}/status").json()["queue_position"] for one in ids]
-    (tmp_path / "ltx" / "hold").unlink()
-    finals = [served.finished(TEXT, one) for one in ids]
-
-    assert positions == [0, 1]
-    assert all("error" not in final for final in finals)
-
-
 def test_a_cancelled_run_leaves_worker_and_weights(device: Open) -> None:
     """It is refunded; the next run is made by the same process without loading."""
     served = device()
@@ -223,46 +206,3 @@ def test_weights_that_cannot_be_loaded_are_named_by_each_run_and_the_others_go_o
     assert served.money(request_id) == BALANCED
     assert "error" not in other
     assert facts_of(other)["environment"]["CUDA_VISIBLE_DEVICES"] == "0"
-
-
-def test_a_run_moves_along_with_the_engine_of_its_model(device: Open, serve: Serve, tmp_path: Path) -> None:
-    """Accepted for a device and started again without one, it is run by the sketch engine."""
-    (tmp_path / "ltx").mkdir()
-    (tmp_path / "ltx" / "hold").touch()
-    first = device()
-    request_id = first.submitted(TEXT, text(resolution="480p"))
-    first.server.stop()
-
-    second = serve(workers=1, data=tmp_path / "data")
-
-    assert "error" not in second.finished(TEXT, request_id)
-
-
-def test_a_worker_sees_the_device_that_the_service_means(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counted among those that the service may use; one that is hidden from it stays hidden."""
-    seen = {}
-    for visible, device in [("2, GPU-a", "cuda:1"), ("2", "cuda:1"), ("", "cuda:0"), ("2", "cpu"), (None, "cuda:1")]:
-        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-        if visible is not None:
-            monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-        seen[visible, device] = worker_environment(device)["CUDA_VISIBLE_DEVICES"]
-
-    assert list(seen.values()) == ["GPU-a", "", "", "", "1"]
-
-
-def test_two_devices_share_a_line(device: Open) -> None:
-    """Two runs at once are made by two processes."""
-    served = device(devices=("cpu", "cuda:1"))
-    ids = [served.submitted(TEXT, text("slow", seed=seed)) for seed in (1, 2)]
-
-    pids = {facts_of(until(served, one, '"stage": "drawing"'))["pid"] for one in ids}
-    for one in ids:
-        cancelled(served, one)
-
-    assert len(pids) == 2
-
-
-def test_a_process_of_a_cluster_with_another_version_is_refused() -> None:
-    """Its engines may make other bytes, and its messages differ."""
-    with pytest.raises(RuntimeError, match=r"it has reelbook .*, the service has 0\.0"):
-        run_there({"version": "0.0"}, "key")

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from reelbook_service.weights.config import BadWeights, LtxWeights, SafetyCheck, WanWeights
+from reelbook_service.weights.config import BadWeights, LtxWeights, WanWeights
 from reelbook_service.weights.folder import (
     PARTS,
     RECORD_NAME,
     check_weights,
-    upsampler_folder,
     weights_identity,
 )
 
@@ -73,18 +72,6 @@ def test_complete_folders_pass_in_milliseconds_without_torch(row: LtxWeights, tm
     assert "torch" not in sys.modules
 
 
-def test_both_layouts_of_the_upsampler_are_accepted(row: LtxWeights, tmp_path: Path) -> None:
-    """A pipeline's folder, and the bare model; they are the same weights."""
-    shutil.copytree(tmp_path / UPSAMPLER / "latent_upsampler", tmp_path / "bare")
-    bare = row.changed(upsampler=tmp_path / "bare")
-
-    check_weights(bare)
-
-    assert upsampler_folder(tmp_path / "bare") == tmp_path / "bare"
-    assert upsampler_folder(tmp_path / UPSAMPLER).name == "latent_upsampler"
-    assert weights_identity(bare) == weights_identity(row)
-
-
 def become_wan(folder: Path) -> None:
     shutil.rmtree(folder)
     write_pipeline(folder, "wan")
@@ -120,26 +107,6 @@ def test_a_damaged_folder_is_refused_with_the_next_step(row: LtxWeights, damage:
     assert re.search(words, sentence_of(row))
 
 
-def test_the_other_folders_of_a_row_are_checked_too(row: LtxWeights, tmp_path: Path) -> None:
-    """The upsampler of LTX."""
-    assert "needs `upsampler`" in sentence_of(row.changed(upsampler=None))
-    assert "has no config.json" in sentence_of(row.changed(upsampler=tmp_path / "nowhere"))
-    assert "is that of AutoencoderKLLTXVideo" in sentence_of(row.changed(upsampler=row.folder / "vae"))
-
-
-def test_a_check_of_pictures_must_know_its_label(row: LtxWeights, tmp_path: Path) -> None:
-    """With another label it would let every clip pass."""
-    folder = tmp_path / "check"
-    assert "has no config.json" in sentence_of(row.changed(safety=SafetyCheck(folder=folder)))
-    write_model(folder, "Anything")
-    write_json(folder / "config.json", {"architectures": ["Anything"], "id2label": {"0": "normal", "1": "nsfw"}})
-
-    check_weights(row.changed(safety=SafetyCheck(folder=folder)))
-    sentence = sentence_of(row.changed(safety=SafetyCheck(folder=folder, label="gore")))
-
-    assert "check has no label 'gore'. Its labels: normal, nsfw." in sentence
-
-
 def test_other_bytes_are_other_weights(row: LtxWeights) -> None:
     """A finetune has files of the same size; they are sampled, to the very last byte."""
     before = weights_identity(row)
@@ -149,13 +116,6 @@ def test_other_bytes_are_other_weights(row: LtxWeights) -> None:
 
     assert len({before, finetuned, weights_identity(row)}) == 3
     assert len(before) == 12
-
-
-def test_the_same_files_are_the_same_weights(row: LtxWeights, tmp_path: Path) -> None:
-    """Wherever they are, and on whichever device they run."""
-    moved = shutil.copytree(row.folder, tmp_path / "elsewhere" / "ltx")
-
-    assert weights_identity(row.changed(folder=moved, devices=("cuda:1",), dtype="float16")) == weights_identity(row)
 
 
 def test_the_identity_reads_what_fetch_recorded(row: LtxWeights, tmp_path: Path) -> None:

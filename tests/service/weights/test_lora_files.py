@@ -65,14 +65,3 @@ def test_nothing_outside_is_found(folder: Path, weight_name: str | None) -> None
         with pytest.raises(LoRAError) as refused:
             find(path, weight_name, folders=(folder,))
         assert "secret" not in str(refused.value).replace(repr(path), "")
-
-
-def test_sentences_name_what_there_is(folder: Path) -> None:
-    """So that the next request can be right."""
-    with pytest.raises(LoRAError, match=r"There is no LoRA 'boat' here, .* Those here are: near, .*pair/one, pair/two"):
-        find("boat", folders=(folder,))
-    for weight_name in (None, "three"):
-        with pytest.raises(LoRAError, match=r"or it is a folder of several\. .* Those here are: pair/one, pair/two\."):
-            find("pair", weight_name, folders=(folder,))
-    with pytest.raises(LoRAError, match="Those here are: none"):
-        find("paper")
