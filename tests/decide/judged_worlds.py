@@ -7,8 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from reelbook.decide.judged_clips import Clips, find_clips
-from reelbook.decide.pairs import choose_pair
-from reelbook.decide.ranking import JudgedPair
+from reelbook.decide.ranking import JudgedPair, choose_pair
 
 AXES = ("num_frames", "guidance", "steps")
 

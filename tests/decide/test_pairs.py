@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from reelbook.decide.judged_clips import Clips
-from reelbook.decide.pairs import SKIPPED_FOR, choose_pair, choose_row
-from reelbook.decide.ranking import JudgedPair, rank_clips
+from reelbook.decide.ranking import SKIPPED_FOR, JudgedPair, choose_pair, choose_row, rank_clips
 from tests.decide.judged_worlds import draw_strengths, judge_actively, judge_at_random, make_clips
 
 
@@ -29,24 +28,6 @@ def test_no_pair_is_asked_twice_before_all_others() -> None:
     asked = [frozenset(one[:2]) for one in done]
     assert len(asked) == 20
     assert len(set(asked[:10])) == len(set(asked[10:])) == 10
-
-
-def test_each_clip_is_seen_twice_before_any_is_seen_often() -> None:
-    """Before that nobody could say which is the best."""
-    clips, done = make_clips(12), list[JudgedPair]()
-    for _ in range(16):
-        done.append(JudgedPair(*ask(clips, done), 1.0, rater="ana"))
-
-    assert min(Counter(clip for one in done for clip in one[:2]).values()) >= 2
-    assert len(Counter(clip for one in done for clip in one[:2])) == 12
-
-
-def test_what_others_were_asked_may_be_asked_again() -> None:
-    """Two people have to judge the same pair, or nobody knows whether they agree."""
-    clips = make_clips(2)
-    done = [JudgedPair(0, 1, 1.0)] * 5
-
-    assert set(ask(clips, done)) == {0, 1}
 
 
 def test_clips_of_one_content_are_compared_first() -> None:

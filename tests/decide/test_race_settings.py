@@ -108,14 +108,3 @@ def test_equal_results_lead_to_equal_rounds(order: int) -> None:
     assert len(chosen) == len(set(chosen)) == 18
     assert chosen[:8] == [row.number for row in rounds.used[:8]]
     assert test_equal_results_lead_to_equal_rounds.__dict__.setdefault("chosen", chosen) == chosen
-
-
-def test_a_row_that_does_not_fit_is_not_chosen() -> None:
-    """The others are, as long as anything fits."""
-    plan = sweep(BOAT, seed=range(3), num_frames=[9, 17])
-    rounds = Rounds(plan, group_settings(plan, OVER, 0), 0, 4)
-
-    rows = rounds.choose_rows(None, lambda chosen, row: row["num_frames"] == 9)
-
-    assert {row["num_frames"] for row in rows} == {9}
-    assert rounds.choose_rows(None, lambda *_: False) == []

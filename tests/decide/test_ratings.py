@@ -66,17 +66,6 @@ def test_an_impossible_call_is_refused_in_words(made: Made, call: Any, words: st
     assert ratings.frame.empty
 
 
-def test_numbers_of_numpy_are_numbers(made: Made) -> None:
-    """As a row of a table has them."""
-    ratings = rate(made)
-
-    ratings.judge(np.int64(0), np.int64(1), "left")  # type: ignore[arg-type]  # As a table has them.
-    ratings.rate(np.int64(0), np.int64(3))  # type: ignore[arg-type]
-    ratings.keep(np.int64(0), np.bool_(True))  # type: ignore[arg-type]
-
-    assert ratings.frame["answer"].tolist() == ["left", "3", "keep"]
-
-
 def test_two_raters_share_one_ranking(made: Made) -> None:
     """Whatever order they judge in; the better row is first."""
     for rater in ("ana", "ben"):
@@ -145,16 +134,6 @@ def test_the_table_gets_columns(made: Made) -> None:
     assert table["rating"][0] > table["rating"][1]
     assert (table["rating_low"][0] < table["rating"][0] < table["rating_high"][0]) is np.True_
     assert list(rate_table(made, table).table.columns) == list(table.columns)
-
-
-def test_a_column_of_the_users_own_stays(made: Made) -> None:
-    """Theirs keeps its name, and the one of the judgements gets another."""
-    table = make_table(3).assign(stars=["a", "b", "c"])
-    ratings = rate_table(made, table)
-    ratings.rate(0, 5)
-
-    assert ratings.table["stars"].tolist() == ["a", "b", "c"]
-    assert ratings.table["judged_stars"].tolist()[0] == 5
 
 
 def test_only_what_is_about_this_table_counts(made: Made) -> None:
@@ -233,16 +212,6 @@ def test_axes_are_found_in_a_table_that_lost_its_notes() -> None:
     assert clips.axes == ("num_frames",)
     assert clips.values == ((9, 17),)
     assert clips.content.tolist() == [0, 0, 1]
-
-
-def test_it_prints_what_was_judged_and_what_that_says(made: Made) -> None:
-    """In a terminal, and until a card takes its place."""
-    ratings = rate(made)
-
-    assert repr(ratings) == (
-        "<ratings: 'Which is calmer?', 0 judgements of 6 clips by nobody yet>\n"
-        "No pair has been decided yet, so nothing is ranked."
-    )
 
 
 def test_stars_and_what_to_keep_are_summed_up(made: Made) -> None:

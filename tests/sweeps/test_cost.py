@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pandas as pd
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.api import table_accessor  # noqa: F401  # Hangs `table.reel` into pandas.
-from reelbook.sweeps.cost import COLUMNS, Costs
+from reelbook.sweeps.cost import COLUMNS
 from tests.support import examples
 
 # What was asked, how it went, credits, who says so, the price told, frames at 24 per second.
@@ -76,28 +75,6 @@ def test_the_whole_table_is_one_line() -> None:
     assert len(table([]).reel.cost("resolution")) == 0
 
 
-def test_two_columns_give_a_line_for_each_pair_that_there_is() -> None:
-    """Pairs that nobody asked for have none; naming a column twice is naming it once."""
-    costs = table().reel.cost(["resolution", "status"])
-
-    assert costs.index.names == ["resolution", "status"]
-    assert row(costs, ("480p", "failed")) == [1, 0, 0, 53, 0, 0.0, None, None]
-    assert len(costs) == 9
-    pd.testing.assert_frame_equal(
-        pd.DataFrame(table().reel.cost(["status", "status"])), pd.DataFrame(table().reel.cost("status"))
-    )
-
-
-def test_lists_can_be_grouped_by() -> None:
-    """As text, because nothing can be grouped by a list."""
-    frame = table(RUNS[:3]).assign(loras=pd.Series([["a"], ["a"], None], dtype=object))
-
-    costs = frame.reel.cost("loras")
-
-    assert list(costs["runs"]) == [2, 1]
-    assert costs.index[0] == '["a"]'
-
-
 @settings(max_examples=examples(10, 40), deadline=None)
 @given(
     st.lists(
@@ -123,27 +100,6 @@ def test_parts_add_up_to_the_whole(runs: list[Any]) -> None:
         assert parts[name].sum() == whole[name].fillna(0).iloc[0]
     assert (parts["charged"] <= parts["credits"].fillna(0)).all()
     assert whole["credits"].fillna(0).iloc[0] == sum(run[2] or 0 for run in runs)
-
-
-def test_what_is_made_of_costs_is_plain_pandas() -> None:
-    """Only the value of `cost` itself shows a chart; filters, sorts and sums of it are tables as always."""
-    costs = table().reel.cost("resolution")
-
-    made = [
-        costs.sort_values("credits"),
-        costs[costs["runs"] > 2],
-        costs.copy(),
-        costs.reset_index(),
-        costs.T,
-        costs * 1,
-    ]
-
-    assert type(costs) is Costs
-    assert {type(one) for one in made} == {pd.DataFrame}
-    assert type(costs["credits"]) is pd.Series
-    back = pickle.loads(pickle.dumps(costs))
-    assert type(back) is Costs
-    pd.testing.assert_frame_equal(pd.DataFrame(back), pd.DataFrame(costs))
 
 
 @pytest.mark.parametrize("name", ["resolutoin", ["resolution", "nothing"]])

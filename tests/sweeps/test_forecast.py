@@ -5,20 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import reelbook as rb
-from reelbook.sweeps.ledger_lookup import count_frames
 from tests.sweeps.dots import Scripted
 from tests.transport.variants import Hosted
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=25, resolution="480p", aspect_ratio="1:1")
-
-
-def test_frames_count_as_work() -> None:
-    """Where the input tells them; a model without them counts runs."""
-    assert [count_frames(wire) for wire in ({"num_frames": 100}, {"image_url": "x"}, {"num_frames": None})] == [
-        100,
-        1,
-        1,
-    ]
 
 
 def test_a_plan_tells_its_time_once_something_like_it_has_run(tmp_path: Path) -> None:
@@ -36,8 +26,3 @@ def test_a_plan_tells_its_time_once_something_like_it_has_run(tmp_path: Path) ->
         told = more.facts.seconds
 
     assert (before, told) == (None, 60.0)
-
-
-def test_without_a_client_nobody_knows() -> None:
-    """A plan is shown without connecting to anything."""
-    assert "about" not in rb.sweep(BOAT, seed=[1, 2]).summary()

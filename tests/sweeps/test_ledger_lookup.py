@@ -10,10 +10,8 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.errors import InvalidInput
-from reelbook.storage.ledger.budget import join_scope
-from reelbook.sweeps import executor, ledger_lookup
+from reelbook.sweeps import ledger_lookup
 from reelbook.sweeps.ledger_lookup import RunName, make_budget_scope, name_runs
-from reelbook.sweeps.sweep_call import sweep
 from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, png
@@ -78,14 +76,6 @@ def test_what_is_due_follows_the_library(served: Served, client: Client) -> None
     assert "3 in the library" in text
 
 
-def test_without_a_client_nothing_is_asked_and_nothing_connected() -> None:
-    """A plan can be made and shown before anybody has connected."""
-    plan = dots(2)
-
-    assert plan.facts.in_library is None
-    assert plan.credits_due == 2 * PRICE
-
-
 def test_a_file_that_is_gone_is_fetched_again_at_no_cost(served: Served, client: Client) -> None:
     """Somebody tidied the shelf up: the run is not in the library as a whole, and still paid for."""
     plan = dots(3)
@@ -97,25 +87,6 @@ def test_a_file_that_is_gone_is_fetched_again_at_no_cost(served: Served, client:
     assert again["status"].tolist() == ["completed"] * 3
     assert Path(str(again.loc[1, "output_video"])).exists()
     assert len(reserved(served)) == 3
-
-
-def test_a_picture_that_changes_on_the_way_keeps_its_run(
-    served: Served, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was named before it changed and paid for after; the row has what was paid for."""
-    picture = tmp_path / "a.png"
-    picture.write_bytes(png(16, 16))
-    plan = sweep(rb.ImagesToVideo(images=[rb.Frame(url=picture, frames=1)]), fps=[12.0])
-
-    def change(*args: object) -> None:
-        picture.write_bytes(png(16, 16, "red"))
-        join_scope(*args)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(executor, "join_scope", change)
-    table = plan.run(budget=PRICE)
-
-    assert table.loc[0, "status"] == "completed"
-    assert table["request_id"].tolist() == reserved(served)
 
 
 def test_a_scope_is_the_same_for_the_same_runs() -> None:

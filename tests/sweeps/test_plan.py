@@ -42,19 +42,6 @@ def test_slices_together_are_the_whole(axes: dict[str, list[Any]], cut: int, ste
     assert [row.number for row in plan[cut:]] == list(range(len(plan[cut:])))
 
 
-@settings(max_examples=examples(10, 40))
-@given(axes=AXES, seed=st.integers())
-def test_a_shuffled_plan_has_the_same_runs(axes: dict[str, list[Any]], seed: int) -> None:
-    """In the same new order for the same seed; the price stays."""
-    plan = sweep(BOAT, **axes)
-
-    shuffled = plan.shuffled(seed)
-
-    assert sorted(map(hash, (row.key for row in shuffled))) == sorted(map(hash, (row.key for row in plan)))
-    assert shuffled == plan.shuffled(seed)
-    assert shuffled.credits == plan.credits
-
-
 def test_a_shuffled_order_never_changes() -> None:
     """A plan that was stopped goes on in the order in which it began, also years later."""
     plan = sweep(BOAT, seed=range(8))
@@ -97,19 +84,6 @@ def test_where_keeps_what_is_asked_for() -> None:
     assert len(plan.where(lambda run: run.num_frames == 121)) == 4
     assert len(plan.where(lambda run: run.frame_size == (854, 480))) == 2
     assert len(plan.where(lambda run: False)) == 0
-
-
-def test_an_impossible_run_that_cannot_be_judged_stays() -> None:
-    """`"many" < 100` has no answer; the run is kept with its reason. A typo in the question is no such thing."""
-    plan = sweep(BOAT, num_frames=["many", 49, 97])
-
-    kept = plan.where(lambda run: run.num_frames < 60)
-
-    assert [run.num_frames for run in kept] == ["many", 49]
-    with pytest.raises(AttributeError, match="Did you mean `num_frames`"):
-        plan.where(lambda run: run.num_frame < 60)
-    with pytest.raises(InvalidInput, match=r"`where` failed at run 1 \(num_frames=49\): ZeroDivisionError"):
-        plan.where(lambda run: run.num_frames / 0)
 
 
 def test_brackets_take_what_pandas_takes() -> None:
@@ -214,11 +188,6 @@ def test_what_is_probably_not_meant_is_told(what: str, plan: Plan, sentence: str
     """As a note in the plan's own text, and only there."""
     assert any(sentence in warning for warning in plan.warnings), what
     assert f"Note: {next(warning for warning in plan.warnings if sentence in warning)}" in repr(plan)
-
-
-def test_a_sound_plan_has_no_warnings() -> None:
-    """The grid of the documentation is one."""
-    assert sweep(BOAT, seed=range(4), num_frames=[49, 97, 121], aspect_ratio=["16:9", "1:1"]).warnings == ()
 
 
 def test_a_plan_tells_itself_in_a_few_lines() -> None:

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 
 from reelbook.models.described import describe
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.sweeps.parts import template
 from reelbook.sweeps.sweep_call import sweep
 from reelbook.sweeps.tables import get_columns
 from tests.models.described_inputs import with_fields
@@ -50,18 +49,6 @@ def test_types_follow_from_the_model() -> None:
     assert odd["num_frames"].isna().tolist() == [True, True, False, False]
     assert odd["resolution"].tolist() == ["480p", "1080p"] * 2
     assert list(none["resolution"].cat.categories) == ["480p", "720p"]
-
-
-def test_labels_and_inner_places_have_columns() -> None:
-    """A template's words, and a spot inside a list, beside the fields that they are part of."""
-    boat = BOAT.revised(loras=[{"path": "a"}])
-
-    frame = sweep(boat, template("a {colour} boat", colour=["red", "blue"]), {"loras[0].scale": [0.5, 1]}).frame
-
-    assert frame["colour"].tolist() == ["red", "red", "blue", "blue"]
-    assert frame["loras[0].scale"].tolist() == [0.5, 1.0, 0.5, 1.0]
-    assert frame["loras"][0] == ({"path": "a", "scale": 0.5},)
-    assert frame.groupby("colour")["credits"].sum().to_dict() == {"red": 106, "blue": 106}
 
 
 def test_a_name_that_the_table_needs_gets_a_prefix() -> None:

@@ -14,9 +14,10 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
+from reelbook.storage.ledger.transitions import Entry
 from reelbook.storage.run_identity import dumps
 from reelbook.storage.run_status import RunStatus
-from reelbook.sweeps.ledger_lookup import LedgerRow, RunName
+from reelbook.sweeps.ledger_lookup import RunName
 from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.progress import Standing
 from reelbook.sweeps.sweep_call import sweep
@@ -33,10 +34,10 @@ BASES: list[tuple[Input, dict[str, Any], list[str]]] = [
 ]  # fmt: skip
 
 
-def seen(number: int, state: str = "stored", **facts: Any) -> LedgerRow:
+def seen(number: int, state: str = "stored", **facts: Any) -> Entry:
     """A row of the ledger."""
-    nothing = dict.fromkeys(LedgerRow._fields)
-    return LedgerRow(**{**nothing, "id": number, "identity": f"name-{number}", "take": 0, "state": state, "stage": state, "credits": 53, "counted": 53,
+    nothing: dict[str, Any] = dict.fromkeys(Entry.__dataclass_fields__)
+    return Entry(**{**nothing, "id": number, "identity": f"name-{number}", "take": 0, "state": state, "stage": state, "credits": 53, "counted": 53,
                    "certain": 0, "price": 53, "request_id": f"r{number}", **facts})  # fmt: skip
 
 
@@ -159,7 +160,7 @@ def test_every_result_stands_in_its_row() -> None:
         (seen(0, "failed", credits=0, charged=0), (0, "charged", 53)),
     ],
 )  # fmt: skip
-def test_credits_are_what_is_known_and_say_from_whom(row: LedgerRow | None, expected: tuple[object, ...]) -> None:
+def test_credits_are_what_is_known_and_say_from_whom(row: Entry | None, expected: tuple[object, ...]) -> None:
     """Those of the ledger, whose rules tests/storage/test_run_cost.py has, and the price before; nothing for what was never sent."""
     plan = sweep(TextToVideo(prompt="a boat"), seed=[1])
 
@@ -215,3 +216,29 @@ def test_an_error_has_its_reason_first() -> None:
     )
 
     assert table["error"].tolist() == ["data:image/png;base64,… cannot be read.", "data:image/png;base64,… is none"]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "types"),
+    [
+        ([2**63], ("UInt64", "UInt64")),
+        ([None, 2**63, 5], ("UInt64", "UInt64")),
+        ([2**64], ("object", "string")),
+        ([2**63, -5, None], ("object", "string")),
+    ],
+)
+def test_seeds_are_exact_to_the_last_digit_in_both(seeds: list[int | None], types: tuple[str, str]) -> None:
+    """What no column of numbers holds is kept as it is in a plan, which can be planned from, and as text in a table, which is saved."""
+    plan = sweep(TextToVideo(prompt="a boat"), seed=seeds)
+
+    planned, table = (
+        plan.frame["seed"],
+        build_frame(plan, standings(plan, ["failed"] * len(seeds)), [None] * len(seeds), {})["seed"],
+    )
+
+    assert (str(planned.dtype), str(table.dtype)) == types
+    assert _exact(planned) == _exact(table) == seeds
+
+
+def _exact(column: pd.Series[Any]) -> list[int | None]:
+    return [None if pd.isna(value) else int(value) for value in column]

@@ -16,7 +16,6 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.storage.library import Library
-from reelbook.storage.tidy import Pruned
 from reelbook.widgets.table_clips import export_rows
 from tests.support import Served, png
 from tests.sweeps.dots import DOT, dots
@@ -101,26 +100,6 @@ def test_an_export_has_the_numbers_and_the_axes_of_the_table(table: pd.DataFrame
         assert sorted(path.name for path in target.glob("*.mp4")) == sorted(names)
 
 
-def test_a_table_without_axes_is_named_by_what_differs_in_the_whole_of_it(table: pd.DataFrame, tmp_path: Path) -> None:
-    """Also where a single row is exported, or a row has a name."""
-    joined = pd.concat([table.loc[[7]], table.loc[[11]]], keys=["first", "second"])
-    joined.attrs = {}
-
-    target = joined.reel.export(tmp_path / "out", joined.iloc[[1]])
-
-    (name,) = (path.name for path in target.glob("*.mp4"))
-    assert name == "second-11-images-to-video-fps-12.mp4"
-
-
-def test_the_index_of_the_library_names_its_rows(table: pd.DataFrame, tmp_path: Path) -> None:
-    """It is called by another name than that of a sweep's table, so it cannot be taken for one."""
-    frame = rb.library().find(fps=8.0)
-
-    assert frame.index.name != table.index.name
-    assert clips_in(rb.library().export(tmp_path / "one", frame.index)) == of(table, [7])
-    assert clips_in(rb.library().export(tmp_path / "same", frame[["fps"]])) == of(table, [7])
-
-
 FOREIGN: dict[str, Callable[[Any], Any]] = {
     "the index of a table": lambda table: table.loc[[7, 11]].index,
     "an array": lambda table: table.loc[[7, 11]].index.to_numpy(),
@@ -161,20 +140,6 @@ def test_what_is_to_be_kept_is_kept_and_all_else_goes(table: pd.DataFrame, clien
     assert all(size > 0 for size in shown.frame["bytes"])
 
 
-def test_what_would_go_is_shown_before_it_goes(client: Client, table: pd.DataFrame, tmp_path: Path) -> None:
-    """A table with a picture, the size and the price of each, in a notebook; lines of text elsewhere."""
-    from reelbook.display.cards import pruned_card
-
-    shown = copy_of(client.library, tmp_path).prune(0, keep=table)
-
-    page = pruned_card(shown)
-    assert isinstance(shown, Pruned)
-    assert page.count("data:image/jpeg") == 3
-    assert page.count("53 credits") >= 3
-    assert "yes=True" in page
-    assert repr(shown).count("\n  run ") == 3
-
-
 def test_keeping_nothing_is_no_leave_to_delete_all(table: pd.DataFrame, client: Client, tmp_path: Path) -> None:
     """A filter that found nothing is a slip, and not a wish."""
     library = copy_of(client.library, tmp_path)
@@ -193,17 +158,6 @@ def test_a_row_of_another_library_is_refused(table: pd.DataFrame, tmp_path: Path
 
     with pytest.raises(InvalidInput, match=r"no run for row 7 \(request .*, row 11"):
         other.export(tmp_path / "best", table.loc[[7, 11]])
-
-
-def test_rows_that_were_never_sent_are_said(table: pd.DataFrame, tmp_path: Path) -> None:
-    """The library has nothing of them, so there is nothing to export; the others are exported."""
-    more = dots(14).run(budget=13 * 53, progress=False)
-
-    label = more.index[more["status"] == "not started"][0]
-    with pytest.warns(UserWarning, match=f"nothing was ever sent for it: row {label}\\."):
-        target = rb.library().export(tmp_path / "all", more)
-
-    assert len(clips_in(target)) == 13
 
 
 def test_one_request_id_at_two_services_is_two_runs(shared: Served, tmp_path: Path) -> None:
@@ -230,14 +184,6 @@ def test_one_request_id_at_two_services_is_two_runs(shared: Served, tmp_path: Pa
         assert len(files_of(library)) == 2
 
 
-def test_verifying_reads_the_files_of_the_rows_that_are_meant(table: pd.DataFrame, client: Client) -> None:
-    """And no others."""
-    assert rb.library().verify(table.loc[[7, 11]]).checked == 2
-
-
-# From a row to its run.
-
-
 def test_a_row_gives_its_run_its_file_and_a_still(table: pd.DataFrame) -> None:
     """By the label of the row in this table, and by the row itself."""
     run, file, still = table.reel.run(7), table.reel.file(7), table.reel.still(7, 0.5)
@@ -248,14 +194,6 @@ def test_a_row_gives_its_run_its_file_and_a_still(table: pd.DataFrame) -> None:
     assert (file.path, still.size) == (run.video.path, (16, 16))
     assert [run.request_id for run in table.reel.runs] == list(table["request_id"])
     assert [run.request_id for run in table.loc[[11, 7]].reel.runs] == list(table.loc[[11, 7], "request_id"])
-
-
-def test_a_copy_of_a_rows_file_tells_its_run(table: pd.DataFrame, tmp_path: Path) -> None:
-    """As a copy of the run's own video does."""
-    saved = table.reel.file(7).save(tmp_path / "clip.mp4")
-
-    told = rb.provenance(saved)
-    assert (told.request_id, told.credits) == (table.loc[7, "request_id"], 53)
 
 
 def test_a_library_gives_runs_by_number_id_and_row(table: pd.DataFrame) -> None:
@@ -288,47 +226,6 @@ def test_a_row_without_a_run_says_why(table: pd.DataFrame) -> None:
         unsent.reel.run(label)
     with pytest.raises(ReelbookError, match="names 2 runs"):
         twice.reel.run(0)
-
-
-def test_a_table_is_exported_by_its_own_labels(table: pd.DataFrame, tmp_path: Path) -> None:
-    """All of it, some labels, a mask, or rows."""
-    some: list[Any] = [[7, 11], table["fps"].isin([8.0, 12.0]), table.loc[[7, 11]], table.loc[[7, 11]].index]
-    for number, what in enumerate(some):
-        assert clips_in(table.reel.export(tmp_path / str(number), what)) == of(table, [7, 11])
-    assert len(clips_in(table.loc[:4].reel.export(tmp_path / "first"))) == 5
-    told = json.loads((tmp_path / "first" / "runs.json").read_text())
-    assert len(told["runs"]) == 5
-    with pytest.raises(ReelbookError, match="no row 12"):
-        table.reel.export(tmp_path / "none", [7, 12])
-
-
-def test_rows_chosen_on_a_page_go_into_a_folder_of_their_own(table: pd.DataFrame, tmp_path: Path) -> None:
-    """By their positions or as rows; a folder with anything in it is left as it is."""
-    (tmp_path / "picked").mkdir()
-    first = export_rows(table, [11, 7, 7], tmp_path / "picked")
-    mine = first / "notes.txt"
-    mine.write_text("mine")
-
-    second = export_rows(table, table.loc[[7, 11]], tmp_path / "picked")
-
-    assert [path.name for path in (first, second)] == ["picked", "picked-2"]
-    assert clips_in(first) == clips_in(second) == of(table, [7, 11])
-    assert mine.read_text() == "mine"
-    assert (second / "runs.csv").exists()
-    with pytest.raises(ReelbookError, match="No row is chosen"):
-        export_rows(table, [], tmp_path / "picked")
-
-
-def test_runs_of_a_library_that_nobody_is_connected_to(client: Client, table: pd.DataFrame, tmp_path: Path) -> None:
-    """Another folder, and a table that was made there."""
-    library = copy_of(client.library, tmp_path)
-    frame = library.find(fps=8.0)
-
-    run = frame.reel.run(frame.index[0])
-
-    assert run.request_id == table.loc[7, "request_id"]
-    assert run.video.path.is_relative_to(tmp_path)
-    assert run.wait().status == "completed"
 
 
 def copy_of(folder: Path, target: Path) -> Library:
@@ -368,11 +265,6 @@ def test_whatever_names_a_run_has_a_strip_and_a_provenance(client: Client, table
     assert rb.strip(given, width=400).width == 400
 
 
-def test_a_row_is_what_others_are_measured_against(table: pd.DataFrame) -> None:
-    """As everywhere else."""
-    assert len(table[:3].reel.measure(["sharpness"], reference=table.loc[[7]], progress=False)) == 3
-
-
 @pytest.mark.parametrize("ask", [rb.strip, rb.provenance])
 def test_what_names_none_or_several_runs_is_answered_with_what_to_type(
     client: Client, table: pd.DataFrame, ask: Callable[[Any], Any]
@@ -398,15 +290,6 @@ def test_what_was_picked_is_varied_and_opened_in_a_form(client: Client, table: p
 
     assert rb.form(given).value == rb.studio(given).form.value == asked
     assert rb.sweep(given, fps=[9.0, 10.0])[0].input == asked.revised(fps=9.0)
-
-
-def test_what_costs_money_is_not_guessed_from_a_run_or_a_row(client: Client, table: pd.DataFrame) -> None:
-    """It says what to type."""
-    for ask in (rb.run, rb.start, rb.estimate):
-        with pytest.raises(ReelbookError, match=r"rb.run\(run.input\)"):
-            ask(table.reel.run(7))
-        with pytest.raises(ReelbookError, match=r"table.reel.run\(7\).input"):
-            ask(table.loc[7])  # type: ignore[arg-type]
 
 
 def test_files_are_named_by_what_tells_them_apart(one_worker: None, tmp_path: Path) -> None:

@@ -58,20 +58,6 @@ def test_a_sample_covers_each_range_evenly(method: Any) -> None:
     assert plan != sweep(BOAT, sampled(32, fields, method=method, seed=1))
 
 
-def test_both_ends_of_a_range_can_be_drawn() -> None:
-    """A range of three whole numbers gives all three; one of a single number gives that."""
-    plan = sweep(BOAT, sampled(60, num_frames=(9, 11), frame_rate=(24, 24)))
-
-    assert set(plan.axes["num_frames"]) == {9, 10, 11}
-    assert plan.axes["frame_rate"] == (24,)
-
-
-def test_the_seed_of_the_runs_is_only_drawn_when_asked_for() -> None:
-    """The keyword is the sampler's; in the dict it is the field."""
-    assert sweep(BOAT, sampled(3, num_frames=(9, 257), seed=5)).columns == ("num_frames",)
-    assert len(set(sweep(BOAT, sampled(3, {"seed": (0, 10**9)})).axes["seed"])) == 3
-
-
 def test_described_bounds_and_multiples_are_kept_to() -> None:
     """Steps of eight pixels, and of a tenth, which no float is; open ends are not drawn."""
     fields = {

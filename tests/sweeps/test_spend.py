@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import reelbook as rb
 from reelbook.client import Client
 from reelbook.sweeps.money_text import format_spending
 from reelbook.sweeps.sweep_call import sweep
@@ -43,17 +42,6 @@ def test_both_limits_hold(served: Served, client: Client, limits: dict[str, int]
     assert len(reserved(served)) == counts(table)["completed"] == runs
 
 
-def test_one_of_two_limits_is_enough_for_a_hosted_service(served: Served, client: Client) -> None:
-    """Without either it is refused, with the price and both ways to say it."""
-    plan = dots(5)
-    plan[:2].run(spend=2 * PRICE)
-
-    with pytest.raises(rb.InvalidInput, match=r"costs 265 credits. 159 of them are due.*budget=265.*spend=159"):
-        plan.run()
-
-    assert len(reserved(served)) == 2
-
-
 def test_what_was_lost_counts_for_the_call_that_lost_it(hosted: Hosted, at_hosted: Client) -> None:
     """Three answers are lost under a limit of three, so nothing more is sent; another call has its own limit."""
     scripted = Scripted(hosted, before=[Reply(fault="close")] * 3)
@@ -67,27 +55,6 @@ def test_what_was_lost_counts_for_the_call_that_lost_it(hosted: Hosted, at_hoste
     assert sent == 3
     assert counts(first) == {"uncertain": 3, "not started": 5}
     assert counts(second) == {"uncertain": 3, "completed": 2, "not started": 3}
-    assert scripted.sent == 5
-
-
-class Failing(Scripted):
-    """All its runs fail but the first one."""
-
-    def _result(self, request_id: str) -> Reply:
-        return super()._result(request_id) if request_id == "r0" else Reply(422, {"detail": "no", "error_type": "bad"})
-
-
-def test_what_failed_before_does_not_count_and_what_fails_now_does(hosted: Hosted, at_hosted: Client) -> None:
-    """A service that does not say what a failure costs: each attempt may have been charged, and each call counts its own."""
-    scripted = Failing(hosted)
-    scripted.end.set()
-    plan = sweep(BOAT, seed=range(3))
-    plan.run(spend=PRICE)
-
-    failed = plan.run(spend=2 * PRICE)
-    again = plan.run(spend=2 * PRICE)
-
-    assert counts(failed) == counts(again) == {"completed": 1, "failed": 2}
     assert scripted.sent == 5
 
 
@@ -125,3 +92,24 @@ def test_what_a_sweep_says_of_money_never_mixes_paid_and_limits(served: Served, 
     assert "To finish the plan: budget=plan.credits (212), or spend=106 for what is left." in lines[0][1]
     assert [reason for _, reason in lines[1:]] == ["", "", ""]
     assert "212 credits, all paid earlier; nothing now" in repr(plan)
+
+
+class Failing(Scripted):
+    """All its runs fail but the first one."""
+
+    def _result(self, request_id: str) -> Reply:
+        return super()._result(request_id) if request_id == "r0" else Reply(422, {"detail": "no", "error_type": "bad"})
+
+
+def test_what_failed_before_does_not_count_and_what_fails_now_does(hosted: Hosted, at_hosted: Client) -> None:
+    """A service that does not say what a failure costs: each attempt may have been charged, and each call counts its own."""
+    scripted = Failing(hosted)
+    scripted.end.set()
+    plan = sweep(BOAT, seed=range(3))
+    plan.run(spend=PRICE)
+
+    failed = plan.run(spend=2 * PRICE)
+    again = plan.run(spend=2 * PRICE)
+
+    assert counts(failed) == counts(again) == {"completed": 1, "failed": 2}
+    assert scripted.sent == 5

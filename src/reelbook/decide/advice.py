@@ -12,9 +12,8 @@ import numpy as np
 
 from ..util.printable import format_count
 from .judged_clips import Clips
-from .pairs import SEEN_ENOUGH
 from .posterior import logistic
-from .ranking import JudgedPair, Ranking, rank_units
+from .ranking import SEEN_ENOUGH, JudgedPair, Ranking, rank_units
 
 SURE = 0.95
 """The chance to be the best from which the first place is settled."""

@@ -1,8 +1,15 @@
-"""What judged pairs say: the strengths of clips or of the settings that they share, their order, and counts."""
+"""What judged pairs say: the strengths of clips or of the settings that they share; and which pair or clip is asked next.
+
+A pair is worth the information that its answer has about the strengths (as in Houlsby et al., Bayesian active learning for
+classification and preference learning, 2011), times the chance that one of the two is among the best. Pairs with a clip
+that was not seen twice come first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,13 +17,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .judged_clips import Clips
-from .posterior import Belief, FloatArray, IntArray, learn_pairs
+from .posterior import Belief, FloatArray, IntArray, learn_pairs, logistic
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SHARE = 0.9
-"""The probability of the intervals."""
+SEEN_ENOUGH = 2
+"""Answers about a clip before which it is too early to say whether it is the best."""
+DRAWS = 64
+MIN_INTEREST = 0.05
+"""The interest in a clip that is never among the best, where one that always is counts 1."""
+SKIPPED_FOR = 8
+"""The number of answers within which a skipped pair is not asked again, if there is another."""
+MAX_TIMES = 2
+"""A rater is asked each pair at most so often; a second time only after all others."""
+MAX_CLIPS = 320
+"""Clips among which the next pair is chosen; of more, those judged most and some at random."""
 
 
 class JudgedPair(NamedTuple):
@@ -28,6 +44,13 @@ class JudgedPair(NamedTuple):
     """1 if the left one won, 0 if the right one, 0.5 for a tie; None if it was skipped or both are bad."""
     is_skipped: bool = False
     rater: str = ""
+
+
+class Pair(NamedTuple):
+    """Two rows of the table, by their numbers, as they stand on the left and on the right."""
+
+    left: int
+    right: int
 
 
 class Ranking:
@@ -84,7 +107,7 @@ class Ranking:
         import pandas as pd
 
         order = np.array(self.order if self.is_decided.any() else [], dtype=np.int64)
-        low, high = self.belief.bounds(SHARE)
+        low, high = self.belief.bounds()
         columns = {"score": self.belief.mean, "low": low, "high": high, "chance": self.chances, **self.counts}
         return pd.DataFrame(
             {title: values[order] for title, values in columns.items()},
@@ -101,3 +124,106 @@ def rank_units(clips: Clips, judged: Sequence[JudgedPair]) -> Ranking:
     """What they say of that which can be the best: the clips, or of several contents their settings."""
     _, unit, levels = clips.units
     return Ranking(judged, unit, levels)
+
+
+# What is asked next.
+
+
+def choose_pair(clips: Clips, compared: Sequence[JudgedPair], *, rater: str, question: str = "") -> Pair | None:
+    """The next pair for a rater; None if nothing is left to ask. What is left to chance depends on rater and question."""
+    if len(clips) < 2:
+        return None
+    mine = [pair for pair in compared if pair.rater == rater]
+    rng = _make_rng(f"{rater}\0{question}", len(mine))
+    chosen = _choose_clips(clips, compared, rng)
+    sides = _find_allowed(clips, chosen, compared, mine)
+    if sides is None:
+        return None
+    number = {int(clip): place for place, clip in enumerate(chosen)}
+    inside = [
+        JudgedPair(number[pair.left], number[pair.right], pair.share, pair.is_skipped)
+        for pair in compared
+        if pair.left in number and pair.right in number
+    ]
+    belief = Ranking(inside, np.arange(len(chosen)), clips.levels[chosen]).belief
+    variance = np.diag(belief.covariance)
+    spread = variance[sides[0]] + variance[sides[1]] - 2 * belief.covariance[sides]
+    chance = logistic(belief.mean[sides[0]] - belief.mean[sides[1]])
+    information = np.log1p(np.maximum(spread, 0) * chance * (1 - chance))
+    interest = _compute_interest(clips.content[chosen], belief, rng)
+    # With a little chance, so that every rater has an own order.
+    worth = information * (interest[sides[0]] + interest[sides[1]]) * (1 + 0.05 * rng.random(len(chance)))
+    first, second = (int(chosen[side[worth.argmax()]]) for side in sides)
+    # One that was more often on the left goes to the right, for this rater before all.
+    for pairs in (mine, compared):
+        lean = Counter(pair.left for pair in pairs)
+        lean.subtract(pair.right for pair in pairs)
+        if lean[first] != lean[second]:
+            break
+    is_turned = lean[first] > lean[second] if lean[first] != lean[second] else rng.random() < 0.5
+    left, right = (second, first) if is_turned else (first, second)
+    return Pair(clips.rows[left], clips.rows[right])
+
+
+def choose_row(clips: Clips, judged: Iterable[int], *, later: Sequence[int] = (), name: str) -> int | None:
+    """The row that a rater gives stars next, or keeps, in an order of the rater's own; None if all are judged.
+
+    `later` are clips that the rater has passed over, the earliest first: they come after all others, in that order.
+    """
+    done = {*judged, *later}
+    waiting = [*(int(clip) for clip in _make_rng(name, 0).permutation(len(clips)) if clip not in done), *later]
+    return clips.rows[waiting[0]] if waiting else None
+
+
+def _compute_interest(content: IntArray, belief: Belief, rng: np.random.Generator) -> FloatArray:
+    """The chance of each clip to be the best of its content, scaled so that the likeliest is 1."""
+    draws = belief.draws(rng, DRAWS)
+    chances = np.zeros(len(content))
+    for shown in np.unique(content):
+        members = np.flatnonzero(content == shown)
+        chances[members] = np.bincount(draws[:, members].argmax(axis=1), minlength=len(members)) / DRAWS
+    return np.asarray(MIN_INTEREST + np.sqrt(chances / chances.max()))
+
+
+def _find_allowed(
+    clips: Clips, chosen: IntArray, compared: Sequence[JudgedPair], mine: Sequence[JudgedPair]
+) -> tuple[IntArray, IntArray] | None:  # fmt: skip
+    """The pairs that may be asked: new ones of the same content, else new ones, else once more; None if all are done."""
+    count, number = len(chosen), {int(clip): place for place, clip in enumerate(chosen)}
+    times, is_skipped = np.zeros((count, count), dtype=np.int64), np.zeros((count, count), dtype=bool)
+    for age, pair in enumerate(reversed(mine)):
+        if pair.left in number and pair.right in number:
+            cell = tuple(sorted((number[pair.left], number[pair.right])))
+            times[cell] += not pair.is_skipped
+            is_skipped[cell] |= pair.is_skipped and age < SKIPPED_FOR
+    # Of several contents, how often a clip of the setting was seen.
+    unit = clips.units[1]
+    answered = np.array([clip for pair in compared if not pair.is_skipped for clip in pair[:2]], dtype=np.int64)
+    is_new = np.bincount(unit[answered], minlength=int(unit.max(initial=0)) + 1)[unit][chosen] < SEEN_ENOUGH
+    upper, content = np.triu(np.ones((count, count), dtype=bool), 1), clips.content[chosen]
+    same = upper & (content[:, None] == content[None, :])
+    again = same if same.any() else upper
+    for choice in (same & (times == 0), upper & (times == 0), again & (times < MAX_TIMES)):
+        if choice.any():
+            # As far as there are any: pairs that were not skipped just now, and those with a clip hardly seen.
+            for wanted in (~is_skipped, is_new[:, None] | is_new[None, :]):
+                choice = choice & wanted if (choice & wanted).any() else choice
+            first, second = np.nonzero(choice)
+            return first, second
+    return None
+
+
+def _choose_clips(clips: Clips, compared: Sequence[JudgedPair], rng: np.random.Generator) -> IntArray:
+    """All clips; of very many, those judged most often and others at random."""
+    if len(clips) <= MAX_CLIPS:
+        return np.arange(len(clips))
+    judged = np.array([clip for pair in compared for clip in pair[:2]], dtype=np.int64)
+    counts = np.bincount(judged, minlength=len(clips))
+    order = np.lexsort((rng.random(len(clips)), -counts))
+    often, others = order[: MAX_CLIPS // 2], order[MAX_CLIPS // 2 :]
+    return np.sort(np.concatenate([often, rng.choice(others, MAX_CLIPS - len(often), replace=False)]))
+
+
+def _make_rng(name: str, asked: int) -> np.random.Generator:
+    digest = hashlib.sha256(f"{asked} {name}".encode(errors="backslashreplace")).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8]))

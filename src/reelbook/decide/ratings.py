@@ -14,8 +14,7 @@ from ..storage.judgements import Answer, Judgement, Judgements, Kind
 from ..storage.table import build_column
 from .advice import Advice, Agreement, advise, describe_remaining, describe_stars, describe_votes, measure_agreement
 from .judged_clips import Clips, find_axes, number_levels, usage_error
-from .pairs import Pair, choose_pair, choose_row
-from .ranking import JudgedPair, Ranking, rank_clips
+from .ranking import JudgedPair, Pair, Ranking, choose_pair, choose_row, rank_clips
 
 if TYPE_CHECKING:
     import pandas as pd

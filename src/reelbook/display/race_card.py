@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ..decide.race.sentences import RaceState, find_leaders, format_chance, format_setting
+from ..decide.race.sentences import RaceState, format_chance, format_setting
 from ..models.problems import format_literal
 from ..util.printable import format_count
 from .formatting import format_duration, format_late_note, join_with_dots, shorten
@@ -44,7 +44,6 @@ def render_race(progress: RaceProgress, *, is_page: bool = False) -> str:
     lows = [one.low for one in listed if one.low is not None]
     highs = [one.high for one in listed if one.high is not None]
     scale = (min(lows), max(highs)) if lows and max(highs) > min(lows) else (0.0, 1.0)
-    leaders = find_leaders(progress)
     return str(
         render(
             "race.html",
@@ -53,7 +52,7 @@ def render_race(progress: RaceProgress, *, is_page: bool = False) -> str:
             findings=progress.findings,
             axes=progress.axes,
             best="chance to be best" if progress.keep == 1 else f"chance to be in the best {progress.keep}",
-            rows=[_make_row(one, scale, is_leader=one in leaders) for one in listed],
+            rows=[_make_row(one, scale, is_leader=one in progress.leaders) for one in listed],
             more=len(progress.contenders) - len(listed),
             measure=f"a person: “{progress.score}”" if progress.is_judged else progress.score,
             assumptions=progress.assumptions,
@@ -67,7 +66,7 @@ def write_race_report(race: Race, path: str | Path, *, title: str | None = None)
     from .report.make_report import write_report
 
     progress = race.progress
-    leaders = "; ".join(format_setting(one.values) for one in find_leaders(progress))
+    leaders = "; ".join(format_setting(one.values) for one in progress.leaders)
     outcome = leaders if progress.is_decided else f"undecided, {leaders} so far" if leaders else "undecided"
     name = title or f"Race by {progress.score}: {outcome}"
     return write_report(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +15,7 @@ from ..models.base import File
 from ..storage.run_status import RunStatus
 from ..storage.table import format_json
 from ..util.printable import suggest
-from .table_files import VIDEO, get_file_size
+from .table_files import VIDEO
 
 UNCHARGED = (RunStatus.IMPOSSIBLE, RunStatus.NOT_STARTED, RunStatus.WAITING, RunStatus.FAILED, RunStatus.CANCELLED)
 """Statuses of runs that cost nothing unless their row has an amount: never sent, or failed and not charged."""
@@ -68,48 +67,29 @@ def make_costs(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float |
     [[1, 53, 53.0], [2, 53, 53.0]]
     """
     plain = table.reset_index(drop=True)
-    facts = _facts(plain, seconds)
+    status = plain["status"].astype(object)
+    is_completed, is_free = status.eq(RunStatus.COMPLETED), status.isin(UNCHARGED)
+    facts = pd.DataFrame({"runs": 1, "completed": is_completed.astype("Int64")}, index=plain.index)
+    for name, column in (("credits", "credits"), ("estimated", "credits_estimated"), ("charged", "credits")):
+        amounts = plain.get(column, pd.Series(pd.NA, index=plain.index)).astype("Int64")
+        facts[name] = amounts.mask(amounts.isna() & is_free & (column in plain), 0)
+    source = plain.get("credits_source", pd.Series(None, index=plain.index, dtype=object)).astype(object)
+    facts["charged"] = facts["charged"].where(source.eq("charged"), 0 if "credits_source" in plain else pd.NA)
+    facts["seconds"] = pd.Series(list(seconds), index=plain.index, dtype="Float64").where(is_completed)
+    is_known = facts["credits"].notna() & (facts["seconds"].notna() | ~is_completed)
+    facts["_successes"] = (is_completed & facts["credits"].notna()).astype("Int64")
+    facts["_credits"], facts["_seconds"] = facts["credits"].where(is_known), facts["seconds"].where(is_known)
     keys: list[Any] = [_make_key(plain[name]) for name in by] or [pd.Series("all", index=plain.index, name="")]
     # Numbers and categories are sorted; texts remain in the order of the sweep.
-    is_ordered = not any(
-        pd.api.types.is_object_dtype(key.dtype) or isinstance(key.dtype, pd.StringDtype) for key in keys
-    )
-    costs = facts.groupby(keys, observed=True, dropna=False, sort=is_ordered).sum(min_count=1)
+    has_texts = any(pd.api.types.is_object_dtype(key.dtype) or isinstance(key.dtype, pd.StringDtype) for key in keys)
+    costs = facts.groupby(keys, observed=True, dropna=False, sort=not has_texts).sum(min_count=1)
     costs = costs.astype(dict.fromkeys(("runs", "completed"), "Int64"))
-    for name, amounts, of in (("success", "credits", "_successes"), ("second", "_credits", "_seconds")):
+    for name, paid, of in (("success", "credits", "_successes"), ("second", "_credits", "_seconds")):
         divisor = costs[of].astype("Float64")
-        costs[f"credits_per_{name}"] = (costs[amounts].astype("Float64") / divisor.where(divisor > 0)).round(3)
+        costs[f"credits_per_{name}"] = (costs[paid].astype("Float64") / divisor.where(divisor > 0)).round(3)
     # Without completed videos the sum is 0; the duration of an unreadable video is unknown.
     costs["seconds"] = costs["seconds"].fillna(0.0).round(MAX_DECIMALS)
     return Costs(costs[list(COLUMNS)])
-
-
-def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame:
-    """One row per run with the amounts to add up; what the table lacks is unknown."""
-    unknown = pd.Series(pd.NA, index=plain.index, dtype="Int64")
-    status = plain["status"].astype(object)
-    completed, is_free = status.eq(RunStatus.COMPLETED), status.isin(UNCHARGED)
-    spent, estimated = (
-        amounts.mask(amounts.isna() & is_free, 0) if name in plain.columns else unknown
-        for name in ("credits", "credits_estimated")
-        for amounts in (plain.get(name, unknown).astype("Int64"),)
-    )
-    duration = pd.Series(list(seconds), index=plain.index, dtype="Float64").where(completed)
-    has_source = "credits_source" in plain.columns
-    is_known = spent.notna() & (duration.notna() | ~completed)
-    return pd.DataFrame(
-        {
-            "runs": 1,
-            "completed": completed.astype("Int64"),
-            "credits": spent,
-            "estimated": estimated,
-            "charged": spent.where(plain["credits_source"].astype(object).eq("charged"), 0) if has_source else unknown,
-            "seconds": duration,
-            "_successes": (completed & spent.notna()).astype("Int64"),
-            "_credits": spent.where(is_known),
-            "_seconds": duration.where(is_known),
-        }
-    )
 
 
 def _make_key(values: pd.Series[Any]) -> pd.Series[Any]:
@@ -121,24 +101,21 @@ def _make_key(values: pd.Series[Any]) -> pd.Series[Any]:
 
 def _find_seconds(table: pd.DataFrame) -> Iterator[float | None]:
     """The duration of each completed video, from its frames and frame rate if in the table, else from the file."""
-    durations: Sequence[Any] = [None] * len(table)
-    if {"num_frames", "frame_rate"} <= set(table.columns):
-        frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
-        durations = list(frames.astype("float64") / rates.astype("float64"))
+    frames, rates = (
+        pd.to_numeric(table.get(name, pd.Series(index=table.index)), errors="coerce").astype("float64")
+        for name in ("num_frames", "frame_rate")
+    )
     files = table[VIDEO] if VIDEO in table.columns else [None] * len(table)
-    for status, seconds, path in zip(table["status"], durations, files, strict=True):
-        if status is None or pd.isna(status) or status != RunStatus.COMPLETED:
-            yield None
-        elif seconds is not None and math.isfinite(seconds):
-            yield float(seconds)
-        else:
-            yield _get_video_seconds(path, get_file_size(path)) if isinstance(path, str) else None
+    completed = table["status"].astype(object).eq(RunStatus.COMPLETED)
+    for is_completed, seconds, path in zip(completed, frames / rates, files, strict=True):
+        is_known = 0 <= seconds < float("inf")
+        yield None if not is_completed else seconds if is_known else _read_seconds(path)
 
 
 @lru_cache(maxsize=20_000)
-def _get_video_seconds(path: str, size: int | None) -> float | None:
-    """The duration of a video in seconds, cached by path and size."""
+def _read_seconds(path: Any) -> float | None:
+    """The duration of a video in seconds."""
     try:
-        return LocalFile(Path(path), File(url="")).probe.seconds
+        return LocalFile(Path(path), File(url="")).probe.seconds if isinstance(path, str) else None
     except ReelbookError:
         return None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import InvalidInput
 from ..models.base import Input
 from ..models.images import Image, pictures_of
-from ..storage.ledger.transitions import State
+from ..storage.ledger.transitions import COLUMNS, Entry, State
 from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import format_canonical, make_identity
 from ..storage.tidy import get_paths
@@ -45,44 +45,6 @@ class RunName(NamedTuple):
     def key(self) -> RunKey:
         """The key in the ledger of a service."""
         return self.identity, self.take
-
-
-class LedgerRow(NamedTuple):
-    """The columns of a run's ledger row that a table of results uses."""
-
-    id: int
-    identity: str
-    take: int
-    state: str
-    stage: str
-    credits: int | None
-    """What the run has cost, or may have cost; None if unknown."""
-    counted: int
-    """What limits count for it."""
-    certain: int
-    """The part of `counted` that was paid for certain."""
-    price: int | None
-    charged: int | None
-    request_id: str | None
-    output: str | None
-    media: str | None
-    error_type: str | None
-    error: str | None
-    queued_s: float | None
-    running_s: float | None
-
-    @property
-    def key(self) -> RunKey:
-        """The key in the ledger of a service."""
-        return self.identity, self.take
-
-    @property
-    def files(self) -> list[str]:
-        """The hashes of the run's files."""
-        return [str(file.get("sha256")) for file in json.loads(self.media)] if self.media else []
-
-
-_COLUMNS = ", ".join(LedgerRow._fields).replace("counted", "counted + unknown * :unknown AS counted")
 
 
 async def name_rows(
@@ -118,28 +80,25 @@ async def name_runs(
         except InvalidInput as error:
             pictures.append(error)
 
-    def make_name(request: Input, take: int, found: Mapping[Any, str]) -> RunName:
-        text = format_canonical(request, found or None)
-        return RunName(make_identity(request.endpoint_id, text), take, text)
+    def make_name(run: tuple[Input, int], found: Mapping[Any, str] | InvalidInput) -> RunName | InvalidInput:
+        if isinstance(found, InvalidInput):
+            return found
+        text = format_canonical(run[0], found or None)
+        return RunName(make_identity(run[0].endpoint_id, text), run[1], text)
 
-    def make_names() -> list[RunName | InvalidInput]:
-        return [
-            found if isinstance(found, InvalidInput) else make_name(*run, found)
-            for run, found in zip(runs, pictures, strict=True)
-        ]
-
-    return await asyncio.to_thread(make_names)
+    return await asyncio.to_thread(lambda: list(map(make_name, runs, pictures)))
 
 
-def find_rows(ledger: Ledger, service: str, keys: Iterable[RunKey], *, unknown: int = 0) -> dict[RunKey, LedgerRow]:
-    """The ledger rows of those runs that are in the ledger, by key. `unknown` is the price of a run without one."""
+def find_rows(ledger: Ledger, service: str, keys: Iterable[RunKey], *, unknown: int = 0) -> dict[RunKey, Entry]:
+    """The entries of those runs that are in the ledger, by key; they count `unknown` for an attempt of unknown price."""
     wanted = set(keys)
-    identities = json.dumps(sorted({identity for identity, _ in wanted}))
-    values = {"service": service, "values": identities, "unknown": unknown}
-    where = "service = :service AND identity IN (SELECT value FROM json_each(:values))"
-    query = f"SELECT {_COLUMNS} FROM entries WHERE {where}"
-    stored = map(LedgerRow._make, ledger.read(lambda db: db.execute(query, values).fetchall()))
-    return {row.key: row for row in stored if row.key in wanted}
+    values = {"service": service, "values": json.dumps([identity for identity, _ in wanted]), "unknown": unknown}
+    columns = COLUMNS.replace("counted", "counted + unknown * :unknown")
+    query = (
+        f"SELECT {columns} FROM entries WHERE service = :service AND identity IN (SELECT value FROM json_each(:values))"
+    )
+    stored = (Entry(*row) for row in ledger.read(lambda db: db.execute(query, values).fetchall()))
+    return {key: entry for entry in stored if (key := (entry.identity, entry.take)) in wanted}
 
 
 def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
@@ -148,8 +107,8 @@ def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     keys = {row.key: name.key for row in plan.distinct if isinstance(name := names[row.number], RunName)}
     stored, files = find_rows(context.ledger, service, keys.values()), get_paths(context.shelf)
     found = {key: stored[name] for key, name in keys.items() if name in stored}
-    have = frozenset(key for key, row in found.items() if has_result(row, files))
-    return Known(have, {key: row.credits or 0 for key, row in found.items()})
+    have = frozenset(key for key, entry in found.items() if has_result(entry, files))
+    return Known(have, {key: entry.credits or 0 for key, entry in found.items()})
 
 
 def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
@@ -158,9 +117,9 @@ def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
     return f"plan {hashlib.sha256(listed.encode()).hexdigest()[:32]}"
 
 
-def has_result(row: LedgerRow, files: Mapping[str, str]) -> bool:
+def has_result(entry: Entry, files: Mapping[str, str]) -> bool:
     """Whether the library has the result with all its files, so that no request is necessary."""
-    return row.state == State.STORED and all(sha256 in files for sha256 in row.files)
+    return entry.state == State.STORED and all(sha256 in files for sha256 in entry.hashes)
 
 
 def forecast(rows: Iterable[Row], ledger: Ledger, service: str) -> float | None:

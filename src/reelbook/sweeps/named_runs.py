@@ -35,10 +35,9 @@ def find_library_of(table: pd.DataFrame) -> Library:
         library = session.library(folder)
         try:
             library.numbers(table)
+            return library
         except InvalidInput as error:
             failures.append(error)
-        else:
-            return library
     raise failures[0]
 
 
@@ -60,11 +59,9 @@ def find_rows_in(table: pd.DataFrame, which: Any) -> pd.DataFrame:
     labels = list(which) if is_list else [which]
     missing = [label for label in labels if label not in table.index]
     if missing or not labels:
-        last = f" … {table.index[-1]!r}" if len(table) > 3 else ""
-        raise ReelbookError(
-            f"This table has no row {', '.join(map(repr, missing[:4])) or 'of no label'}: its rows are "
-            f"{', '.join(map(repr, table.index[:3])) or 'none'}{last}. The labels are those of its index."
-        )
+        own = ", ".join(map(repr, table.index[:3])) + (f" … {table.index[-1]!r}" if len(table) > 3 else "")
+        names = ", ".join(map(repr, missing[:4])) or "of no label"
+        raise ReelbookError(f"This table has no row {names}: its rows are {own or 'none'}, the labels of its index.")
     return table[table.index.isin(labels)]
 
 
@@ -148,8 +145,7 @@ def _find_by_rows(rows: pd.DataFrame, given: Any, what: str) -> Any:
     if len(rows) != 1:
         count = f"{len(rows):,} rows" if len(rows) else "no row"
         raise ReelbookError(f"This table has {count}, and {what} {ONE}; {MANY}.")
-    if isinstance(given, Mapping):
-        rows = rows.convert_dtypes()
+    rows = rows.convert_dtypes() if isinstance(given, Mapping) else rows
     try:
         return find_library_of(rows).run(rows)
     except InvalidInput:

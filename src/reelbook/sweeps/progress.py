@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidInput, ReelbookError, RunFailed, ServiceError
 from ..runs.follow import error_kind_of
+from ..storage.ledger.transitions import Entry
 from ..storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
 from ..util.printable import format_count
-from .ledger_lookup import LedgerRow, RunName, has_result
+from .ledger_lookup import RunName, has_result
 from .plan_rows import Row
 
 if TYPE_CHECKING:
@@ -58,15 +59,15 @@ class Standing:
     """When the service has run it for this sweep, by the monotonic clock."""
     run: Run | None = field(default=None, repr=False)
 
-    def update_from(self, stored: LedgerRow | None, files: Mapping[str, str]) -> None:
+    def update_from(self, stored: Entry | None, files: Mapping[str, str]) -> None:
         """Set the state from the ledger; `files` are the files of the shelf."""
         if stored is None:
             return
         self.id, self.status = stored.id, get_sweep_status(stored.stage)
         if self.status == RunStatus.COMPLETED and not has_result(stored, files):
             self.status = RunStatus.WAITING  # Its files are downloaded again at no cost.
-        if self.status == RunStatus.COMPLETED and stored.files:
-            self.file = Path(files[stored.files[0]])
+        if self.status == RunStatus.COMPLETED and stored.hashes:
+            self.file = Path(files[stored.hashes[0]])
         self.error_type, self.error = (
             (stored.error_type or stored.stage, stored.error) if stored.error else (None, None)
         )
@@ -96,7 +97,7 @@ class Standing:
 def make_standings(
     rows: Iterable[Row],
     names: Mapping[int, RunName | InvalidInput],
-    stored: Mapping[tuple[str, int], LedgerRow],
+    stored: Mapping[tuple[str, int], Entry],
     files: Mapping[str, str],
 ) -> list[Standing]:
     """The distinct runs of the rows with their state in the library; `names` are by the rows' numbers."""

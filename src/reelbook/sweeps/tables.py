@@ -14,13 +14,13 @@ import pandas as pd
 from ..media.measuring.metrics import Metric
 from ..models.base import File, Input
 from ..models.catalog import find_endpoint
-from ..storage.ledger.transitions import State, get_credits_source
+from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import INPUT_JSON
 from ..storage.run_status import SWEEP_STATUSES, RunStatus
 from ..storage.table import Files, assemble_table, build_column, find_marks, parse_files, read_outputs
 from ..storage.tidy import get_paths
 from ..util.background_loop import background
-from .ledger_lookup import CALL_SECONDS, LedgerRow, RunName, find_rows, name_rows
+from .ledger_lookup import CALL_SECONDS, RunName, find_rows, name_rows
 from .plan_rows import Known
 from .progress import Standing, cut_data_uris, make_standing, make_standings
 from .values import Schema, coerce_value, get_fields, get_schema, parse_field_path
@@ -180,7 +180,7 @@ def make_stored_table(plan: Plan, context: ClientContext) -> pd.DataFrame:
 
 
 def build_frame(
-    plan: Plan, standings: Sequence[Standing], rows: Sequence[LedgerRow | None], paths: Mapping[str, str],
+    plan: Plan, standings: Sequence[Standing], rows: Sequence[Entry | None], paths: Mapping[str, str],
     *, take: int = 0, service: str | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Build the table from the state and ledger row of each row; `paths` maps hashes to files."""
@@ -192,10 +192,7 @@ def build_frame(
     }
     # Nothing is known of the cost of a run that was never sent.
     costs = [row.credits if _was_requested(row) else None for row in rows]
-    sources = [
-        cost if row is None or cost is None else get_credits_source(row.charged)
-        for row, cost in zip(rows, costs, strict=True)
-    ]
+    sources = [row and row.credits_source if cost is not None else None for row, cost in zip(rows, costs, strict=True)]
     run = {
         "status": pd.Categorical([str(standing.status) for standing in standings], categories=list(SWEEP_STATUSES)),
         "credits": costs,
@@ -222,12 +219,12 @@ def build_frame(
     return assemble_table(columns, first, index)
 
 
-def _was_requested(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
+def _was_requested(row: Entry | None) -> TypeGuard[Entry]:
     """Whether a run was sent to the service, even if its outcome is uncertain."""
     return row is not None and (row.state != State.PLANNED or bool(row.counted))
 
 
-def _error(standing: Standing, row: LedgerRow | None) -> str | None:
+def _error(standing: Standing, row: Entry | None) -> str | None:
     """The error of a run: the service's message if it failed there, with data URIs truncated."""
     is_reported = row is not None and standing.status == RunStatus.FAILED and row.state == State.FAILED and row.error
     error = row.error if row is not None and is_reported else standing.error
@@ -235,7 +232,7 @@ def _error(standing: Standing, row: LedgerRow | None) -> str | None:
 
 
 def _output_columns(
-    endpoint_id: str, rows: Sequence[LedgerRow | None], files: Sequence[Files], paths: Mapping[str, str]
+    endpoint_id: str, rows: Sequence[Entry | None], files: Sequence[Files], paths: Mapping[str, str]
 ) -> dict[str, Any]:
     """The output columns; those that the model always returns are included even while empty."""
     found = read_outputs([row and row.output for row in rows], files, paths)

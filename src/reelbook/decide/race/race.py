@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import OverBudget
+from ...storage.ledger.transitions import Entry
 from ...storage.run_status import RunStatus
 from ...storage.table import build_column
 from ...sweeps.job import BackgroundJob, SweepJob
@@ -19,23 +20,10 @@ from ...sweeps.plan import Plan
 from ...sweeps.plan_rows import Row
 from ...sweeps.tables import add_metric_columns
 from ...util import registry
-from .rounds import RaceRuns, Rounds
+from .rounds import Fits, RaceRuns, Rounds
 from .score import Judging, Score, make_score
-from .sentences import (
-    End,
-    RaceProgress,
-    RaceState,
-    make_contenders,
-    make_ranking_frame,
-)
-from .settings import (
-    RaceOptions,
-    check_budget,
-    check_settings,
-    find_budget,
-    group_settings,
-    make_drafts,
-)
+from .sentences import Contender, End, RaceProgress, RaceState, make_ranking_frame
+from .settings import RaceOptions, check_settings, find_budget, group_settings, make_drafts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,24 +54,21 @@ class Race(BackgroundJob["Race"]):
 
     def __init__(
         self, plan: Plan, rounds: Rounds, runs: RaceRuns, judge: Score | Judging, options: RaceOptions,
-        *, budget: int | None, whole: int | None, earlier: int,
+        *, budget: int | None, whole: int | None, enough: int, earlier: int,
     ) -> None:  # fmt: skip
         super().__init__()
         self.plan = plan
         self._rounds, self._runs, self._options, self._judge = rounds, runs, options, judge
         self._score = judge if isinstance(judge, Score) else None
-        self._budget, self._whole, self._earlier = budget, whole, earlier
+        self._budget, self._whole, self._enough, self._earlier = budget, whole, enough, earlier
         self._finals: list[Row] = []
         self._belief: Belief | None = None
         self._chances: FloatArray | None = None
         self._is_sure = False
-        self._state, self._end = RaceState.PREPARING, End.NONE
-        self._reason = self._first_error = ""
-        self._costs: dict[Hashable, int] = {}
+        self._state, self._end, self._reason = RaceState.PREPARING, End.NONE, ""
+        self._stored: dict[Hashable, Entry] = {}
+        """What the ledger says of the runs tried so far."""
         self._spent_before = self._spent = runs.spent()
-        # What is paid for already need not have been the cheapest way to two runs of each setting.
-        paid = self._spent - earlier
-        self._enough = min(runs.find_enough(rounds.race, free=()), paid + runs.find_enough(rounds.race))
         self._job: SweepJob | None = None
         self._began, self._ended = time.monotonic(), 0.0
         self._cancelled = threading.Event()
@@ -162,11 +147,34 @@ class Race(BackgroundJob["Race"]):
     def progress(self) -> RaceProgress:
         """A snapshot of the current state."""
         with self._guard:
-            return self._make_progress()
+            score, judge, options, rounds = self._score, self._judge, self._options, self._rounds
+            job = None if self._job is None else self._job.progress
+            contenders = self._make_contenders()
+            best = contenders[: options.keep] if self._belief is not None else []
+            now = 0 if job is None else job.spent_now + job.reserved_now
+            return RaceProgress(
+                state=RaceState.STOPPING if self._cancelled.is_set() and self._state != RaceState.DONE else self._state,
+                axes=rounds.race.axes, contenders=tuple(contenders), score=options.question if score is None else score.text,
+                is_judged=score is None, rounds=rounds.number, runs=len(rounds.used) + len(self._finals),
+                repeats=len(self.plan.distinct), free=sum(not number for number in rounds.round_of.values()),
+                spent=self._spent + now, earlier=self._earlier, spent_now=self._spent - self._spent_before + now,
+                budget=self._budget, enough=self._enough, whole=self._whole, keep=options.keep, sure=options.sure,
+                chance=min((contender.chance or 0.0 for contender in best), default=None), is_decided=self._is_sure,
+                elapsed=(self._ended or time.monotonic()) - self._began,
+                round_runs=0 if job is None else job.total, round_done=0 if job is None else job.finished,
+                judged=judge.judged if isinstance(judge, Judging) else 0,
+                awaited=judge.awaited if isinstance(judge, Judging) else 0,
+                end=self._end, reason=self._reason, without=0 if score is None else score.without,
+                first_error=next((stored.error for stored in self._stored.values() if stored.error), ""),
+                is_constant=score is not None and score.is_constant, is_mix=score is not None and score.is_mix,
+                has_repeats=any(len(setting.rows) > 1 for setting in rounds.race.settings), block=rounds.race.block,
+                is_draft=bool(options.draft),
+            )  # fmt: skip
 
     def ranking(self) -> pd.DataFrame:
         """One row per setting, the best first: its values, mean, low, high (90%), chance to be the best, runs, credits."""
-        return make_ranking_frame(self.progress)
+        progress = self.progress
+        return make_ranking_frame(progress.axes, progress.contenders)
 
     def report(self, path: str | Path, *, title: str | None = None) -> Path:
         """Write one self-contained page with the standings and the clips, to share; return its path."""
@@ -214,17 +222,12 @@ class Race(BackgroundJob["Race"]):
 
         A person is asked about some of them at a time, until that is enough.
         """
-        rows = [
-            row
-            for setting in self._rounds.race.settings
-            for row in setting.rows
-            if row.number not in self._rounds.round_of
-        ]
+        rows = [row for setting in self._rounds.race.settings for row in setting.rows]
+        rows = [row for row in rows if row.number not in self._rounds.round_of]
         failed = [] if self._options.retry_failed else self._runs.find_failed(rows)
-        if failed:
-            with self._guard:
-                self._rounds.record(failed, is_free=True)
-            self._note_costs(failed)
+        with self._guard:
+            self._rounds.record(failed, is_free=True)
+            self._stored |= self._runs.find_stored(failed)
         free = self._runs.find_free(rows)
         step = max(len(free) if self._score is not None else self._rounds.size, 1)
         for start in range(0, len(free), step):
@@ -251,23 +254,8 @@ class Race(BackgroundJob["Race"]):
             self._end = End.NO_SCORES
 
     def _execute(self, rows: Sequence[Row], *, is_free: bool = False) -> list[Row]:
-        """Run these rows; a run whose files could not be fetched gets a second attempt, a failed one none. Returns what has ended."""
+        """Run these rows, and return those that have ended; a stop on the way ends the race."""
         self._set_state(RaceState.FINALS if self._finals else RaceState.RUNNING)
-        failed = {row.key for row in ([] if self._options.retry_failed else self._runs.find_failed(rows))}
-        due = [row for row in rows if row.key not in failed]
-        status_of: dict[Hashable, str] = {}
-        for _ in range(2):
-            if due:
-                status_of |= self._run_job(due, is_free=is_free)
-            due = [row for row in due if status_of[row.key] == RunStatus.UNFINISHED]
-        self._note_costs(rows)
-        if not self._finals:
-            with self._guard:
-                self._rounds.uncertain |= {row.number for row in rows if status_of.get(row.key) == RunStatus.UNCERTAIN}
-        return [row for row in rows if status_of.get(row.key) not in UNFINISHED]
-
-    def _run_job(self, rows: Sequence[Row], *, is_free: bool) -> dict[Hashable, str]:
-        """Run these rows, and return the status of each; a stop of the job ends the race."""
         job = self._runs.make_job(rows, is_free=is_free)
         with self._guard:
             self._job = job
@@ -275,25 +263,20 @@ class Race(BackgroundJob["Race"]):
         job.begin(has_panel=True)
         if self._cancelled.is_set():
             job.cancel()
-        status_of = {row.key: str(status) for row, status in zip(rows, job.wait()["status"], strict=True)}
-        reason = job.stopped_by
+        statuses = [str(status) for status in job.wait()["status"]]
         with self._guard:
             self._job, self._spent = None, self._runs.spent()
+            self._stored |= self._runs.find_stored(rows)
+            if not self._finals:
+                lost = (status == RunStatus.UNCERTAIN for status in statuses)
+                self._rounds.uncertain |= {row.number for row, is_lost in zip(rows, lost, strict=True) if is_lost}
+        ended = [row for row, status in zip(rows, statuses, strict=True) if status not in UNFINISHED]
+        reason = job.stopped_by
         is_over = isinstance(reason, OverBudget)
-        if (
-            reason is not None
-            and not (is_free and is_over)
-            and any(status in UNFINISHED for status in status_of.values())
-        ):
+        if reason is not None and not (is_free and is_over) and len(ended) < len(rows):
             self._end = End.CANCELLED if self._cancelled.is_set() else End.BUDGET if is_over else End.STOPPED
             self._reason = str(reason)
-        return status_of
-
-    def _note_costs(self, rows: Sequence[Row]) -> None:
-        stored = self._runs.find_stored(rows)
-        with self._guard:
-            self._costs |= {key: row.counted for key, row in stored.items()}
-            self._first_error = self._first_error or next((row.error for row in stored.values() if row.error), "")
+        return ended
 
     def _judge_and_learn(self, rows: Sequence[Row]) -> None:
         """Have these runs judged, update the belief by all scores or judgements so far, and see whether that is enough."""
@@ -325,53 +308,45 @@ class Race(BackgroundJob["Race"]):
     def _find_best_rows(self) -> list[Row]:
         """Of each of the best settings the run with the highest score; after drafts the final one."""
         totals = {} if self._score is None else self._score.totals()
-        scored = self._rounds.scored
-        best = self._rank()[: self._options.keep]
-        of_best = [
-            [row for row in self._rounds.race.settings[setting].rows if row.number in scored] for setting in best
-        ]
-        rows = [max(rows, key=lambda row: (totals.get(row.number, 0.0), -row.number)) for rows in of_best]
         finals = {row.number: row for row in self._finals}
-        return [finals.get(row.number, row) for row in rows]
+        best = []
+        for setting in self._rank()[: self._options.keep]:
+            scored = [row for row in self._rounds.race.settings[setting].rows if row.number in self._rounds.scored]
+            row = max(scored, key=lambda row: (totals.get(row.number, 0.0), -row.number))
+            best.append(finals.get(row.number, row))
+        return best
 
-    def _make_fits(self) -> Callable[[list[Row], Row], bool]:
+    def _make_fits(self) -> Fits:
         """A function that says whether a row fits in the budget after others of the round."""
         if self._budget is None:
             return lambda chosen, row: True
-        left = self._earlier + self._budget - self._spent - self._find_reserve()
+        left = self._earlier + self._budget - self._spent
+        if self._options.draft:
+            # What the finals will cost is set aside.
+            due = sorted(map(self._runs.find_due(self.plan.distinct), self.plan.distinct), reverse=True)
+            left -= sum(due[: self._options.keep])
         return lambda chosen, row: sum(self._runs.get_price(other) or 0 for other in [*chosen, row]) <= left
 
-    def _find_reserve(self) -> int:
-        """Credits set aside for the finals after drafts, as far as these are not paid for."""
-        if not self._options.draft:
-            return 0
-        free = {row.key for row in self._runs.find_free(self.plan.distinct)}
-        due = [0 if row.key in free else self._runs.get_price(row) or 0 for row in self.plan.distinct]
-        return sum(sorted(due, reverse=True)[: self._options.keep])
-
-    def _make_progress(self) -> RaceProgress:
-        belief, score, options, rounds = self._belief, self._score, self._options, self._rounds
-        job = None if self._job is None else self._job.progress
-        contenders = make_contenders(rounds, belief, self._chances, self._costs)
-        best = contenders[: options.keep] if belief is not None else ()
-        now = 0 if job is None else job.spent_now + job.reserved_now
-        return RaceProgress(
-            state=RaceState.STOPPING if self._cancelled.is_set() and self._state != RaceState.DONE else self._state,
-            axes=rounds.race.axes, contenders=tuple(contenders), score=options.question if score is None else score.text,
-            is_judged=score is None, rounds=rounds.number, runs=len(rounds.used) + len(self._finals),
-            repeats=len(self.plan.distinct), free=sum(not number for number in rounds.round_of.values()),
-            spent=self._spent + now, earlier=self._earlier, spent_now=self._spent - self._spent_before + now,
-            budget=self._budget, enough=self._enough, whole=self._whole, keep=options.keep, sure=options.sure,
-            chance=min((contender.chance or 0.0 for contender in best), default=None), is_decided=self._is_sure,
-            elapsed=(self._ended or time.monotonic()) - self._began,
-            round_runs=0 if job is None else job.total, round_done=0 if job is None else job.finished,
-            judged=self._judge.judged if isinstance(self._judge, Judging) else 0,
-            awaited=self._judge.awaited if isinstance(self._judge, Judging) else 0,
-            end=self._end, reason=self._reason, first_error=self._first_error, without=0 if score is None else score.without,
-            noise=None if belief is None else belief.noise, is_constant=score is not None and score.is_constant,
-            has_repeats=any(len(setting.rows) > 1 for setting in rounds.race.settings), block=rounds.race.block,
-            is_draft=bool(options.draft), is_mix=score is not None and score.is_mix,
-        )  # fmt: skip
+    def _make_contenders(self) -> list[Contender]:
+        """All settings, the one with the highest chance first."""
+        rounds, belief, chances, counts = self._rounds, self._belief, self._chances, self._rounds.count_runs()
+        known: list[FloatArray] = []
+        order: Sequence[int] = range(len(counts))
+        if belief is not None and chances is not None:
+            known, order = [belief.mean, *belief.bounds(), chances], rounds.rank(belief, chances)
+        contenders = []
+        for number in order:
+            setting = rounds.race.settings[number]
+            tried = [row.key for row in setting.rows if row.number in rounds.round_of]
+            costs = [self._stored[key].counted for key in tried if key in self._stored]
+            mean, low, high, chance = (None, None, None, 0.0 if known else None)
+            if known and not rounds.is_given_up(number):
+                mean, low, high, chance = (float(values[number]) for values in known)
+            failed = max(len(costs) - counts[number], 0)
+            contenders.append(
+                Contender(number, setting.values, mean, low, high, chance, counts[number], failed, sum(costs))
+            )
+        return contenders
 
     def _set_state(self, state: RaceState) -> None:
         with self._guard:
@@ -392,11 +367,11 @@ def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
     race = group_settings(drafts, options.over, options.seed, is_paired=options.judge is not None)
     check_settings(race, options.keep)
     runs = RaceRuns(plan, drafts, client, options.execution)
-    whole = sum_or_none(runs.get_price(row) for row in plan.distinct)
-    budget = find_budget(options.budget, whole, runs.find_enough(race), is_embedded=client.is_embedded)
-    if budget is not None:
-        free = {row.key for row in runs.find_free(drafts.distinct)}
-        check_budget(budget, race, lambda row: 0 if row.key in free else runs.get_price(row) or 0)
+    whole, due = sum_or_none(runs.get_price(row) for row in plan.distinct), runs.find_due(drafts.distinct)
+    budget = find_budget(options.budget, whole, race, due, is_embedded=client.is_embedded)
     earlier = runs.limit(budget, judge.name, is_new=options.is_new)
+    # What is paid for already need not have been the cheapest way to two runs of each setting.
+    paid = runs.spent() - earlier + race.find_enough(due)
+    enough = min(race.find_enough(lambda row: runs.get_price(row) or 0), paid)
     rounds = Rounds(drafts, race, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
-    return Race(plan, rounds, runs, judge, options, budget=budget, whole=whole, earlier=earlier)
+    return Race(plan, rounds, runs, judge, options, budget=budget, whole=whole, enough=enough, earlier=earlier)

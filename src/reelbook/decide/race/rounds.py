@@ -13,12 +13,11 @@ import numpy as np
 
 from ...errors import InvalidInput
 from ...storage.ledger.budget import join_scope
-from ...storage.ledger.transitions import State
+from ...storage.ledger.transitions import Entry, State
 from ...storage.tidy import get_paths
 from ...sweeps.job import SweepJob
 from ...sweeps.ledger_lookup import (
     CALL_SECONDS,
-    LedgerRow,
     RunName,
     find_rows,
     has_result,
@@ -32,7 +31,6 @@ from ...sweeps.plan_rows import Row, spread_rows
 from ...sweeps.tables import make_stored_table
 from ...util.background_loop import background
 from ..posterior import choose
-from .settings import MIN_LEADER_RUNS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +41,10 @@ if TYPE_CHECKING:
 
 MAX_FAILURES = 2
 """The number of runs without a score after which a setting is given up."""
+MIN_LEADER_RUNS = 2
+"""Runs that the leading setting needs before a race may stop because it is sure."""
+Fits = Callable[[list[Row], Row], bool]
+"""Whether a row fits in the budget after others of the round."""
 
 
 @dataclass
@@ -65,11 +67,13 @@ class Rounds:
     """The rows tried whose outcome nobody knows, because their answers were lost: they say nothing of their setting."""
     number: int = 0
     """The rounds so far."""
-    _order: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.setting_of = {row.number: setting.number for setting in self.race.settings for row in setting.rows}
         self.tries = [0] * len(self.race.settings)
+        firsts = self.plan[[setting.rows[0].number for setting in self.race.settings]]
+        self._order = [row.number for row in spread_rows(firsts)]
+        """The settings, spread over all axes."""
 
     def count_runs(self) -> list[int]:
         """The number of scored runs of each setting."""
@@ -78,19 +82,27 @@ class Rounds:
             counts[self.setting_of[row.number]] += row.number in self.scored
         return counts
 
-    def choose_rows(self, belief: Belief | None, fits: Callable[[list[Row], Row], bool]) -> list[Row]:
-        """The rows of the next round; empty if nothing is left that fits. `fits` says so after the rows chosen before."""
+    def choose_rows(self, belief: Belief | None, fits: Fits) -> list[Row]:
+        """The rows of the next round; empty if nothing is left that fits.
+
+        In the first rounds the settings are spread over all axes, each once before any twice; then the belief chooses.
+        """
         chosen: list[Row] = []
-        rng = np.random.default_rng([self.seed, len(self.used)])
-        for setting in self._choose_first()[: self.size]:
-            self._take(setting, chosen, fits)
-        is_stuck = belief is None or self._count_first_left() > 0
-        while belief is not None and not is_stuck and len(chosen) < self.size:
-            is_open = np.array([self._find_next(number, chosen, fits) is not None for number in range(len(self.tries))])
-            before = len(chosen)
+        tries, rng = list(self.tries), np.random.default_rng([self.seed, len(self.used)])
+        first_left = self._count_first_left()
+        while len(chosen) < min(self.size, first_left):
+            open_ = [setting for setting in self._order if self._find_next(setting, chosen, fits) is not None]
+            if not open_:
+                break
+            setting = min(open_, key=tries.__getitem__)
+            tries[setting] += 1
+            chosen += self._take(setting, chosen, fits)
+        while belief is not None and first_left <= 0 and len(chosen) < self.size:
+            is_open = np.array([self._find_next(number, chosen, fits) is not None for number in range(len(tries))])
+            if not is_open.any():
+                break
             for setting in choose(belief, rng, self.size - len(chosen), spent=self.tries, open_=is_open):
-                self._take(int(setting), chosen, fits)
-            is_stuck = len(chosen) == before
+                chosen += self._take(setting, chosen, fits)
         return chosen
 
     def record(self, rows: Sequence[Row], *, is_free: bool = False) -> None:
@@ -110,17 +122,17 @@ class Rounds:
 
     def rank(self, belief: Belief, chances: FloatArray) -> list[int]:
         """All settings, the one with the highest chance first; those that cannot be judged last."""
-        scores = [
-            (self.is_given_up(setting), -chances[setting], -belief.mean[setting], setting)
-            for setting in range(len(chances))
-        ]
-        return [setting for *_, setting in sorted(scores)]
+        return sorted(
+            range(len(chances)), key=lambda number: (self.is_given_up(number), -chances[number], -belief.mean[number])
+        )
 
     def is_sure(self, belief: Belief, chances: FloatArray, keep: int, sure: float) -> bool:
         """Whether each of the `keep` best has at least this chance to be among the best, and enough runs."""
-        best, runs = self.rank(belief, chances)[:keep], self.count_runs()
-        has_runs = all(runs[setting] >= min(MIN_LEADER_RUNS, len(self.race.settings[setting].rows)) for setting in best)
-        return has_runs and all(chances[setting] >= sure for setting in best)
+        runs = self.count_runs()
+        return all(
+            chances[setting] >= sure and runs[setting] >= min(MIN_LEADER_RUNS, len(self.race.settings[setting].rows))
+            for setting in self.rank(belief, chances)[:keep]
+        )
 
     def is_given_up(self, setting: int) -> bool:
         """Whether a setting has only failed, so that it is not tried again."""
@@ -134,33 +146,14 @@ class Rounds:
         possible = sum(len(setting.rows) for setting in self.race.settings) - len(self.uncertain)
         return min(rounds * self.size, possible) - (len(self.used) - len(self.uncertain))
 
-    def _choose_first(self) -> list[int]:
-        """The settings of the first rounds, spread over all axes, each once before any twice."""
-        tries, chosen = list(self.tries), list[int]()
-        left = max(self._count_first_left(), 0)
-        if not left:
-            return []
-        if not self._order:
-            firsts = self.plan[[setting.rows[0].number for setting in self.race.settings]]
-            self._order = [row.number for row in spread_rows(firsts)]
-        while len(chosen) < left:
-            open_ = [setting for setting in self._order if tries[setting] < len(self.race.settings[setting].rows)]
-            if not open_:
-                break
-            chosen.append(min(open_, key=tries.__getitem__))
-            tries[chosen[-1]] += 1
-        return chosen
+    def _take(self, setting: int, chosen: list[Row], fits: Fits) -> list[Row]:
+        row = self._find_next(setting, chosen, fits)
+        return [] if row is None else [row]
 
-    def _take(self, setting: int, chosen: list[Row], fits: Callable[[list[Row], Row], bool]) -> None:
-        if (row := self._find_next(setting, chosen, fits)) is not None:
-            chosen.append(row)
-
-    def _find_next(self, setting: int, chosen: list[Row], fits: Callable[[list[Row], Row], bool]) -> Row | None:
+    def _find_next(self, setting: int, chosen: list[Row], fits: Fits) -> Row | None:
         """The next row of a setting that was not tried; None if there is none, it does not fit, or it is given up."""
-        rows = self.race.settings[setting].rows
-        row = next(
-            (row for row in rows if row.number not in self.round_of and all(row is not other for other in chosen)), None
-        )
+        taken = self.round_of.keys() | {row.number for row in chosen}
+        row = next((row for row in self.race.settings[setting].rows if row.number not in taken), None)
         return None if row is None or self.is_given_up(setting) or not fits(chosen, row) else row
 
 
@@ -174,7 +167,6 @@ class RaceRuns:
         self._names: dict[Hashable, RunName | InvalidInput] = {}
         self._prices: dict[Hashable, int | None] = {}
         self._service = ""
-
         background.wait(self._prepare(), CALL_SECONDS)
 
     async def _prepare(self) -> None:
@@ -212,7 +204,12 @@ class RaceRuns:
         """The price of a run as budgets count it; None if nobody knows it."""
         return self._prices.get(row.key, row.credits)
 
-    def find_stored(self, rows: Iterable[Row]) -> dict[Hashable, LedgerRow]:
+    def find_due(self, rows: Iterable[Row]) -> Callable[[Row], int]:
+        """A function that returns what each of these rows still costs."""
+        free = {row.key for row in self.find_free(rows)}
+        return lambda row: 0 if row.key in free else self.get_price(row) or 0
+
+    def find_stored(self, rows: Iterable[Row]) -> dict[Hashable, Entry]:
         """The ledger rows of runs that are in the ledger, by the keys of the plan's rows."""
         names = {row.key: name for row in rows if isinstance(name := self._names.get(row.key), RunName)}
         keys = [name.key for name in names.values()]
@@ -224,25 +221,19 @@ class RaceRuns:
         return sum(stored.counted for stored in self.find_stored(self._rows.values()).values())
 
     def find_free(self, rows: Iterable[Row]) -> list[Row]:
-        """The rows whose run costs nothing more, in the order in which they were sent: it is paid for, or has failed."""
-        stored, files = self.find_stored(rows), get_paths(self._context.shelf)
-        ends = (State.FAILED, State.CANCELLED)
+        """The rows whose run costs nothing more, in the order in which they were sent: it is paid for, and has not failed."""
+        rows, files = list(rows), get_paths(self._context.shelf)
+        stored, ends = self.find_stored(rows), (State.FAILED, State.CANCELLED)
         free = [
-            (stored[row.key].id, row)
+            (run.id, row)
             for row in rows
-            if row.key in stored
-            and (has_result(stored[row.key], files) or (stored[row.key].counted and stored[row.key].state not in ends))
+            if (run := stored.get(row.key)) and (has_result(run, files) or (run.counted and run.state not in ends))
         ]
         return [row for _, row in sorted(free, key=lambda pair: pair[0])]
 
-    def find_enough(self, race: RaceSettings, *, free: Iterable[Row] | None = None) -> int:
-        """The credits with which a race of these settings can be expected to decide; `free` is what the library holds."""
-        rows = self.find_free([row for setting in race.settings for row in setting.rows]) if free is None else free
-        keys = {row.key for row in rows}
-        return race.find_enough(lambda row: 0 if row.key in keys else self.get_price(row) or 0)
-
     def find_failed(self, rows: Iterable[Row]) -> list[Row]:
         """The rows that the service has run, without a result."""
+        rows = list(rows)
         stored = self.find_stored(rows)
         return [row for row in rows if row.key in stored and stored[row.key].state == State.FAILED]
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...media.measuring.metrics import METRICS
 from ...models.problems import format_literal
 from ...sweeps.tables import RUN_COLUMNS
@@ -34,6 +36,8 @@ POLL_SECONDS = 0.5
 ADVICE = "Paid runs are in the library: correct it, and race again."
 BAD_SHARE = 0.5
 """What a pair counts of which both clips are bad: as a tie."""
+FLAT = 1e-12
+"""Scores that differ by no more than this share of their size are equal."""
 Measure = str | Callable[["Run"], Any]
 
 
@@ -55,29 +59,29 @@ class Score:
     @property
     def text(self) -> str:
         """The score in words, such as `sharpness − 2 × temporal_flickering`."""
-        parts: list[str] = []
+        text = ""
         for measure, weight in self.weights.items():
             name = measure if isinstance(measure, str) else getattr(measure, "__name__", "a function")
-            name = "a function" if name == "<lambda>" else name
             factor = "" if abs(weight) == 1 else f"{abs(weight):g} × "
-            sign = ("" if weight >= 0 else "−") if not parts else (" + " if weight >= 0 else " − ")
-            parts.append(f"{sign}{factor}{name}")
-        return "".join(parts)
+            sign = (" − " if weight < 0 else " + ") if text else "−" if weight < 0 else ""
+            text += f"{sign}{factor}{'a function' if name == '<lambda>' else name}"
+        return text
 
     def add(self, table: pd.DataFrame, numbers: list[int]) -> None:
         """Score the completed runs of a table that have no score yet; `numbers` are their numbers in the plan."""
-        is_new = [number not in self._known() for number in numbers]
-        done = [new and status == "completed" for new, status in zip(is_new, table["status"], strict=True)]
-        if not any(done):
+        known = self._known()
+        is_due = [
+            number not in known and status == "completed" for number, status in zip(numbers, table["status"], strict=True)
+        ]  # fmt: skip
+        if not any(is_due):
             return
-        fresh = table[done]
-        places = [number for number, wanted in zip(numbers, done, strict=True) if wanted]
-        if wanted_metrics := [name for name in self.weights if name in METRICS and name not in fresh.columns]:
+        fresh, places = table[is_due], [number for number, due in zip(numbers, is_due, strict=True) if due]
+        if wanted := [name for name in self.weights if name in METRICS and name not in fresh.columns]:
             # All at once, because each file is decoded once for all of them.
-            fresh = fresh.reel.measure(wanted_metrics, progress=None)
+            fresh = fresh.reel.measure(wanted, progress=None)
         for measure in self.weights:
-            found = _call(measure, fresh) if callable(measure) else _read_column(measure, fresh)
-            self.values.setdefault(measure, {}).update(zip(places, found, strict=True))
+            values = _call(measure, fresh) if callable(measure) else _read_column(measure, fresh)
+            self.values.setdefault(measure, {}).update(zip(places, values, strict=True))
 
     def totals(self) -> dict[int, float]:
         """The score of each run that has one.
@@ -86,21 +90,20 @@ class Score:
         so far, after its mean is subtracted. A part that does not vary counts nothing.
         """
         # Ordered by number, so that rounding does not depend on the order in which runs ended.
-        parts = {measure: self.values.get(measure, {}) for measure in self.weights}
-        complete = [
-            number for number in sorted(self._known()) if all(part.get(number) is not None for part in parts.values())
+        numbers = [
+            number
+            for number in sorted(self._known())
+            if all(self.values[measure].get(number) is not None for measure in self.weights)
         ]
-        total = dict.fromkeys(complete, 0.0)
-        for measure, weight in self.weights.items():
-            values = {number: float(parts[measure][number] or 0.0) for number in complete}
+        total = np.zeros(len(numbers))
+        for measure, weight in self.weights.items() if numbers else ():
+            values = np.array([self.values[measure][number] for number in numbers], dtype=float)
             if self.is_mix:
-                mean = math.fsum(values.values()) / max(len(values), 1)
-                spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values.values()) / max(len(values), 1))
-                is_flat = spread <= 1e-12 * max(abs(mean), 1e-300)
-                values = {number: 0.0 if is_flat else (value - mean) / spread for number, value in values.items()}
-            for number, value in values.items():
-                total[number] += weight * value
-        return total
+                spread = values.std()
+                is_flat = spread <= FLAT * max(abs(values.mean()), 1e-300)
+                values = np.zeros(len(values)) if is_flat else (values - values.mean()) / spread
+            total += weight * values
+        return dict(zip(numbers, total.tolist(), strict=True))
 
     def learn(self, rounds: Rounds) -> tuple[Belief | None, set[int]]:
         """What the scores say of the settings, and the rows with one."""
@@ -115,13 +118,13 @@ class Score:
     @property
     def without(self) -> int:
         """The number of completed runs for which a part gave no number."""
-        return sum(any(values.get(number) is None for values in self.values.values()) for number in self._known())
+        return len(self._known()) - len(self.totals())
 
     @property
     def is_constant(self) -> bool:
         """Whether at least two runs have a score and all scores are equal."""
         totals = list(self.totals().values())
-        return len(totals) > 1 and max(totals) - min(totals) <= 1e-12 * max(map(abs, totals))
+        return len(totals) > 1 and max(totals) - min(totals) <= FLAT * max(map(abs, totals))
 
     def get_metrics(self, numbers: list[int]) -> dict[str, list[float | None]]:
         """The measured metrics among the parts, with their values of these runs by their numbers in the plan."""
@@ -165,8 +168,7 @@ class Judging:
         """Ask about the clips of this table, which contains that of the round before."""
         clips = int((table["status"] == "completed").sum())
         # As many as there are pairs at most, so that a round of one clip does not wait for ever.
-        possible = clips * (clips - 1) // 2
-        self._target = min(self._target + PER_CLIP * (clips - self._clips), possible)
+        self._target = min(self._target + PER_CLIP * (clips - self._clips), clips * (clips - 1) // 2)
         self._clips = clips
         if clips < 2:
             return
@@ -193,8 +195,7 @@ class Judging:
         if not self._used:
             return None, set()
         rows = [row.number for row in rounds.used]
-        left = [rows[first] for first, _, _ in self._used]
-        right = [rows[second] for _, second, _ in self._used]
+        left, right = [rows[left] for left, _, _ in self._used], [rows[right] for _, right, _ in self._used]
         settings = [[rounds.setting_of[number] for number in side] for side in (left, right)]
         shares = [share for _, _, share in self._used]
         return learn_pairs(rounds.race.levels, settings[0], settings[1], shares, left, right), {*left, *right}
@@ -213,43 +214,38 @@ class Judging:
 
 def make_score(by: Any, plan: Plan) -> Score:
     """Validate what runs are judged by; raises an error that lists what exists."""
-    if isinstance(by, Mapping):
-        if not by:
-            raise race_error('`by` is empty; give measures and weights, such as {"sharpness": 1}.')
-        return Score({_check(measure, plan): _check_weight(measure, weight) for measure, weight in by.items()}, True)
-    return Score({_check(by, plan): 1.0}, False)
+    if not isinstance(by, Mapping):
+        return Score({_check(by, plan): 1.0}, False)
+    if not by:
+        raise race_error('`by` is empty; give measures and weights, such as {"sharpness": 1}.')
+    for measure, weight in by.items():
+        if isinstance(weight, bool) or not isinstance(weight, Real) or not math.isfinite(float(weight)) or not weight:
+            raise race_error(
+                f"The weight of {measure!r} is {format_literal(weight)}; it is a number other than 0, negative where less is better."
+            )
+    return Score({_check(measure, plan): float(weight) for measure, weight in by.items()}, True)
 
 
 def _check(measure: Any, plan: Plan) -> Measure:
-    if isinstance(measure, str):
-        fields = dict.fromkeys([*type(plan.base).model_fields, *plan.columns])
-        metrics = [key for key, metric in METRICS.items() if not metric.compares and metric.minimum is not None]
-        if measure in (*metrics, *FIGURES, *fields) or (measure not in METRICS and measure.startswith("output_")):
-            return measure
-        hint = suggest(measure, [*metrics, *FIGURES, *fields])
-        if measure in METRICS:
-            why = "compares with a reference" if METRICS[measure].compares else "is not a number"
-            hint = f" {measure} {why}, so it orders nothing by itself."
-        elif measure in RUN_COLUMNS:
-            hint = f" The column {measure} is not a number."
-        raise race_error(
-            f"A race cannot be judged by {measure!r}.{hint} There are the metrics {', '.join(metrics)}; the columns "
-            f"{', '.join(FIGURES)}, the inputs, and what a service returns as output_…; or give a function of a run."
-        )
     if callable(measure) and not isinstance(measure, type):
         return measure  # type: ignore[no-any-return]
-    raise race_error(
-        f"`by` cannot be {format_literal(measure)}. It is the name of a metric or a column, a function of a run, a mix "
-        'such as {"sharpness": 1, "temporal_flickering": -2}, or rb.judge for a person.'
-    )
-
-
-def _check_weight(measure: Any, weight: Any) -> float:
-    if isinstance(weight, bool) or not isinstance(weight, Real) or not math.isfinite(float(weight)) or not weight:
+    if not isinstance(measure, str):
         raise race_error(
-            f"The weight of {measure!r} is {format_literal(weight)}; it is a number other than 0, negative where less is better."
+            f"`by` cannot be {format_literal(measure)}. It is the name of a metric or a column, a function of a run, a mix "
+            'such as {"sharpness": 1, "temporal_flickering": -2}, or rb.judge for a person.'
         )
-    return float(weight)
+    metrics = [name for name, metric in METRICS.items() if not metric.compares and metric.minimum is not None]
+    names = [*metrics, *FIGURES, *type(plan.base).model_fields, *plan.columns]
+    if measure in names or (measure not in METRICS and measure.startswith("output_")):
+        return measure
+    hint = suggest(measure, names)
+    if measure in METRICS or measure in RUN_COLUMNS:
+        compares = measure in METRICS and METRICS[measure].compares
+        hint = f" It {'compares with a reference' if compares else 'is not a number'}."
+    raise race_error(
+        f"A race cannot be judged by {measure!r}.{hint} There are the metrics {', '.join(metrics)}; the columns "
+        f"{', '.join(FIGURES)}, the inputs, and what a service returns as output_…; or give a function of a run."
+    )
 
 
 def _call(function: Callable[[Run], Any], table: pd.DataFrame) -> list[float | None]:
@@ -291,6 +287,6 @@ def _name_measure(measure: Measure) -> str:
     code = getattr(measure, "__code__", None)
     if isinstance(measure, str) or code is None:
         return str(measure) if isinstance(measure, str) else type(measure).__name__
-    constants = [one for one in code.co_consts if not hasattr(one, "co_code")]
+    constants = [constant for constant in code.co_consts if not hasattr(constant, "co_code")]
     does = repr((code.co_code, code.co_names, constants)).encode()
     return f"{getattr(measure, '__qualname__', '')} {hashlib.sha256(does).hexdigest()[:16]}"

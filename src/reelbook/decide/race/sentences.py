@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import pstdev
 from typing import TYPE_CHECKING, Any
 
 from ...models.problems import format_literal
 from ...util.printable import format_count
-from .settings import MIN_LEADER_RUNS
+from .rounds import MIN_LEADER_RUNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..posterior import Belief, FloatArray
-    from .rounds import Rounds
-
 FIGURES = ("mean", "low", "high", "chance", "runs", "credits")
 """The columns of a ranking in addition to the settings' values."""
-SHARE = 0.9
-"""The probability of the intervals."""
-FAINT_SHARE = 0.25
-"""Settings whose estimates differ by less than this share of the noise are said to differ little."""
 RIVAL_CHANCE = 0.05
 """Settings with this chance at least to be the best are counted as rivals of those in front."""
 MAX_ERROR_LENGTH = 240
@@ -124,7 +116,6 @@ class RaceProgress:
     first_error: str = ""
     without: int = 0
     """Completed runs for which `by` gave no number."""
-    noise: float | None = None
     is_constant: bool = False
     """Whether all scores are equal, of at least two runs."""
     has_repeats: bool = True
@@ -139,14 +130,43 @@ class RaceProgress:
         return None if self.whole is None else max(self.whole - self.spent, 0) if self.is_decided else 0
 
     @property
+    def leaders(self) -> tuple[Contender, ...]:
+        """The settings with the highest chances, as many as are wanted; none before the first score."""
+        return self.contenders[: self.keep] if self.chance is not None else ()
+
+    @property
     def findings(self) -> tuple[str, ...]:
         """Sentences: the outcome, why the race has ended, what is missing, and what to do."""
-        return _make_findings(self)
+        judge = f"Judge {format_count(self.awaited, 'more pair')}, and the race continues by itself."
+        hard = f"{self.budget or 0:,} credits can hardly decide this: two runs of each setting take {self.enough:,}."
+        failed = sum(contender.failed for contender in self.contenders)
+        dropped = f"{format_count(failed, 'run')} gave no score; a setting with none after two runs is dropped."
+        sentences = (
+            judge if self.state == RaceState.JUDGING else "",
+            _format_outcome(self),
+            _format_end(self) if self.state == RaceState.DONE else "",
+            hard if self.budget is not None and self.budget < self.enough and not self.is_decided else "",
+            dropped if failed and any(contender.runs for contender in self.contenders) else "",
+        )
+        return tuple(filter(None, sentences))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Sentences on what the figures assume, and what the budget is."""
-        return _make_assumptions(self)
+        is_mix = self.is_mix and not self.is_judged
+        rules = (
+            (self.budget is not None, "The budget is the most that the race spends from its first start on; what the library held then costs nothing, and is used first."),
+            (self.is_judged, "Scores are on the scale of a judge's preference: one that is 1.1 higher is preferred three times out of four."),
+            (is_mix, "Each part of the score is divided by its standard deviation over the runs so far; higher is better."),
+            (not self.is_judged and not is_mix, "Higher is better."),
+            (len(self.axes) > 1, "A setting's score is modelled as the sum of the effects of its values, of their pairs and of the setting itself, with equal noise."),
+            (len(self.axes) <= 1, "There is only one axis, so each setting is judged mostly by its own runs."),
+            (bool(self.block), f"A {self.block} may shift all settings alike, so each setting is judged over several."),
+            (not self.has_repeats, "Each setting can be run only once in this plan, so luck cannot be told from merit. Add seed=range(4) to the sweep."),
+            (self.is_draft, "Drafts are assumed to rank the settings as the real runs would."),
+            (True, "Intervals hold 90%."),
+        )  # fmt: skip
+        return tuple(sentence for applies, sentence in rules if applies)
 
 
 def format_setting(values: Mapping[str, Any]) -> str:
@@ -171,123 +191,54 @@ def format_chance(chance: float) -> str:
     return ">99%" if chance >= 0.995 else f"{chance:.0%}"
 
 
-def make_contenders(
-    rounds: Rounds, belief: Belief | None, chances: FloatArray | None, costs: Mapping[Hashable, int]
-) -> list[Contender]:
-    """All settings, the one with the highest chance first."""
-    counts, low, high = rounds.count_runs(), None, None
-    order: Sequence[int] = range(len(rounds.race.settings))
-    if belief is not None and chances is not None:
-        order = rounds.rank(belief, chances)
-        low, high = belief.bounds(SHARE)
-    contenders = []
-    for number in order:
-        setting = rounds.race.settings[number]
-        tried = [row.key for row in setting.rows if row.number in rounds.round_of]
-        is_judged = low is not None and not rounds.is_given_up(number)
-        mean, below, above, chance = (
-            float(values[number]) if is_judged and values is not None else None
-            for values in (None if belief is None else belief.mean, low, high, chances)
-        )
-        contenders.append(
-            Contender(
-                number, setting.values, mean, below, above, 0.0 if low is not None and not is_judged else chance, counts[number],
-                failed=max(sum(key in costs for key in tried) - counts[number], 0), credits=sum(costs.get(key, 0) for key in tried),
-            )
-        )  # fmt: skip
-    return contenders
-
-
-def make_ranking_frame(progress: RaceProgress) -> pd.DataFrame:
+def make_ranking_frame(axes: Sequence[str], contenders: Sequence[Contender]) -> pd.DataFrame:
     """One row per setting, the best first, indexed by the number of the setting."""
     import pandas as pd
 
     from ...storage.table import build_column
 
-    contenders = progress.contenders
-    names = {name: f"setting_{name}" if name in FIGURES else name for name in progress.axes}
     columns: dict[str, Any] = {
-        title: build_column([contender.values[name] for contender in contenders]).array for name, title in names.items()
+        f"setting_{name}" if name in FIGURES else name: build_column([each.values[name] for each in contenders]).array
+        for name in axes
     }
-    for name in ("mean", "low", "high", "chance"):
-        columns[name] = pd.array([getattr(contender, name) for contender in contenders], dtype="Float64").to_numpy(
-            "float64", na_value=float("nan")
-        )
-    columns["runs"] = [contender.runs for contender in contenders]
-    columns["credits"] = [contender.credits for contender in contenders]
-    return pd.DataFrame(columns, index=pd.Index([contender.number for contender in contenders], name="setting"))
+    for name in FIGURES:
+        kind = "int64" if name in ("runs", "credits") else "float64"
+        columns[name] = pd.Series([getattr(each, name) for each in contenders], dtype=kind).array
+    return pd.DataFrame(columns, index=pd.Index([each.number for each in contenders], name="setting"))
 
 
-def _make_findings(progress: RaceProgress) -> tuple[str, ...]:
-    """The outcome first, then the reason of the end, then what limits it."""
-    is_done = progress.state == RaceState.DONE
-    sentences = [_format_outcome(progress, is_done=is_done)]
-    if is_done:
-        sentences += [_format_end(progress), _format_variation(progress)]
-    if progress.state == RaceState.JUDGING:
-        sentences.insert(0, f"Judge {format_count(progress.awaited, 'more pair')}, and the race continues by itself.")
-    if progress.budget is not None and progress.budget < progress.enough and not progress.is_decided:
-        sentences.append(
-            f"{progress.budget:,} credits can hardly decide this: two runs of each setting take {progress.enough:,}."
-        )
-    failed = sum(contender.failed for contender in progress.contenders)
-    if failed and any(contender.runs for contender in progress.contenders):
-        sentences.append(f"{format_count(failed, 'run')} gave no score; a setting with none after two runs is dropped.")
-    return tuple(filter(None, sentences))
-
-
-def _make_assumptions(progress: RaceProgress) -> tuple[str, ...]:
-    is_mix = progress.is_mix and not progress.is_judged
-    rules = (
-        (progress.budget is not None, "The budget is the most that the race spends from its first start on; what the library held then costs nothing, and is used first."),
-        (progress.is_judged, "Scores are on the scale of a judge's preference: one that is 1.1 higher is preferred three times out of four."),
-        (is_mix, "Each part of the score is divided by its standard deviation over the runs so far; higher is better."),
-        (not progress.is_judged and not is_mix, "Higher is better."),
-        (len(progress.axes) > 1, "A setting's score is modelled as the sum of the effects of its values, of their pairs and of the setting itself, with equal noise."),
-        (len(progress.axes) <= 1, "There is only one axis, so each setting is judged mostly by its own runs."),
-        (bool(progress.block), f"A {progress.block} may shift all settings alike, so each setting is judged over several."),
-        (not progress.has_repeats, "Each setting can be run only once in this plan, so luck cannot be told from merit. Add seed=range(4) to the sweep."),
-        (progress.is_draft, "Drafts are assumed to rank the settings as the real runs would."),
-        (True, "Intervals hold 90%."),
-    )  # fmt: skip
-    return tuple(sentence for applies, sentence in rules if applies)
-
-
-def find_leaders(progress: RaceProgress) -> tuple[Contender, ...]:
-    """The settings with the highest chances, as many as are wanted; none before the first score."""
-    return progress.contenders[: progress.keep] if progress.chance is not None else ()
-
-
-def _format_outcome(progress: RaceProgress, *, is_done: bool) -> str:
-    leaders = find_leaders(progress)
+def _format_outcome(progress: RaceProgress) -> str:
     if progress.chance is None or not any(contender.runs for contender in progress.contenders):
         return ""
+    is_done = progress.state == RaceState.DONE
+    if progress.is_constant and is_done:
+        return "Undecided: all runs have the same score. Choose another measure, or vary more."
     if progress.is_constant:
-        return "Undecided: all runs have the same score." if is_done else "All runs have the same score so far."
-    names = "; ".join(format_setting(contender.values) for contender in leaders)
-    is_one, chance = progress.keep == 1, format_chance(progress.chance)
-    what = "the best" if is_one else f"among the best {progress.keep}"
+        return "All runs have the same score so far."
+    names = "; ".join(format_setting(leader.values) for leader in progress.leaders)
+    is_single, chance = progress.keep == 1, format_chance(progress.chance)
+    what = "the best" if is_single else f"among the best {progress.keep}"
     if progress.is_decided:
-        return f"Decided: {names}. The chance to be {what} is {chance}{'' if is_one else ' or more'}."
-    lead = f"{names} {'leads, ' if is_one else 'lead, each at least '}with a {chance} chance of being {what}"
+        return f"Decided: {names}. The chance to be {what} is {chance}{'' if is_single else ' or more'}."
+    lead = f"{names} {'leads, ' if is_single else 'lead, each at least '}with a {chance} chance of being {what}"
     if not is_done:
         return f"So far {lead}; {progress.sure:.0%} ends the race."
     is_unsure = progress.chance < progress.sure
     need = f"{progress.sure:.0%} was required" if is_unsure else f"a decision takes {MIN_LEADER_RUNS} runs of it"
-    is_run = all(contender.runs for contender in leaders)
+    is_run = all(leader.runs for leader in progress.leaders)
     untried = "" if is_run else " That is predicted from its values: it was not run."
     rivals = sum((contender.chance or 0.0) >= RIVAL_CHANCE for contender in progress.contenders) - progress.keep
-    open_ = f" {format_count(rivals, 'other setting')} may be as good." if rivals > 0 else ""
-    return f"Undecided: {lead}; {need}.{untried}{open_}"
+    others = f" {format_count(rivals, 'other setting')} may be as good." if rivals > 0 else ""
+    return f"Undecided: {lead}; {need}.{untried}{others}"
 
 
 def _format_end(progress: RaceProgress) -> str:
     match progress.end:
         case End.NO_SCORES:
             return _format_no_scores(progress)
+        case End.BUDGET if progress.budget == 0:
+            return "The budget is 0 credits, so it used only results from the library."
         case End.BUDGET:
-            if progress.budget == 0:
-                return "The budget is 0 credits, so it used only results from the library."
             budget = "" if progress.budget is None else f" of {format_count(progress.budget, 'credit')}"
             left = sum(not contender.runs and not contender.failed for contender in progress.contenders)
             untried = f" {format_count(left, 'setting')} {'was' if left == 1 else 'were'} not tried." if left else ""
@@ -309,23 +260,9 @@ def _format_no_scores(progress: RaceProgress) -> str:
             f"None of the {progress.without:,} completed runs has a number by {progress.score}, so there is nothing to compare: "
             "judge by another measure."
         )
-    error = progress.first_error[:MAX_ERROR_LENGTH]
-    first = f" The first error: {error.rstrip('.')}." if error else ""
+    error = progress.first_error[:MAX_ERROR_LENGTH].rstrip(".")
+    first = f" The first error: {error}." if error else ""
     return (
         f"All {format_count(progress.runs, 'run')} failed, so there is nothing to compare.{first} "
         "With retry_failed=True they are tried again."
     )
-
-
-def _format_variation(progress: RaceProgress) -> str:
-    if progress.is_constant:
-        return "It cannot tell the settings apart: choose another measure, or vary more."
-    means = [contender.mean for contender in progress.contenders if contender.mean is not None and contender.runs]
-    is_open = not progress.is_decided and len(means) > 1 and progress.noise is not None
-    if not is_open or pstdev(means) >= FAINT_SHARE * (progress.noise or 0.0):
-        return ""
-    if progress.is_judged:
-        return (
-            "The answers favour no setting: they could be due to chance. More judges, or a clearer question, may help."
-        )
-    return "The settings differ less than repeats of one setting do: any of the leaders is about as good."

@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from numbers import Real
 from typing import Annotated, Any
 
@@ -24,7 +25,6 @@ from ...sweeps.values import usage_error
 from ...util.printable import format_count
 
 IntArray = npt.NDArray[np.int64]
-UNKNOWN_PRICE = "The price of its runs is unknown, so give the most that one run may cost: price=…"
 MAX_LEVELS, BINS = 12, 6
 """From more numeric values on, such as those of a sampled axis, neighbouring values of an axis share a level."""
 MAX_SETTINGS = 500
@@ -33,8 +33,6 @@ FIRST_PER_EFFECT = 1.5
 """Runs of the first rounds, for each effect of an axis' value."""
 ENOUGH_RUNS = 2
 """Runs of each setting with which a race can be expected to decide."""
-MIN_LEADER_RUNS = 2
-"""Runs that the leading setting needs before a race may stop because it is sure."""
 
 
 class RaceStopped(ReelbookError):
@@ -125,8 +123,6 @@ class RaceSettings:
 
     axes: tuple[str, ...]
     """The columns that are decided."""
-    over: tuple[str, ...]
-    """The columns that only repeat a setting."""
     settings: tuple[Setting, ...]
     levels: IntArray
     """The level of each setting on each axis; -1 where a conditional axis does not exist."""
@@ -161,35 +157,35 @@ def group_settings(plan: Plan, over: Sequence[str], seed: int, *, is_paired: boo
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> from reelbook.sweeps.sweep_call import sweep
     >>> plan = sweep(TextToVideo(prompt="a paper boat"), seed=range(4), num_frames=[49, 97])
-    >>> found = group_settings(plan, ("seed", "prompt"), 0)
-    >>> found.axes, [dict(setting.values) for setting in found.settings], [len(one.rows) for one in found.settings]
-    (('num_frames',), [{'num_frames': 49}, {'num_frames': 97}], [4, 4])
+    >>> settings = group_settings(plan, ("seed", "prompt"), 0).settings
+    >>> [dict(setting.values) for setting in settings], [len(setting.rows) for setting in settings]
+    ([{'num_frames': 49}, {'num_frames': 97}], [4, 4])
     """
     repeats = _check_over(plan, over)
     axes = tuple(name for name in plan.columns if name not in repeats)
-    groups: dict[Hashable, list[Row]] = {}
-    for row in plan.rows:
-        groups.setdefault(tuple(value_key(row[name]) for name in axes), []).append(row)
-    distinct = {row.number for row in plan.distinct}
-    distinct_rows = [[row for row in rows if row.number in distinct] for rows in groups.values()]
-    possible = [rows for rows in distinct_rows if rows]
-    prompts = _number_prompts(plan)
-    order = _shuffle_repeats(plan, repeats, seed)
-    has_prompts, has_seeds = len(set(prompts.values())) > 1, len(set(order.values())) > 1
+    groups: dict[Hashable, list[Row]] = {tuple(value_key(row[name]) for name in axes): [] for row in plan}
+    for row in plan.distinct:
+        groups[tuple(value_key(row[name]) for name in axes)].append(row)
+    possible = [rows for rows in groups.values() if rows]
+    prompts = dict(enumerate(number_values([value_key(_get_prompt(row)) for row in plan])))
+    # What repeats a setting comes in an order of its own, the same for every setting. By `random()` only, whose sequence
+    # is stable between Python versions.
+    keys = [(*(value_key(row[name]) for name in repeats), row.take) for row in plan]
+    draw = random.Random(seed)
+    places = {key: draw.random() for key in dict.fromkeys(keys)}
+    ranks = {key: place for place, key in enumerate(sorted(places, key=places.__getitem__))}
+    order = {number: ranks[key] for number, key in enumerate(keys)}
     settings = tuple(
         Setting(
-            number,
-            {name: rows[0][name] for name in axes},
-            _interleave(rows, prompts, order, start=0 if is_paired else number),
+            number, {name: rows[0][name] for name in axes}, _interleave(rows, prompts, order, 0 if is_paired else number)
         )
         for number, rows in enumerate(possible)
-    )
-    columns = [_make_levels([(setting.rows[0], setting.values[name]) for setting in settings], name) for name in axes]
-    levels = np.array(columns, dtype=np.int64).T if columns else np.zeros((len(settings), 0), dtype=np.int64)
-    return RaceSettings(
-        axes, repeats, settings, levels, "prompt" if has_prompts else "seed" if has_seeds else "",
-        prompts if has_prompts else order, len(groups) - len(possible),
     )  # fmt: skip
+    columns = [_make_levels(settings, name) for name in axes]
+    levels = np.array(columns, dtype=np.int64).reshape(len(axes), len(settings)).T
+    has_prompts, has_seeds = (len({numbers[row.number] for row in plan.distinct}) > 1 for numbers in (prompts, order))
+    block = "prompt" if has_prompts else "seed" if has_seeds else ""
+    return RaceSettings(axes, settings, levels, block, prompts if has_prompts else order, len(groups) - len(possible))
 
 
 def _check_over(plan: Plan, over: Sequence[str]) -> tuple[str, ...]:
@@ -205,41 +201,32 @@ def _check_over(plan: Plan, over: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (*names, *labels) if name in plan.columns))
 
 
-def _number_prompts(plan: Plan) -> dict[int, int]:
-    """The number of each row's prompt, in order of occurrence; one number for a model without prompts."""
-    has_prompt = "prompt" in type(plan.base).model_fields or "prompt" in plan.columns
-    rows = [row for row in plan.rows if row.input is not None]
-    numbers = number_values([value_key(row["prompt"] if has_prompt else None) for row in rows])
-    return dict(zip((row.number for row in rows), numbers, strict=True))
-
-
-def _shuffle_repeats(plan: Plan, over: tuple[str, ...], seed: int) -> dict[int, int]:
-    """The place of each row by what repeats it, in an order determined by the seed, the same for every setting."""
-    keys = {row.number: (*(value_key(row[name]) for name in over), row.take) for row in plan.rows}
-    # By `random()` only, whose sequence is stable between Python versions.
-    draw = random.Random(seed)
-    places = {key: draw.random() for key in dict.fromkeys(keys.values())}
-    ranked = {key: place for place, key in enumerate(sorted(places, key=places.__getitem__))}
-    return {number: ranked[key] for number, key in keys.items()}
+def _get_prompt(row: Row) -> Any:
+    try:
+        return row["prompt"]
+    except KeyError:  # A model without prompts.
+        return None
 
 
 def _interleave(
-    rows: Sequence[Row], prompts: Mapping[int, int], order: Mapping[int, int], *, start: int
+    rows: Sequence[Row], prompts: Mapping[int, int], order: Mapping[int, int], start: int
 ) -> tuple[Row, ...]:
-    """The rows in the shuffled order, one of each prompt in turn, beginning with another prompt for each `start`."""
-    by_block: dict[int, list[Row]] = {}
+    """The rows in their order, one of each prompt in turn, beginning with another prompt for each `start`."""
+    by_prompt: dict[int, list[Row]] = {}
     for row in sorted(rows, key=lambda row: order[row.number]):
-        by_block.setdefault(prompts[row.number], []).append(row)
-    queues = list(by_block.values())
-    first = start % len(queues)
-    queues = [*queues[first:], *queues[:first]]
-    longest = max(map(len, queues))
-    return tuple(queue[place] for place in range(longest) for queue in queues if place < len(queue))
+        by_prompt.setdefault(prompts[row.number], []).append(row)
+    queues, first = list(by_prompt.values()), start % len(by_prompt)
+    turns = zip_longest(*queues[first:], *queues[:first])
+    return tuple(row for turn in turns for row in turn if row is not None)
 
 
-def _make_levels(values: Sequence[tuple[Row, Any]], name: str) -> list[int]:
+def _make_levels(settings: Sequence[Setting], name: str) -> list[int]:
     """The level of each setting on one axis, by the order of its values."""
-    present = {place: value for place, (row, value) in enumerate(values) if value is not None or name in row.given}
+    present = {
+        setting.number: setting.values[name]
+        for setting in settings
+        if setting.values[name] is not None or name in setting.rows[0].given
+    }
     numbers = number_values([value_key(value) for value in present.values()])
     levels = dict(zip(present, numbers, strict=True))
     is_numeric = all(isinstance(value, Real) and not isinstance(value, bool) for value in present.values())
@@ -247,7 +234,7 @@ def _make_levels(values: Sequence[tuple[Row, Any]], name: str) -> list[int]:
         points = np.array([*present.values()], dtype=float)
         edges = np.quantile(points, np.linspace(0, 1, BINS + 1)[1:-1])
         levels = dict(zip(present, np.searchsorted(edges, points, side="right").tolist(), strict=True))
-    return [levels.get(place, -1) for place in range(len(values))]
+    return [levels.get(setting.number, -1) for setting in settings]
 
 
 def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
@@ -260,16 +247,29 @@ def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
     >>> plan.credits, make_drafts(plan, True).credits
     (212, 106)
     """
-    values = dict(draft) if isinstance(draft, Mapping) else _find_extras(plan)
+    possible = [row for row in plan if row.input is not None]
+    if isinstance(draft, Mapping):
+        values = dict(draft)
+    else:
+        endpoint = find_endpoint(plan.base.endpoint_id)
+        extras = [name for name, factor in endpoint.multipliers if factor > 1] if endpoint else []
+        values = {name: False for name in extras if any(getattr(row.input, name, False) for row in possible)}
+        values = {name: value for name, value in values.items() if name not in plan.columns}
     if varied := [name for name in values if name in plan.columns]:
         raise race_error(
             f"`draft` sets {', '.join(varied)}, which this plan varies; a draft can only change what is the same in all runs."
         )
     try:
-        rows = tuple(_make_draft(row, values) for row in plan.rows)
+        revised = {row.number: row.input.revised(**values) for row in possible if row.input is not None}
     except InvalidInput as error:
         raise race_error(f"`draft` does not fit this plan: {error}") from error
-    drafts = replace(plan, rows=rows, parts=None)
+    rows = (
+        replace(row, input=revised[row.number], estimate=estimate(revised[row.number]))
+        if row.number in revised
+        else row
+        for row in plan
+    )
+    drafts = replace(plan, rows=tuple(rows), parts=None)
     full, cheap = (sum_or_none(row.credits for row in version.distinct) for version in (plan, drafts))
     if not values or (full is not None and cheap is not None and cheap >= full):
         why = f"with `draft` they cost {cheap:,} credits" if values else "nothing that costs extra is switched on"
@@ -277,67 +277,48 @@ def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
     return drafts
 
 
-def _find_extras(plan: Plan) -> dict[str, Any]:
-    """The switches of a model that multiply its price and are on, turned off."""
-    endpoint = find_endpoint(plan.base.endpoint_id)
-    dear = [] if endpoint is None else [name for name, factor in endpoint.multipliers if factor > 1]
-    used = [name for name in dear if any(getattr(row.input, name, False) for row in plan.rows)]
-    return {name: False for name in used if name not in plan.columns}
-
-
-def _make_draft(row: Row, values: Mapping[str, Any]) -> Row:
-    if row.input is None:
-        return row
-    request = row.input.revised(**values)
-    return replace(row, input=request, estimate=estimate(request))
-
-
 def check_settings(race: RaceSettings, keep: int) -> None:
     """Raise if there is nothing to decide, or too much."""
     count = len(race.settings)
-    over = ", ".join(race.over)
-    repeats = f" {over} only {'repeats' if len(race.over) == 1 else 'repeat'} a setting (over=…)." if over else ""
-    impossible = (
-        f" {format_count(race.impossible, 'other')} cannot run; plan.frame says why." if race.impossible else ""
-    )
+    has = f"this plan has {format_count(count, 'setting')}"
+    others = format_count(race.impossible, "other")
+    impossible = f" {others} cannot run; plan.frame says why." if race.impossible else ""
     if count < 2:
         raise race_error(
-            f"This plan has {format_count(count, 'setting')}, so there is nothing to decide.{repeats}{impossible} Vary what you want "
-            "to decide: rb.sweep(boat, num_frames=[49, 97, 121], seed=range(4))."
+            f"{has.capitalize()}, so there is nothing to decide; what `over` names only repeats a setting.{impossible} Vary what "
+            "you want to decide: rb.sweep(boat, num_frames=[49, 97, 121], seed=range(4))."
         )
     if keep >= count:
-        raise race_error(
-            f"`keep` is {keep}, and this plan has {format_count(count, 'setting')}: keep fewer than that.{impossible}"
-        )
+        raise race_error(f"`keep` is {keep}, and {has}: keep fewer than that.{impossible}")
     if count > MAX_SETTINGS:
         raise race_error(
-            f"This plan has {count:,} settings, and a race decides among {MAX_SETTINGS:,} at most: vary less, or race a part of "
+            f"{has.capitalize()}, and a race decides among {MAX_SETTINGS:,} at most: vary less, or race a part of "
             "it, such as plan.shuffled()[:500]."
         )
 
 
-def find_budget(given: int | float | None, whole: int | None, enough: int, *, is_embedded: bool) -> int | None:
-    """The budget in credits; None for no limit, which only the embedded service allows."""
-    if given is None:
-        if is_embedded:
-            return None
-        needs = "Runs on this service cost credits, so a race needs a budget."
-        if whole is None:
-            raise race_error(f"{needs} {UNKNOWN_PRICE}, and budget=…")
+def find_budget(
+    given: int | float | None, whole: int | None, race: RaceSettings, due: Callable[[Row], int], *, is_embedded: bool
+) -> int | None:
+    """The budget in credits; None for no limit, which only the embedded service allows. `due` is what a row still costs."""
+    if given is None and is_embedded:
+        return None
+    needs = "Runs on this service cost credits, so a race needs a budget. " if given is None else ""
+    if whole is None:
+        also = ", and budget=…" if given is None else ""
         raise race_error(
-            f"{needs} The whole plan costs {whole:,} credits: budget={enough} pays for two runs of each setting, which should "
+            f"{needs}The price of its runs is unknown, so give the most that one run may cost: price=…{also}"
+        )
+    if given is None:
+        raise race_error(
+            f"{needs}The whole plan costs {whole:,} credits: budget={race.find_enough(due)} pays for two runs of each setting, which should "
             "be enough to decide. It is the most that the race spends from its first start on, so running the cell twice pays once."
         )
-    if whole is None:
-        raise race_error(UNKNOWN_PRICE)
-    return given if isinstance(given, int) else int(given * whole)
-
-
-def check_budget(budget: int, race: RaceSettings, price: Callable[[Row], int]) -> None:
-    """Raise if the budget does not pay for one run of two settings at these prices of what is due."""
-    prices = sorted(min(map(price, setting.rows)) for setting in race.settings)
+    budget = given if isinstance(given, int) else int(given * whole)
+    prices = sorted(min(map(due, setting.rows)) for setting in race.settings)
     if sum(prices[:2]) > budget:
         raise race_error(
             f"A budget of {format_count(budget, 'credit')} pays for less than one run of two settings, and there are "
             f"{len(prices):,}. One run of each costs {sum(prices):,} credits."
         )
+    return budget
