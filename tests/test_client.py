@@ -83,14 +83,6 @@ def test_a_failed_run_says_why_and_costs_nothing(client: rb.Client) -> None:
     assert caught.value.error_type == "image_load_error"
 
 
-def test_the_estimate_is_the_service_s_own(client: rb.Client) -> None:
-    """Exact, because the service said so."""
-    found = client.estimate(rb.TextToVideo(prompt="x", enable_detail_pass=True))
-
-    assert (found.credits, found.source) == (106, "exact")
-    assert repr(found) == "Estimate(106 credits, exact): base 53, detail pass × 2.0"
-
-
 def test_the_latest_open_client_is_the_default_and_gives_its_place_back(tmp_path: Path) -> None:
     """rb.run and its kin use it; a closed client refuses to run."""
     with rb.connect(library=tmp_path / "a") as first:
@@ -167,11 +159,6 @@ def test_what_can_be_no_id_is_refused_before_anything_is_asked(
     assert client.context.calls.calls_made == before
 
 
-def test_an_id_that_was_copied_with_its_line_break_is_the_id(client: rb.Client) -> None:
-    """Spaces around it belong to nobody's id."""
-    assert rb.model(f" {rb.SmartResize.endpoint_id}\n") is rb.SmartResize
-
-
 def test_runs_are_made_and_awaited_from_any_thread_and_loop(client: rb.Client) -> None:
     """A notebook's cell runs inside a loop: blocking calls work there, several runs are awaited at once, and so in threads."""
     found: list[str] = []
@@ -208,31 +195,6 @@ def test_a_run_that_is_awaited_can_be_given_up_and_waited_for_again(client: rb.C
 
     assert "continues at the service" in words
     assert status == "completed"
-
-
-def test_a_run_that_takes_too_long_to_wait_for_goes_on(client: rb.Client) -> None:
-    """RunTimeout says so; then it can be cancelled, and waiting says that.
-
-    The last one with this client: its service starts another worker after it.
-    """
-    run = client.start(rb.TextToVideo(**{**TINY, "num_frames": 1441}, prompt="a lake"))
-
-    with pytest.raises(errors.RunTimeout, match="still working"):
-        run.wait(timeout=0.05)
-    agreed = run.cancel()
-    with pytest.raises(errors.RunCancelled):
-        run.wait(30)
-
-    assert agreed
-    assert (run.status, run.credits) == ("cancelled", 0)
-
-
-@pytest.mark.parametrize("odd", [5, b"x", "x\0", "\ud800", "~nobody-of-that-name/x"])
-def test_what_names_no_folder_is_no_library(odd: Any) -> None:
-    """A path is asked for, and no service is started."""
-    for call in (lambda: rb.connect(library=odd), lambda: rb.library(odd)):
-        with pytest.raises(errors.ReelbookError, match=r"cannot be the folder of a library \(.*give its path"):
-            call()
 
 
 def _joined(address: str, library: Path) -> rb.Client:

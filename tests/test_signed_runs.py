@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import base64
-import json
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 import reelbook as rb
-from reelbook.display.run_text import describe_file, describe_run, format_marks
-from reelbook.display.tables.table_columns import find_columns
-from reelbook.media.local_file import LocalFile
+from reelbook.display.run_text import describe_file, describe_run
 from reelbook.media.metadata.provenance import read
-from reelbook.models.base import File, Input
+from reelbook.models.base import Input
 from reelbook.runs import follow
-from reelbook.storage.table import find_marks
 from reelbook.transport import poller
 from tests.media.makers import TYPES, signed_file, state_of
-from tests.storage.made import Made
 from tests.support import Served, as_data_uri, png
 from tests.transport.variants import Hosted, Reply
 
@@ -153,23 +147,6 @@ def test_a_signed_file_of_nobody_here_says_so(maker: Maker, tmp_path: Path) -> N
         read(saved)
 
 
-def test_two_runs_with_the_very_same_file_are_both_told(maker: Maker, tmp_path: Path) -> None:
-    """The newest is taken, and how many others there are is said."""
-    first = maker.run("boat.png")
-    maker.hosted.on("POST", "/models/run", {"requestId": "request-boat.png"})
-    again = rb.library()
-    files = first.media[0].path
-    made = maker.client.run(
-        rb.SmartResize(image_url="https://example.org/b.png", target_sizes=["24x16"], prompt="boat.png")
-    )
-
-    told = rb.provenance(files)
-
-    assert made.id != first.id
-    assert (told.input, len(again)) == (made.input, 2)
-    assert told.note.endswith("has made it; so have 1 other runs there")
-
-
 def test_an_export_and_a_report_put_the_record_beside_a_signed_file(maker: Maker, tmp_path: Path) -> None:
     """It is found without any library, wherever the folder went."""
     runs = {name: maker.run(name) for name in FILES}
@@ -199,31 +176,6 @@ def test_a_sidecar_that_does_not_match_says_so(maker: Maker, tmp_path: Path) -> 
         rb.provenance(film)
 
 
-def test_a_sidecar_that_makes_no_sense_is_passed_over(maker: Maker, tmp_path: Path) -> None:
-    """It is somebody's file; what the library knows is told."""
-    run = maker.run()
-    saved = run.video.save(tmp_path / "boat.mp4")
-
-    for text in ("", "{", "[]", '{"sha256": 7}', '{"sha256": "ab", "record": []}', "[" * 100_000):
-        (tmp_path / "boat.mp4.reelbook.json").write_text(text)
-        assert rb.provenance(saved).request_id == run.request_id, text[:40]
-
-
-def test_exports_done_again_leave_signed_files_and_bring_back_a_lost_sidecar(maker: Maker, tmp_path: Path) -> None:
-    """Nothing is copied twice; unsigned files get no sidecar."""
-    maker.run()
-    folder = rb.library().export(tmp_path / "export")
-    (film,), (sidecar,) = folder.glob("*.mp4"), folder.glob("*.reelbook.json")
-    before = (film.stat().st_ino, sidecar.read_bytes())
-
-    sidecar.unlink()
-    rb.library().export(folder)
-
-    assert (film.stat().st_ino, sidecar.read_bytes()) == before
-    assert {path.name for path in folder.iterdir()} == {film.name, sidecar.name, "runs.csv", "runs.json"}
-    assert json.loads(sidecar.read_text())["sha256"] == sha256(film.read_bytes()).hexdigest()
-
-
 def test_an_unsigned_file_has_its_record_inside_and_nothing_beside_it(shared: Served, tmp_path: Path) -> None:
     """As before."""
     served = shared.with_own_account()
@@ -240,18 +192,6 @@ def test_an_unsigned_file_has_its_record_inside_and_nothing_beside_it(shared: Se
 SIGNED = "signed by Acme Video GmbH, ai-marked"
 
 
-def test_tables_say_what_files_carry(maker: Maker, tmp_path: Path) -> None:
-    """In the table of the library, of a run, of an export and of the page."""
-    run = maker.run("boat.png")
-    folder = rb.library().export(tmp_path / "export")
-    frame = rb.library().frame
-
-    assert list(frame["marks"]) == [run.row["marks"]] == [SIGNED]
-    assert SIGNED in (folder / "runs.csv").read_text(encoding="utf-8")
-    assert [place.is_visible for place in find_columns(frame) if place.cells.name == "marks"] == [True]
-    assert len(rb.library().find(marks="signed by Acme")) == 1
-
-
 def test_details_of_a_run_say_who_has_signed_its_file(maker: Maker) -> None:
     """As the certificate states, with the program, the mark, and whether the signature is valid."""
     run = maker.run("boat.webp")
@@ -263,17 +203,6 @@ def test_details_of_a_run_say_who_has_signed_its_file(maker: Maker) -> None:
         "the signature is valid; who the signer is was not verified"
     )
     assert dict(describe_file(run.media[0]).outputs)["marks"] == line
-
-
-def test_details_say_where_a_signature_does_not_hold(maker: Maker, tmp_path: Path) -> None:
-    """A file that was changed after it was signed still names its maker; that alone means nothing."""
-    film = signed_file(tmp_path / "boat.png")
-    content = bytearray(film.read_bytes())
-    content[content.index(b"IDAT") + 20] ^= 1
-    film.write_bytes(content)
-
-    assert "the signature is NOT valid" in format_marks([LocalFile(film, File(url=""))])
-    assert format_marks([LocalFile(tmp_path / "gone.png", File(url=""))]) == ""
 
 
 def test_without_the_c2pa_library_a_signature_and_a_mark_are_still_seen(maker: Maker) -> None:
@@ -299,17 +228,6 @@ def test_without_the_c2pa_library_a_signature_and_a_mark_are_still_seen(maker: M
     )
 
 
-def test_a_library_from_before_has_an_empty_column(tmp_path: Path) -> None:
-    """Nothing is read again for it: opening must stay quick. The details of a run read its file."""
-    made = Made(tmp_path)
-    made.stored()
-    made.close()
-
-    frame = rb.library(tmp_path).frame
-
-    assert frame["marks"].isna().all()
-
-
 def test_marks_travel_with_a_library_that_is_adopted(maker: Maker, tmp_path: Path) -> None:
     """They stand in its ledger."""
     maker.run("boat.png")
@@ -319,11 +237,3 @@ def test_marks_travel_with_a_library_that_is_adopted(maker: Maker, tmp_path: Pat
     other.adopt(rb.library().folder)
 
     assert list(other.frame["marks"]) == [SIGNED]
-
-
-def test_files_that_differ_in_their_marks_are_all_told() -> None:
-    """Each mark once, in the order of the files; a name with quotes in it too."""
-    files = [{"marks": mark, "sha256": "ab"} for mark in ("unsigned", 'signed by "X" \\ Y', "unsigned")]
-
-    assert find_marks(files) == 'unsigned; signed by "X" \\ Y'
-    assert find_marks([{"file_name": '"marks":"signed by me"', "sha256": "ab"}]) is None

@@ -195,14 +195,3 @@ def test_what_failed_and_was_given_back_is_free_for_others(served: Served, clien
     assert Counter(at_first) == {"RunFailed": 5, "OverBudget": 5}
     assert Counter(then) == {"": 5, "OverBudget": 5}
     assert credits_held(served) == 5 * PRICE
-
-
-def test_what_is_paid_for_is_free_under_a_budget_of_nothing(served: Served, client: Client) -> None:
-    """A finished plan is run again at no cost; only what is new in it is refused."""
-    tried(client, clips(*range(5)), 5 * PRICE)
-    before = served.charges()
-
-    again = tried(client, clips(*range(6)), 0)
-
-    assert again == ["", "", "", "", "", "OverBudget"]
-    assert served.charges() == before

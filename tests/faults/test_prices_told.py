@@ -157,50 +157,6 @@ def test_what_is_told_is_shown_and_what_is_counted_beside_it(service: Charging, 
         assert (one.progress.spent, one.progress.reserved) == (0, 3 * PRICE)
 
 
-@pytest.mark.parametrize(("word", "fit"), [(0, RUNS), (45, LIMIT // 45), *deep((PRICE, 3), (100, 2))])
-def test_a_persons_word_stands_in_for_the_known_price(service: Charging, client: Client, word: int, fit: int) -> None:
-    """Who knows that the service is right says so, and the ceiling counts that; a larger word counts, too."""
-    service.hosted.on("POST", ESTIMATE, {"credits": 0})
-    service.metrics = {"credits": 0}
-
-    boats().run(budget=LIMIT, price=word)
-
-    assert service.charged == fit * PRICE
-
-
-def test_a_plan_that_is_too_dear_says_how_much_would_do_and_that_the_prices_differ(
-    service: Charging, client: Client
-) -> None:
-    """By the price that is counted, not by the 0 that the service says; in the error of the rows, too."""
-    service.hosted.on("POST", ESTIMATE, {"credits": 0})
-
-    with pytest.raises(rb.InvalidInput, match=f"The plan costs {RUNS * PRICE:,} credits.*spend={RUNS * PRICE}"):
-        boats().run()
-    table = boats().run(budget=PRICE - 1)
-
-    (why,) = set(table["error"])
-    assert f"{PRICE - 1} is left, so it was not sent" in why
-    assert f"budget=plan.credits ({RUNS * PRICE:,})" in why
-    assert f"the service says 0 for a run, the catalog {PRICE}" in why
-    assert "price=0 takes its word" in why
-
-
-@pytest.mark.parametrize("where", ["estimate", "answer", "metrics"])
-def test_a_higher_price_counts_as_told(service: Charging, client: Client, where: str) -> None:
-    """Twice the known price: half as many fit, one run after another."""
-    if where == "estimate":
-        service.hosted.on("POST", ESTIMATE, {"credits": 2 * PRICE})
-    elif where == "answer":
-        service.accepts = {"credits": 2 * PRICE}
-    else:
-        service.metrics = {"credits": 2 * PRICE}
-
-    job = boats().start(budget=4 * PRICE, concurrency=1)
-    job.wait(60)
-
-    assert service.charged == 2 * PRICE
-
-
 def test_a_failed_run_of_which_the_service_says_nothing_counts_with_its_price(
     service: Charging, client: Client
 ) -> None:

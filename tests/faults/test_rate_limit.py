@@ -5,8 +5,6 @@ A cell that waits for it is in `test_interrupt.py`.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +16,6 @@ from reelbook.client import Client
 from reelbook.display.sweep_panel import format_panel, render_panel
 from reelbook.transport import retries
 from tests.faults.kernels import PATIENCE
-from tests.faults.standin import Fault, StandIn
 from tests.sweeps.dots import BOAT, RUN
 from tests.transport.variants import Hosted, Reply
 
@@ -65,22 +62,3 @@ def until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < deadline, "it did not come about"
         time.sleep(0.02)
-
-
-WAITS = """
-import sys
-import reelbook as rb
-from tests.faults.test_answers import BOAT
-rb.connect(sys.argv[1], api_key="key", library=sys.argv[2])
-rb.run(BOAT)
-"""
-
-
-def test_a_script_says_that_the_service_has_it_wait(tmp_path: Path) -> None:
-    """There is no cell and no terminal to show it in."""
-    with StandIn([Fault("run", "later", times=3)]) as hosted:
-        command = [sys.executable, "-c", WAITS, hosted.base_url, str(tmp_path)]
-        process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-
-    assert process.stderr.count("Waiting for the service's rate limit") == 1
-    assert len(hosted.charges) == 1
