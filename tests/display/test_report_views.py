@@ -119,8 +119,8 @@ def test_no_folder_and_no_address_of_the_sender_is_in_it(table: Any, tmp_path: P
     assert str(Path(table.output_video[0]).parent) not in page
     assert "host.example" not in page
     assert [word for word in ("a.png", "b.png", "gone.mp4") if word not in page] == []
-    with pytest.raises(ReelbookError, match="leaves out the URLs"):
-        page_of(table, tmp_path, table.reel.plot("output_video_url", "seed"))
+    with pytest.raises(ReelbookError, match="has no column 'output_video_url'"):
+        table.reel.plot("output_video_url", "seed")
 
 
 def test_a_file_that_is_not_in_the_table_comes_along(table: Any, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_pictures_beside_the_page_are_compared_in_full(tmp_path: Path) -> None:
         for html in (page, beside)
     ]
     assert sizes == [[("report 0 0", "640"), ("report 0 1", "640")], [("report 0 0", "900"), ("report 0 1", "900")]]
-    assert "Pictures are compared at 640 pixels at most" in page
+    assert "previews of the clips, at most 320 pixels wide and high, and of pictures, at most 640" in page
     assert "data-rb-files>" not in page
     (files,) = re.findall(r"data-rb-files>(.*?)</script>", beside)
     assert [one["url"].rpartition(".")[2] for one in json.loads(files).values()] == ["png", "png"]

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..display.compare.compared_items import Item, format_inputs, format_plain
+from ..display.compare.compared_items import Item, format_inputs
 from ..display.compare.comparison import Comparison
 from ..display.report.layout import find_input_columns, format_table_value
 from ..display.table_runs import read_runs
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
-from ..media.metadata.run_record import parse_record_input
 from ..models.base import File
 from ..runs.run import Run
 from ..storage.select_runs import find_table
 from ..sweeps.named_runs import find_run_or_file
-from ..sweeps.table_files import get_row_facts
 from ..util.missing_values import is_missing
 
 if TYPE_CHECKING:
@@ -70,10 +68,7 @@ def _find_items(given: Any) -> list[Item]:
 
 def _read_run(run: Run) -> list[Item]:
     name = f"run {run.request_id[:8]}" if run.request_id else "run"
-    inputs = format_inputs(run.input)
-    seed = getattr(run.output, "seed", None)
-    if seed is not None:
-        inputs["seed"] = str(seed)
+    inputs = _with_seed(format_inputs(run.input), getattr(run.output, "seed", None))
     if run.status != "completed" or not run.media:
         why = f": {run.failure}" if run.failure else ""
         return [Item(name, None, inputs, f"{name} is {run.status} and has no file here{why}")]
@@ -83,22 +78,16 @@ def _read_run(run: Run) -> list[Item]:
 def _read_rows(rows: pd.DataFrame) -> list[Item]:
     names = find_input_columns(rows.loc[:, ~rows.columns.duplicated()])
     items = []
-    for entry in read_runs(rows):
-        row = rows.iloc[entry.place]
-        facts = get_row_facts(row)
-        inputs = _format_values(facts.get("input"), facts.get("model")) or {
-            name: format_table_value(row[name]) for name in names if not is_missing(row[name])
-        }
-        if "seed" in facts:
-            inputs["seed"] = str(facts["seed"])
-        name = entry.name
-        if entry.files:
-            files = [LocalFile(file.path, File(url=""), facts) for file in entry.files]
-            items += _list_files(name, files, inputs)
+    for run in read_runs(rows):
+        values = {name: run.values[name] for name in names if not is_missing(run.values[name])}
+        texts = {name: format_table_value(value) for name, value in values.items()}
+        inputs = _with_seed(format_inputs(run.typed or run.input_values or texts), run.seed)
+        if run.files:
+            items += _list_files(run.name, run.files, inputs)
         else:
-            why = f" ({entry.reason})" if entry.reason else ""
-            problem = f"{name} is {entry.state or 'without a file'}{why}, so there is nothing to compare."
-            items.append(Item(name, None, inputs, problem))
+            why = f" ({run.reason})" if run.reason else ""
+            problem = f"{run.name} is {run.state or 'without a file'}{why}, so there is nothing to compare."
+            items.append(Item(run.name, None, inputs, problem))
     return items
 
 
@@ -113,15 +102,10 @@ def _read_file_inputs(file: LocalFile) -> dict[str, str]:
         known = file.provenance
     except (ReelbookError, OSError):
         return {}
-    inputs = format_inputs(known.input) if known.input is not None else _format_values(known.values, known.model)
-    if known.seed is not None:
-        inputs["seed"] = str(known.seed)
+    inputs = _with_seed(format_inputs(known.input or known.values), known.seed)
     return {**inputs, "model": known.model} if known.model else inputs
 
 
-def _format_values(values: Any, model: Any) -> dict[str, str]:
-    """Plain values as the fields of the model's input, if they are one."""
-    if not isinstance(values, Mapping):
-        return {}
-    typed = parse_record_input(model, values) if isinstance(model, str) else None
-    return format_inputs(typed) if typed else {str(name): format_plain(value) for name, value in values.items()}
+def _with_seed(inputs: dict[str, str], seed: object) -> dict[str, str]:
+    """The inputs with the seed that was used."""
+    return inputs if seed is None else {**inputs, "seed": str(seed)}

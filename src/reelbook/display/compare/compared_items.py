@@ -14,11 +14,10 @@ from ...media.frame_index import read_frame_index
 from ...media.local_file import LocalFile
 from ...models.base import Input
 from ..formatting import format_path, format_size, join_with_dots, shorten
+from ..report.shared_table import find_picture_fields, strip_folders
 from ..run_text import format_value
 
 MAX_LABEL_LENGTH, MAX_PART_LENGTH = 60, 28
-FILE_FACTS = ("size", "frames", "rate", "seconds", "bytes", "file")
-"""The facts that every file has; they come after the inputs, and make no label."""
 EDGE = 1e-4
 """As in the page: seconds are rounded on their way, so that a frame begins a little before its time."""
 
@@ -73,18 +72,12 @@ class Item:
     """By what it differs from the others."""
     key: str = ""
     """By what the page requests the file, if not by a key of its path."""
-    file_name: str = ""
-    """The name of the file for readers elsewhere, in place of its path."""
-    copy_size: PixelSize | None = None
-    """Width and height of the copy that the page has, if it is a smaller one."""
 
     @cached_property
     def timing(self) -> Timing | None:
         """Size and frames of the file; None where it cannot be read."""
-        if self.file is None:
-            return None
         try:
-            return _read_timing(self.file)
+            return None if self.file is None else _read_timing(self.file)
         except (ReelbookError, OSError):
             return None
 
@@ -101,42 +94,37 @@ class Item:
         if self.timing is None:
             is_there = self.file.path.is_file()
             why = "cannot be read as a clip or a picture" if is_there else "is not there any more"
-            return f"{self.file_name or format_path(self.file.path)} {why}."
+            return f"{format_path(self.file.path)} {why}."
         return ""
 
     @cached_property
-    def facts(self) -> dict[str, str]:
-        """Its inputs, then what its file is."""
-        found, timing = dict(self.inputs), self.timing
+    def file_facts(self) -> dict[str, str]:
+        """What its file is."""
+        timing = self.timing
         if timing is None or self.file is None:
-            return found
-        found["size"] = "×".join(map(str, timing.size))
+            return {}
+        facts = {"size": "×".join(map(str, timing.size))}
         if timing.rate is not None:
-            found |= {
-                "frames": f"{timing.frames:,}",
-                "rate": f"{float(timing.rate):.5g}/s",
-                "seconds": f"{timing.seconds:.2f} s",
-            }
-        found |= {
-            "bytes": format_size(self.file.path.stat().st_size),
-            "file": self.file_name or format_path(self.file.path),
-        }
-        return found
+            facts |= {"frames": f"{timing.frames:,}", "rate": f"{float(timing.rate):.5g}/s"}
+            facts["seconds"] = f"{timing.seconds:.2f} s"
+        return {**facts, "bytes": format_size(self.file.path.stat().st_size), "file": format_path(self.file.path)}
 
 
-def format_inputs(value: Any) -> dict[str, str]:
-    """All fields of a model's input as text, also those that are at their defaults; empty for anything else."""
-    if not isinstance(value, Input):
-        return {}
-    return {name: format_plain(getattr(value, name)) for name in type(value).model_fields}
+def format_inputs(values: Any) -> dict[str, str]:
+    """The fields of a model's input as text, also those that are at their defaults, or other values by name.
 
-
-def format_plain(value: Any) -> str:
-    """One value as text, with words for none and for switches.
-
-    >>> format_plain(True), format_plain(()), format_plain(24)
-    ('on', 'none', '24')
+    >>> format_inputs({"image_url": "/home/ana/boat.png", "expand_prompt": True, "loras": ()})
+    {'image_url': 'boat.png', 'expand_prompt': 'on', 'loras': 'none'}
     """
+    if isinstance(values, Input):
+        values = {name: getattr(values, name) for name in type(values).model_fields}
+    if not isinstance(values, Mapping):
+        return {}
+    texts = {str(name): _format_plain(value) for name, value in values.items()}
+    return {name: strip_folders(text) if name in find_picture_fields() else text for name, text in texts.items()}
+
+
+def _format_plain(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return "none" if value is None or value in ((), [], "") else format_value(value)
@@ -148,34 +136,30 @@ def label_items(items: Sequence[Item]) -> tuple[Item, ...]:
     # Inputs that only some models have would fill the labels; a file without inputs differs by its name.
     names = [
         name
-        for name in _list_names(items)
+        for name in dict.fromkeys(name for item in known for name in item.inputs)
         if all(name in item.inputs for item in known) and len({item.inputs[name] for item in known}) > 1
     ]
-    sizes = ["×".join(map(str, item.timing.size)) if item.timing else "" for item in items]
+    sizes = [item.file_facts.get("size", "") for item in items]
     if not names and len(known) in (0, len(items)) and len(set(sizes)) == len(items):
         items = [replace(item, label=size) for item, size in zip(items, sizes, strict=True)]
     labelled = [item if item.label else replace(item, label=_format_label(item, names)) for item in items]
-    if len({item.label for item in labelled}) == len(labelled):
-        return tuple(labelled)
-    # If two have the same label, such as two pictures of one run, all begin with their names; first, because labels are cut.
-    return tuple(
-        item if item.name == item.label else replace(item, label=join_with_dots(item.name, item.label))
-        for item in labelled
-    )
+    if len({item.label for item in labelled}) < len(labelled):
+        # The names first, because labels are cut.
+        return tuple(
+            item if item.name == item.label else replace(item, label=join_with_dots(item.name, item.label))
+            for item in labelled
+        )
+    return tuple(labelled)
 
 
-def find_differing(items: Sequence[Item]) -> tuple[list[str], list[str], list[str]]:
-    """The names of the facts that differ between the items, of those that are equal, and of those that only some have."""
-    names = [*_list_names(items), *(name for name in FILE_FACTS if any(name in item.facts for item in items))]
-    known = [item for item in items if item.inputs]
-    some = [
-        name
-        for name in _list_names(items)
-        if any(name not in item.inputs for item in known)
-        or (len(known) < len(items) and len({item.inputs[name] for item in known}) == 1)
-    ]
-    differing = [name for name in names if name not in some and len({item.facts.get(name) for item in items}) > 1]
-    return differing, [name for name in names if name not in differing and name not in some], some
+def _format_label(item: Item, names: Sequence[str]) -> str:
+    model = item.inputs.get("model", "").rpartition("/")[2] if "model" in names else ""
+    plain = [name for name in names if name not in ("prompt", "model") and item.inputs.get(name)]
+    parts = [model, *(f"{name} {item.inputs[name]}" for name in plain[: 2 if model else 3])]
+    label = join_with_dots(*(shorten(part, MAX_PART_LENGTH) for part in parts))
+    if not label and "prompt" in names:
+        label = item.inputs.get("prompt", "")
+    return shorten(label or item.name, MAX_LABEL_LENGTH)
 
 
 def fit_size(size: PixelSize, box: PixelSize) -> tuple[int, int, int, int]:
@@ -193,13 +177,9 @@ def fit_size(size: PixelSize, box: PixelSize) -> tuple[int, int, int, int]:
     return (box[0] - width) // 2, (box[1] - height) // 2, width, height
 
 
-def find_box(sizes: Sequence[PixelSize]) -> PixelSize:
-    """The box into which pictures of these sizes are fitted: as wide as the widest, as high as the highest.
-
-    >>> find_box([(1280, 720), (480, 854)])
-    (1280, 854)
-    """
-    return max(width for width, _ in sizes), max(height for _, height in sizes)
+def find_box(timings: Sequence[Timing]) -> PixelSize:
+    """The box into which these pictures are fitted: as wide as the widest, as high as the highest."""
+    return max(timing.size[0] for timing in timings), max(timing.size[1] for timing in timings)
 
 
 def find_clock(timings: Sequence[Timing], *, by: str) -> tuple[Fraction | None, int]:
@@ -230,17 +210,3 @@ def _read_timing(file: LocalFile) -> Timing:
     size = index.size[::-1] if index.rotation % 180 else index.size
     times = () if index.is_even else tuple(round(time, 5) for time in index.times)
     return Timing(size, index.frames, index.rate, times, index.rotation)
-
-
-def _list_names(items: Sequence[Item]) -> list[str]:
-    return list(dict.fromkeys(name for item in items for name in item.inputs if name not in FILE_FACTS))
-
-
-def _format_label(item: Item, names: Sequence[str]) -> str:
-    model = item.inputs.get("model", "").rpartition("/")[2] if "model" in names else ""
-    plain = [name for name in names if name not in ("prompt", "model") and item.inputs.get(name)]
-    parts = [model, *(f"{name} {item.inputs[name]}" for name in plain[: 2 if model else 3])]
-    label = join_with_dots(*(shorten(part, MAX_PART_LENGTH) for part in parts))
-    if not label and "prompt" in names:
-        label = item.inputs.get("prompt", "")
-    return shorten(label or item.name, MAX_LABEL_LENGTH)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...errors import ReelbookError
+from ...media.stills import read_picture
 from ..formatting import join_with_dots
-from .compared_items import Item, find_clock, label_items
+from .compared_items import Item, PixelSize, Timing, find_box, find_clock, find_frame, fit_size, label_items
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from .frame_differences import Differences, ItemPair
 
 TIME, FRAME = "time", "frame"
 MAX_ITEMS = 12
@@ -22,6 +27,28 @@ MAX_VALUES = 6_000
 """Figures in the output of a cell; beyond them only pairs with the first file have some."""
 MAX_PIXELS = 800_000_000
 """Decoded pixels of all files up to which the display computes the differences by itself: a few seconds."""
+LONGEST = 256
+"""The longer side of the size at which frames are compared."""
+STEP, LEAST = 4, 16
+"""SSIM's windows begin at every fourth pixel; a smaller picture has none."""
+MAX_THREADS = 4
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+
+ItemPair = tuple[int, int]
+Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+Rectangle = tuple[int, int, int, int]
+"""Left, top, width and height."""
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """The differences of two items over the frames of the clock, as far as both have a frame."""
+
+    frames: tuple[int, ...] = ()
+    ssim: tuple[float, ...] = ()
+    """Structural similarity of luma: 1 is equal."""
+    mean_absolute: tuple[float, ...] = ()
+    """The mean over pixels and colours, in levels of 255."""
 
 
 class Comparison:
@@ -50,10 +77,10 @@ class Comparison:
         self.by = by
         self._computed: dict[str, dict[ItemPair, Differences]] = {}
 
-    @property
-    def comparable(self) -> list[int]:
-        """The positions of the items that can be compared."""
-        return [place for place, item in enumerate(self.items) if not item.problem]
+    @cached_property
+    def timings(self) -> dict[int, Timing]:
+        """The frames of those that can be compared, by their positions."""
+        return {place: item.timing for place, item in enumerate(self.items) if item.timing is not None}
 
     @cached_property
     def differences(self) -> pd.DataFrame:
@@ -65,15 +92,15 @@ class Comparison:
         """
         import pandas as pd
 
-        if len(self.comparable) < 2:
+        if len(self.timings) < 2:
             raise ReelbookError(" ".join(["Fewer than two files can be compared.", *self.problems]))
-        pairs = [pair for pair in self.compute(self.by) if pair[0] == self.comparable[0]]
+        first = min(self.timings)
+        with_first = {pair: found for pair, found in self.compute(self.by).items() if pair[0] == first}
         parts = []
-        for pair in pairs:
-            found = self.compute(self.by)[pair]
+        for (_, other), found in with_first.items():
             part = pd.DataFrame({"frame": found.frames, "ssim": found.ssim, "mean_absolute": found.mean_absolute})
-            if len(pairs) > 1:
-                part.insert(0, "item", self.items[pair[1]].label)
+            if len(with_first) > 1:
+                part.insert(0, "item", self.items[other].label)
             parts.append(part)
         return pd.concat(parts, ignore_index=True)
 
@@ -85,28 +112,114 @@ class Comparison:
     @property
     def is_even(self) -> bool:
         """Whether "same time" and "same frame" mean the same, because all clips have one rate."""
-        films = [item.timing for item in self.items if item.timing is not None and item.timing.rate]
+        films = [timing for timing in self.timings.values() if timing.rate]
         return len({film.rate for film in films}) < 2 and not any(film.times for film in films)
 
     @property
     def is_quick(self) -> bool:
         """Whether the differences are known, or computed within seconds."""
-        if self.by in self._computed:
-            return True
-        timings = [item.timing for item in self.items if item.timing is not None]
-        return sum(timing.frames * timing.size[0] * timing.size[1] for timing in timings) <= MAX_PIXELS
+        pixels = sum(timing.frames * timing.size[0] * timing.size[1] for timing in self.timings.values())
+        return self.by in self._computed or pixels <= MAX_PIXELS
+
+    def clock(self, by: str) -> tuple[Any, int]:
+        """The rate and the number of frames of the clock of all."""
+        return find_clock([*self.timings.values()], by=by)
 
     def compute(self, by: str) -> dict[ItemPair, Differences]:
         """The differences of pairs of items over the frames of the clock; cached."""
-        from .frame_differences import compute_differences, list_pairs
-
         if by not in self._computed:
-            pairs = list_pairs(self.items)
-            timings = [item.timing for item in self.items if item.timing is not None]
-            if pairs and 2 * len(pairs) * find_clock(timings, by=by)[1] > MAX_VALUES:
+            pairs = list(combinations(self.timings, 2))
+            if 2 * len(pairs) * self.clock(by)[1] > MAX_VALUES:
                 pairs = [pair for pair in pairs if pair[0] == pairs[0][0]]
-            self._computed[by] = compute_differences(self.items, pairs, by=by)
+            self._computed[by] = self._compare_frames(pairs, by)
         return self._computed[by]
+
+    def _compare_frames(self, pairs: Sequence[ItemPair], by: str) -> dict[ItemPair, Differences]:
+        """The differences of these pairs, frame by frame of the clock; each file is decoded once.
+
+        Frames are compared at a small common size, in which pictures of other shapes are fitted, where both have pixels.
+        """
+        if not pairs:
+            return {}
+        rate, ticks = self.clock(by)
+        box = shrink(find_box([*self.timings.values()]))
+        fitted = {place: fit_size(timing.size, box) for place, timing in self.timings.items()}
+        rows: dict[ItemPair, list[tuple[int, float, float]]] = {pair: [] for pair in pairs}
+        with ExitStack() as stack:
+            films = {
+                place: stack.enter_context(closing(_Film(self.items[place], fitted[place][2:])))
+                for place in self.timings
+            }
+            # Decoders leave Python's lock while they work.
+            pool = stack.enter_context(ThreadPoolExecutor(min(MAX_THREADS, len(films))))
+            for tick in range(ticks):
+                numbers = [find_frame(self.timings[place], tick, rate, by=by) for place in films]
+                frames = dict(zip(films, pool.map(_Film.read, films.values(), numbers), strict=True))
+                for one, other in pairs:
+                    a, b = frames[one], frames[other]
+                    if a is not None and b is not None:
+                        rows[one, other].append((tick, *_compare(a, fitted[one], b, fitted[other])))
+        return {pair: Differences(*map(tuple, zip(*found, strict=True))) for pair, found in rows.items()}
 
     def __repr__(self) -> str:
         return f"<comparison of {join_with_dots(*(item.label for item in self.items))}>"
+
+
+class _Film:
+    """The frames of one item in order, at a small size."""
+
+    def __init__(self, item: Item, size: PixelSize) -> None:
+        self._frames = _decode(item, size)
+        self._number = -1
+        self._last: Pixels | None = None
+
+    def read(self, number: int | None) -> Pixels | None:
+        """The frame of this number, which is not less than that of the call before; None without one."""
+        while number is not None and self._number < number:
+            self._number, self._last = self._number + 1, next(self._frames, None)
+        return None if number is None else self._last
+
+    def close(self) -> None:
+        """Close the file."""
+        self._frames.close()
+
+
+def _decode(item: Item, size: PixelSize) -> Generator[Pixels]:
+    from ...media.bounded_open import open_video
+    from ...media.video_colours import convert_to_rgb, get_colours
+
+    assert item.timing is not None
+    assert item.file is not None
+    if not item.is_video:
+        yield np.asarray(read_picture(item.file.path, item.timing.size).convert("RGB").resize(size))
+        return
+    turns = item.timing.rotation // 90
+    with open_video(item.file.path) as (container, stream):
+        codec = stream.codec_context.name
+        for frame in container.decode(stream):
+            pixels = convert_to_rgb(frame, get_colours(frame, codec), size[::-1] if turns % 2 else size)
+            yield np.rot90(np.asarray(pixels), -turns)
+
+
+def _compare(one: Pixels, place: Rectangle, other: Pixels, other_place: Rectangle) -> tuple[float, float]:
+    """The structural similarity and the mean absolute difference of two pictures where both have pixels in one box."""
+    from ...media.measuring.figures import similarity
+
+    left, top = max(place[0], other_place[0]), max(place[1], other_place[1])
+    right, bottom = (min(place[side] + place[side + 2], other_place[side] + other_place[side + 2]) for side in (0, 1))
+    a, b = (
+        pixels[top - y : bottom - y, left - x : right - x].astype(np.float32)
+        for pixels, (x, y, _, _) in ((one, place), (other, other_place))
+    )
+    mean_absolute = float(np.abs(a - b).mean())
+    down, across = (length // STEP * STEP for length in a.shape[:2])
+    if min(across, down) < LEAST:
+        return float("nan"), mean_absolute
+    return similarity(a[:down, :across] @ LUMA, b[:down, :across] @ LUMA), mean_absolute
+
+
+def shrink(size: PixelSize) -> PixelSize:
+    """The size at which pictures of this size are compared."""
+    scale = min(1.0, LONGEST / max(size))
+    width, height = (max(LEAST, STEP * round(side * scale / STEP)) for side in size)
+    return width, height

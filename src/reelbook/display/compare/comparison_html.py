@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 from PIL import Image
@@ -20,9 +20,8 @@ from ..original_links import get_link_key
 from ..strips import fit_jpegs, join_frames
 from ..tables.table_columns import format_json
 from ..theme import Macros, render_script, render_style
-from .compared_items import Item, Timing, find_box, find_clock, find_differing, find_frame, fit_size
-from .comparison import FRAME, TIME, Comparison
-from .frame_differences import Differences, ItemPair, get_compared_size
+from .compared_items import Item, PixelSize, Timing, find_box, find_frame, fit_size
+from .comparison import FRAME, TIME, Comparison, Differences, shrink
 
 STYLES, SCRIPT = ("clock.css", "compare.css"), "compare.js"
 """The assets of a page with comparisons, once."""
@@ -35,7 +34,6 @@ LONG = "No chart of the differences: these files are long, and computing it take
 ADVICE = "It appears here once `comparison.differences` has been computed."
 MAX_FILE_BYTES = 1_000_000_000
 """Larger files are not asked for. Of smaller ones the kernel says itself if they are too large to be sent."""
-
 SSIM, MEAN = "ssim", "mean_absolute"
 TITLES = {MEAN: "mean difference, of 255", SSIM: "SSIM, 1 is equal"}
 HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
@@ -44,35 +42,59 @@ HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
 views = Macros("compare.html")
 
 
+class FileOnPage(NamedTuple):
+    """How the page gets a file, and the size of a smaller copy that it gets in its place."""
+
+    key: str
+    size: PixelSize | None = None
+
+
+def find_on_page(item: Item) -> FileOnPage:
+    """The key by which the page of a notebook requests the file from its kernel; empty without one."""
+    try:
+        return FileOnPage(item.key or (get_link_key(item.file.path, MAX_FILE_BYTES) if item.file is not None else ""))
+    except OSError:
+        return FileOnPage("")
+
+
 def render_comparison(comparison: Comparison) -> str:
     """The viewer with its style sheet and script."""
     return str(render_style(*STYLES) + render_comparison_markup(comparison) + render_script(SCRIPT))
 
 
 def render_comparison_markup(
-    comparison: Comparison, *, with_differences: bool = True, advice: str = ADVICE, notes: Sequence[str] = ()
+    comparison: Comparison,
+    *,
+    with_differences: bool = True,
+    advice: str = ADVICE,
+    notes: Sequence[str] = (),
+    find: Callable[[Item], FileOnPage] = find_on_page,
 ) -> Markup:
     """The viewer alone, for a page that has its style sheet and script already.
 
-    `advice` is how to get differences that take long to compute, and `notes` are more sentences below the buttons.
+    `advice` is how to get differences that take long to compute, `notes` are more sentences below the buttons, and `find`
+    says what the page has of a file.
     """
-    items, places = comparison.items, comparison.comparable
-    stills = _read_stills(comparison)
-    films = sum(items[place].is_video for place in places)
-    kind = "clips" if films == len(places) else "files" if films else "pictures"
+    items, timings, stills = comparison.items, comparison.timings, _read_stills(comparison)
+    films = sum(timing.rate is not None for timing in timings.values())
+    kind = "clips" if films == len(timings) else "files" if films else "pictures"
+    described = []
+    for letter, (place, timing) in zip([*LETTERS, *[""] * len(timings)], timings.items(), strict=False):
+        key, size = find(items[place])
+        still = stills.get(place)
+        address = data_uri("image/jpeg", fit_jpegs([still], STILLS_BYTES // len(timings))[0]) if still else ""
+        described.append({
+            "place": place, "timing": timing, "key": key, "label": items[place].label, "letter": letter,
+            "size": size or timing.size, "still": still, "address": address,
+        })  # fmt: skip
     return views.viewer(
         comparison.by,
-        f"{len(places)} {kind} compared",
-        [
-            _describe_still(
-                place, items[place], stills.get(place), STILLS_BYTES // len(places), LETTERS[rank : rank + 1]
-            )
-            for rank, place in enumerate(places)
-        ],
+        f"{len(timings)} {kind} compared",
+        described,
         _describe_differences(comparison, advice) if with_differences else {},
-        bool(films) and len(places) > 1,
+        bool(films) and len(timings) > 1,
         [*list_notes(comparison), *notes],
-        list(_list_tables(comparison.items)),
+        list(_list_tables(items)),
     )
 
 
@@ -93,34 +115,28 @@ def render_comparison_jpeg(comparison: Comparison) -> bytes | None:
 
 def format_comparison(comparison: Comparison) -> str:
     """The comparison on one line, for terminals."""
-    labels = " and ".join(item.label for item in comparison.items)
-    places = comparison.comparable
-    if len(places) < 2:
-        return join_with_dots(f"comparison of {labels}", "fewer than two can be compared", *comparison.problems)
-    pair = (places[0], places[1])
-    known = comparison.compute(comparison.by)[pair] if comparison.is_quick else None
-    names = (comparison.items[pair[0]].label, comparison.items[pair[1]].label)
-    words = format_differences(known, names).rstrip(".") if known else "comparison.differences has the figures"
+    labels = [item.label for item in comparison.items]
+    if len(comparison.timings) < 2:
+        parts = f"comparison of {' and '.join(labels)}", "fewer than two can be compared"
+        return join_with_dots(*parts, *comparison.problems)
+    words = "comparison.differences has the figures"
+    if comparison.is_quick:
+        (one, other), found = next(iter(comparison.compute(comparison.by).items()))
+        words = format_differences(found, (labels[one], labels[other])).rstrip(".")
     return join_with_dots("comparison", words, *comparison.problems)
 
 
 def list_notes(comparison: Comparison) -> list[str]:
     """What is to be known of files of different size, rate and length, and of those that are missing, in sentences."""
-    items = [comparison.items[place] for place in comparison.comparable]
-    timings = [item.timing for item in items if item.timing is not None]
-    notes = []
-    if len(items) < 2:
-        notes.append("Fewer than two of these files can be compared.")
+    timings = [*comparison.timings.values()]
+    films = [timing for timing in timings if timing.rate]
+    notes = ["Fewer than two of these files can be compared."] if len(timings) < 2 else []
     notes += comparison.problems
     sizes = list(dict.fromkeys(timing.size for timing in timings))
     if len(sizes) > 1:
-        box = find_box(sizes)
-        shapes = any(fit_size(size, box)[2:] != box for size in sizes)
-        how = "in the middle of one box, their shapes as they are" if shapes else "to the larger size"
-        notes.append(
-            f"The sizes differ ({_join(f'{width}×{height}' for width, height in sizes)}): pictures are fitted {how}."
-        )
-    films = [timing for timing in timings if timing.rate]
+        how = "in the middle of one box, their shapes as they are" if _has_borders(timings) else "to the larger size"
+        names = _join(f"{width}×{height}" for width, height in sizes)
+        notes.append(f"The sizes differ ({names}): pictures are fitted {how}.")
     if films and not comparison.is_even:
         rates = list(dict.fromkeys(f"{float(film.rate or 0):.5g}" for film in films))
         uneven = "" if len(rates) > 1 else ", and frames are not evenly spaced"
@@ -141,48 +157,34 @@ def _join(words: Any) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _describe_still(place: int, item: Item, still: Image.Image | None, max_bytes: int, letter: str) -> dict[str, Any]:
-    assert item.timing is not None
-    return {
-        "place": place, "timing": item.timing, "key": _find_key(item), "label": item.label, "letter": letter,
-        "size": item.copy_size or item.timing.size, "still": still,
-        "address": data_uri("image/jpeg", fit_jpegs([still], max_bytes)[0]) if still is not None else "",
-    }  # fmt: skip
-
-
-def _find_key(item: Item) -> str:
-    """The key by which the page requests the file; empty without a page."""
-    if item.key:
-        return item.key
-    try:
-        return get_link_key(item.file.path, MAX_FILE_BYTES) if item.file is not None else ""
-    except OSError:
-        return ""
+def _has_borders(timings: Sequence[Timing]) -> bool:
+    """Whether some do not fill the box into which all are fitted."""
+    box = find_box(timings)
+    return any(fit_size(timing.size, box)[2:] != box for timing in timings)
 
 
 def _describe_differences(comparison: Comparison, advice: str) -> dict[str, Any]:
     """The chart and the sentence of the first two that can be compared, and those of all pairs for the page."""
-    if len(comparison.comparable) < 2:
+    if len(comparison.timings) < 2:
         return {}
     if not comparison.is_quick:
         return {"missing": f"{LONG} {advice}".strip()}
-    ways = [comparison.by] if comparison.is_even else [TIME, FRAME]
-    pairs = {
-        by: {f"{one}-{other}": _describe_pair(comparison, (one, other), by) for one, other in comparison.compute(by)}
-        for by in ways
-    }
-    ticks = find_clock([item.timing for item in comparison.items if item.timing is not None], by=comparison.by)[1]
-    first = pairs[comparison.by]["{}-{}".format(*comparison.comparable[:2])]
+    pairs = {}
+    for by in [comparison.by] if comparison.is_even else [TIME, FRAME]:
+        found = comparison.compute(by)
+        pairs[by] = {
+            f"{one}-{other}": _describe_pair([comparison.timings[one], comparison.timings[other]], differences)
+            for (one, other), differences in found.items()
+        }
+    first = next(iter(pairs[comparison.by].values()))
+    ticks = comparison.clock(comparison.by)[1]
     return {"ticks": ticks, "titles": TITLES, "first": first, "pairs": format_json(pairs)}
 
 
-def _describe_pair(comparison: Comparison, pair: ItemPair, by: str) -> dict[str, Any]:
+def _describe_pair(timings: Sequence[Timing], found: Differences) -> dict[str, Any]:
     """The sentence and the lines of two items."""
-    items, found = [comparison.items[place] for place in pair], comparison.compute(by)[pair]
-    size = get_compared_size(items)
-    shapes = [item.timing.size for item in items if item.timing is not None]
-    is_partial = any(fit_size(shape, find_box(shapes))[2:] != find_box(shapes) for shape in shapes)
-    note = f"computed at {size[0]}×{size[1]}{', where both have pixels' if is_partial else ''}" if size else ""
+    size = "×".join(map(str, shrink(find_box(timings))))
+    note = f"computed at {size}{', where both have pixels' if _has_borders(timings) else ''}"
     lines = {
         name: _describe_line(name, found.frames, values)
         for name, values in ((MEAN, found.mean_absolute), (SSIM, found.ssim))
@@ -198,24 +200,46 @@ def _describe_line(name: str, frames: Sequence[int], values: Sequence[float]) ->
     return {"points": " ".join(points), "range": _format_range(name, values, " – ")}
 
 
+def format_differences(differences: Differences, names: tuple[str, str], note: str = "") -> str:
+    """The least and the greatest difference in words.
+
+    >>> format_differences(Differences((0, 1), (1.0, 0.9), (0.0, 3.25)), ("A", "B"))
+    'A and B: mean absolute difference 0.00 to 3.25 of 255, SSIM 0.900 to 1.000.'
+    """
+    if not differences.frames:
+        return f"{names[0]} and {names[1]} have no frame at the same time."
+    parts = [f"mean absolute difference {_format_range(MEAN, differences.mean_absolute, ' to ')} of 255"]
+    if not any(map(math.isnan, differences.ssim)):
+        parts.append(f"SSIM {_format_range(SSIM, differences.ssim, ' to ')}")
+    return f"{names[0]} and {names[1]}: {', '.join(parts)}{f'; {note}' if note else ''}."
+
+
+def _format_range(name: str, values: Sequence[float], word: str) -> str:
+    digits = 2 if name == MEAN else 3
+    ends = [f"{value:.{digits}f}" for value in (min(values), max(values))]
+    return ends[0] if ends[0] == ends[1] else word.join(ends)
+
+
 def _list_tables(items: Sequence[Item]) -> Iterator[dict[str, Any]]:
-    """The facts that differ, and with a title to fold them away those that are equal, and those that only some have."""
-    differing, equal, some = find_differing(items)
+    """The facts that differ, and with a title to fold them away those that are equal, and the inputs that only some have."""
+    facts = [{**item.inputs, **item.file_facts} for item in items]
+    names = list(dict.fromkeys(name for each in facts for name in each))
+    some = [
+        name for name in names if any(name not in each for each, item in zip(facts, items, strict=True) if item.timing)
+    ]
+    differing = [name for name in names if name not in some and len({each.get(name) for each in facts}) > 1]
+    equal = [name for name in names if name not in some and name not in differing]
     named = equal[:2] if len(equal) > 3 else equal
     rest = f" and {len(equal) - len(named)} more" if len(equal) > len(named) else ""
-    for name, names, of, title in (
-        ("what differs", differing, items, ""),
-        ("what is equal", equal, items[:1], f"The same in all: {', '.join(named)}{rest}"),
-        ("inputs of some only", some, items, "Inputs of some only"),
+    for name, listed, count, title in (
+        ("what differs", differing, len(items), ""),
+        ("what is equal", equal, 1, f"The same in all: {', '.join(named)}{rest}"),
+        ("inputs of some only", some, len(items), "Inputs of some only"),
     ):
-        rows = [(shorten(fact, 40), [_format_fact(item.facts.get(fact, "–")) for item in of]) for fact in names]
-        if names:
-            yield {
-                "name": name,
-                "title": title,
-                "rows": rows,
-                "heads": [one.label for one in of] if len(of) > 1 else [],
-            }
+        heads = [item.label for item in items] if count > 1 else []
+        rows = [(shorten(fact, 40), [_format_fact(each.get(fact, "–")) for each in facts[:count]]) for fact in listed]
+        if rows:
+            yield {"name": name, "title": title, "rows": rows, "heads": heads}
 
 
 def _format_fact(value: str) -> tuple[str, str]:
@@ -225,16 +249,14 @@ def _format_fact(value: str) -> tuple[str, str]:
 
 def _read_stills(comparison: Comparison) -> dict[int, Image.Image]:
     """A frame of each item at the middle of the clock, at most `MAX_STILL_SIDE` long."""
-    timings = [item.timing for item in comparison.items if item.timing is not None]
-    rate, ticks = find_clock(timings, by=comparison.by)
+    rate, ticks = comparison.clock(comparison.by)
     found = {}
-    for place in comparison.comparable:
-        item = comparison.items[place]
-        assert item.timing is not None
-        assert item.file is not None
-        number = find_frame(item.timing, ticks // 2, rate, by=comparison.by)
+    for place, timing in comparison.timings.items():
+        file = comparison.items[place].file
+        assert file is not None
+        number = find_frame(timing, ticks // 2, rate, by=comparison.by)
         try:
-            found[place] = _read_still(str(item.file.path), item.file.path.stat().st_mtime_ns, item.timing, number)
+            found[place] = _read_still(str(file.path), file.path.stat().st_mtime_ns, timing, number)
         except (ReelbookError, OSError):
             continue
     return found
@@ -246,27 +268,3 @@ def _read_still(path: str, version: int, timing: Timing, number: int | None) -> 
     if timing.rate is None:
         return read_picture(Path(path), box).convert("RGB")
     return read_frames(path, lambda count, _: [count - 1 if number is None else number], box).frames[0]
-
-
-# The differences over time as a chart, and in words.
-
-
-def format_differences(differences: Differences, names: tuple[str, str], note: str = "") -> str:
-    """The least and the greatest difference in words.
-
-    >>> format_differences(Differences((0, 1), (1.0, 0.9), (0.0, 3.25)), ("A", "B"))
-    'A and B: mean absolute difference 0.00 to 3.25 of 255, SSIM 0.900 to 1.000.'
-    """
-    if not differences.frames:
-        return f"{names[0]} and {names[1]} have no frame at the same time."
-    mean = _format_range(MEAN, differences.mean_absolute, " to ")
-    parts = [f"mean absolute difference {mean} of 255"]
-    if not any(math.isnan(value) for value in differences.ssim):
-        parts.append(f"SSIM {_format_range(SSIM, differences.ssim, ' to ')}")
-    return f"{names[0]} and {names[1]}: {', '.join(parts)}{f'; {note}' if note else ''}."
-
-
-def _format_range(name: str, values: Sequence[float], word: str) -> str:
-    digits = 2 if name == MEAN else 3
-    ends = [f"{value:.{digits}f}" for value in (min(values), max(values))]
-    return ends[0] if ends[0] == ends[1] else word.join(ends)

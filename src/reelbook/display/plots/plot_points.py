@@ -17,7 +17,7 @@ from ...errors import ReelbookError
 from ...media.measuring.metrics import METRICS
 from ...util.printable import format_line
 from ..formatting import join_with_dots, shorten
-from ..report.shared_table import hide_addresses
+from ..report.shared_table import is_address_column, share_values
 from ..tables.table_cells import format_column_name, make_cells
 
 NUMBER, DATE, CATEGORY = "number", "date", "category"
@@ -49,11 +49,12 @@ def find_axis(table: pd.DataFrame, wanted: Any) -> PlotAxis:
     """The column of this name, or the level of the index; raises a ReelbookError with the nearest name."""
     columns: dict[str, int] = {}
     for place, label in enumerate(table.columns):
-        columns.setdefault(format_column_name(label), place)
+        if not is_address_column(format_column_name(label)):
+            columns.setdefault(format_column_name(label), place)
     levels = {format_column_name(name): level for level, name in enumerate(table.index.names) if name is not None}
     name = format_column_name(wanted)
     if name in columns:
-        return make_axis(name, hide_addresses(name, table.iloc[:, columns[name]]))
+        return make_axis(name, share_values(name, table.iloc[:, columns[name]], has_files=False))
     if name in levels:
         level = table.index.get_level_values(levels[name])
         return make_axis(name, pd.Series(level.array, dtype=level.dtype))

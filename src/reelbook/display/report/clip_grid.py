@@ -26,6 +26,7 @@ from ..tables.table_columns import format_json
 from ..tables.table_html import format_table, render_table_markup
 from ..theme import Macros, render_script, render_style
 from .media import MAX_CLIP_BYTES, MAX_CLIP_SIDE, InlineMedia, PageMedia, prepare_media
+from .shared_table import make_shareable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +187,7 @@ def make_clip_grid(
     """The grid of a table; `parts` are the columns for `rows`, `cols` and `tabs`."""
     if table.empty:
         raise ReelbookError(EMPTY)
-    head = with_unique_index(table).head(MAX_CELLS)
+    head = make_shareable(with_unique_index(table).head(MAX_CELLS))
     groups = group_runs(head)
     for group in groups:
         group.parts.update({name: column for name, column in (parts or {}).items() if column})

@@ -6,8 +6,9 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -15,15 +16,18 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from ...errors import ReelbookError
+from ...sweeps.table_files import find_column
 from ...util.replace_file import replace_file
+from ..compare.comparison import Comparison
 from ..formatting import format_size, join_with_dots
 from ..live import Count, watch_count
+from ..plots.plot_html import Plot
 from ..ratings_card import parse_ratings
-from ..table_runs import group_runs, with_unique_index
+from ..table_runs import TableRun, group_runs, with_unique_index
 from ..tables.table_columns import describe_makers
+from ..tables.table_media import find_files
 from .media import PROGRESS, FolderMedia, InlineMedia, prepare_media
 from .report_page import ReportContent
-from .report_views import check_views
 from .shared_table import make_shareable
 
 if TYPE_CHECKING:
@@ -68,7 +72,9 @@ def write_report(
         raise ReelbookError(
             "No row of this table has a file or a status, so there is nothing to report. Keep the columns output_video and status in it."
         )
-    chosen = check_views(views, table, entries)
+    chosen = check_views(views)
+    rows = [find_rows(view, table) if isinstance(view, Plot) else [] for view in chosen]
+    others = list(_list_others(chosen, entries))
     rated = parse_ratings(ratings)
     attributes = table.attrs.get("reelbook")
     service = attributes.get("service") if isinstance(attributes, dict) else None
@@ -77,12 +83,60 @@ def write_report(
         replacing_folder(target) if folder else nullcontext() as part,
     ):
         to = FolderMedia(part, str(service) if service else None) if part else InlineMedia()
-        media = prepare_media([*entries, *chosen.others], to, progress)
-        page = ReportContent(shared, groups, media, title, describe_makers(counted), folder, chosen, rated, standings)
+        media = prepare_media([*entries, *others], to, progress)
+        makers = describe_makers(counted)
+        page = ReportContent(shared, groups, media, title, makers, folder, chosen, rows, others, rated, standings)
         size = len(write_page(part / INDEX if part else target, page.html))
         size += sum(path.stat().st_size for path in part.glob("media/*")) if part else 0
         progress.result = join_with_dots(f"{target.name}/" if folder else target.name, format_size(size))
     return LinkedPath(target)
+
+
+# Its views.
+
+
+def check_views(views: Any) -> list[Plot | Comparison]:
+    """The views that were passed, one or several; raises a ReelbookError for what is none."""
+    listed = list(views) if isinstance(views, (list, tuple)) else [views]
+    for view in listed:
+        if not isinstance(view, (Plot, Comparison)):
+            raise ReelbookError(
+                f"The views of a report are plots and comparisons, and not {type(view).__name__}. Pass them as they are displayed, "
+                'as in views=[table.reel.plot("num_frames", "credits"), table.reel.compare(0, 1)].'
+            )
+    return listed
+
+
+def find_rows(plot: Plot, table: pd.DataFrame) -> list[int]:
+    """The position in the report of each row of a plot's table, which may be measured, filtered or sorted."""
+    if plot.table is table:
+        return list(range(len(table)))
+    places = {key: place for place, key in enumerate(_make_keys(table))}
+    found = [places.get(key) for key in _make_keys(plot.table)]
+    known = [place for place in found if place is not None]
+    if len(known) < len(found):
+        raise ReelbookError(
+            f"A plot in a report shows runs of its table, and {len(found) - len(known):,} of the {len(found):,} rows of this plot are "
+            "not among them. Plot the table that is reported, or write the report of the one that was plotted: plot.table.reel.report(…)."
+        )
+    return known
+
+
+def _make_keys(table: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """What identifies each row: its label, its request, and its files."""
+    requests = find_column(table, "request_id")
+    ids = [""] * len(table) if requests is None else map(str, requests)
+    for label, request, files in zip(table.index, ids, find_files(table), strict=True):
+        yield repr(label), request, tuple(files)
+
+
+def _list_others(views: Sequence[Plot | Comparison], entries: Sequence[TableRun]) -> Iterator[TableRun]:
+    """The compared files that the table lacks, as runs after its own."""
+    known, places = {file.path for entry in entries for file in entry.files}, count(len(entries))
+    for item in (item for view in views if isinstance(view, Comparison) for item in view.items):
+        if item.file is not None and not item.problem and item.file.path not in known:
+            known.add(item.file.path)
+            yield TableRun(next(places), item.name, item.inputs.get("model", ""), {}, (item.file,))
 
 
 # On disk: written completely or not at all.
@@ -91,29 +145,21 @@ def write_report(
 def find_page_path(path: str | Path) -> Path:
     """The path of a page of this name; raises a ReelbookError if it is a folder."""
     target = _parse_path(path)
-    if not target.name or str(path).endswith(SEPARATORS) or target.is_dir():
+    page = target if target.suffix.lower() in SUFFIXES else target.with_name(f"{target.name or 'report'}.html")
+    if not target.name or str(path).endswith(SEPARATORS) or target.is_dir() or page.is_dir():
         raise ReelbookError(
             f"{path} is a folder, and a report is one file. Name the file, for instance {target / 'report.html'}, "
             "or use folder=True for a folder with the page and its clips."
         )
-    if target.suffix.lower() not in SUFFIXES:
-        target = target.with_name(f"{target.name}.html")
-    if target.is_dir():
-        raise ReelbookError(
-            f"{target} is a folder. Choose another name, or folder=True for a report with its clips next to it."
-        )
-    return target
+    return page
 
 
 def find_folder_path(path: str | Path) -> Path:
     """The path of a folder of this name; raises a ReelbookError if it holds files that are not of a report."""
     target = _parse_path(path)
-    if not target.exists():
-        return target
-    if not target.is_dir():
+    if target.exists() and not target.is_dir():
         raise ReelbookError(f"{target} is a file, and a report with folder=True is a folder. Choose another name.")
-    foreign = sorted(_list_files(target) - _read_manifest(target))
-    if foreign:
+    if foreign := sorted(_list_files(target) - _read_manifest(target)):
         names = ", ".join(foreign[:3]) + (" …" if len(foreign) > 3 else "")
         raise ReelbookError(
             f"{target} contains other files ({names}), which are not overwritten. Choose another folder, or move them."

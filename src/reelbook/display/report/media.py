@@ -20,6 +20,7 @@ from ...media.metadata.file_marks import MANIFEST_SUFFIX
 from ...media.metadata.provenance import sidecar_for, sidecar_path
 from ...media.posters import get_poster
 from ...media.previews import get_preview
+from ...media.stills import fit_size
 from ..embedding import data_uri
 from ..live import Count
 from ..synced_clips import PlayedClip
@@ -44,6 +45,8 @@ class PageMedia:
     """The reason why it is not displayed or does not play."""
     original: str = ""
     """The address of the original file, where it is beside the page."""
+    copy_size: tuple[int, int] | None = None
+    """Width and height of what the page has; None if that is the file itself."""
 
 
 class InlineMedia:
@@ -143,7 +146,9 @@ def _prepare(file: LocalFile, entry: TableRun, target: InlineMedia) -> PageMedia
     except ReelbookError as error:
         return PageMedia(note=_format_reason(file, error))
     if not file.is_video:
-        return one
+        size, side = (probe.width, probe.height), 2 * MAX_CLIP_SIDE
+        small_size = fit_size(size, (side, side))
+        return one if one.original or small_size == size else replace(one, copy_size=small_size)
     if film is None:
         return replace(one, note="too large to play inside a page; a report with folder=True plays it")
     name = f"{entry.name}, {probe}"
@@ -153,7 +158,8 @@ def _prepare(file: LocalFile, entry: TableRun, target: InlineMedia) -> PageMedia
     clip = PlayedClip(
         address, picture, probe.width, probe.height, frames, probe.rate or Fraction(24), name, index, times
     )
-    return replace(one, clip=clip)
+    is_copy = address.startswith("data:") and index is not None
+    return replace(one, clip=clip, copy_size=index.display if is_copy and index else None)
 
 
 def _format_reason(file: LocalFile, error: ReelbookError) -> str:

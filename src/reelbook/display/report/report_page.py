@@ -1,4 +1,4 @@
-"""The page of a report: totals, plan, clips, costs, table, and recipes, for templates/report.html."""
+"""The page of a report: totals, plan, clips, views, judgements, costs, table, and recipes, for templates/report.html."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pandas as pd
 from markupsafe import Markup
@@ -22,13 +23,18 @@ from ...settings import options
 from ...sweeps.cost import compute_costs
 from ...util.printable import format_count
 from ..compare import comparison_html
+from ..compare.compared_items import Item
+from ..compare.comparison import Comparison
+from ..compare.comparison_html import FileOnPage, render_comparison_markup
 from ..cost_chart import render_cost_table
 from ..embedding import data_uri
 from ..formatting import format_duration, join_with_dots, shorten
 from ..plots import plot_html
+from ..plots.plot_html import Plot, render_plot_markup
 from ..ratings_card import render_ratings
 from ..table_runs import ModelRuns, TableRun
 from ..tables import table_html
+from ..tables.table_columns import format_json
 from ..tables.table_html import render_table_markup
 from ..tables.table_media import KnownPoster
 from ..theme import read_static, render, render_script, render_style
@@ -36,9 +42,9 @@ from . import clip_grid
 from .clip_grid import ClipGrid
 from .layout import VariedInput
 from .media import MAX_CLIP_SIDE, PageMedia
-from .report_views import KEY, ReportViews
-from .shared_table import rename_files
 
+KEY = "report"
+"""The key by which the parts of the page get its files, and share which runs are selected."""
 MAX_VALUES = 12
 THUMB, SMALL_THUMB, MANY = (96, 54), (64, 36), 60
 """Pixels of a poster in the table, with up to `MANY` files and with more."""
@@ -50,6 +56,12 @@ STYLES = tuple(dict.fromkeys([
 ]))  # fmt: skip
 MAX_TITLE_LENGTH, MAX_GIVEN_LENGTH = 90, 200
 """Characters of a generated title, and of one that is passed."""
+FILES = Markup('<script type="application/json" data-rb-files>{}</script>')
+COPIES = (
+    f"What is compared here are previews of the clips, at most {MAX_CLIP_SIDE} pixels wide and high, and of pictures, at most "
+    f"{2 * MAX_CLIP_SIDE}; the differences are those of the original files."
+)
+NO_COPY = "{} is too large to play inside a page, so its middle frame is compared; a report with folder=True plays it."
 
 # Scripts by their hashes: an injected script does not run, even if something was not escaped.
 POLICY = (
@@ -69,12 +81,16 @@ class ReportContent:
     made_by: Mapping[str, str]
     """Who made the runs, in words, by the names of the services."""
     is_folder: bool
-    views: ReportViews
+    views: Sequence[Plot | Comparison] = ()
+    rows: Sequence[Sequence[int]] = ()
+    """For each view that is a plot, the positions of its rows in the table."""
+    others: Sequence[TableRun] = ()
+    """The files of comparisons that the table lacks, as runs after its own."""
     ratings: Sequence[Ratings] = ()
     standings: Markup | None = None
     """What a race says of the settings; None for a table alone."""
 
-    @property
+    @cached_property
     def entries(self) -> list[TableRun]:
         """All runs in the order of the table."""
         return sorted((entry for group in self.groups for entry in group.entries), key=lambda entry: entry.place)
@@ -82,7 +98,7 @@ class ReportContent:
     @property
     def html(self) -> str:
         """The page as HTML."""
-        runs, names = self.entries, self._make_file_names()
+        runs = self.entries
         columns = ["model"] if len(self.groups) > 1 else [axis.name for axis in self.groups[0].axes]
         return render(
             "report.html",
@@ -98,11 +114,12 @@ class ReportContent:
             plans=[plan for group in self.groups if (plan := self._plan(group))["lines"]],
             clips_head="Clips" if any(one.clip for one in self.media.values()) or not self.media else "Pictures",
             clips=ClipGrid(self.groups, self.media, picks=KEY).markup,
-            views=self.views.render(runs, self.media, names),
+            views=list(self._render_views()),
+            files=self._render_files(),
             # Without names of people, because the page is made to be shared.
             ratings=[(one.question, render_ratings(one, one.advice)) for one in self.ratings],
             costs=list(self._render_costs()),
-            live_table=self._render_table(names),
+            live_table=self._render_table(),
             paper_columns=columns,
             recipes=list(self._list_recipes()),
             written=_format_moment(datetime.now(UTC)),
@@ -157,15 +174,14 @@ class ReportContent:
             except (TypeError, ValueError):
                 continue
 
-    def _render_table(self, names: Mapping[str, str]) -> Markup:
+    def _render_table(self) -> Markup:
         posters = {
-            names[str(path)]: KnownPoster(address, one.width, one.height)
+            str(path): KnownPoster(address, one.width, one.height)
             for path, one in self.media.items()
             if (address := self._make_poster(path, one))
         }
-        clips = {names[str(path)]: one.original for path, one in self.media.items() if one.original}
-        table = rename_files(self.table, names)
-        return render_table_markup(table, key=KEY, posters=posters, clips=clips if self.is_folder else None)
+        clips = {str(path): one.original for path, one in self.media.items() if one.original}
+        return render_table_markup(self.table, key=KEY, posters=posters, clips=clips if self.is_folder else None)
 
     def _make_poster(self, path: Path, one: PageMedia) -> str:
         if self.is_folder or not one.poster:
@@ -173,13 +189,62 @@ class ReportContent:
         small = make_thumbnail(path, *(THUMB if len(self.media) <= MANY else SMALL_THUMB))
         return data_uri("image/jpeg", small) if small else ""
 
-    def _make_file_names(self) -> dict[str, str]:
-        """The name of each file on the page: that of its copy beside the page, else its own."""
-        names: dict[str, str] = {}
-        for number, (path, one) in enumerate(self.media.items()):
-            name = unquote(one.original.rpartition("/")[2]) or path.name
-            names[str(path)] = f"{number}-{name}" if name in names.values() else name
-        return names
+    @cached_property
+    def _spots(self) -> dict[Path, tuple[int, int]]:
+        """The run and the place in it of each file, by which the page finds it."""
+        spots: dict[Path, tuple[int, int]] = {}
+        for entry in [*self.entries, *self.others]:
+            for place, file in enumerate(entry.files):
+                spots.setdefault(file.path, (entry.place, place))
+        return spots
+
+    def _render_views(self) -> Iterator[tuple[str, Markup]]:
+        """The sections of the page with their headings; views of one kind in a row are one section."""
+        pairs = list(zip(self.views, self.rows, strict=True))
+        for is_plot, members in groupby(pairs, lambda pair: isinstance(pair[0], Plot)):
+            parts = [self._render_view(view, rows) for view, rows in members]
+            yield ("Plot" if is_plot else "Comparison") + ("s" if len(parts) > 1 else ""), Markup("").join(parts)
+
+    def _render_view(self, view: Plot | Comparison, rows: Sequence[int]) -> Markup:
+        if isinstance(view, Plot):
+            # Without addresses, because the grid has the posters.
+            posters = {str(path): KnownPoster("", one.width, one.height) for path, one in self.media.items()}
+            return render_plot_markup(view, key=KEY, rows=rows, posters=posters)
+        items = [view.items[place] for place in view.timings]
+        media = [self.media[item.file.path] for item in items if item.file]
+        notes = [COPIES] if any(one.copy_size for one in media) else []
+        notes += [
+            NO_COPY.format(item.label)
+            for item, one in zip(items, media, strict=True)
+            if item.is_video and one.clip is None
+        ]
+        return render_comparison_markup(view, advice="", notes=notes, find=self._find_file)
+
+    def _find_file(self, item: Item) -> FileOnPage:
+        assert item.file is not None
+        key = " ".join(map(str, (KEY, *self._spots[item.file.path])))
+        return FileOnPage(key, self.media[item.file.path].copy_size)
+
+    def _render_files(self) -> Markup:
+        """The compared files that the grid does not have: those of others, and pictures in full."""
+        own = {file.path for entry in self.entries for file in entry.files}
+        compared = [
+            item.file.path
+            for view in self.views if isinstance(view, Comparison)
+            for item in view.items if item.file and not item.problem
+        ]  # fmt: skip
+        files = {}
+        for path in dict.fromkeys(compared):
+            one = self.media[path]
+            if path in own and (one.clip or not one.original):
+                continue
+            clip = one.clip
+            files["{}/{}".format(*self._spots[path])] = {
+                "url": clip.src if clip else one.original or one.poster,
+                "index": clip.index.to_json() if clip and clip.index else None,
+                "times": list(clip.times) if clip and clip.times else None,
+            }
+        return FILES.format(format_json(files)) if files else Markup("")
 
     def _list_recipes(self) -> Iterator[dict[str, Any]]:
         """Each run with its values, how it was made, and the addresses of its files."""

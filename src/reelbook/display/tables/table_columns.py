@@ -16,7 +16,7 @@ from ...storage.ledger.known_services import describe_maker
 from ...sweeps.table_files import find_column
 from ...util.missing_values import is_missing
 from ..formatting import STATE_SIGNS
-from ..report.shared_table import hide_addresses, is_address_column
+from ..report.shared_table import is_address_column, share_values
 from .table_cells import Cells, format_cell, format_column_name, make_cells
 
 STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS = "status", "credits", "credits_source", "marks", "error", "seconds"
@@ -171,7 +171,7 @@ def _make_columns(table: pd.DataFrame) -> dict[str, Cells]:
         name, count = format_column_name(label), 2
         while name in found:
             name, count = f"{format_column_name(label)} ({count})", count + 1
-        found[name] = _make_cells(name, table.iloc[:, place])
+        found[name] = make_cells(name, share_values(name, table.iloc[:, place], has_files=False))
     if SERVICE in found and MADE_BY not in found:
         makers = describe_makers(table)
         words = [None if word is None else makers.get(word, word) for word in found[SERVICE].words]
@@ -180,20 +180,6 @@ def _make_columns(table: pd.DataFrame) -> dict[str, Cells]:
     if SECONDS not in found and (seconds := _make_seconds(found)) is not None:
         found[SECONDS] = seconds
     return found
-
-
-def _make_cells(name: str, values: pd.Series[Any]) -> Cells:
-    """The cells of a column: of files their names, because a page does not show their folders, and no address in an output."""
-    if name in FILES:
-        values = pd.Series([_name_files(value) for value in values], dtype=object)
-    return make_cells(name, hide_addresses(name, values))
-
-
-def _name_files(value: Any) -> Any:
-    if isinstance(value, str):
-        return Path(value).name
-    is_list = isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray"
-    return [_name_files(item) for item in value] if is_list else value
 
 
 def _is_mixed(named: Mapping[str, Cells]) -> bool:
