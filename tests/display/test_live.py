@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reelbook.display import live
-from reelbook.display.live import FileCount, watch_measuring
+from reelbook.display.live import Count, watch_measuring
 
 PATIENCE = 10
 cell_number: ContextVar[int] = ContextVar("cell_number", default=0)
@@ -70,30 +70,18 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Page:
 
 
 def test_a_notebook_sees_a_bar_that_moves_and_then_a_line(page: Page) -> None:
-    """In the cell that waits, as the library's share first and then file by file."""
+    """In the cell that waits: the thread that shows it knows whose it is, as kernels tell cells apart by context."""
     cell_number.set(7)
 
     with watch_measuring(200) as tell:
+        number, _ = page.told.get(timeout=PATIENCE)
         tell(50, 200)
-        first = page.until("measuring: 50 of 200 files done")
-        tell(100, 200)
-        later = page.until("measuring: 100 of 200 files done")
+        first = page.until("50 of 200 files measured")
         tell(200, 200)
 
-    assert 'value="0.250"' in first["text/html"]
-    assert "about" in later["text/plain"]
-    last = page.until("200 files measured in")
-    assert "<progress" not in last["text/html"]
-
-
-def test_it_is_shown_in_the_cell_that_waits(page: Page) -> None:
-    """The thread that shows it knows whose it is, as kernels tell cells apart by context."""
-    cell_number.set(7)
-
-    with watch_measuring(2):
-        number, _ = page.told.get(timeout=PATIENCE)
-
     assert number == 7
+    assert 'value="0.250"' in first["text/html"]
+    assert "<progress" not in page.until("200 of 200 files measured")["text/html"]
 
 
 def test_what_is_quick_shows_nothing(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,14 +100,13 @@ def test_an_interrupt_leaves_how_far_it_came(page: Page) -> None:
     def interrupted() -> None:
         with watch_measuring(3) as tell:
             tell(1, 3)
-            page.until("measuring: 1 of 3 files done")
+            page.until("1 of 3 files measured")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
 
-    last = page.until("measuring stopped")
-    assert last["text/plain"] == "measuring stopped: 1 of 3 files done, which the library keeps"
+    assert "<progress" not in page.until("1 of 3 files measured")["text/html"]
 
 
 def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,9 +120,7 @@ def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         assert terminal.written.wait(PATIENCE)
         tell(1, 1)
 
-    lines = terminal.getvalue().split("\r\x1b[K")
-    assert "measuring: 0 of 1 file done" in lines[1]
-    assert lines[-1].startswith("1 file measured in")
+    assert terminal.getvalue().split("\r\x1b[K")[-1] == "1 of 1 files measured\n"
     assert terminal.getvalue().count("\n") == 1
 
 
@@ -152,15 +137,16 @@ def test_a_pipe_sees_nothing_and_pays_for_no_thread(monkeypatch: pytest.MonkeyPa
     assert (pipe.getvalue(), more) == ("", set())
 
 
-def test_the_time_that_is_left_counts_what_is_measured_now() -> None:
+def test_the_time_that_is_left_counts_what_is_measured_now(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ninety of a hundred files came from the library; two more took ten seconds, so the other eight take forty."""
     now = [0.0]
-    count = FileCount(100, clock=lambda: now[0])
+    monkeypatch.setattr("reelbook.display.live.time.monotonic", lambda: now[0])
+    count = Count(100, "files measured")
 
     count(90, 100)
     before = count.line
     now[0] = 10.0
     count(92, 100)
 
-    assert before == "measuring: 90 of 100 files done · 0.0 s"
-    assert count.line == "measuring: 92 of 100 files done · 10 s · about 40 s left"
+    assert before == "90 of 100 files measured"
+    assert count.line == "92 of 100 files measured · about 40 s left"

@@ -6,7 +6,6 @@ import datetime
 import io
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -47,13 +46,11 @@ def column(values: Any, dtype: Any = None) -> Any:
     [
         ([1, 2, None], "Int64", NUMBER, [1, 2, None], ()),
         ([0.5, float("inf"), float("nan")], None, NUMBER, [0.5, None, None], ()),
-        ([10**400, 2], object, NUMBER, [None, 2], ()),
         ([True, False, None], "boolean", CATEGORY, [1, 0, None], ("False", "True")),
         (["1080p", "480p", "auto", None], object, CATEGORY, [1, 0, 2, None], ("480p", "1080p", "auto")),
         (["low", "high"], pd.CategoricalDtype(["low", "high"], ordered=True), CATEGORY, [0, 1], ("low", "high")),
         ([pd.Timestamp("2026-01-02"), None], None, DATE, [20455, None], ()),
         ([datetime.date(2026, 1, 2)], object, DATE, [20455], ()),
-        ([datetime.timedelta(seconds=90)], None, NUMBER, [90], ()),
         ([[1], {"a": 2}, 3], object, CATEGORY, [1, 2, 0], ("3", "[1]", "{'a': 2}")),
         ([None, None], object, CATEGORY, [None, None], ()),
         ([], object, CATEGORY, [], ()),
@@ -107,7 +104,7 @@ def test_many_values_are_a_scale_or_the_most_frequent_ones() -> None:
 
     texts = find_points(table, "x", "x", "text").series
 
-    assert find_points(table, "x", "x", "number").has_scale
+    assert find_points(table, "x", "x", "number").scale is not None
     assert len(texts) == MAX_SERIES + 1
     assert (texts[-1].label, texts[-1].number) == ("4 others", None)
 
@@ -192,18 +189,13 @@ def test_a_notebook_holds_little_of_a_plot() -> None:
     assert first == again
 
 
-def test_ten_thousand_points_are_a_picture() -> None:
-    """Drawn in seconds, and the notes say so; each still has its row and its place."""
-    rng = np.random.default_rng(1)
-    table = pd.DataFrame({"a": rng.random(10_000), "b": rng.random(10_000), "c": rng.random(10_000)})
-    began = time.process_time()
+def test_of_a_very_long_table_the_first_runs_are_drawn() -> None:
+    """And the summary says so: a page with more points is slow."""
+    table = pd.DataFrame({"a": range(10_000), "b": range(10_000)})
 
-    bundle = plot_bundle(Plot(table, "a", "b", "c"))
+    plot = Plot(table, "a", "b")
 
-    assert time.process_time() - began < 10
-    assert "More than 2,000 points are drawn as one picture" in bundle["text/html"]
-    assert "data-row" not in bundle["text/html"].partition("<script")[0]
-    assert len(bundle["text/html"]) < 2_000_000
+    assert repr(plot).endswith("2,000 runs · only the first 2,000 of 10,000 rows")
 
 
 def test_names_without_room_are_said_to_be_left_out() -> None:
@@ -283,14 +275,3 @@ def test_the_style_of_a_notebook_is_not_that_of_the_plot() -> None:
 
     assert inside == render_plot(Plot(SWEEP, "num_frames", "credits"))
     assert after == 40
-
-
-def test_importing_reelbook_does_not_import_matplotlib() -> None:
-    """Nor does looking at a table."""
-    import subprocess
-    import sys
-
-    code = "import sys, reelbook.api.table_accessor, pandas as pd; pd.DataFrame({'a': [1]}).reel; import reelbook.display.plots.plot_html; print('matplotlib' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert done.stdout.strip() == "False"

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
 from ..util import registry
 from ..util.notebook import get_kernel_shell
-from ..util.printable import format_count, printable
+from ..util.printable import printable
 from . import original_links
 from .formatting import STATE_SIGNS, format_duration, join_with_dots
 from .update_clock import Bundle, LiveOutput, updater
@@ -35,7 +35,6 @@ BAR = Markup(
     '<progress max="1" value="{:.3f}" aria-label="progress" style="display:block;width:100%;margin:6px 0 0"></progress></div>'
 )
 LINE = Markup("<div><bdi>{}</bdi></div>")
-AnyCount = TypeVar("AnyCount", bound="Count")
 
 
 def new_output(bundle: Bundle) -> Any:
@@ -169,66 +168,40 @@ def watch_job(job: SweepJob) -> Iterator[None]:
 
 
 class Count:
-    """How many of a number of things are done."""
+    """How many of a number of things are done, and about how long the rest takes."""
 
     result = ""
     """What stays in the cell in place of the last count."""
 
-    def __init__(self, of: int, words: str) -> None:
-        self.done, self.of = 0, of
+    def __init__(self, of: int, words: str, *, stays: bool = False) -> None:
+        """`stays`: a terminal keeps the last line, too."""
+        self.done, self.of, self.stays = 0, of, stays
         self._words = words
-
-    @property
-    def line(self) -> str:
-        """The progress on one line."""
-        return f"{self.done:,} of {self.of:,} {self._words}"
-
-    @property
-    def final_line(self) -> str:
-        """The line that stays; where it is empty, a cell keeps the last one, because an output cannot be removed."""
-        return ""
-
-
-class FileCount(Count):
-    """Counts the files that are measured; called with `done` and `of` by the measurement."""
-
-    def __init__(self, files: int, *, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(files, "measured")
         self._known: int | None = None
-        self._clock, self._began = clock, clock()
+        self._began = time.monotonic()
 
     def __call__(self, done: int, of: int) -> None:
-        # Files done at the start were read from the library, and are left out of the estimate of time.
+        """Count what is done. What is done at the first call was done before, and took no time."""
         self._known = done if self._known is None else self._known
         self.done, self.of = done, of
 
     @property
     def line(self) -> str:
         """The progress on one line, with the time that is left."""
-        spent = self._clock() - self._began
-        if self.done >= self.of:
-            return f"{format_count(self.of, 'file')} measured in {format_duration(spent)}"
-        fresh = self.done - (self._known or 0)
-        left = f"about {format_duration(spent / fresh * (self.of - self.done))} left" if fresh else ""
+        fresh, rest = self.done - (self._known or 0), self.of - self.done
+        left = (time.monotonic() - self._began) / fresh * rest if fresh else 0.0
         return join_with_dots(
-            f"measuring: {self.done:,} of {format_count(self.of, 'file')} done", format_duration(spent), left
+            f"{self.done:,} of {self.of:,} {self._words}", f"about {format_duration(left)} left" if left >= 1 else ""
         )
 
-    @property
-    def final_line(self) -> str:
-        """The line that stays at the end, also after an interrupt."""
-        if self.done >= self.of:
-            return self.line
-        return f"measuring stopped: {self.done:,} of {format_count(self.of, 'file')} done, which the library keeps"
 
-
-def watch_measuring(files: int) -> AbstractContextManager[FileCount]:
+def watch_measuring(files: int) -> AbstractContextManager[Count]:
     """A counter of measured files, displayed while the block runs."""
-    return watch_count(FileCount(files))
+    return watch_count(Count(files, "files measured", stays=True))
 
 
 @contextmanager
-def watch_count(count: AnyCount) -> Iterator[AnyCount]:
+def watch_count(count: Count) -> Iterator[Count]:
     """Display a count while the block runs, if that takes longer than `QUIET_SECONDS`."""
     display = _choose_display(count)
     if display is None:
@@ -256,9 +229,9 @@ def _choose_display(count: Count) -> AbstractContextManager[object] | None:
     if get_kernel_shell() is not None:
         return updating_output(
             lambda: _make_line(count.line, BAR, count.done / count.of if count.of else 1.0),
-            lambda _: _make_line(count.result or count.final_line or count.line),
+            lambda _: _make_line(count.result or count.line),
         )
-    return updating_line(lambda: count.line, lambda: count.final_line) if is_terminal() else None
+    return updating_line(lambda: count.line, lambda: count.line if count.stays else "") if is_terminal() else None
 
 
 def _make_line(text: str, html: Markup = LINE, share: float = 1.0) -> Bundle:

@@ -11,7 +11,7 @@ import importlib
 import io
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,19 +25,16 @@ from ..formatting import shorten
 from .plot_points import CATEGORY, DATE, PlotAxis, Points
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 TYPE_SIZE = 12
-MAX_MARKERS = 2_000
-"""Points that are drawn one by one; more are one picture, because many shapes make a page slow."""
 SERIES_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a97e00", "#8a6fd1")
 """After Okabe and Ito, whose colours nearly everybody can tell apart; each stands out 3:1 on white and on dark pages."""
 NO_COLOUR = "#808080"
 """Of points without a colour of their own."""
 SHAPES = ("o", "s", "^", "D", "v", "P")
 """One for each colour, for those who see no colours."""
-RASTER_SCALE, SCALE = 1.5, "viridis"
+SCALE = "viridis"
 MAX_EXACT_TICKS, MAX_LABEL_LENGTH, MAX_LABELS_DOWN, MAX_LABELS_ACROSS = 8, 18, 16, 12
 """Numbers of so few different values have their ticks at the values, as the axes of a sweep do."""
 POINTS_ID = "rb-points"
@@ -46,25 +43,11 @@ FALLBACK_FONTS = (
     "Noto Naskh Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai", "Noto Emoji", "Segoe UI Emoji", "Arial Unicode MS",
 )  # fmt: skip
 """For scripts that matplotlib's own font lacks, where this machine has them."""
-
-
-class Palette(NamedTuple):
-    """The colours of text, secondary text, lines, ground, and points without colours."""
-
-    ink: str
-    soft: str
-    line: str
-    paper: str
-    accent: str
-
-
-PAPER = Palette("#1f2328", "#57606a", "#d0d7de", "#ffffff", "#0b62c4")
-"""The light colours of `tokens.css`."""
-PAGE = Palette("#010203", "#010204", "#010205", "#010206", "#010207")
+PAGE = {"ink": "#010203", "soft": "#010204", "line": "#010205", "paper": "#010206", "accent": "#010207"}
 """Stand for the colours of the page, which matplotlib cannot name."""
 PAGE_COLOURS = {
-    PAGE.ink: "currentColor", PAGE.soft: "var(--rb-soft,currentColor)", PAGE.line: "var(--rb-line,currentColor)",
-    PAGE.paper: "var(--rb-paper,none)", PAGE.accent: "var(--rb-accent,currentColor)",
+    PAGE["ink"]: "currentColor", PAGE["soft"]: "var(--rb-soft,currentColor)", PAGE["line"]: "var(--rb-line,currentColor)",
+    PAGE["paper"]: "var(--rb-paper,none)", PAGE["accent"]: "var(--rb-accent,currentColor)",
 }  # fmt: skip
 NAMESPACE = b' xmlns="http://www.w3.org/2000/svg"'
 _FONT = re.compile(r"font-family:[^;]*(;\s*|$)")
@@ -99,10 +82,9 @@ def matplotlib_style() -> Iterator[None]:
     from matplotlib.font_manager import fontManager
 
     known = {font.name for font in fontManager.ttflist}
-    fonts = ["sans-serif", *(name for name in FALLBACK_FONTS if name in known)]
     ours = {
-        "font.size": TYPE_SIZE, "font.family": fonts, "svg.fonttype": "none", "svg.hashsalt": "reelbook",
-        "text.parse_math": False, "figure.dpi": 72, "savefig.dpi": 72,
+        "font.size": TYPE_SIZE, "font.family": ["sans-serif", *(name for name in FALLBACK_FONTS if name in known)],
+        "svg.fonttype": "none", "svg.hashsalt": "reelbook", "text.parse_math": False, "figure.dpi": 72, "savefig.dpi": 72,
     }  # fmt: skip
     with matplotlib.style.context(["default", ours]), warnings.catch_warnings():
         # A letter that no font has is a box in a PNG, and itself in an SVG; labels may be too long for any layout.
@@ -110,32 +92,30 @@ def matplotlib_style() -> Iterator[None]:
         yield
 
 
-def draw_points(points: Points, size: tuple[int, int], colours: Palette) -> Drawing:
+def draw_points(points: Points, size: tuple[int, int], colours: Mapping[str, str]) -> Drawing:
     """The figure, with this width and height in pixels; to be called within `matplotlib_style`."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(size[0] / 72, size[1] / 72), dpi=72, layout="constrained")
     axes: Any = figure.add_subplot()
     has_all = [_set_ticks(axes.xaxis, points.x, colours), _set_ticks(axes.yaxis, points.y, colours)]
-    axes.grid(color=colours.line, linewidth=0.6)
+    axes.grid(color=colours["line"], linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[:].set_visible(False)
-    axes.tick_params(colors=colours.line, labelcolor=colours.ink)
     axes.patch.set_visible(False)
     x, y = points.x.values[points.rows], points.y.values[points.rows]
     _draw_markers(axes, points, x, y, colours)
-    if points.has_scale and points.color is not None:
+    if points.scale is not None:
         bar = figure.colorbar(axes.collections[0], ax=axes, pad=0.02)
-        _set_ticks(bar.ax.yaxis, points.color, colours)
-        bar.ax.tick_params(colors=colours.line, labelcolor=colours.ink)
+        _set_ticks(bar.ax.yaxis, points.scale, colours)
         bar.outline.set_visible(False)
         if bar.solids is not None:
             bar.solids.set_rasterized(True)  # Else 256 shapes.
-    elif points.color is not None and points.series:
+    elif points.color is not None:
         figure.legend(
             title=points.color.name, loc="outside upper left", ncols=min(3, len(points.series)), frameon=False,
-            labelcolor=colours.ink, alignment="left", handletextpad=0.3, columnspacing=1,
-        ).get_title().set_color(colours.soft)  # fmt: skip
+            labelcolor=colours["ink"], alignment="left", handletextpad=0.3, columnspacing=1,
+        ).get_title().set_color(colours["soft"])  # fmt: skip
     figure.draw_without_rendering()
     # Else it would be another one when it is written, and the points elsewhere.
     figure.set_layout_engine("none")
@@ -143,27 +123,26 @@ def draw_points(points: Points, size: tuple[int, int], colours: Palette) -> Draw
     return Drawing(figure, [(left, size[1] - up) for left, up in pixels.tolist()], all(has_all))
 
 
-def write_figure(figure: Figure, kind: str, *, scale: float = 1, ground: str | None = None) -> bytes:
+def write_figure(figure: Figure, kind: str, *, scale: float = 1, ground: str = "none") -> bytes:
     """The figure as `svg`, `png` or `pdf`; without a ground it is transparent."""
     out = io.BytesIO()
-    # In an SVG only of what is a picture within it.
-    scale = RASTER_SCALE if kind == "svg" else scale
     # No date, so that the same plot has the same bytes.
     nothing = {"Date": None, "Creator": None, "Format": None, "Type": None} if kind == "svg" else None
-    figure.savefig(out, format=kind, dpi=72 * scale, metadata=nothing, facecolor=ground or "none", edgecolor="none")
+    figure.savefig(out, format=kind, dpi=72 * scale, metadata=nothing, facecolor=ground, edgecolor="none")
     return out.getvalue()
 
 
-def _set_ticks(ruler: Any, axis: PlotAxis, colours: Palette) -> bool:
+def _set_ticks(ruler: Any, axis: PlotAxis, colours: Mapping[str, str]) -> bool:
     """Ticks and name of an axis of the figure; returns whether each category has its name beside it."""
     from matplotlib import dates
 
+    ruler.axes.tick_params(colors=colours["line"], labelcolor=colours["ink"])
     is_across = ruler.axis_name == "x"
     if is_across:
-        ruler.set_label_text(axis.name, color=colours.soft)
+        ruler.set_label_text(axis.name, color=colours["soft"])
     else:
         # Above it, because a name that stands on its side is hard to read.
-        ruler.axes.set_title(axis.name, loc="left", fontsize=TYPE_SIZE, color=colours.soft)
+        ruler.axes.set_title(axis.name, loc="left", fontsize=TYPE_SIZE, color=colours["soft"])
     if axis.kind == CATEGORY:
         step = -(-len(axis.labels) // (MAX_LABELS_ACROSS if is_across else MAX_LABELS_DOWN)) or 1
         labels = _shorten_apart(axis.labels)[::step]
@@ -188,9 +167,7 @@ def _has_exact_ticks(values: Sequence[float]) -> bool:
     """Whether numbers are few, short and far enough from each other to have a tick each."""
     if not 0 < len(values) <= MAX_EXACT_TICKS or max(len(f"{value:.6g}") for value in values) > 5:
         return False
-    # Halves, because the difference of two large numbers may be infinite.
-    spread = values[-1] / 2 - values[0] / 2
-    return all(after / 2 - before / 2 >= spread / 12 for before, after in pairwise(values))
+    return all(after - before >= (values[-1] - values[0]) / 12 for before, after in pairwise(values))
 
 
 def _shorten_apart(texts: Sequence[str]) -> list[str]:
@@ -202,39 +179,26 @@ def _shorten_apart(texts: Sequence[str]) -> list[str]:
     return [text if len(text) <= MAX_LABEL_LENGTH else f"{text[: half - 1]}…{text[-half:]}" for text in texts]
 
 
-def _draw_markers(axes: Axes, points: Points, x: Any, y: Any, colours: Palette) -> None:
-    """The points of each series, or of all in the colours of a scale; many are one picture within the drawing."""
+def _draw_markers(axes: Any, points: Points, x: Any, y: Any, colours: Mapping[str, str]) -> None:
+    """The points of each series, or of all in the colours of a scale."""
     from matplotlib import colormaps
 
-    is_picture = len(x) > MAX_MARKERS
-    common: dict[str, Any] = {"zorder": 3, "rasterized": is_picture}
-    if points.has_scale and points.color is not None:
+    if points.scale is not None:
         # The outline is of the colour of the text, because each end of the scale is faint on one kind of page.
-        edge = {"edgecolors": "none"} if is_picture else {"edgecolors": colours.soft, "linewidths": 0.6}
-        scale = colormaps[SCALE].with_extremes(bad=NO_COLOUR)
-        shades = points.color.values[points.rows]
-        size = 16 if is_picture else 40
-        drawn = axes.scatter(x, y, c=shades, s=size, cmap=scale, plotnonfinite=True, **common, **edge)
-        drawn.set_gid(f"{POINTS_ID}-0")
+        axes.scatter(
+            x, y, c=points.scale.values[points.rows], s=40, cmap=colormaps[SCALE].with_extremes(bad=NO_COLOUR), plotnonfinite=True,
+            edgecolors=colours["soft"], linewidths=0.6, zorder=3,
+        ).set_gid(f"{POINTS_ID}-0")  # fmt: skip
         return
     labels = _shorten_apart([series.label for series in points.series])
     for place, (series, label) in enumerate(zip(points.series, labels, strict=True)):
-        if points.color is None:
-            # A picture cannot follow the theme of the page.
-            colour = SERIES_COLOURS[0] if is_picture else colours.accent
-        else:
-            colour = NO_COLOUR if series.number is None else SERIES_COLOURS[series.number]
-        marker = SHAPES[series.number or 0]
-        at = series.points
-        # A label that begins with an underscore would be left out of the legend.
-        label = f"\N{ZERO WIDTH SPACE}{label}" if label.startswith("_") else label
+        colour = NO_COLOUR if series.number is None else SERIES_COLOURS[series.number]
         axes.plot(
-            x[at], y[at], color=colour, linestyle="none", marker=marker, markersize=4 if is_picture else 7, markeredgewidth=0,
-            label=label, gid=f"{POINTS_ID}-{place}", **common,
+            x[series.points], y[series.points], color=colour if points.color else colours["accent"], linestyle="none", markersize=7,
+            marker=SHAPES[series.number or 0], markeredgewidth=0, zorder=3, gid=f"{POINTS_ID}-{place}",
+            # A label that begins with an underscore would be left out of the legend.
+            label=f"\N{ZERO WIDTH SPACE}{label}" if label.startswith("_") else label,
         )  # fmt: skip
-
-
-# The SVG for a page.
 
 
 def render_svg(drawing: Drawing, rows: Sequence[Sequence[int]], label: str) -> Markup:
@@ -247,9 +211,7 @@ def render_svg(drawing: Drawing, rows: Sequence[Sequence[int]], label: str) -> M
     # A page needs no namespaces.
     root = ElementTree.fromstring(content.replace(NAMESPACE, b"").replace(b"xlink:href", b"href"))
     for place, of_series in enumerate(rows):
-        shapes = list(root.iterfind(f".//g[@id='{POINTS_ID}-{place}']//use"))
-        # A picture of many points has no shapes.
-        for shape, row in zip(shapes, of_series if len(shapes) == len(of_series) else (), strict=False):
+        for shape, row in zip(root.iterfind(f".//g[@id='{POINTS_ID}-{place}']//use"), of_series, strict=False):
             shape.attrib["data-row"] = str(row)
     for element in root.iter():
         _simplify(element, mark)

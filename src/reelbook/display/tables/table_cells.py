@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,10 +19,8 @@ MAX_TEXT = 2_000
 """Characters of a cell; longer text is cut."""
 
 DIGITS, LARGEST_PLAIN, SMALLEST_PLAIN = 6, 1e15, 1e-4
-MAX_EXACT = 2**53
-"""The largest integer that is exact in JavaScript; beyond it the text stays exact, and the sort key is rounded."""
-
-MAX_ITEMS, MAX_IN_ONE, MAX_DEPTH = 40, 400, 6
+MAX_EXACT, LARGEST = 2**53, 1.7976931348623157e308
+"""The largest integer that is exact in JavaScript, beyond which the sort key is rounded, and its largest number."""
 
 Number = int | float
 
@@ -69,12 +65,7 @@ def format_cell(value: Any) -> str:
         return format_number(float(value))
     if isinstance(value, datetime) and value.tzinfo is not None and not value.utcoffset():
         return format_time(value)
-    try:
-        return _limit_text(
-            _make_repr().repr(value) if isinstance(value, (list, tuple, set, frozenset, dict)) else str(value)
-        )
-    except Exception:  # A class may fail in its `__str__`; the table is displayed nevertheless.
-        return f"<{type(value).__name__}>"
+    return _limit_text(str(value))
 
 
 def format_number(value: float) -> str:
@@ -110,50 +101,39 @@ def _align(words: list[str | None], values: Sequence[Any]) -> list[str | None]:
     return [None if word is None else f"{float(value):.{decimals}f}" for word, value in zip(words, values, strict=True)]
 
 
-@cache
-def _make_repr() -> reprlib.Repr:
-    """A `reprlib.Repr` whose output is limited for any container."""
-    limited = reprlib.Repr()
-    for name in ("list", "tuple", "set", "frozenset", "dict", "array", "deque"):
-        setattr(limited, f"max{name}", MAX_ITEMS)
-    limited.maxstring = limited.maxlong = limited.maxother = MAX_IN_ONE
-    limited.maxlevel = MAX_DEPTH
-    return limited
-
-
 def _find_order(
     values: pd.Series[Any], items: list[Any], missing: Sequence[bool]
 ) -> tuple[list[Number | None] | None, bool]:
     """The sort keys, None for the texts, and whether they are numbers to a reader, too."""
-    kind = values.dtype
-    if isinstance(kind, pd.CategoricalDtype) and kind.ordered:
-        return [None if gone else int(code) for code, gone in zip(values.cat.codes, missing, strict=True)], False
     kinds = {type(value) for value, gone in zip(items, missing, strict=True) if not gone}
-    if not kinds:
+    is_number = False
+    make_key: Callable[[Any], Number] | None = None
+    if isinstance(values.dtype, pd.CategoricalDtype) and values.dtype.ordered:
+        items, make_key = values.cat.codes.tolist(), int
+    elif kinds and (kinds == {pd.Timestamp} or kinds == {pd.Timedelta}):
+        make_key = _count_milliseconds
+    elif kinds and kinds <= {bool, np.bool_}:
+        make_key = int
+    elif kinds and all(issubclass(kind, (int, float, np.integer, np.floating)) and kind is not bool for kind in kinds):
+        is_number, make_key = True, _make_sort_number
+    if make_key is None:
         return None, False
-    if kinds <= {pd.Timestamp, pd.Timedelta} and len(kinds) == 1:
-        # `value` is in nanoseconds for both; JavaScript counts in milliseconds.
-        return [None if gone else value.value / 1e6 for value, gone in zip(items, missing, strict=True)], False
-    if kinds <= {bool, np.bool_}:
-        return [None if gone else int(value) for value, gone in zip(items, missing, strict=True)], False
-    if all(issubclass(one, (int, float, np.integer, np.floating)) and one is not bool for one in kinds):
-        return [None if gone else _make_sort_number(value) for value, gone in zip(items, missing, strict=True)], True
-    return None, False
+    return [None if gone else make_key(value) for value, gone in zip(items, missing, strict=True)], is_number
+
+
+def _count_milliseconds(value: Any) -> float:
+    """`value` is in nanoseconds for moments and durations; JavaScript counts in milliseconds."""
+    return float(value.value / 1e6)
 
 
 def _make_sort_number(value: Any) -> Number:
     """A number for JavaScript: exact where possible, and finite, as JSON requires."""
     if isinstance(value, (int, np.integer)) and abs(int(value)) <= MAX_EXACT:
         return int(value)
-    try:
-        real = float(value)
-    except OverflowError:
-        real = math.inf if value > 0 else -math.inf
+    real = float(value)
     if math.isinf(real):
-        return math.copysign(1.7976931348623157e308, real)
-    if real.is_integer() and abs(real) <= MAX_EXACT:
-        return int(real)
-    return real if isinstance(value, (int, np.integer)) else float(f"{real:.12g}")
+        return math.copysign(LARGEST, real)
+    return int(real) if real.is_integer() and abs(real) <= MAX_EXACT else float(f"{real:.12g}")
 
 
 def _limit_text(text: str) -> str:

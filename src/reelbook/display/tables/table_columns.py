@@ -187,33 +187,21 @@ def _is_mixed(named: Mapping[str, Cells]) -> bool:
     return "model" in named and len(set(named["model"].words) - {None}) > 1
 
 
-def _find_rows_with_clip(named: Mapping[str, Cells], count: int) -> list[bool]:
-    """Whether each row has a clip: its status is completed or it has a file; true for a table with neither."""
-    columns = [named[name].words for name in (STATUS, *FILES) if name in named]
-    has_clip = [STATUS in named and word in DONE for word in columns[0]] if columns else [True] * count
-    for name in FILES:
-        if name in named:
-            has_clip = [
-                yes or word not in (None, "", "[]") for yes, word in zip(has_clip, named[name].words, strict=True)
-            ]
-    return has_clip
-
-
 def _make_seconds(named: Mapping[str, Cells]) -> Cells | None:
     """The column of each clip's seconds, from frames and rate, where the table has both."""
     frames, rate = (named.get(name) for name in ("num_frames", "frame_rate"))
     if frames is None or rate is None or not (frames.order and frames.is_number and rate.order and rate.is_number):
         return None
+    # Its status or its file says that there is a clip; a table with neither is believed.
+    signs = [[word in DONE for word in named[STATUS].words]] if STATUS in named else []
+    signs += [[word not in (None, "", "[]") for word in named[name].words] for name in FILES if name in named]
+    has_clip = list(map(any, zip(*signs, strict=True))) or [True] * len(frames.order)
     seconds = [
-        round(count / each, 2) if has_clip and count and each else None
-        for count, each, has_clip in zip(
-            frames.order, rate.order, _find_rows_with_clip(named, len(frames.order)), strict=True
-        )
+        round(count / each, 2) if is_there and count and each else None
+        for count, each, is_there in zip(frames.order, rate.order, has_clip, strict=True)
     ]
-    if not any(seconds):
-        return None
     words = [None if value is None else format_cell(value) for value in seconds]
-    return Cells(SECONDS, words, [*seconds], is_number=True)
+    return Cells(SECONDS, words, [*seconds], is_number=True) if any(seconds) else None
 
 
 def _find_axes(table: pd.DataFrame, named: Mapping[str, Cells]) -> list[str]:

@@ -76,7 +76,7 @@ def render_table_markup(
     """
     head = table.head(MAX_ROWS)
     columns, files = find_columns(head), find_files(head)
-    pictures = make_posters(files, first=STATIC_ROWS, known=posters)
+    pictures = make_posters(files, known=posters)
     captions = format_column_captions(columns, len(head))
     packed, left = pack_columns(columns)
     media, notes = pack_media(files, captions, pictures, embed, clips, first=STATIC_ROWS)

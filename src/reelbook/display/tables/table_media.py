@@ -26,8 +26,8 @@ MAX_POSTER_BYTES = 600_000
 """Bytes of the posters of one table in the notebook, in base64."""
 
 MAX_POSTERS = 2_000
-JPEG_QUALITY, WEBP_QUALITIES = 70, (60, 30)
-"""Posters that are to be seen without scripts are JPEGs; the others are WebP, which takes half the bytes."""
+QUALITIES = (70, 30)
+"""Of the posters; the second where there are many."""
 MAX_CLIP_BYTES = int(MAX_FULL_BYTES * 0.75)
 """Bytes of the clips of one table, before base64."""
 
@@ -80,13 +80,9 @@ def choose_poster_box(count: int) -> tuple[int, int]:
 
 
 def make_posters(
-    files: FileLists,
-    *,
-    first: int = 0,
-    known: Mapping[str, KnownPoster] | None = None,
-    box: PixelSize | None = None,
+    files: FileLists, *, known: Mapping[str, KnownPoster] | None = None, box: PixelSize | None = None
 ) -> Posters:
-    """Posters of the first file of each row; those of the `first` rows are to be seen without scripts."""
+    """Posters of the first file of each row, or those that the page has already."""
     from ...media.posters import get_posters
     from ...media.stills import fit_size
 
@@ -99,56 +95,41 @@ def make_posters(
     # Many rows may have the same file, which is read and embedded once.
     wanted = dict.fromkeys(islice(dict.fromkeys(firsts.values()), MAX_POSTERS))
     contents = {path: content for path, content in zip(wanted, get_posters(wanted), strict=True) if content}
-    made = {
-        row: _make_address(contents[path], box, "JPEG", JPEG_QUALITY)
-        for row, path in firsts.items()
-        if row < first and path in contents
-    }
-    room = MAX_POSTER_BYTES - sum(len(address) for address, _ in made.values())
-    later = dict.fromkeys(path for row, path in firsts.items() if row >= first and path in contents)
-    small, weight = dict[str, tuple[str, PixelSize]](), 0
-    for quality in WEBP_QUALITIES:
-        small = {path: _make_address(contents[path], box, "WEBP", quality) for path in later}
-        weight = sum(len(address) for address, _ in small.values())
-        if weight <= room:
+    made, weight = dict[str, tuple[str, PixelSize]](), 0
+    for quality in QUALITIES:
+        made = {path: _make_address(content, box, quality) for path, content in contents.items()}
+        weight = sum(len(address) for address, _ in made.values())
+        if weight <= MAX_POSTER_BYTES:
             break
-    while weight > room and small:
-        weight -= len(small.popitem()[1][0])
-    made |= {row: small[path] for row, path in firsts.items() if row >= first and path in small}
+    while weight > MAX_POSTER_BYTES:
+        weight -= len(made.popitem()[1][0])
+    shown = {row: made[path] for row, path in firsts.items() if path in made}
     # A file that cannot be read is told by its row.
-    missing = sum(row not in made and (path in contents or path not in wanted) for row, path in firsts.items())
-    return Posters(
-        box,
-        {row: address for row, (address, _) in made.items()},
-        {row: size for row, (_, size) in made.items()},
-        missing,
-    )
+    missing = sum(path not in made and (path in contents or path not in wanted) for path in firsts.values())
+    addresses = {row: address for row, (address, _) in shown.items()}
+    return Posters(box, addresses, {row: size for row, (_, size) in shown.items()}, missing)
 
 
-def format_column_captions(all_places: Sequence[Column], count: int) -> list[str]:
+def format_column_captions(columns: Sequence[Column], count: int) -> list[str]:
     """The captions of `format_captions`, for columns that are known already."""
-    named = {place.cells.name: place.cells for place in all_places if not place.is_index}
+    named = {column.cells.name: column.cells for column in columns if not column.is_index}
 
     def words(name: str, row: int) -> str:
-        column = named.get(name)
-        return (column.words[row] or "") if column else ""
+        return (named[name].words[row] or "") if name in named else ""
 
     def number(name: str, row: int) -> Number | None:
-        column = named.get(name)
-        return column.order[row] if column and column.order and column.is_number else None
+        cells = named.get(name)
+        return cells.order[row] if cells and cells.order and cells.is_number else None
 
     def line(row: int) -> str:
-        seed, frames, rate = (
-            words("output_seed", row) or words("seed", row),
-            words("num_frames", row),
-            format_cell(rate) if (rate := number("frame_rate", row)) is not None else words("frame_rate", row),
-        )
-        paid, seconds = number(CREDITS, row), number(SECONDS, row)
-        state = words(STATUS, row)
+        rate = number("frame_rate", row)
+        pace = words("frame_rate", row) if rate is None else format_cell(rate)
+        seed, frames = words("output_seed", row) or words("seed", row), words("num_frames", row)
+        paid, seconds, state = number(CREDITS, row), number(SECONDS, row), words(STATUS, row)
         return join_with_dots(
             shorten(words("prompt", row), MAX_PROMPT_LENGTH),
             seed and f"seed {shorten(seed, 24)}",
-            frames and f"{shorten(frames, 12)} frames" + (f" at {shorten(rate, 8)}/s" if rate else ""),
+            frames and f"{shorten(frames, 12)} frames" + (f" at {shorten(pace, 8)}/s" if pace else ""),
             f"{seconds:.1f} s" if seconds else "",
             format_credits(int(paid), words(SOURCE, row)) if paid is not None and math.isfinite(paid) else "",
             "" if state.endswith(" completed") else state,
@@ -246,13 +227,13 @@ def _read_whole(path: str, room: int) -> bytes:
 
 
 @lru_cache(maxsize=2 * MAX_POSTERS)  # Some 2 kB each, never changed.
-def _make_address(poster: bytes, box: PixelSize, kind: str, quality: int) -> tuple[str, PixelSize]:
-    """A poster that fits a box as a `data:` URI, and its width and height."""
+def _make_address(poster: bytes, box: PixelSize, quality: int) -> tuple[str, PixelSize]:
+    """A poster that fits a box as a `data:` URI, and its width and height; WebP takes half the bytes of a JPEG."""
     from ...media.stills import fit_size
 
     out = io.BytesIO()
     with Image.open(io.BytesIO(poster), formats=["JPEG"]) as picture:
         size = fit_size(picture.size, box)
         picture.draft("RGB", (2 * size[0], 2 * size[1]))
-        picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(out, kind, quality=quality)
-    return data_uri(f"image/{kind.lower()}", out.getvalue()), size
+        picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(out, "WEBP", quality=quality)
+    return data_uri("image/webp", out.getvalue()), size
