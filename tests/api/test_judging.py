@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.api import judging
 from reelbook.sweeps.plan import Plan
 from tests.support import KEY, Served, png
 
@@ -98,17 +97,6 @@ def test_a_table_without_clips_is_refused(table: pd.DataFrame, plan: Plan) -> No
             rb.judge(nothing)
     with pytest.raises(rb.InvalidInput, match="takes a table of runs, a job or a plan, not int"):
         rb.judge(7)
-
-
-def test_a_system_without_user_names_has_a_rater(monkeypatch: pytest.MonkeyPatch, table: pd.DataFrame) -> None:
-    """As some containers have none."""
-
-    def fail() -> str:
-        raise KeyError("getpwuid(): uid not found: 1234")
-
-    monkeypatch.setattr(getpass, "getuser", fail)
-
-    assert rb.judge(table).rater == judging.NOBODY
 
 
 def test_judging_does_not_import_what_only_rankings_need(folder: Path, table: pd.DataFrame) -> None:

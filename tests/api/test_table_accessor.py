@@ -156,20 +156,6 @@ def test_whoever_draws_is_told_how_far_measuring_is(table: pd.DataFrame, monkeyp
     assert told == [(4,), (0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
 
 
-def test_a_table_that_was_written_comes_back_with_its_reel(table: pd.DataFrame, tmp_path: Path) -> None:
-    """From Parquet and from CSV; anything else is a sentence."""
-    table.to_parquet(tmp_path / "t.parquet")
-    table.to_csv(tmp_path / "t.csv")
-
-    for name in ("t.parquet", "t.csv"):
-        back = rb.read(tmp_path / name)
-        assert len(back.reel.outputs()) == 4
-        assert int(back.reel.cost()["credits"].item()) == 212
-    for wrong in ("t.xlsx", "nowhere.csv"):
-        with pytest.raises(rb.ReelbookError, match="read"):
-            rb.read(tmp_path / wrong)
-
-
 def test_what_is_ticked_is_of_this_table_alone() -> None:
     """An empty table before, the rows in their order after; a table made of it has nothing ticked, and nothing stays behind."""
     table = pd.DataFrame({"seed": [5, 6, 7]}, index=[3, 4, 5])

@@ -13,7 +13,6 @@ from PIL import Image
 
 import reelbook as rb
 from reelbook.api.table_accessor import Reel
-from reelbook.display.compare.compared_items import Timing, fit_size
 from reelbook.display.compare.comparison import Comparison
 from reelbook.display.compare.comparison_html import (
     format_comparison,
@@ -48,16 +47,6 @@ def table_of(paths: list[Path | None], **columns: Any) -> pd.DataFrame:
         {**rows, **columns, "output_video": [str(path) if path else None for path in paths]},
         index=pd.RangeIndex(len(paths), name="run"),
     )
-
-
-def test_equal_clips_have_no_difference(pair: list[Path]) -> None:
-    """SSIM 1 and mean absolute difference 0, in each frame that both have."""
-    found = rb.compare(*pair).differences
-
-    assert list(found.columns) == ["frame", "ssim", "mean_absolute"]
-    assert list(found.frame) == list(range(10))
-    assert found.ssim.min() > 0.99
-    assert found.mean_absolute.max() < 0.5
 
 
 def test_the_mean_absolute_difference_is_that_of_numpy(folder: Path) -> None:
@@ -114,15 +103,6 @@ def test_rows_are_labelled_by_what_differs(pair: list[Path]) -> None:
     assert len(html.all("details")) == 1
 
 
-def test_if_two_labels_are_equal_all_begin_with_the_names(pair: list[Path], folder: Path) -> None:
-    """So that a list, which cuts them, tells them apart."""
-    third = film(folder / "another.mp4", frames=5).path
-
-    comparison = rb.compare(table_of([*pair]).assign(seed=[1, 1]), table_of([third]).assign(seed=2))
-
-    assert [item.label for item in comparison.items] == ["run 0 · seed 1", "run 1 · seed 1", "run 0 · seed 2"]
-
-
 def test_a_file_without_inputs_is_compared_by_its_name(pair: list[Path]) -> None:
     """The run beside it, too, and not by inputs of which the other says nothing; those are folded."""
     comparison = rb.compare(table_of([pair[0]], num_frames=25), pair[1])
@@ -158,10 +138,7 @@ def test_pictures_of_one_run_are_fitted_and_said_to_be(folder: Path) -> None:
     assert [item.label for item in comparison.items] == ["50×90", "90×50"]
     assert comparison.differences.mean_absolute[0] < 1
     (note,) = list_notes(comparison)
-    assert (
-        note
-        == "The sizes differ (50×90 and 90×50): pictures are fitted in the middle of one box, their shapes as they are."
-    )
+    assert note == "The sizes differ (50×90 and 90×50): pictures are fitted into one box."
 
 
 def test_what_cannot_be_compared_is_said(pair: list[Path], folder: Path) -> None:
@@ -223,12 +200,6 @@ def test_a_terminal_gets_one_line(pair: list[Path]) -> None:
 
     assert line.startswith("comparison · one.mp4 and other.mp4: mean absolute difference 0.")
     assert "\n" not in line
-
-
-def test_a_size_that_is_rounded_is_no_border() -> None:
-    """480p of 16:9 is 854 pixels wide, a little more than its share."""
-    assert fit_size((854, 480), (1920, 1080)) == (0, 0, 1920, 1080)
-    assert Timing((64, 48), 3, Fraction(24), (0.0, 0.1, 0.5)).frame_at(0.3) == 1
 
 
 def test_long_clips_are_left_for_later(pair: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

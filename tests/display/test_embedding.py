@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import warnings
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,6 @@ from tests.clips import at, film
 from tests.display.embedded import decoded
 from tests.display.stand_in import bare, run_of
 from tests.support import png
-
-
-@pytest.fixture(autouse=True)
-def _a_new_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "_embedded_bytes", 0)
 
 
 @pytest.fixture(scope="module")
@@ -124,17 +118,6 @@ class TestAmongOthers:
         assert clip_in(html) is None
 
 
-@pytest.mark.parametrize("name", ["a.mp4", "a.MP4", "a.m4v"])
-def test_what_browsers_play_goes_in_as_it_is(tmp_path: Path, name: str) -> None:
-    """Under one name, however its file is called."""
-    clip = at(film(tmp_path / "made.mp4", frames=3).path.rename(tmp_path / name))
-
-    assert (embedding.embed_clip(clip).mime_type, embedding.embed_clip(clip).content) == (
-        "video/mp4",
-        clip.path.read_bytes(),
-    )
-
-
 @pytest.mark.parametrize("level", ["poster", "full"])
 def test_what_browsers_do_not_play_goes_in_as_a_copy(tmp_path: Path, level: str) -> None:
     """A .mov that calls itself one is refused by Chromium, also where it holds what Chromium plays."""
@@ -163,23 +146,3 @@ def test_a_picture_goes_in_as_it_is_or_as_a_jpeg(tmp_path: Path, monkeypatch: py
     assert (small.mime_type, small.is_whole) == ("image/jpeg", False)
     assert Image.open(io.BytesIO(small.content)).width in (640, 1280)
     assert full.content == png(1600, 900)
-
-
-def test_a_kind_that_browsers_do_not_show_becomes_one(tmp_path: Path) -> None:
-    """A TIFF is shown as a JPEG."""
-    (tmp_path / "a.tiff").write_bytes(png(64, 64, kind="TIFF"))
-
-    assert embedding.embed_picture(at(tmp_path / "a.tiff"), 64).mime_type == "image/jpeg"
-
-
-def test_a_notebook_that_grows_large_is_told_of(light: LocalFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once for every 20 MB, with what to do about it."""
-    monkeypatch.setattr(embedding, "MAX_FULL_BYTES", int(2.5 * light.path.stat().st_size))
-
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        for _ in range(6):
-            file_figure(light)
-
-    assert len(told) == 2
-    assert "rb.options.embed" in str(told[0].message)

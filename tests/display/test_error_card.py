@@ -97,35 +97,6 @@ def test_everything_is_there_on_demand(kernel: Kernel) -> None:
     assert "InvalidInput" in full
 
 
-def test_the_same_error_raised_again_is_short_again(kernel: Kernel) -> None:
-    """Asking a failed run for its result twice is not a wish for more frames."""
-    first = raised(kernel, "try:\n    ask(5000)\nexcept rb.InvalidInput as error:\n    kept = error\nraise kept")
-    again = raised(kernel, "raise kept.with_traceback(None)")
-
-    assert first.startswith("InvalidInput: ")
-    assert again.startswith("InvalidInput: ")
-    assert "raise kept.with_traceback(None)" in again
-
-
-def test_a_module_of_ones_own_is_named_by_its_file(kernel: Kernel) -> None:
-    """The line that called us may stand in a file."""
-    shown = raised(kernel, "import helper\nhelper.ask()")
-
-    assert "helper.py, in ask, line 4" in shown
-    assert "return rb.LoRA(path='ink', scale=99)" in shown
-
-
-def test_an_awaited_error_is_short_as_well(kernel: Kernel) -> None:
-    """Where a cell has a loop of its own."""
-    shown = raised(
-        kernel, "import asyncio\nasync def later():\n    await asyncio.sleep(0)\n    ask(5000)\nawait later()"
-    )
-
-    assert shown.startswith("InvalidInput: ")
-    assert "await later()" in shown
-    assert "interactiveshell" not in shown
-
-
 def test_other_errors_and_other_wishes_are_left_alone(kernel: Kernel) -> None:
     """An error of Python's own looks as always, and so does ours to somebody who asked for `%xmode Verbose`."""
     other = raised(kernel, "1 / 0")
@@ -160,11 +131,3 @@ def test_no_key_is_shown_with_the_line_that_names_it(kernel: Kernel) -> None:
 def test_what_looks_like_a_key_is_left_out(line: str) -> None:
     """However it is written."""
     assert "s3cret" not in _SECRET.sub(r"\1\2…\2", line)
-
-
-def test_what_a_service_says_gives_a_terminal_no_orders(kernel: Kernel) -> None:
-    """Signs that a terminal would obey are shown as signs."""
-    shown = raised(kernel, "raise rb.RunFailed('r-1', 'no \\x1b[2J\\x07 boat', None)")
-
-    assert "\x1b" not in shown
-    assert "\x07" not in shown

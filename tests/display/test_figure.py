@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from reelbook.display import embedding, strips
+from reelbook.display import embedding
 from reelbook.display.figure import file_figure
 from reelbook.display.run_card import run_figure, run_strip_jpeg
-from reelbook.display.strips import FRAMES, GAP, HEIGHT, strip_jpeg
-from reelbook.media import stills
+from reelbook.display.strips import FRAMES, GAP, HEIGHT
 from reelbook.media.local_file import LocalFile
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.settings import options
@@ -128,18 +127,6 @@ class TestVideo:
         guessed = run_of(clip, credits=1272, credits_source="estimated")
         assert "· ≈ 1,272 credits" in caption(run_figure(guessed))
 
-    def test_a_long_prompt_is_cut_and_whole_on_hover(self, clip: LocalFile) -> None:
-        """The line stays short; the title holds every word, on one line."""
-        prompt = "a paper boat\n  on a   " + "very " * 40 + "long river"
-
-        html = run_figure(run_of(clip, prompt=prompt))
-
-        seen, whole = caption(html).partition(" · ")[0], " ".join(prompt.split())
-        assert len(seen) <= 60
-        assert seen.endswith("…")
-        assert whole.startswith(seen[:-1])
-        assert bare(html).one("figcaption")["title"].startswith(f"{whole} · seed 7")
-
     def test_a_file_of_which_no_copy_fits_shows_its_poster_and_its_strip(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -181,13 +168,6 @@ class TestActions:
             assert words in page.text
         assert f"{clip.path.parent.name}/{clip.path.name}" in page.text
 
-    def test_a_file_of_which_nothing_is_known_has_only_its_place(self, clip: LocalFile) -> None:
-        """No code is made up."""
-        page = bare(file_figure(clip))
-
-        assert "rb.run" not in page.text
-        assert f"{clip.path.parent.name}/{clip.path.name}" in page.text
-
     def test_the_name_to_save_it_under_tells_what_it_is(self, clip: LocalFile) -> None:
         """Prompt, seed and size, in letters that every disk takes."""
         odd = known(clip, input={"prompt": '../<evil>" onload="x'}, seed='7" onload="x')
@@ -195,14 +175,6 @@ class TestActions:
         names = [bare(file_figure(file)).one("figure")["data-rb-save"] for file in (known(clip), odd)]
 
         assert names == ["a-paper-boat_seed-7_320x180.mp4", "evil-onload-x_seed-7-onload-x_320x180.mp4"]
-
-    def test_the_script_knows_the_rate_from_here(self, tmp_path: Path) -> None:
-        """Stepping needs the exact rate and count, which a browser does not tell."""
-        page = bare(file_figure(film(tmp_path / "clip.mp4", frames=7)))
-
-        root = page.one("figure")
-        assert (root["data-rb-rate"], root["data-rb-frames"]) == ("24.0", "7")
-        assert root["data-lm-suppress-shortcuts"] == "true"
 
 
 class TestPicture:
@@ -219,17 +191,6 @@ class TestPicture:
         assert box(shown) == (300, 200)
         count = len(png(300, 200))
         assert shown["alt"] == caption(html) == f"a paper boat · seed 7 · 300×200 · {count} bytes · 53 credits"
-
-    def test_a_large_one_is_shown_smaller(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Beyond the limit the page holds a JPEG of it, at most twice as wide as it is shown."""
-        (tmp_path / "boat.png").write_bytes(png(3000, 2000))
-        monkeypatch.setattr(embedding, "MAX_PREVIEW_BYTES", len(png(3000, 2000)) - 1)
-
-        shown = bare(run_figure(run_of(at(tmp_path / "boat.png")))).one("img")
-
-        assert decoded(shown["src"])[0] == "image/jpeg"
-        assert picture(shown["src"]).size in ((1280, 853), (640, 427))
-        assert box(shown) == (640, 427)
 
     def test_several_lie_side_by_side_and_name_the_price_once(self, tmp_path: Path) -> None:
         """The sizes of one run share rows of one height; prompt, seed and credits are said for all together."""
@@ -262,20 +223,6 @@ class TestTrouble:
         assert "rb.attach('request-1', model='svc/text-to-video-13b-distilled')" in bare(html).text
         assert run_strip_jpeg(run) is None
 
-    @pytest.mark.parametrize("lost", ["broken", "gone"])
-    def test_what_was_a_picture_of_it_is_still_shown(self, tmp_path: Path, lost: str) -> None:
-        """The poster that was kept while the file was whole stands in for it."""
-        (tmp_path / "media").mkdir()
-        clip = film(tmp_path / "media" / f"{'c0ffee00' * 8}.mp4", frames=3, size=(320, 180))
-        whole = bare(file_figure(clip)).one("video")["poster"]
-
-        clip.path.unlink() if lost == "gone" else clip.path.write_bytes(b"broken")
-        html = file_figure(replace(known(clip), path=clip.path))
-
-        assert bare(html).one("img")["src"] == whole
-        assert "cannot be read" in caption(html)
-        assert "This fetches it again:" in caption(html)
-
 
 def test_a_figure_names_no_colour_of_its_own(clip: LocalFile) -> None:
     """Every colour is one of the ten of the house, which are taken from the host where it has some."""
@@ -298,23 +245,3 @@ def test_nothing_is_loaded_from_outside(clip: LocalFile) -> None:
     assert addresses
     assert all(address.startswith("data:") for address in addresses)
     assert not re.search(r"url\(|@import|<link|<iframe|<form", html)
-
-
-def test_the_strip_of_a_picture_is_the_picture(tmp_path: Path) -> None:
-    """Where no HTML is shown, a picture stands for itself, no wider than a figure."""
-    (tmp_path / "boat.png").write_bytes(png(1000, 500))
-
-    alone = Image.open(io.BytesIO(strip_jpeg(at(tmp_path / "boat.png"))))
-
-    assert (alone.format, alone.size) == ("JPEG", (640, 320))
-
-
-def test_a_strip_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a file of a library it is kept beside the library, and shown tomorrow without decoding the clip."""
-    (tmp_path / "media").mkdir()
-    clip = film(tmp_path / "media" / f"{'c0ffee01' * 8}.mp4", frames=6)
-    first = strip_jpeg(clip)
-    strips._make_strip.cache_clear()
-    monkeypatch.setattr(stills, "read_spread", lambda *_: pytest.fail("the clip was decoded again"))
-
-    assert strip_jpeg(at(clip.path)) == first

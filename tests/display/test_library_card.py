@@ -48,22 +48,6 @@ def test_a_card_says_how_much_there_is() -> None:
     assert "uncertain" not in text
 
 
-def test_what_is_only_estimated_says_so() -> None:
-    """In all, and for each run."""
-    text = Read(summary_card(replace(SOME, certain=False, last=(replace(RUN, credits_source="estimated"),)))).text
-
-    assert "≈ 67,310 credits" in text
-    assert "≈ 53 credits" in text
-
-
-def test_an_empty_library_says_so() -> None:
-    """No table without rows, and no nought credits."""
-    html = summary_card(NOTHING)
-
-    assert "No runs yet" in Read(html).text
-    assert Read(html).all("table") == []
-
-
 def test_uncertain_runs_are_not_overlooked() -> None:
     """The card says how many there are and where to go on."""
     assert "1 run is uncertain: rb.library().uncertain" in Read(summary_card(replace(SOME, uncertain=1))).text
@@ -86,26 +70,6 @@ def test_the_last_runs_have_small_pictures(tmp_path: Path) -> None:
     }
     assert len(read.all("tr")) == 4
     assert len(html) < 40_000
-
-
-def test_nothing_is_fetched_and_nothing_runs(tmp_path: Path) -> None:
-    """The card is whole by itself: it is saved with the notebook and opened elsewhere."""
-    path = tmp_path / "a.png"
-    path.write_bytes(png())
-
-    read = bare(summary_card(replace(SOME, last=(replace(RUN, path=path),))))
-
-    assert all(image["src"].startswith("data:image/jpeg;base64,") for image in read.all("img"))
-    assert not {"script", "style", "link", "iframe", "a"} & {tag for tag, _ in read.elements}
-
-
-def test_long_words_are_cut_and_whole_on_hover() -> None:
-    """A prompt of a page keeps its row."""
-    html = summary_card(replace(SOME, last=(replace(RUN, what="boat " * 12),)))
-
-    read = Read(html)
-    assert "boat " * 12 not in read.text
-    assert any(cell.get("title") == ("boat " * 12).strip() for cell in read.all("bdi"))
 
 
 def test_every_status_has_its_mark() -> None:

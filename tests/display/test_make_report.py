@@ -5,10 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import io
 import json
 import re
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -136,14 +134,6 @@ class TestPage:
         assert page.text.count("It is no picture.") >= 2
         assert len(page.all("video")) == 1
 
-    def test_what_only_failed_is_reported_without_clips(self, tmp_path: Path) -> None:
-        """There is still something to tell."""
-        page = Read(page_of(table_of([None, None]), tmp_path))
-
-        assert page.all("video") == []
-        assert "id" in page.one("footer") or "2" in page.text
-        assert not [one for one in page.all("section") if one["id"] == "clips"]
-
     def test_pictures_are_shown_without_a_clock(self, tmp_path: Path) -> None:
         """Several of a run beside each other."""
         for name in ("a", "b"):
@@ -232,21 +222,6 @@ class TestPage:
             '<dt>credits</dt><dd class="rb-number">53</dd><dd class="rb-soft">charged · 106 more set aside</dd>' in page
         )
 
-    def test_a_title_ends(self, clips: list[str], tmp_path: Path) -> None:
-        """One that somebody pasted is cut on the page."""
-        page = page_of(table_of(clips[:1]), tmp_path, title="boat " * 1000)
-
-        assert 150 < len(re.findall(r"<h1><bdi>(.*?)</bdi>", page)[0]) <= 200
-        assert len(re.findall(r"<title>(.*?)</title>", page)[0]) <= 200
-
-    def test_its_colours_can_be_chosen(self, clips: list[str], tmp_path: Path) -> None:
-        """For a page that is to look the same everywhere."""
-        with rb.options(theme="dark"):
-            page = page_of(table_of(clips[:1]), tmp_path)
-
-        assert '<body class="rb rb-report rb-dark">' in page
-        assert '<body class="rb rb-report">' in page_of(table_of(clips[:1]), tmp_path)
-
 
 class TestRecipes:
     """How to make each again."""
@@ -265,23 +240,6 @@ class TestRecipes:
         assert spoken == [rb.TextToVideo(prompt="a paper boat", seed=seed, num_frames=25) for seed in range(6)]
         assert [one["seed"] for one in plain] == list(range(6))
 
-    def test_a_run_without_a_seed_names_the_one_that_was_drawn(self, clips: list[str], tmp_path: Path) -> None:
-        """Otherwise nobody could make it again."""
-        asked = format_canonical(rb.TextToVideo(prompt="a paper boat"))
-        table = table_of(clips[:1], seed=[None], output_seed=[1234], input_json=[asked])
-
-        assert "seed=1234" in page_of(table, tmp_path)
-
-    def test_a_picture_is_named_by_its_content(self, clips: list[str]) -> None:
-        """The ledger's form of it, a hash, becomes a picture of the library."""
-        asked = json.dumps({"prompt": "closer", "image_url": {"sha256": "c0ffee00" * 8}})
-        table = table_of(clips[:1], model=[rb.ImageToVideo.endpoint_id], input_json=[asked])
-
-        code = group_runs(table)[0].entries[0].code
-
-        assert code is not None
-        assert f"rb.Image.from_library('{'c0ffee00' * 8}')" in code
-
 
 class TestFolder:
     """`folder=True`."""
@@ -298,16 +256,6 @@ class TestFolder:
         assert all(f'src="media/{path.name}"' in page for path in films)
         assert rb.provenance(films[3]).request_id == "request-3"
         assert "data:video/mp4" not in page
-
-    def test_files_with_like_names_stay_apart(self, tmp_path: Path) -> None:
-        """Where nothing is known of the runs, names may be the same; the clips are not."""
-        paths = [str(film(tmp_path / f"interpolated-{frames}.mp4", frames=frames).path) for frames in (5, 9)]
-        table = pd.DataFrame({"output_video": paths})
-
-        target = write_report(table, tmp_path / "boats", folder=True)
-
-        sizes = sorted(path.stat().st_size for path in (target / "media").glob("*.mp4"))
-        assert sizes == sorted(Path(path).stat().st_size for path in paths)
 
     def test_the_index_is_of_the_file_beside_the_page(self, clips: list[str], tmp_path: Path) -> None:
         """Its provenance moves what comes after it; and what browsers do not decode is there as a preview, too."""
@@ -357,11 +305,6 @@ class TestFolder:
 class TestRefused:
     """What makes no report."""
 
-    def test_a_table_without_rows(self, clips: list[str], tmp_path: Path) -> None:
-        """Said as such."""
-        with pytest.raises(ReelbookError, match="no rows"):
-            write_report(table_of(clips[:1]).iloc[:0], tmp_path / "x.html")
-
     def test_a_table_that_names_no_files(self, tmp_path: Path) -> None:
         """It says which columns it wants; nothing is written."""
         with pytest.raises(ReelbookError, match="output_video"):
@@ -369,18 +312,6 @@ class TestRefused:
         with pytest.raises(ReelbookError, match="nothing to report"):
             write_report(pd.DataFrame({"seed": [1], "output_video": [None]}), tmp_path / "x.html")
         assert list(tmp_path.iterdir()) == []
-
-    def test_a_folder_in_the_place_of_the_page_and_a_file_in_that_of_the_folder(
-        self, clips: list[str], tmp_path: Path
-    ) -> None:
-        """Neither is replaced."""
-        (tmp_path / "a.html").mkdir()
-        (tmp_path / "b").write_text("mine")
-
-        with pytest.raises(ReelbookError, match="is a folder"):
-            write_report(table_of(clips[:1]), tmp_path / "a.html")
-        with pytest.raises(ReelbookError, match="is a file"):
-            write_report(table_of(clips[:1]), tmp_path / "b", folder=True)
 
     def test_a_folder_is_no_name_for_a_page(self, clips: list[str], tmp_path: Path) -> None:
         """One that is there, or a path that ends like one: nothing is written beside it, and both ways out are named."""
@@ -432,26 +363,6 @@ class TestLayout:
         assert [axis.columns for axis in axes] == [("seed", "prompt")]
         assert axes[0].values[0] == "seed 1 · a"
 
-    def test_points_spread_over_ranges_make_no_grid(self) -> None:
-        """Their grid would be holes."""
-        table = table_of([None] * 5, seed=[5, 3, 9, 1, 7], num_frames=[9, 17, 25, 17, 9])
-
-        assert not choose_layout(find_axes(table), 5).is_grid
-
-    def test_lists_can_vary_too(self) -> None:
-        """Sizes, for instance; they have no hash."""
-        axes = find_axes(table_of([None] * 3, sizes=[[1, 2], [1, 3], [1, 2]]))
-
-        assert ("sizes",) in [axis.columns for axis in axes]
-
-    def test_columns_that_were_moved_or_added_do_not_confuse_it(self) -> None:
-        """What was asked is known by name where it stands elsewhere; measures and totals are no axes."""
-        table = table_of([None] * 2).assign(sharpness=[0.1, 0.2])[
-            ["output_video", "sharpness", "seed", "credits", "model"]
-        ]
-
-        assert [axis.columns for axis in find_axes(table)] == [("seed",)]
-
     def test_what_varies_in_a_dropped_column_is_not_held(self, clips: list[str]) -> None:
         """The inputs know of it, though the table does not any more."""
         table = table_of(clips[:2]).drop(columns="seed")
@@ -491,34 +402,6 @@ def test_hostile_texts_stay_texts(clips: list[str], tmp_path: Path) -> None:
     texts = TEXTS[:: examples(2, 1)]
     for start in range(0, len(texts), 40):
         assert shapes([*texts[start : start + 40]]) - friendly == set()
-
-
-def test_work_that_takes_longer_says_how_far_it_is(
-    clips: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a terminal on one line, which is gone at the end; where nobody looks, nothing is written."""
-    release = threading.Event()
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-        def write(self, text: str) -> int:
-            release.set()
-            return super().write(text)
-
-    def slow(*_: Any, **__: Any) -> bytes:
-        release.wait(10)
-        return b"film"
-
-    terminal = Terminal()
-    monkeypatch.setattr(live, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(report_media, "get_preview", slow)
-    monkeypatch.setattr(sys, "stderr", terminal)
-    write_report(table_of(clips), tmp_path / "x.html")
-
-    assert re.search(r"\d of 6 files made ready for the report", terminal.getvalue())
-    assert terminal.getvalue().endswith("\r\x1b[K")
 
 
 def test_in_a_notebook_a_line_is_left_and_no_gap(
@@ -611,16 +494,3 @@ class TestJudgements:
         assert '<section id="ratings"' in page
         assert "0 of 1 won" not in page
         assert "nan" not in page[page.index('<section id="ratings"') : page.index('<section id="costs"')].lower()
-
-    def test_without_judgements_it_says_so(self, clips: list[str], tmp_path: Path) -> None:
-        """And a page without ratings has no such part."""
-        table = table_of(clips[:2])
-        made = Made(tmp_path / "library")
-
-        page, plain = page_of(table, tmp_path, ratings=self.rate(table, made, "Which?")), page_of(table, tmp_path)
-        made.close()
-
-        assert "No pair has been decided yet" in page
-        assert 'id="ratings"' not in plain
-        with pytest.raises(ReelbookError, match=r"those of rb\.judge\(table\), or a list of them, and not str"):
-            page_of(table, tmp_path, ratings="good")

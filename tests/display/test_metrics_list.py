@@ -6,7 +6,6 @@ import re
 from html import unescape
 from typing import Any
 
-import pandas as pd
 from IPython.core.interactiveshell import InteractiveShell
 
 from reelbook.display import register
@@ -28,14 +27,6 @@ def test_sentences_are_whole_and_aligned_left() -> None:
     cells = re.findall(r"<t[hd] [^>]*>", html)
     assert len(cells) == 5 * (len(METRICS) + 1)
     assert all("text-align:left" in cell for cell in cells)
-
-
-def test_what_is_made_of_it_is_a_plain_table() -> None:
-    """pandas shows a part of it as any other."""
-    part = metrics_table(METRICS)[["unit"]]
-
-    assert type(part) is pd.DataFrame
-    assert list(part.index) == list(METRICS)
 
 
 def test_the_sign_of_a_state_has_one_colour_everywhere() -> None:

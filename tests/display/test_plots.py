@@ -18,7 +18,7 @@ from PIL import Image
 import reelbook as rb
 from reelbook.api import table_accessor  # noqa: F401  # Gives tables their `.reel`.
 from reelbook.display.plots.plot_html import Plot, plot_bundle, render_plot
-from reelbook.display.plots.plot_points import CATEGORY, DATE, MAX_SERIES, NUMBER, find_points, make_axis
+from reelbook.display.plots.plot_points import CATEGORY, DATE, NUMBER, make_axis
 from tests.hostile import TEXTS
 
 SWEEP: Any = pd.DataFrame(
@@ -96,17 +96,6 @@ def test_rows_without_a_value_are_left_out_and_counted() -> None:
     ]
     assert repr(scale).endswith("12 runs · 2 grey without sharpness")
     assert repr(SWEEP.reel.plot("run", "credits")) == "credits by run · 12 runs"
-
-
-def test_many_values_are_a_scale_or_the_most_frequent_ones() -> None:
-    """Nobody can tell more than a few colours apart."""
-    table = pd.DataFrame({"x": range(30), "number": range(30), "text": [f"t{min(n, 9)}" for n in range(30)]})
-
-    texts = find_points(table, "x", "x", "text").series
-
-    assert find_points(table, "x", "x", "number").scale is not None
-    assert len(texts) == MAX_SERIES + 1
-    assert (texts[-1].label, texts[-1].number) == ("4 others", None)
 
 
 @pytest.mark.parametrize(
@@ -198,14 +187,6 @@ def test_of_a_very_long_table_the_first_runs_are_drawn() -> None:
     assert repr(plot).endswith("2,000 runs · only the first 2,000 of 10,000 rows")
 
 
-def test_names_without_room_are_said_to_be_left_out() -> None:
-    """Of an axis with more categories than fit; a point has its own nevertheless."""
-    table = pd.DataFrame({"prompt": [f"prompt {n}" for n in range(90)], "a": range(90)})
-
-    assert "no room at the axes for every value" in render_plot(Plot(table, "prompt", "a"))
-    assert "no room" not in render_plot(Plot(table[:5], "prompt", "a"))
-
-
 @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
 def test_a_plot_is_saved_on_white(suffix: str, tmp_path: Path) -> None:
     """As a picture or as an SVG of its own, with colours that need no page."""
@@ -224,16 +205,6 @@ def test_a_plot_is_saved_on_white(suffix: str, tmp_path: Path) -> None:
         assert "sharpness" in text
     else:
         assert content.startswith(b"%PDF")
-
-
-def test_a_plot_is_not_saved_as_something_else(tmp_path: Path) -> None:
-    """A sentence names what there is; a folder that is not there is said, too."""
-    plot = SWEEP.reel.plot("num_frames", "sharpness")
-
-    with pytest.raises(rb.ReelbookError, match=r"saved as \.svg, \.png or \.pdf, not as 'plot\.jpg'"):
-        plot.save(tmp_path / "plot.jpg")
-    with pytest.raises(rb.ReelbookError, match="could not be written"):
-        plot.save(tmp_path / "none" / "plot.png")
 
 
 def test_with_nothing_to_draw_there_is_a_sentence(tmp_path: Path) -> None:

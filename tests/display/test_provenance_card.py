@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from reelbook.display.cards import MAX_VALUES, provenance_table
+from reelbook.display.cards import provenance_table
 from reelbook.media.metadata.provenance import Provenance
 from reelbook.models.text_to_video import TextToVideo
 from tests.display.stand_in import Read
@@ -55,19 +55,3 @@ def test_what_is_unknown_is_left_out() -> None:
         "strength: 0.5",
         "as the file says; not all of it makes an input here",
     ]
-
-
-def test_thousands_of_values_are_counted_and_not_shown() -> None:
-    """A stranger's file does not fill a notebook."""
-    shown = rows(Provenance(values={f"field{number}": number for number in range(5000)}))
-
-    assert len(shown) == MAX_VALUES + 2
-    assert shown[-2] == f"…: and {5000 - MAX_VALUES} more"
-
-
-def test_it_brings_no_colours_of_its_own_and_no_scripts() -> None:
-    """The ten colours of the house are taken from the host, so the table fits into any theme."""
-    page = provenance_table(FULL).partition("</style>")[2]
-
-    assert not re.search(r"#[0-9a-f]{3,6}|font-family|<script|<style", page)
-    assert set(re.findall(r"(?<!-)color:([^;\"]*)", page)) == {"var(--rb-soft,inherit)"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -16,11 +15,11 @@ from reelbook.display.run_card import failed_card, find_blamed_fields, format_fa
 from reelbook.display.run_text import format_file as local_line
 from reelbook.display.run_text import format_status
 from reelbook.errors import DownloadFailed, ReelbookError, RunCancelled, RunFailed
-from reelbook.models.base import File, Output
+from reelbook.models.base import File
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.text_to_video import LoRA, TextToVideo, TextToVideoOutput
-from reelbook.runs.run import Run, _remember_media, media_of
+from reelbook.runs.run import Run, _remember_media
 from tests.clips import film
 from tests.display.stand_in import StandIn, bare, run_of
 from tests.support import Served
@@ -59,19 +58,6 @@ def test_a_run_under_way_is_a_line_and_a_bar() -> None:
     assert page.text == "◑ painting · 40% · 3 stwo boats"
     assert page.one("progress")["value"] == "0.400"
     assert run_strip_jpeg(run) is None
-
-
-def test_the_sign_of_a_state_has_its_colour() -> None:
-    """In cards as in tables: it is read before the word."""
-    signs = [
-        re.search(r"--rb-(\w+)\)[^>]*>(.)</span>", html)
-        for html in (
-            run_figure(run_of(status="IN_PROGRESS", progress=(0.4, "painting"))),
-            failed_card(failed(RunFailed("r-1", "no", None))),
-        )
-    ]
-
-    assert [sign and sign.groups() for sign in signs] == [("accent", "◑"), ("bad", "✕")]
 
 
 def test_what_comes_from_the_library_says_so(tmp_path: Path) -> None:
@@ -140,23 +126,6 @@ class TestFailure:
         assert "rb.attach('request-1', model='svc/text-to-video-13b-distilled')" in text
         assert "rb.run(" not in text
 
-    def test_one_that_was_cancelled_says_so(self) -> None:
-        """With its own mark and word."""
-        text = bare(failed_card(failed(RunCancelled("r-1")))).text
-
-        assert text.startswith("⊘ cancelled")
-        assert "rb.run(rb.ImageToVideo(" in text
-
-    def test_an_input_that_nobody_knows_leaves_no_gap(self) -> None:
-        """A run of another notebook, of a model without a description."""
-        text = bare(failed_card(failed(RunFailed("r-1", "no", None), None))).text
-
-        assert text.endswith("Run it again with an input of your own.")
-
-    def test_a_page_of_reasons_is_cut(self) -> None:
-        """A service may answer a whole page."""
-        assert len(failed_card(failed(RunFailed("r-1", "no! " * 50_000, "x" * 5000)))) < 20_000
-
 
 class TestOutput:
     """The answer itself as the value of a cell."""
@@ -179,21 +148,6 @@ class TestOutput:
 
         assert {tag for tag, _ in page.elements} <= {"div", "b", "table", "caption", "tbody", "tr", "th", "td", "bdi"}
         assert "https://example.org/a.mp4?<script>" in page.text
-
-    def test_the_files_are_forgotten_with_the_answer(self, tmp_path: Path) -> None:
-        """They are kept beside it, and an equal answer has none."""
-        output = Output.model_validate({"seed": 7})
-        _remember_media(output, (film(tmp_path / "a.mp4", frames=2),))
-        twin = Output.model_validate({"seed": 7})
-        place = id(output)
-
-        assert len(media_of(output)) == 1
-        assert media_of(twin) == ()
-        del output
-        gc.collect()
-        from reelbook.runs import run
-
-        assert place not in run._media
 
     def test_of_a_real_run_they_are_those_of_the_run(self, shared: Served, tmp_path: Path) -> None:
         """Also when nobody holds the run itself."""

@@ -15,8 +15,6 @@ from IPython.core.formatters import DisplayFormatter
 
 from reelbook.display import error_card, live, register, run_progress, update_clock
 from reelbook.display.run_progress import (
-    final_bundle,
-    interrupted_bundle,
     progress_bundle,
     show,
     watch,
@@ -178,22 +176,6 @@ def test_an_interrupt_says_that_the_run_goes_on(cell: Cell) -> None:
     assert left["text/plain"].endswith(code)
 
 
-def test_an_interrupt_after_the_end_shows_the_result(tmp_path: Path) -> None:
-    """Where the run was done already, there is nothing to pick up."""
-    run = run_of(film(tmp_path / "clip.mp4", frames=2))
-
-    assert interrupted_bundle(run) == final_bundle(run)
-
-
-def test_the_bar_shows_only_what_is_known() -> None:
-    """A service that tells no progress gets a bar without an end, not an empty one."""
-    told, untold = (bare(progress_bundle(under_way(progress=(n, "work")))["text/html"]) for n in (0.25, 0.0))
-
-    assert told.one("progress")["value"] == "0.250"
-    assert "value" not in untold.one("progress")
-    assert told.one("progress")["aria-label"] == "progress"
-
-
 class TestHandle:
     """A run that is the value of a cell while it is under way."""
 
@@ -232,29 +214,6 @@ class TestHandle:
 
         assert first["text/plain"] == "still IN_PROGRESS"
         assert last["text/plain"].startswith("✕ failed")
-
-    def test_one_that_cannot_be_shown_stops_no_other(self, cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A display that fails is left as it is; the others go on."""
-        broken, whole = under_way(request_id="broken"), under_way(request_id="whole")
-        make = run_progress.progress_bundle
-
-        def picky(run: Run) -> dict[str, Any]:
-            if run.request_id == "broken" and run.progress[0] > 0.1:
-                raise ValueError("no picture of this one")
-            return make(run)
-
-        monkeypatch.setattr(run_progress, "progress_bundle", picky)
-        show(broken)
-        show(whole)
-        for run in (broken, whole):
-            vars(run).update(progress=(0.9, "painting"))
-        update = cell.next_update()
-        for run in (broken, whole):
-            vars(run).update(status="cancelled")
-        last = cell.next_update()
-
-        assert "90%" in update["text/plain"]
-        assert last["text/plain"].startswith("⊘ cancelled")
 
     def test_many_in_one_cell_bring_pictures_only(self, cell: Cell, tmp_path: Path) -> None:
         """Four runs bring their clips along; of five each brings its poster, so that the notebook stays small."""
@@ -302,19 +261,6 @@ class TestTerminal:
         assert written.startswith("\r\x1b[K◑ painting")
         assert written.rpartition("\x1b[K")[2].startswith("● completed · 3.2 s · 53 credits · ")
         assert written.endswith("\n")
-
-    def test_no_text_of_a_service_gives_the_terminal_orders(
-        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Escape sequences in a stage are signs, not orders."""
-        monkeypatch.setattr(run_progress, "is_terminal", lambda: True)
-
-        with live.updating_line(lambda: "", lambda: "painting \x1b[2J\x07 a boat"):
-            pass
-
-        written = capsys.readouterr().err
-        assert written.count("\x1b") == 1
-        assert "\x07" not in written
 
 
 def test_a_shell_learns_to_show_our_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,16 +143,6 @@ def test_an_interrupt_says_what_goes_on_and_how_to_stop_what_waits() -> None:
     )
 
 
-def test_the_bar_has_a_piece_for_each_state_as_long_as_its_runs() -> None:
-    """And only for those that there are; what it shows in colours stands below it in words."""
-    html = render_panel(progress())
-
-    assert [int(piece) for piece in re.findall(r"flex:(\d+) 0 0", html)] == [4, 2, 1, 3]
-    assert all(f"{mark}</span> {count} {word}" in html for mark, count, word in (
-        ("●", 4, "completed"), ("◑", 2, "running"), ("✕", 1, "failed"), ("○", 3, "not started"),
-    ))  # fmt: skip
-
-
 def test_a_plan_says_how_long_it_may_take_where_the_library_knows() -> None:
     """And nothing where nobody knows."""
     facts = rb.sweep(BOAT, num_frames=[49, 97]).facts
@@ -186,22 +176,3 @@ def test_the_first_rows_of_a_plan_are_folded_into_its_card() -> None:
     assert "53" in rows[1]
     assert "✕ impossible" in rows[2]
     assert "plan.frame has all 6" in card
-
-
-def test_the_hints_of_a_panel_name_no_variable() -> None:
-    """Nobody knows what the plan, the job or the table is called in a notebook."""
-    texts = render_panel(progress(), hint=HINT) + render_panel(progress(state="done"))
-
-    assert not re.search(r"\b(table|job|plan)\b[.\s]*(=|\.)", re.sub(r"<[^>]*>", "", texts))
-
-
-def test_a_poster_is_captioned_by_what_varies(tmp_path: Path) -> None:
-    """A value that all results have in common says nothing of any; one result alone has them all."""
-    (tmp_path / "a.png").write_bytes(png())
-    results = tuple(Result(number, tmp_path / "a.png", {"seed": number, "resolution": "480p"}) for number in (0, 1))
-
-    both, alone = (re.sub(r"<[^>]*>", "", render_panel(progress(results=shown))) for shown in (results, results[:1]))
-
-    assert "seed 0" in both
-    assert "480p" not in both
-    assert "480p" in alone

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import re
-import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from reelbook.display import theme
-from reelbook.display.tables import table_columns, table_media
+from reelbook.display.tables import table_columns
 from reelbook.display.tables.table_cells import make_cells
 from reelbook.display.tables.table_columns import format_json, pack
 from reelbook.display.tables.table_html import (
@@ -142,13 +141,6 @@ class TestWithoutScripts:
             "seconds",
         ]
 
-    def test_errors_are_shown_where_there_are_any(self) -> None:
-        """The reason of a failure is worth a column; a column of nothing is not."""
-        bad, good = runs(3, error=[None, "no such picture", None]), runs(3, error=[None] * 3)
-
-        assert Page(render_table(bad)).heads[-1] == "error"
-        assert "error" not in Page(render_table(good)).heads
-
     def test_one_line_is_left_for_terminals(self) -> None:
         """`text/plain` says how many runs, how they went, and what they cost; an estimate is marked."""
         table = runs(2, credits_source=["charged", "estimated"])
@@ -176,17 +168,6 @@ class TestWithoutScripts:
             format_table(runs(1, status=["waiting"], credits_source="estimated"))
             == "1 run · 1 waiting · 53 credits set aside"
         )
-
-    def test_a_file_has_a_length_whatever_the_table_says(self) -> None:
-        """A table without states is believed where it names a file, or where it says nothing of files at all."""
-        asked = runs(2)[["num_frames", "frame_rate"]]
-
-        def lengths(table: pd.DataFrame) -> list[Any]:
-            columns = Page(render_table(table)).payload["columns"]
-            return unpacked(next(one for one in columns if one["name"] == "seconds")["order"])
-
-        assert lengths(asked) == [2.04, 2.04]
-        assert lengths(asked.assign(output_video=pd.Series(["a.mp4", None]))) == [2.04, None]
 
     def test_of_several_models_what_all_have_comes_first(self) -> None:
         """Fields that one of them lacks vary for that reason only, and stand behind what every run has."""
@@ -293,20 +274,6 @@ class TestAnyTable:
         assert page.payload["rows"] == len(table)
         assert len({column["name"] for column in page.payload["columns"]}) >= table.shape[1]
 
-    @pytest.mark.parametrize("levels", [1, 2])
-    def test_half_a_character_in_an_index_breaks_nothing(self, levels: int) -> None:
-        """Pandas itself cannot keep such a text as a text; the table shows a `?` in its place, and in its name, too."""
-        half = [pd.Index(["a\ud800b", "c"], dtype=object)] * levels
-        index = pd.MultiIndex.from_arrays(half) if levels > 1 else half[0]
-        table = pd.DataFrame({"seed": [1, 2], "other": 3}, index=index.set_names(["n\ud800"] * levels))
-        table.columns = pd.Index(["seed", "\udfff"], dtype=object)
-
-        columns = Page(render_table(table)).payload["columns"]
-
-        assert render_table(table).encode()
-        assert [(one["name"], one["words"]) for one in columns[:levels]] == [("n?", ["a?b", "c"])] * levels
-        assert columns[-1]["name"] == "?"
-
     @given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
     def test_figures_keep_six_digits(self, values: list[float]) -> None:
         """What is shown differs from the number by less than its sixth digit, or than the last of the column's decimals."""
@@ -381,12 +348,6 @@ class TestAddresses:
         assert "token-" not in html
         assert "640" in html
         assert "output_images_url" not in html
-
-    def test_they_are_there_where_they_are_shown_on_purpose(self) -> None:
-        """A table of nothing else is about them."""
-        table = pd.DataFrame({"output_video_url": ["https://host.example/token-1"]})
-
-        assert "token-1" in render_table(table)
 
 
 class TestWeight:
@@ -481,24 +442,6 @@ class TestClips:
         assert kinds == ["data:video/mp4;base64", "data:image/jpeg;base64"]
         assert payload["previews"] == {"0": [0], "1": [0]}
 
-    def test_full_is_the_file_itself_while_there_is_room(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The first file as it is; when the room is used up, a small copy; and the note says how many those are."""
-        path = film(tmp_path / "noise.mp4", frames=6, size=(640, 360), noise=60).path
-        whole = path.read_bytes()
-        monkeypatch.setattr(table_media, "MAX_CLIP_BYTES", int(1.8 * len(whole)))
-
-        page = Page(
-            render_table(
-                runs(2, output_video=[str(path), str(shutil.copy(path, tmp_path / "other.mp4"))]), embed="full"
-            )
-        )
-
-        first, second = (page.payload["clips"][row][0] for row in "01")
-        assert first == f"data:video/mp4;base64,{base64.b64encode(whole).decode()}"
-        assert second.startswith("data:video/mp4;base64,")
-        assert len(second) < len(first) / 2
-        assert page.notes.startswith("1 of the clips are small copies")
-
     def test_a_page_may_bring_its_own(self, clips: list[str]) -> None:
         """A report has posters and clips already: they are used, and none are made."""
         posters, films = {clips[0]: KnownPoster("media/1.jpg", 320, 180)}, {clips[0]: "media/1.mp4"}
@@ -509,16 +452,6 @@ class TestClips:
         assert page.payload["clips"] == {"0": ["media/1.mp4"], "1": [""]}
         assert [found["src"] for tag, found in page.attributes if tag == "img"] == ["media/1.jpg"]
         assert "<style" not in markup
-
-    def test_what_a_page_brings_keeps_its_shape(self, clips: list[str]) -> None:
-        """A portrait poster is as high as its row, and narrow; one that is smaller than its place is not blown up."""
-        posters = {clips[0]: KnownPoster("tall.jpg", 90, 160), clips[1]: KnownPoster("tiny.jpg", 40, 30)}
-
-        page = Page(render_table_markup(runs(2, output_video=clips), posters=posters, clips={}))
-
-        pictures = [(found["width"], found["height"]) for tag, found in page.attributes if tag == "img"]
-        assert pictures == [("30", "54"), ("40", "30")]
-        assert unpacked(page.payload["posters"]["sizes"]) == [[30, 54], [40, 30]]
 
     def test_a_clip_that_is_gone_leaves_its_row(self, clips: list[str]) -> None:
         """No poster, no error; the row is there."""
@@ -538,14 +471,3 @@ def test_a_script_has_all_it_needs(name: str) -> None:
 
     assert not re.search(r"\bimport\s*[{*\"']|\}\s*from\s*[\"']", text)
     assert not re.search(r"</?script|<!--", text)
-
-
-def test_a_moment_is_written_in_local_time_to_the_minute() -> None:
-    """As the card of the library writes it; it sorts to the microsecond."""
-    moments = [datetime.datetime(2026, 11, 25, 19, 38, 25, micros, tzinfo=datetime.UTC) for micros in (406974, 3)]
-
-    cells = make_cells("created", pd.Series(moments))
-
-    assert cells.words == [f"{moments[0].astimezone():%Y-%m-%d %H:%M}"] * 2
-    assert cells.order is not None
-    assert cells.order[0] != cells.order[1]

@@ -20,15 +20,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.001)
 
 
-def test_nothing_new_is_not_sent_and_an_end_is() -> None:
-    """Equal keys are the same output, unless that is over."""
-
-    def watched(key: str, *, is_over: bool = False) -> LiveOutput:
-        return LiveOutput(lambda bundle: None, dict, lambda: (key,), is_over=lambda: is_over, sent_key=("a",))
-
-    assert [one.has_news for one in (watched("a"), watched("b"), watched("a", is_over=True))] == [False, True, True]
-
-
 def test_each_has_its_turn() -> None:
     """Though the others always have news, too."""
     clock, over, sent = OutputUpdater(), threading.Event(), [threading.Semaphore(0) for _ in range(3)]
@@ -43,16 +34,6 @@ def test_each_has_its_turn() -> None:
     clock.join(PATIENCE)
 
     assert all(seen)
-
-
-def test_the_thread_ends_with_the_last_output() -> None:
-    """And a new output starts another one."""
-    clock, sent = OutputUpdater(), list[dict[str, Any]]()
-
-    for place in range(2):
-        clock.add(LiveOutput(sent.append, lambda: {"text/plain": "done"}, lambda: ("new",), is_over=lambda: True))
-        clock.join(PATIENCE)
-        assert len(sent) == place + 1
 
 
 def test_sixty_four_outputs_are_told_once_in_a_turn_of_the_clock_all_together(monkeypatch: pytest.MonkeyPatch) -> None:

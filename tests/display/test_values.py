@@ -11,7 +11,7 @@ from IPython.core.formatters import DisplayFormatter
 
 import reelbook as rb
 from reelbook.display import error_card, register
-from reelbook.display.cards import MAX_MODELS, MEANING, input_card, models_table, options_table
+from reelbook.display.cards import MEANING, input_card, models_table, options_table
 from reelbook.display.input_code import MAX_CODE_LENGTH, format_input_code, format_run_code
 from reelbook.models.base import File, Input
 from reelbook.models.described import describe
@@ -55,12 +55,6 @@ class TestCode:
         assert "seed=7," in format_input_code(BOAT, seed=9)
         assert "seed" not in format_input_code(ImageToVideo(prompt="sail", image_url="a.png"), seed=9)
 
-    def test_a_long_one_has_a_line_for_each_argument(self) -> None:
-        """So that it can be read."""
-        lines = format_input_code(TextToVideo(prompt="a very long one " * 10, seed=7)).splitlines()
-
-        assert (lines[0], lines[-2:]) == ("rb.TextToVideo(", ["    seed=7,", ")"])
-
     def test_a_whole_picture_as_text_does_not_fill_the_page(self) -> None:
         """It is left to the run itself."""
         request = ImageToVideo(prompt="sail", image_url="data:image/png;base64," + "A" * MAX_CODE_LENGTH)
@@ -99,14 +93,6 @@ class TestInput:
 
         assert "≈ 106 credits" in input_card(BOAT.revised(enable_detail_pass=True))
 
-    def test_a_picture_is_named_and_not_shown_as_bytes(self) -> None:
-        """By a few words; a megabyte of text is not one of them."""
-        inside = "data:image/png;base64," + "A" * 10**6
-
-        card = input_card(SmartResize(image_url=inside, target_sizes=[Size(width=300, height=200)]))
-
-        assert len(card) < 30_000
-
 
 class TestModels:
     """The list of models."""
@@ -122,11 +108,6 @@ class TestModels:
         for words in ("2 models", "lab/other", "text-to-video", "12 credits", "Recomposes a picture"):
             assert words in page.text
         assert len(page.all("tr")) == 3
-
-    def test_none_and_very_many(self) -> None:
-        """Both are told."""
-        assert "lists none" in models_table([])
-        assert "and 300 more" in models_table([{"id": f"m{n}"} for n in range(MAX_MODELS + 300)])
 
     def test_odd_entries_do_no_harm(self) -> None:
         """A service answers what it likes."""

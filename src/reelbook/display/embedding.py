@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import threading
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,7 +56,7 @@ def embed_clip(file: LocalFile, *, many: bool = False) -> EmbeddedPart:
     if many and options.embed == "poster":
         return EmbeddedPart()
     if mime_type in PLAYABLE_TYPES and whole <= (MAX_FULL_BYTES if options.embed == "full" else MAX_PREVIEW_BYTES):
-        return _counted(EmbeddedPart(mime_type, file.path.read_bytes(), is_whole=True))
+        return EmbeddedPart(mime_type, file.path.read_bytes(), is_whole=True)
     small = get_preview(file.path, longest=MAX_PREVIEW_SIDE, max_bytes=MAX_PREVIEW_BYTES)
     if small is None:
         return EmbeddedPart(note=f"{format_size(whole)}, too large to play here")
@@ -68,7 +66,7 @@ def embed_clip(file: LocalFile, *, many: bool = False) -> EmbeddedPart:
         note += f", because browsers do not play {file.path.suffix} files"
     elif options.embed == "full":
         note += f", because a file of {format_size(whole)} is too large for a notebook"
-    return _counted(EmbeddedPart("video/mp4", small, note=note + _format_original(file), size=pixels))
+    return EmbeddedPart("video/mp4", small, note=note + _format_original(file), size=pixels)
 
 
 def embed_picture(file: LocalFile, width: int, *, many: bool = False) -> EmbeddedPart:
@@ -82,14 +80,14 @@ def embed_picture(file: LocalFile, width: int, *, many: bool = False) -> Embedde
     )
     # A browser has to decode all of it.
     if mime_type and fits and file.probe.width * file.probe.height <= MAX_PIXELS:
-        return _counted(EmbeddedPart(mime_type, file.path.read_bytes(), is_whole=True))
+        return EmbeddedPart(mime_type, file.path.read_bytes(), is_whole=True)
     # Twice the width on the page, for screens of high density, except for one among many.
     small = file.poster(longest=width if many else 2 * width)
     if len(small) > MAX_PREVIEW_BYTES:
         small = get_poster(file.path, longest=width) or small
     pixels = _find_size(small)
     note = f"preview {format_pixels(pixels)}, {format_size(len(small))}{_format_original(file)}"
-    return _counted(EmbeddedPart("image/jpeg", small, note=note, size=pixels))
+    return EmbeddedPart("image/jpeg", small, note=note, size=pixels)
 
 
 def data_uri(mime_type: str, content: bytes) -> str:
@@ -121,23 +119,3 @@ def _find_size(copy: bytes) -> tuple[int, int]:
 
     with av.open(io.BytesIO(copy), "r", format="mp4") as container:
         return read_display_size(container, container.streams.video[0])
-
-
-_guard = threading.Lock()
-_embedded_bytes = 0
-"""The bytes that this session has embedded."""
-
-
-def _counted(part: EmbeddedPart) -> EmbeddedPart:
-    """The same part, once its bytes are counted; warns at each 20 MB."""
-    global _embedded_bytes
-    with _guard:
-        before, _embedded_bytes = _embedded_bytes, _embedded_bytes + len(part.content)
-        total = _embedded_bytes
-    if total // MAX_FULL_BYTES > before // MAX_FULL_BYTES:
-        warnings.warn(
-            f"About {format_size(total)} of media have been put into this notebook since it started; GitHub and nbviewer "
-            'stop near 25 MB. rb.options.embed = "poster" puts in less; cleared outputs take their bytes along.',
-            stacklevel=2,
-        )
-    return part

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..errors import ReelbookError
-from ..media import derived_cache, stills
+from ..media import stills
 from ..media.bounded_open import TooLarge
 from ..settings import options
 from . import embedding, run_text
@@ -36,7 +36,7 @@ class FigureMedia:
     """What of a file is on the page."""
 
     kind: str = ""
-    """`video`, `picture`, a `still` of a clip that does not play, or the poster of a file that is `lost`; else empty."""
+    """`video`, `picture`, or a `still` of a clip that does not play; else empty."""
     address: str = ""
     poster: str = ""
     strip: str = ""
@@ -83,7 +83,7 @@ def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = F
     except TooLarge as error:
         embedded = EmbeddedPart(note=f"{error.words}; the file is {format_path(file.path)}")
     except (ReelbookError, OSError) as error:
-        shown, advice = _find_stored_poster(file, width), known.attach_code
+        advice = known.attach_code
         embedded = EmbeddedPart(note=_format_trouble(error, known.attach_code))
     caption = figures.caption(known.prompt if is_alone else "", facts, embedded.note)
     whose, path = (known, format_path(file.path)) if is_alone else (RunText(), "")
@@ -124,17 +124,6 @@ def _show(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tupl
         return FigureMedia("still", poster, "", strip, width, height, text), part
     address = data_uri(part.mime_type, part.content)
     return FigureMedia("video", address, poster, "" if many else strip, width, height, text), part
-
-
-def _find_stored_poster(file: LocalFile, max_width: int) -> FigureMedia:
-    """The stored poster of a file that is lost or broken; nothing if there is none."""
-    from ..media.posters import FOLDER
-
-    for place in derived_cache.find_cached(str(file.path), FOLDER):
-        content = derived_cache.read_cached(place, lambda found: found.startswith(b"\xff\xd8\xff"))
-        if content:
-            return FigureMedia("lost", data_uri("image/jpeg", content), width=max_width)
-    return FigureMedia()
 
 
 def _format_trouble(error: Exception, attach_code: str) -> str:

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,11 +46,11 @@ FULL_WIDTH, UNIT, BODY, SMALL, MIN_BODY, RADIUS, HAIR = 1600, 8, 26, 24, 12, 12,
 """Pixels on a sheet of full width; twice those of a page, because a screen may display it at half its size."""
 SMOOTH = 4
 """The factor by which round corners are drawn larger and then shrunk."""
-MAX_RUNS, MAX_HEIGHT, MAX_FRAMES, MAX_PICTURES, MAX_ACROSS = 200, 30_000, 24, 8, 12
+MAX_RUNS, MAX_FRAMES, MAX_PICTURES, MAX_ACROSS = 100, 24, 8, 12
 MAX_MOVING, MAX_STEPS, MIN_STEP, MIN_MOVING_WIDTH = 60, 96, 9, 320
 """Clips and steps of an animated picture, the hundredths of a second of a step, and the width below which it is not shrunk."""
-LABEL_SHARE, NUMBER_SHARE, CARD_SHARE = 0.22, 0.06, 1 / 3
-"""The largest widths of labels, numbers and single pictures, as shares of the whole."""
+LABEL_SHARE, NUMBER_SHARE = 0.22, 0.06
+"""The largest widths of labels and numbers, as shares of the whole."""
 TALLEST, GRID_SHAPE = 1.78, 0.62
 """Height over width: of the tallest picture, and of the grid that is preferred."""
 MAX_BYTES, MAX_PLAIN_BYTES, MAX_MOVING_BYTES = 200_000, 100_000, 5_000_000
@@ -101,7 +100,7 @@ def draw_sheet(
 ) -> Sheet:
     """A contact sheet of a table of runs, `width` pixels wide; a run without a file has its state instead.
 
-    It holds the first 200 runs, or as many as fit into a picture; its last line says how to get the others.
+    It holds the first 100 runs; its last line says how to get the others.
     """
     _check_number("frames", frames, 1, MAX_FRAMES)
     _check_number("width", width, MIN_MOVING_WIDTH, 5 * FULL_WIDTH)
@@ -113,7 +112,7 @@ def draw_sheet(
     if most and not any(run.is_film for run in runs):
         if most == 1:
             media = read_all(runs, lambda run: _read_pictures(run, 1, (width // 2, width // 2)))
-            grid = Grid.choose(runs, media, width, look, card=CARD_SHARE)
+            grid = _choose_grid(runs, media, width, width / FULL_WIDTH, least=3)
             heading = [title, join_with_dots(*_format_facts(table, media))]
             more = _format_more(len(runs), len(table))
             return Sheet.of(grid.draw(runs, media, heading, more).picture, f"contact sheet: {title}")
@@ -283,19 +282,16 @@ def _draw_rows(
         max([picture.height for picture in one.pictures] or [box]) for one, box in zip(media, boxes, strict=True)
     ]
     head = look.pad + body.line + look.small.line + 2 * gap + look.small.line + gap
-    # As many as programs can open.
-    ends = accumulate(heights, lambda top, height: top + height + 4 * gap)
-    count = max(1, sum(end <= MAX_HEIGHT for end in ends))
-    more = _format_more(count, len(table))
+    more = _format_more(len(runs), len(table))
     foot = (look.small.line + 2 * gap if more else 0) + look.pad - gap
-    canvas = Canvas((width, head + sum(heights[:count]) + count * 4 * gap + foot), look)
+    canvas = Canvas((width, head + sum(heights) + len(runs) * 4 * gap + foot), look)
     facts = join_with_dots(*_format_facts(table, media))
     canvas.write_lines((look.pad, look.pad), [title, facts], width - 2 * look.pad, 1)
     lefts = [first + place * (cell + gap) for place in range(across)]
     for left, time in zip(lefts, _format_times(media, across), strict=True):
         canvas.write((left, head - look.small.line - gap), time, cell, "soft", look.small)
     top = head
-    for run, one, height in zip(runs[:count], media, heights, strict=False):
+    for run, one, height in zip(runs, media, heights, strict=True):
         canvas.rule(top)
         top += 2 * gap
         canvas.write((look.pad, top - gap), run.number, number + 1, "soft", look.small)
@@ -328,23 +324,6 @@ class Grid(NamedTuple):
     """Lines of a label."""
     width: int
     look: Look
-
-    @classmethod
-    def choose(
-        cls, runs: Sequence[TableRun], media: Sequence[RunPictures], width: int, look: Look, *, card: float = 1.0
-    ) -> Grid:
-        """The grid whose shape is nearest to `GRID_SHAPE`; `card` is the largest width of a picture, as a share of it."""
-        sizes = [size for one in media for size in one.sizes]
-        shape = min(max(median(high / wide for wide, high in sizes), 1 / 4), TALLEST) if sizes else 9 / 16
-        labels = [look.small.width(join_with_dots(*run.label)) for run in runs]
-        grids = []
-        for across in range(1, min(len(runs), MAX_ACROSS) + 1):
-            wide = max(8, (width - 2 * look.pad - (across - 1) * look.gap) // across)
-            if wide <= width * card or across == min(len(runs), MAX_ACROSS):
-                lines = 1 if max(labels) <= wide else 2
-                place = (min(wide, round(width * card)), max(8, round(wide * shape)))
-                grids.append(cls(across, -(-len(runs) // across), place, lines, width, look))
-        return min(grids, key=lambda grid: abs(math.log(grid.height / width / GRID_SHAPE)))
 
     @property
     def height(self) -> int:
@@ -382,19 +361,32 @@ class Grid(NamedTuple):
         return canvas
 
 
+def _choose_grid(
+    runs: Sequence[TableRun], media: Sequence[RunPictures], width: int, scale: float, *, least: int = 1
+) -> Grid:
+    """The grid of about `GRID_SHAPE`, with at least this number of cards across."""
+    sizes, look = [size for one in media for size in one.sizes], Look(scale)
+    shape = min(max(median(high / wide for wide, high in sizes), 1 / 4), TALLEST) if sizes else 9 / 16
+    across = min(max(round(math.sqrt(len(runs) * shape / GRID_SHAPE)), least), MAX_ACROSS)
+    wide = max(8, (width - 2 * look.pad - (across - 1) * look.gap) // across)
+    lines = 1 if all(look.small.width(join_with_dots(*run.label)) <= wide for run in runs) else 2
+    return Grid(across, -(-len(runs) // across), (wide, max(8, round(wide * shape))), lines, width, look)
+
+
 def _encode_clips(runs: Sequence[TableRun], width: int, kind: str) -> bytes:
     """Clips that play at the same time, decoded once, and drawn with fewer pixels until they fit."""
-    heads = read_all(runs, _read_length)
+    heads = read_all(runs, _read_size)
     if not any(one.sizes for one in heads):
         raise ReelbookError("None of the files of this table can be read. rb.attach fetches those of a run again.")
     # The highest pace that shows all of the longest clip within `MAX_STEPS`.
-    seconds = max((one.film.seconds for one in heads if one.film), default=0.0)
+    films = [run.files[0].probe for run, one in zip(runs, heads, strict=True) if one.sizes and run.is_film]
+    seconds = max((float(probe.frames / (probe.rate or 24)) for probe in films), default=0.0)
     step = max(MIN_STEP, math.ceil(100 * seconds / MAX_STEPS))
     times = [number * step / 100 for number in range(max(1, math.ceil(100 * seconds / step - 1e-6)))]
-    box = Grid.choose(runs, heads, width, Look(max(width / FULL_WIDTH, 0.5))).card
+    box = _choose_grid(runs, heads, width, max(width / FULL_WIDTH, 0.5)).card
     media = read_all(runs, lambda run: _read_at_times(run, times, box))
     while True:
-        grid = Grid.choose(runs, heads, width, Look(max(width / FULL_WIDTH, 0.5)))
+        grid = _choose_grid(runs, heads, width, max(width / FULL_WIDTH, 0.5))
         content = _encode_steps(_draw_steps(runs, media, grid, len(times)), step, kind)
         if len(content) <= MAX_MOVING_BYTES or width <= MIN_MOVING_WIDTH:
             return content
@@ -478,12 +470,10 @@ def _read_pictures(run: TableRun, count: int, box: Size) -> RunPictures:
     return RunPictures([stills.read_picture(path, box) for path in chosen], [stills.get_size(path) for path in chosen])
 
 
-def _read_length(run: TableRun) -> RunPictures:
-    """The size of a run's first file, and the length of a clip."""
-    if not run.is_film:
-        return RunPictures(sizes=[stills.get_size(run.files[0].path)])
-    film = stills.read_frames(run.files[0].path, lambda _, __: [], (UNIT, UNIT))
-    return RunPictures(sizes=[film.size], film=film)
+def _read_size(run: TableRun) -> RunPictures:
+    """The size of a run's first file, without its pictures."""
+    probe = run.files[0].probe
+    return RunPictures(sizes=[(probe.width, probe.height)])
 
 
 def _read_at_times(run: TableRun, seconds: Sequence[float], box: Size) -> RunPictures:

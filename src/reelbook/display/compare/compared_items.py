@@ -162,21 +162,6 @@ def _format_label(item: Item, names: Sequence[str]) -> str:
     return shorten(label or item.name, MAX_LABEL_LENGTH)
 
 
-def fit_size(size: PixelSize, box: PixelSize) -> tuple[int, int, int, int]:
-    """Left, top, width and height of a picture that is fitted into the middle of a box.
-
-    >>> fit_size((854, 480), (1280, 720)), fit_size((500, 500), (1280, 720))
-    ((0, 0, 1280, 720), (280, 0, 720, 720))
-    """
-    scale = min(box[0] / size[0], box[1] / size[1])
-    # A pixel that is missing through the rounding of a size is no border.
-    width, height = (
-        side if abs(side - length * scale) < 1.5 else max(1, round(length * scale))
-        for side, length in zip(box, size, strict=True)
-    )
-    return (box[0] - width) // 2, (box[1] - height) // 2, width, height
-
-
 def find_box(timings: Sequence[Timing]) -> PixelSize:
     """The box into which these pictures are fitted: as wide as the widest, as high as the highest."""
     return max(timing.size[0] for timing in timings), max(timing.size[1] for timing in timings)

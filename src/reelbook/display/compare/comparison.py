@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import ReelbookError
 from ...media.stills import read_picture
 from ..formatting import join_with_dots
-from .compared_items import Item, PixelSize, Timing, find_box, find_clock, find_frame, fit_size, label_items
+from .compared_items import Item, PixelSize, Timing, find_box, find_clock, find_frame, label_items
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,14 +30,12 @@ MAX_PIXELS = 800_000_000
 LONGEST = 256
 """The longer side of the size at which frames are compared."""
 STEP, LEAST = 4, 16
-"""SSIM's windows begin at every fourth pixel; a smaller picture has none."""
+"""SSIM's windows begin at every fourth pixel; a smaller picture is enlarged."""
 MAX_THREADS = 4
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 ItemPair = tuple[int, int]
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
-Rectangle = tuple[int, int, int, int]
-"""Left, top, width and height."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +135,15 @@ class Comparison:
     def _compare_frames(self, pairs: Sequence[ItemPair], by: str) -> dict[ItemPair, Differences]:
         """The differences of these pairs, frame by frame of the clock; each file is decoded once.
 
-        Frames are compared at a small common size, in which pictures of other shapes are fitted, where both have pixels.
+        Frames are compared at one small size, to which pictures of other sizes and shapes are brought.
         """
         if not pairs:
             return {}
         rate, ticks = self.clock(by)
-        box = shrink(find_box([*self.timings.values()]))
-        fitted = {place: fit_size(timing.size, box) for place, timing in self.timings.items()}
         rows: dict[ItemPair, list[tuple[int, float, float]]] = {pair: [] for pair in pairs}
         with ExitStack() as stack:
             films = {
-                place: stack.enter_context(closing(_Film(self.items[place], fitted[place][2:])))
+                place: stack.enter_context(closing(_Film(self.items[place], self.compared_size)))
                 for place in self.timings
             }
             # Decoders leave Python's lock while they work.
@@ -158,8 +154,16 @@ class Comparison:
                 for one, other in pairs:
                     a, b = frames[one], frames[other]
                     if a is not None and b is not None:
-                        rows[one, other].append((tick, *_compare(a, fitted[one], b, fitted[other])))
+                        rows[one, other].append((tick, *_compare(a, b)))
         return {pair: Differences(*map(tuple, zip(*found, strict=True))) for pair, found in rows.items()}
+
+    @property
+    def compared_size(self) -> PixelSize:
+        """The size at which frames are compared."""
+        box = find_box([*self.timings.values()])
+        scale = min(1.0, LONGEST / max(box))
+        width, height = (max(LEAST, STEP * round(side * scale / STEP)) for side in box)
+        return width, height
 
     def __repr__(self) -> str:
         return f"<comparison of {join_with_dots(*(item.label for item in self.items))}>"
@@ -201,25 +205,9 @@ def _decode(item: Item, size: PixelSize) -> Generator[Pixels]:
             yield np.rot90(np.asarray(pixels), -turns)
 
 
-def _compare(one: Pixels, place: Rectangle, other: Pixels, other_place: Rectangle) -> tuple[float, float]:
-    """The structural similarity and the mean absolute difference of two pictures where both have pixels in one box."""
+def _compare(one: Pixels, other: Pixels) -> tuple[float, float]:
+    """The structural similarity and the mean absolute difference of two pictures of one size."""
     from ...media.measuring.figures import similarity
 
-    left, top = max(place[0], other_place[0]), max(place[1], other_place[1])
-    right, bottom = (min(place[side] + place[side + 2], other_place[side] + other_place[side + 2]) for side in (0, 1))
-    a, b = (
-        pixels[top - y : bottom - y, left - x : right - x].astype(np.float32)
-        for pixels, (x, y, _, _) in ((one, place), (other, other_place))
-    )
-    mean_absolute = float(np.abs(a - b).mean())
-    down, across = (length // STEP * STEP for length in a.shape[:2])
-    if min(across, down) < LEAST:
-        return float("nan"), mean_absolute
-    return similarity(a[:down, :across] @ LUMA, b[:down, :across] @ LUMA), mean_absolute
-
-
-def shrink(size: PixelSize) -> PixelSize:
-    """The size at which pictures of this size are compared."""
-    scale = min(1.0, LONGEST / max(size))
-    width, height = (max(LEAST, STEP * round(side * scale / STEP)) for side in size)
-    return width, height
+    a, b = one.astype(np.float32), other.astype(np.float32)
+    return similarity(a @ LUMA, b @ LUMA), float(np.abs(a - b).mean())

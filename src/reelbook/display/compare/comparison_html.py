@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -20,8 +19,8 @@ from ..original_links import get_link_key
 from ..strips import fit_jpegs, join_frames
 from ..tables.table_columns import format_json
 from ..theme import Macros, render_script, render_style
-from .compared_items import Item, PixelSize, Timing, find_box, find_frame, fit_size
-from .comparison import FRAME, TIME, Comparison, Differences, shrink
+from .compared_items import Item, PixelSize, Timing, find_frame
+from .comparison import FRAME, TIME, Comparison, Differences
 
 STYLES, SCRIPT = ("clock.css", "compare.css"), "compare.js"
 """The assets of a page with comparisons, once."""
@@ -134,9 +133,8 @@ def list_notes(comparison: Comparison) -> list[str]:
     notes += comparison.problems
     sizes = list(dict.fromkeys(timing.size for timing in timings))
     if len(sizes) > 1:
-        how = "in the middle of one box, their shapes as they are" if _has_borders(timings) else "to the larger size"
         names = _join(f"{width}×{height}" for width, height in sizes)
-        notes.append(f"The sizes differ ({names}): pictures are fitted {how}.")
+        notes.append(f"The sizes differ ({names}): pictures are fitted into one box.")
     if films and not comparison.is_even:
         rates = list(dict.fromkeys(f"{float(film.rate or 0):.5g}" for film in films))
         uneven = "" if len(rates) > 1 else ", and frames are not evenly spaced"
@@ -157,38 +155,28 @@ def _join(words: Any) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _has_borders(timings: Sequence[Timing]) -> bool:
-    """Whether some do not fill the box into which all are fitted."""
-    box = find_box(timings)
-    return any(fit_size(timing.size, box)[2:] != box for timing in timings)
-
-
 def _describe_differences(comparison: Comparison, advice: str) -> dict[str, Any]:
     """The chart and the sentence of the first two that can be compared, and those of all pairs for the page."""
     if len(comparison.timings) < 2:
         return {}
     if not comparison.is_quick:
         return {"missing": f"{LONG} {advice}".strip()}
-    pairs = {}
-    for by in [comparison.by] if comparison.is_even else [TIME, FRAME]:
-        found = comparison.compute(by)
-        pairs[by] = {
-            f"{one}-{other}": _describe_pair([comparison.timings[one], comparison.timings[other]], differences)
-            for (one, other), differences in found.items()
-        }
+    note = f"computed at {'×'.join(map(str, comparison.compared_size))}"
+    pairs = {
+        by: {f"{one}-{other}": _describe_pair(found, note) for (one, other), found in comparison.compute(by).items()}
+        for by in ([comparison.by] if comparison.is_even else [TIME, FRAME])
+    }
     first = next(iter(pairs[comparison.by].values()))
     ticks = comparison.clock(comparison.by)[1]
     return {"ticks": ticks, "titles": TITLES, "first": first, "pairs": format_json(pairs)}
 
 
-def _describe_pair(timings: Sequence[Timing], found: Differences) -> dict[str, Any]:
+def _describe_pair(found: Differences, note: str) -> dict[str, Any]:
     """The sentence and the lines of two items."""
-    size = "×".join(map(str, shrink(find_box(timings))))
-    note = f"computed at {size}{', where both have pixels' if _has_borders(timings) else ''}"
     lines = {
         name: _describe_line(name, found.frames, values)
         for name, values in ((MEAN, found.mean_absolute), (SSIM, found.ssim))
-        if len(found.frames) > 1 and not any(map(math.isnan, values))
+        if len(found.frames) > 1
     }
     return {"words": format_differences(found, ("A", "B"), note), "lines": lines}
 
@@ -208,10 +196,12 @@ def format_differences(differences: Differences, names: tuple[str, str], note: s
     """
     if not differences.frames:
         return f"{names[0]} and {names[1]} have no frame at the same time."
-    parts = [f"mean absolute difference {_format_range(MEAN, differences.mean_absolute, ' to ')} of 255"]
-    if not any(map(math.isnan, differences.ssim)):
-        parts.append(f"SSIM {_format_range(SSIM, differences.ssim, ' to ')}")
-    return f"{names[0]} and {names[1]}: {', '.join(parts)}{f'; {note}' if note else ''}."
+    mean, ssim = (
+        _format_range(name, values, " to ")
+        for name, values in ((MEAN, differences.mean_absolute), (SSIM, differences.ssim))
+    )
+    found = f"mean absolute difference {mean} of 255, SSIM {ssim}{f'; {note}' if note else ''}"
+    return f"{names[0]} and {names[1]}: {found}."
 
 
 def _format_range(name: str, values: Sequence[float], word: str) -> str:

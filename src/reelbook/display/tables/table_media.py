@@ -151,53 +151,38 @@ def pack_media(
 
     `known` are the addresses of clips that the page has already; the posters of the `first` rows are in its HTML.
     """
-    clips, copies, notes = known, set[str](), list[str]()
-    if known is None and embed in ("preview", "full"):
-        clips, copies, notes = _embed_clips([path for found in files for path in found], embed)
-    rows = range(len(files))
+    paths, rows = [path for listed in files for path in listed], range(len(files))
+    copies = _make_copies(paths) if known is None and embed != "poster" else {}
+    clips = known if known is not None else copies
+    missing = sum(path not in copies for path in paths) if copies else 0
     previews = {str(row): [place for place, path in enumerate(files[row]) if path in copies] for row in rows}
-    return {
+    has_clips = known is not None or bool(copies)
+    packed = {
         # A page does not show their folders.
-        "files": [[Path(path).name for path in found] for found in files], "captions": pack(captions),
+        "files": [[Path(path).name for path in listed] for listed in files], "captions": pack(captions),
         "posters": {
             "box": posters.box, "sizes": pack([posters.sizes.get(row) for row in rows]),
             "addresses": pack([posters.addresses.get(row) if row >= first else None for row in rows]),
         },
-        "clips": {} if clips is None else {str(row): [clips.get(path, "") for path in files[row]] for row in rows if files[row]},
+        "clips": {str(row): [clips.get(path, "") for path in files[row]] for row in rows if files[row]} if has_clips else {},
         "previews": {row: places for row, places in previews.items() if places},
-    }, notes  # fmt: skip
+    }  # fmt: skip
+    note = f"{missing:,} of the clips are not in the notebook, which has no room for them or cannot read them."
+    return packed, [note] if missing else []
 
 
-def _embed_clips(paths: Sequence[str], embed: str) -> tuple[dict[str, str], set[str], list[str]]:
-    """The addresses of clips by path, as far as there is room; the paths of small copies; and notes for the reader."""
+def _make_copies(paths: Sequence[str]) -> dict[str, str]:
+    """The addresses of small copies by path, as far as there is room."""
     from ...media.posters import get_poster
     from ...media.previews import get_previews
 
-    wanted = list(dict.fromkeys(paths[:MAX_CLIPS]))
-    found = dict[str, str]()
-    room = MAX_CLIP_BYTES
-    for path in wanted if embed == "full" else ():
-        if content := _read_whole(path, room):
-            room -= len(content)
-            found[path] = data_uri(get_mime_type(path), content)
-    rest = [path for path in wanted if path not in found]
-    copies = set[str]()
-    for path, film in zip(rest, get_previews(rest), strict=True):
+    wanted, room, copies = list(dict.fromkeys(paths[:MAX_CLIPS])), MAX_CLIP_BYTES, dict[str, str]()
+    for path, film in zip(wanted, get_previews(wanted), strict=True):
         content = film or (b"" if get_mime_type(path).startswith("video/") else get_poster(path) or b"")
         if content and len(content) <= room:
             room -= len(content)
-            copies.add(path)
-            found[path] = data_uri("video/mp4" if film else "image/jpeg", content)
-    notes = []
-    if copies and embed == "full":
-        notes.append(
-            f"{len(copies):,} of the clips are small copies: their files together would make the notebook too heavy."
-        )
-    if missing := sum(path not in found for path in paths):
-        notes.append(
-            f"{missing:,} of the clips are not in the notebook, which has no room for them or cannot read them."
-        )
-    return found, copies, notes
+            copies[path] = data_uri("video/mp4" if film else "image/jpeg", content)
+    return copies
 
 
 def get_mime_type(path: str) -> str:
@@ -216,14 +201,6 @@ def is_media(path: str) -> bool:
         return LocalFile(Path(path), File(url="")).probe.width > 0
     except Exception:  # Any failure of a decoder is due to the file.
         return False
-
-
-def _read_whole(path: str, room: int) -> bytes:
-    """The content of a clip or picture of at most `room` bytes; else empty."""
-    try:
-        return Path(path).read_bytes() if is_media(path) and Path(path).stat().st_size <= room else b""
-    except OSError:
-        return b""
 
 
 @lru_cache(maxsize=2 * MAX_POSTERS)  # Some 2 kB each, never changed.
