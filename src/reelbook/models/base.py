@@ -133,7 +133,10 @@ class Part(BaseModel):
         names, fields = _names_in(type(self)), type(self).model_fields.items()
         defaults = {names[key]: field.get_default() for key, field in fields if not field.is_required()}
         return {
-            name: value for name, value in self._values().items() if name not in defaults or value != defaults[name]
+            name: value
+            for name, value in self._values().items()
+            # To a service 1 and True differ.
+            if name not in defaults or (type(value), value) != (type(defaults[name]), defaults[name])
         }
 
 

@@ -10,9 +10,9 @@ import json
 import keyword
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
-from functools import lru_cache
+from fractions import Fraction
+from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ForwardRef, Union, get_args
 
 from pydantic import (
@@ -28,6 +28,7 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     ValidatorFunctionWrapHandler,
+    WithJsonSchema,
     WrapValidator,
     create_model,
     model_serializer,
@@ -45,9 +46,9 @@ from pydantic_core import (
 from ..errors import BadDescription
 from .base import Input, Part
 from .frozen_json import FrozenDict, NotJson, equality_key, freeze, thaw
-from .images import Image, PictureField, is_picture, is_picture_rule, parse_picture
-from .json_schema import get_types, rules_at
-from .openapi import read_input_schema
+from .images import Image, PictureField, is_picture, parse_picture
+from .json_schema import get_types, is_annotation
+from .openapi import Schemas, names_picture, read_input
 from .picture_encoding import is_one_array
 from .problems import WANTED
 from .signatures import present
@@ -72,8 +73,20 @@ def describe(document: Mapping[str, Any], endpoint_id: str | None = None) -> typ
     >>> Echo(prompt="a paper boat", seed=8)
     model('svc/echo')(prompt='a paper boat', seed=8)
     """
-    name, schema = read_input_schema(document, endpoint_id)
-    return _input_class(name, json.dumps(schema))
+    name, schemas = read_input(document, endpoint_id)
+    try:
+        built = _Builder(schemas).input_class(name)
+    except BadDescription:
+        raise
+    except Exception as error:
+        # A keyword with a value that it cannot have; pydantic may raise anything then.
+        reason = str(error).partition("\n")[0][:300]
+        raise BadDescription(f"The schema of {name} cannot be read: {reason}.") from error
+    return _CLASSES.setdefault((name, built._source), built)
+
+
+_CLASSES: dict[tuple[str, str], type[Described]] = {}
+"""The classes by the model's id and their JSON schema, so that inputs of the same description are equal."""
 
 
 class Record(Part):
@@ -130,10 +143,8 @@ class Record(Part):
 class Described(Record, Input):
     """An input whose fields come from a description."""
 
-    _schema: ClassVar[Mapping[str, Any]] = {}
-    """The description as a self-contained JSON schema, with all fields at the top level."""
     _source: ClassVar[str] = ""
-    """The schema in the description, as JSON."""
+    """Its JSON schema as text, from which an unpickled input has its class."""
 
     if TYPE_CHECKING:
 
@@ -152,73 +163,65 @@ class Described(Record, Input):
         return sent
 
     @classmethod
-    def model_json_schema(cls, *args: Any, **options: Any) -> dict[str, Any]:
-        """The description as JSON Schema, with all fields at the top level and all referenced schemas under `$defs`."""
-        return deepcopy(dict(cls._schema))
-
-    @classmethod
     def _spelling(cls) -> str:
         return f"model({cls.endpoint_id!r})"
 
 
 def _unpickle(endpoint_id: str, source: str, values: dict[str, Any]) -> Described:
-    return _input_class(endpoint_id, source).model_validate(values)
-
-
-@lru_cache(maxsize=256)
-def _input_class(endpoint_id: str, source: str) -> type[Described]:
-    try:
-        return _Builder(json.loads(source)).input_class(endpoint_id, source)
-    except BadDescription:
-        raise
-    except Exception as error:
-        # A keyword with a value that it cannot have; pydantic may raise anything then.
-        reason = str(error).partition("\n")[0][:300]
-        raise BadDescription(f"The schema of {endpoint_id} cannot be read: {reason}.") from error
+    key = endpoint_id, source
+    if key not in _CLASSES:
+        post = {"requestBody": {"content": {"application/json": {"schema": json.loads(source)}}}}
+        _CLASSES[key] = describe({"openapi": "3.1.0", "paths": {f"/{endpoint_id}": {"post": post}}}, endpoint_id)
+    return _CLASSES[key].model_validate(values)
 
 
 class _Builder:
-    """Builds the classes of one schema in plain form, see `openapi.py`."""
+    """Builds the classes of one description."""
 
-    def __init__(self, schema: dict[str, Any]) -> None:
-        self.schema = schema
-        self.defs: Mapping[str, Any] = schema.get("$defs", {})
-        self.types: dict[str, Any] = {}
-        self.open: dict[str, str] = {}
-        """The references that are being followed, with the name that an object there will have."""
+    def __init__(self, schemas: Schemas) -> None:
+        self.schemas = schemas
+        self.open: dict[int, str] = {}
+        """The objects that are being read, by the `id` of their rule, with the names of their classes."""
+        self.inside: set[int] = set()
+        """The other rules that are being read, within the innermost of these objects."""
+        self.records: dict[int, Any] = {}
         self.classes: dict[str, Any] = {}
 
-    def input_class(self, endpoint_id: str, source: str) -> type[Described]:
-        title = str(self.schema.get("title") or "")
-        is_name = title.isidentifier() and not keyword.iskeyword(title) and len(title) <= 60
-        about = str(self.schema.get("description") or f"What to ask of {endpoint_id}.")
+    def input_class(self, endpoint_id: str) -> type[Described]:
+        rule = self.schemas.flat(self.schemas.root)
+        if "object" not in (get_types(rule) or ["object"]) or isinstance(self.schemas.root, bool):
+            kind = f"of the type {rule['type']}" if "type" in rule else "anything or nothing at all"
+            raise BadDescription(f"The input is {kind}; it should be an object with fields.")
+        about = str(rule.get("description") or f"What to ask of {endpoint_id}.")
+        words = re.findall(r"[A-Za-z0-9]+", endpoint_id.rpartition("/")[2])
+        name = self.free_name(str(rule.get("title") or "") or "".join(word[:1].upper() + word[1:] for word in words))
         base = type("Described", (Described,), {"endpoint_id": endpoint_id, "__module__": __name__})
-        cls: type[Described] = self.record(self.schema, title if is_name else _class_name(endpoint_id), base, about)
+        cls: type[Described] = self.record(rule, name, base, about)
         for record in self.classes.values():
             record.model_rebuild(_types_namespace=dict(self.classes))
-        cls._schema, cls._source = self.schema, source
-        present(cls, self.schema, about, f"rb.{cls._spelling()}")
+        schema = cls.model_json_schema()
+        cls._source = json.dumps(schema)
+        present(cls, schema, about, f"rb.{cls._spelling()}")
         return cls
 
-    def record(self, rule: dict[str, Any], name: str, base: type[Any], about: str = "") -> Any:
-        """The class of an object; a field loses a default in the schema that it does not allow itself."""
-        rules = rule.get("properties", {})
-        attributes = _attributes_for(rules)
+    def record(self, rule: Mapping[str, Any], name: str, base: type[Any], about: str = "") -> Any:
+        """The class of an object."""
+        fields = self.schemas.fields(rule)
+        attributes = _attributes_for(fields.rules)
         made: dict[str, Any] = {}
-        for field_name, inner in rules.items():
-            notes = inner if isinstance(inner, dict) else {}
-            annotation = self.type_of(inner)
-            fits, default = self.read_default(annotation, notes.get("default"))
-            if not fits:
-                notes.pop("default", None)
-            if field_name in rule.get("required", ()):
+        for field_name, source in fields.rules.items():
+            notes = self.schemas.flat(source)
+            annotation = self.type_of(source, field_name)
+            default: Any = None if field_name in fields.selecting else _read_default(annotation, notes.get("default"))
+            if field_name in fields.required:
                 default = ...
-            if default is None:
+            texts: dict[str, Any] = {word: notes.get(word) for word in ("title", "description")}
+            if default is None and annotation is not None and NoneType not in get_args(annotation):
                 annotation = Union[annotation, None]  # noqa: UP007  # A forward reference has no `|`.
-            texts = {word: notes.get(word) for word in ("title", "description")}
+                texts["json_schema_extra"] = _show_as_left_out
             alias = None if attributes[field_name] == field_name else field_name
             made[attributes[field_name]] = (annotation, _field(default, alias=alias, validate_default=False, **texts))
-        others = rule.get("additionalProperties", not rules)
+        others = fields.others or not fields.rules
         if others is not False:
             extra = {"__annotations__": {"__pydantic_extra__": _dict[str, self.type_of(others)]}}
             base = type(
@@ -226,47 +229,56 @@ class _Builder:
             )
         # Any, because mypy would treat the name below as that of a declared class.
         make: Any = create_model
-        self.classes[name] = make(name, __base__=base, __doc__=about or None, **made)
+        self.classes[name] = make(name, __base__=base, __doc__=about or rule.get("description"), **made)
         return self.classes[name]
 
-    def read_default(self, annotation: Any, value: Any) -> tuple[bool, Any]:
-        """Whether a default fits its own type, and the default as such a value; null counts as none."""
-        if value is None:
-            return True, None
-        try:
-            default = TypeAdapter(annotation).validate_python(value)
-        except ValidationError:
-            return False, None
-        except PydanticUserError:
-            # Of the type that is being built; the service fills it in.
-            return True, None
-        return True, default
+    def free_name(self, wanted: str) -> str:
+        """A name for a class that no other has."""
+        plain = re.sub(r"\W", "", wanted)[:60]
+        name = plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"Model{plain}"
+        taken = {*self.classes, *self.open.values()}
+        return name if name not in taken else f"{name}_{len(taken)}"
 
-    def type_of(self, rule: Any, name: str = "Record") -> Any:
-        """The Python type of the values that a rule accepts."""
-        if not isinstance(rule, dict):
-            return Json if rule else Annotated[Any, BeforeValidator(_refuse)]
-        if "$ref" in rule:
-            return self.referenced(rule["$ref"].removeprefix("#/$defs/"))
-        if "enum" in rule or "const" in rule:
-            return Annotated[(Json, AfterValidator(_OneOf(rule["enum"] if "enum" in rule else [rule["const"]])))]
-        if "anyOf" in rule:
-            return _union([self.type_of(form) for form in rule["anyOf"]])
+    def type_of(self, source: Any, name: str = "") -> Any:
+        """The Python type of the values that a rule accepts; `name` is that of its field."""
+        if isinstance(source, bool):
+            return Json
+        rule, place = self.schemas.flat(source), id(self.schemas.origin(source))
         types = get_types(rule)
+        is_record = types == ["object"] and "enum" not in rule and bool(self.schemas.gather(rule).rules)
+        if is_record and place not in self.records:
+            if place in self.open:
+                return ForwardRef(self.open[place])
+            self.open[place] = self.free_name(str(rule.get("title") or name))
+            outside, self.inside = self.inside, set()
+            self.records[place] = self.record(rule, self.open[place], Record)
+            self.inside = outside
+            del self.open[place]
+        if is_record:
+            return self.records[place]
+        if place in self.inside:
+            return Json  # A rule within itself that is no object is left to the service.
+        self.inside.add(place)
+        kind = self.type_of_rule(rule, types, name)
+        self.inside.discard(place)
+        return kind
+
+    def type_of_rule(self, rule: Mapping[str, Any], types: list[str], name: str) -> Any:
+        if "enum" in rule or "const" in rule:
+            return _one_of(rule)
+        forms = rule.get("anyOf") or rule.get("oneOf")
+        if forms and types != ["object"]:
+            checks = ("anyOf", "oneOf")
+            besides = {word: rule[word] for word in rule if word not in checks and not is_annotation(word)}
+            sources = [{"allOf": [form, besides]} if besides else form for form in forms]
+            wholes = [self.schemas.flat(source) for source in sources]
+            if all(not whole.keys().isdisjoint(("enum", "const")) for whole in wholes):
+                choices = [choice for whole in wholes for choice in whole.get("enum", [whole.get("const")])]
+                return _one_of({"enum": list({json.dumps(choice): choice for choice in choices}.values())})
+            return _union([self.type_of(source, name) for source in sources])
         return _union([self.type_of_kind(kind, rule, name) for kind in types]) if types else Json
 
-    def referenced(self, name: str) -> Any:
-        if name in self.open:
-            # A rule within itself: an object is its own class, and anything else is left to the service.
-            is_record = get_types(self.defs[name]) == ["object"] and self.defs[name].get("properties")
-            return ForwardRef(self.open[name]) if is_record else Json
-        if name not in self.types:
-            self.open[name] = f"{re.sub(r'[^A-Za-z0-9]', '', name) or 'Record'}_{len(self.types) + len(self.open)}"
-            self.types[name] = self.type_of(self.defs[name], self.open[name])
-            del self.open[name]
-        return self.types[name]
-
-    def type_of_kind(self, kind: str, rule: dict[str, Any], name: str) -> Any:
+    def type_of_kind(self, kind: str, rule: Mapping[str, Any], name: str) -> Any:
         match kind:
             case "null":
                 return None
@@ -275,24 +287,40 @@ class _Builder:
             case "integer" | "number":
                 return _number(kind, rule)
             case "string":
-                return _text(rule)
+                return _text(rule, names_picture(name, rule))
             case "array":
-                first = [self.type_of(part) for part in rule.get("prefixItems", ())]
-                others = rule.get("items", True)
-                inner = _union([*first, *([] if others is False else [self.type_of(others)])])
-                is_of_pictures = any(map(is_picture_rule, rules_at({**self.schema, **rule}, (len(first),))))
-                checks = [BeforeValidator(_not_alone)] if is_of_pictures else []
+                sources = [
+                    *rule.get("prefixItems", ()),
+                    *([rule["items"]] if rule.get("items", True) is not True else []),
+                ]
+                inner = _union([self.type_of(source, name) for source in sources]) if sources else Json
+                wholes = [self.schemas.flat(source) for source in sources]
+                forms = [whole for rule in wholes for whole in (rule, *map(self.schemas.flat, rule.get("anyOf", ())))]
+                checks = [BeforeValidator(_not_alone)] if any(names_picture(name, whole) for whole in forms) else []
                 return Annotated[(_tuple[inner, ...], _field(**_sizes(rule, "Items")), Ordered, *checks)]
             case "object":
-                if rule.get("properties"):
-                    return self.record(rule, self.free_name(name), Record)
-                inner = self.type_of(rule.get("additionalProperties", True))
+                fields = self.schemas.gather(rule)
+                if fields.rules:
+                    # Beside other types, such as null.
+                    return self.record(rule, self.free_name(str(rule.get("title") or name)), Record)
                 sizes = _field(**_sizes(rule, "Properties"))
-                return Annotated[(_dict[str, inner], sizes, AfterValidator(FrozenDict))]
+                return Annotated[(_dict[str, self.type_of(fields.others or True)], sizes, AfterValidator(FrozenDict))]
         raise BadDescription(f"A schema is of the type {kind!r}, which JSON does not have.")
 
-    def free_name(self, name: str) -> str:
-        return name if name not in self.classes else f"{name}_{len(self.classes)}"
+
+def _read_default(annotation: Any, value: Any) -> Any:
+    """A default as a value of its type; None if it does not fit, or its type is being built: the service fills it in."""
+    try:
+        return None if value is None else TypeAdapter(annotation).validate_python(value)
+    except (ValidationError, PydanticUserError):
+        return None
+
+
+def _show_as_left_out(schema: dict[str, Any]) -> None:
+    """Hide from a field's JSON schema that Python may give None for leaving it out."""
+    schema.pop("default", None)
+    forms = [form for form in schema.pop("anyOf", ()) if form != {"type": "null"}]
+    schema.update(forms[0] if len(forms) == 1 else {"anyOf": forms} if forms else {})
 
 
 def _attributes_for(names: Iterable[str]) -> dict[str, str]:
@@ -315,12 +343,6 @@ def _may_be_attribute(name: str) -> bool:
     return bool(name) and not name.startswith("_") and not hasattr(Described, name)
 
 
-def _class_name(endpoint_id: str) -> str:
-    words = re.findall(r"[A-Za-z0-9]+", endpoint_id.rpartition("/")[2])
-    name = "".join(word[:1].upper() + word[1:] for word in words)[:60]
-    return name if name.isidentifier() else f"Model{name}"
-
-
 # Types of single values.
 
 
@@ -335,10 +357,6 @@ Json = Annotated[Any, BeforeValidator(_to_json)]
 """Any JSON value, made immutable."""
 
 
-def _refuse(value: Any) -> Any:
-    raise PydanticCustomError("not_allowed", "is not allowed here")
-
-
 def _sizes(rule: Mapping[str, Any], what: str) -> dict[str, int]:
     words = {f"min{what}": "min_length", f"max{what}": "max_length"}
     return {own: int(rule[word]) for word, own in words.items() if word in rule}
@@ -350,19 +368,22 @@ def _number(kind: str, rule: Mapping[str, Any]) -> Any:
     if kind == "number":
         real = Annotated[(float, _field(**checks), BeforeValidator(coerce_float))]
         return real if step is None else Annotated[(real, MultipleOf(str(step)))]
-    if step is not None and float(step).is_integer():
-        checks["multiple_of"] = int(step)
+    if step is not None:
+        # The whole numbers among the multiples of 5/2 are those of 5.
+        checks["multiple_of"] = Fraction(str(step)).numerator
     return Annotated[(int, _field(**checks), AfterValidator(require_writable), BeforeValidator(coerce_int))]
 
 
-def _text(rule: Mapping[str, Any]) -> Any:
+def _text(rule: Mapping[str, Any], is_picture_field: bool) -> Any:
     checks: dict[str, Any] = _sizes(rule, "Length")
     if "pattern" in rule and _is_pattern(rule["pattern"]):
         checks["pattern"] = rule["pattern"]
-    text = Annotated[(str, Strict(), _field(**checks), AfterValidator(require_utf8))]
-    if rule.get("x-media") == "image":
-        return Annotated[(text, _DescribedPicture(rule.get("default")))]
-    return Annotated[(text, WrapValidator(_or_image))]
+    notes = {word: value for word, value in rule.items() if word.startswith("x-") and word != "x-order"}
+    if is_picture_field:
+        notes["x-media"] = "image"
+    text = Annotated[(str, Strict(), _field(**checks, json_schema_extra=notes or None), AfterValidator(require_utf8))]
+    as_picture: Any = _DescribedPicture(rule.get("default")) if is_picture_field else WrapValidator(_or_image)
+    return Annotated[(text, as_picture)]
 
 
 def _is_pattern(pattern: str) -> bool:
@@ -407,6 +428,12 @@ def _not_alone(value: Any) -> Any:
             "picture", "{reason}", {"reason": "needs a list and has one picture: put it in brackets."}
         )
     return value
+
+
+def _one_of(rule: Mapping[str, Any]) -> Any:
+    shown = {word: rule[word] for word in ("type", "enum", "const") if word in rule}
+    choices = rule["enum"] if "enum" in rule else [rule["const"]]
+    return Annotated[(Json, AfterValidator(_OneOf(choices)), WithJsonSchema(shown))]
 
 
 class _OneOf:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from pydantic import BaseModel
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from .images import Image
 from .problems import WANTED, Loc
@@ -43,6 +43,11 @@ class FrozenDict(dict[str, Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FrozenDict, (dict(self),)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        # For one that is the default of a field.
+        return core_schema.dict_schema()
 
 
 class NotJson(ValueError):

@@ -1,4 +1,4 @@
-"""A model's input in an OpenAPI 3 description, as one self-contained JSON schema. Nothing outside it is fetched."""
+"""A model's input in an OpenAPI 3 description, and its schemas with all their parts merged. Nothing is fetched."""
 
 from __future__ import annotations
 
@@ -28,25 +28,19 @@ _LISTS_OF_RULES = {"allOf", "anyOf", "oneOf"}
 _LISTS = {*_LISTS_OF_RULES, "prefixItems", "required", "enum"}
 _CONDITIONS = {"then", "else", "dependentSchemas", "patternProperties"}
 """Keywords whose fields are not known beforehand."""
-_DROPPED = {
-    *_CONDITIONS, "if", "not", "contains", "minContains", "maxContains", "propertyNames", "dependentRequired", "discriminator",
-    "unevaluatedItems", "unevaluatedProperties", "uniqueItems", "$defs", "definitions", "$id", "$schema", "$anchor",
-    "$dynamicAnchor", "$comment", "$vocabulary",
-}  # fmt: skip
-"""Keywords that are resolved here, have a meaning only in the original document, or are left to the service."""
-
 _PICTURE_NAME = re.compile(r"(.*[_-])?(image|picture|photo)[_-]?(url|uri)s?", re.IGNORECASE)
 _PICTURE_WORDS = {"image", "images", "picture", "pictures", "photo", "photos"}
 _ADDRESSES = {"uri", "url", "uri-reference", "iri"}
 
 
-def read_input_schema(description: Any, endpoint_id: str | None = None) -> tuple[str, dict[str, Any]]:
-    """The id of a model and the JSON schema of its input, whose references are all of the form `#/$defs/<name>`.
+def read_input(description: Any, endpoint_id: str | None = None) -> tuple[str, Schemas]:
+    """The id of a model, and the schemas of its description, whose root is that of its input.
 
     >>> schema = {"type": "object", "properties": {"prompt": {"type": "string"}}}
     >>> post = {"requestBody": {"content": {"application/json": {"schema": schema}}}}
-    >>> read_input_schema({"openapi": "3.1.0", "paths": {"/svc/echo": {"post": post}}})[0]
-    'svc/echo'
+    >>> name, schemas = read_input({"openapi": "3.1.0", "paths": {"/svc/echo": {"post": post}}})
+    >>> name, schemas.flat(schemas.root)["type"]
+    ('svc/echo', 'object')
     """
     document = _Document(_object(_copy_json(description)))
     version = document.root.get("openapi")
@@ -59,7 +53,7 @@ def read_input_schema(description: Any, endpoint_id: str | None = None) -> tuple
     if not name or (name == unquote(path).strip("/") and "{" in name):
         words = f"The address {format_literal(path)} does not say which model this is: pass its endpoint_id."
         raise BadDescription(words)
-    return name, _SchemaReader(document, schema, is_3_0=version.startswith("3.0")).read()
+    return name, Schemas(document, schema, is_3_0=version.startswith("3.0"))
 
 
 def _copy_json(description: Any) -> Any:
@@ -130,10 +124,10 @@ class _Document:
     def resolved(self, node: Any, home: Any = None) -> Mapping[str, Any]:
         """The object itself, or the object that its `$ref` points to."""
         node = _object(node)
-        return _object(self.target(node["$ref"], home)[0]) if "$ref" in node else node
+        return _object(self.target(node["$ref"], home)) if "$ref" in node else node
 
-    def target(self, ref: Any, home: Any) -> tuple[Any, str]:
-        """The target of a chain of references, and its name there; `home` is the schema that they may stay within."""
+    def target(self, ref: Any, home: Any) -> Any:
+        """The target of a chain of references; `home` is the schema that they may stay within."""
         for _ in range(MAX_LEVELS):
             tokens = _pointer_tokens(ref)
             # The document itself is not a schema, so `#` alone refers to the schema.
@@ -141,41 +135,32 @@ class _Document:
             if target is None:
                 raise BadDescription(f"The reference {format_literal(ref)} leads to nothing.")
             if not (isinstance(target, dict) and set(target) == {"$ref"}):
-                return target, tokens[-1] if tokens else "Input"
+                return target
             ref = target["$ref"]
         raise BadDescription(f"The reference {format_literal(ref)} goes round in a circle.")
 
 
-class _SchemaReader:
-    """Brings a schema into a plain form: no `allOf`, alternatives as `anyOf`, and all fields of an object in one place.
+@dataclass
+class Fields:
+    """The fields of an object and of its alternatives, as the description has them."""
 
-    Conditions and rare keywords, such as `not`, are left out: the service checks those.
-    """
+    rules: dict[str, Any]
+    required: list[str]
+    others: Any
+    """The rule for fields that are not listed."""
+    selecting: set[str] = field(default_factory=set)
+    """Fields of some alternatives only: giving one, even with its default, selects an alternative."""
 
-    def __init__(self, document: _Document, source: Any, *, is_3_0: bool) -> None:
-        self.document, self.source, self.is_3_0 = document, source, is_3_0
-        self.count = 0
-        self.defs: dict[str, Any] = {}
-        self.names: dict[int, str] = {}
-        self.pending: list[tuple[str, Any]] = []
+
+class Schemas:
+    """The schemas of a description. What they say by rare keywords, such as `not`, is left to the service."""
+
+    def __init__(self, document: _Document, root: Any, *, is_3_0: bool) -> None:
+        self.document, self.root, self.is_3_0 = document, root, is_3_0
         self.merged: dict[int, Mapping[str, Any]] = {}
         self.merging: set[int] = set()
         self.sources: list[Any] = []
         """All that was merged, so that no other object gets its `id`."""
-
-    def read(self) -> dict[str, Any]:
-        """The whole schema; it has all fields at the top, and what it refers to under `$defs`."""
-        whole = self.flat(self.source)
-        if "object" not in (get_types(whole) or ["object"]):
-            raise BadDescription(f"The input is of the type {whole['type']}; it should be an object with fields.")
-        if not isinstance(self.source, dict):
-            raise BadDescription("The input is anything or nothing at all; it should be an object with fields.")
-        root = self.object(whole)
-        # A loop rather than recursion: references may form long chains.
-        while self.pending:
-            name, target = self.pending.pop()
-            self.defs[name] = self.rule(target)
-        return {**root, "$defs": self.defs} if self.defs else root
 
     def flat(self, source: Any) -> Mapping[str, Any]:
         """A rule with its references and `allOf` merged into it; its parts are as the description has them."""
@@ -185,129 +170,68 @@ class _SchemaReader:
             return self.merged[id(source)]
         if id(source) in self.merging:
             raise BadDescription("A schema refers to itself in a circle and never says what it takes.")
-        self.add_to_count()
         self.merging.add(id(source))
         self.sources.append(source)
-        own = dict(_modernise(_object(source), self.is_3_0))
+        if len(self.sources) > MAX_RULES:
+            raise BadDescription(f"The schema has more than {MAX_RULES:,} rules.")
+        own = _modernise(_object(source), self.is_3_0)
         _check_words(own)
         parts = own.pop("allOf", [])
         if "$ref" in own:
-            parts = [self.document.target(own.pop("$ref"), self.source)[0], *parts]
+            parts = [self.document.target(own.pop("$ref"), self.root), *parts]
         for part in parts:
             own = merge_rules(own, self.flat(part))
         self.merging.discard(id(source))
         self.merged[id(source)] = own
         return own
 
-    def rule(self, source: Any, name: str = "") -> Any:
-        """A rule in plain form, for the field of this name."""
-        self.add_to_count()
-        if isinstance(source, bool):
-            return source
-        whole = dict(self.flat(source))
-        if not _is_scalar(whole) and (reference := self.find_reference(source)):
-            return {"$ref": reference, **{word: value for word, value in source.items() if is_annotation(word)}}
-        if not whole.keys().isdisjoint(("anyOf", "oneOf")) and get_types(whole) != ["object"]:
-            return self.alternatives(whole, name)
-        if "object" in get_types(whole):
-            return self.object(whole)
-        if _names_picture(name, whole):
-            whole["x-media"] = "image"
-        for word in ("items", "prefixItems"):
-            if word in whole:
-                parts = whole[word]
-                whole[word] = (
-                    [self.rule(part, name) for part in parts] if word == "prefixItems" else self.rule(parts, name)
-                )
-        return {word: value for word, value in whole.items() if word not in _DROPPED}
-
-    def find_reference(self, source: Mapping[str, Any]) -> str | None:
-        """The reference that a rule consists of, besides annotations; None for any other rule."""
-        own = _modernise(source, self.is_3_0)
-        checks = {word: value for word, value in own.items() if not is_annotation(word)}
+    def origin(self, source: Any) -> Any:
+        """What a rule refers to, if it is a reference with annotations; else the rule itself."""
+        checks = {word: value for word, value in source.items() if not is_annotation(word)}
         if checks.keys() == {"allOf"} and len(checks["allOf"]) == 1:
             checks = checks["allOf"][0]
-        if not isinstance(checks, dict) or checks.keys() != {"$ref"}:
-            return None
-        target, name = self.document.target(checks["$ref"], self.source)
-        if id(target) not in self.names:
-            plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:100] or "Part"
-            while plain in self.names.values():
-                plain += "_"
-            self.names[id(target)] = plain
-            self.pending.append((plain, target))
-        return f"#/$defs/{self.names[id(target)]}"
+        is_reference = isinstance(checks, dict) and checks.keys() == {"$ref"}
+        return self.document.target(checks["$ref"], self.root) if is_reference else source
 
-    def alternatives(self, whole: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """A rule with alternatives; what it demands besides belongs to each of them."""
-        notes = {word: value for word, value in whole.items() if is_annotation(word)}
-        besides = {word: value for word, value in whole.items() if word not in (*notes, "anyOf", "oneOf")}
-        forms = whole.get("anyOf") or whole["oneOf"]
-        rules = [self.rule({"allOf": [form, besides]} if besides else form, name) for form in forms]
-        return {**_unite(rules), **notes}
+    def fields(self, rule: Mapping[str, Any]) -> Fields:
+        """The fields of an object, in the wished order and without those that only the service writes."""
+        fields = self.gather(rule)
+        if fields.rules:
+            for name in fields.required:
+                fields.rules.setdefault(name, True if isinstance(fields.others, bool) else fields.others)
+        lists = (value for word, value in rule.items() if word.startswith("x-") and "order" in word.split("-"))
+        order = next((value for value in lists if isinstance(value, list)), [])
+        wholes = {name: self.flat(source) for name, source in fields.rules.items()}
 
-    def object(self, whole: Mapping[str, Any]) -> dict[str, Any]:
-        """The rule of an object, in the wished order and without the fields that only the service writes."""
-        fields = self.gather(whole)
-        is_open = fields.others is not False
-        others = fields.others if isinstance(fields.others, bool) else self.rule(fields.others)
-        rest = {word: value for word, value in whole.items() if word not in (*_DROPPED, "anyOf", "oneOf", "properties")}
-        rest = {"type": "object", **rest}
-        if not fields.rules:
-            return {**rest, "additionalProperties": others} if is_open else rest
-        for name in fields.required:
-            fields.rules.setdefault(name, True if isinstance(others, bool) else fields.others)
-        shown = {name: rule for name, rule in fields.rules.items() if self.flat(rule).get("readOnly") is not True}
-        rules = {name: self.rule(rule, name) for name, rule in _sort_fields(shown, whole).items()}
-        for name in fields.selecting & rules.keys():
-            rules[name] = {word: value for word, value in rules[name].items() if word != "default"}
-        required = [name for name in dict.fromkeys(fields.required) if name in rules]
-        rest |= {"properties": rules, "required": required, "additionalProperties": others}
-        return {word: value for word, value in rest.items() if word != "required" or value}
+        def get_place(name: str) -> tuple[float, float]:
+            own = wholes[name].get("x-order")
+            return order.index(name) if name in order else math.inf, own if isinstance(own, (int, float)) else math.inf
 
-    def gather(self, whole: Mapping[str, Any]) -> _Fields:
-        """The fields of an object and of its alternatives, as the description has them."""
-        others = whole.get("additionalProperties", whole.get("unevaluatedProperties", False))
+        names = [name for name in sorted(wholes, key=get_place) if wholes[name].get("readOnly") is not True]
+        fields.rules = {name: fields.rules[name] for name in names}
+        fields.required = [name for name in fields.required if name in fields.rules]
+        return fields
+
+    def gather(self, rule: Mapping[str, Any]) -> Fields:
+        """The fields of an object and of its alternatives."""
+        others = rule.get("additionalProperties", rule.get("unevaluatedProperties", False))
         # Fields that are listed under a condition only are taken as they are.
-        others = others or not whole.keys().isdisjoint(_CONDITIONS)
-        fields = _Fields(dict(whole.get("properties", {})), list(whole.get("required", ())), others)
+        others = others or not rule.keys().isdisjoint(_CONDITIONS)
+        fields = Fields(dict(rule.get("properties", {})), list(rule.get("required", ())), others)
         for word in ("anyOf", "oneOf"):
-            forms = [self.flat(form) for form in whole.get(word, ())]
+            forms = [self.flat(form) for form in rule.get(word, ())]
             parts = [self.gather(form) for form in forms if "object" in (get_types(form) or ["object"])]
             for name in dict.fromkeys(name for part in parts for name in part.rules):
                 listed = [part.rules[name] for part in parts if name in part.rules]
                 if len(listed) < len(parts):
                     fields.selecting.add(name)
-                rules = [rule for place, rule in enumerate(listed) if rule not in listed[:place]]
-                joined = rules[0] if len(rules) == 1 else {"anyOf": rules, **self.common_notes(rules)}
+                rules = [source for place, source in enumerate(listed) if source not in listed[:place]]
+                joined = rules[0] if len(rules) == 1 else {"anyOf": rules}
                 fields.rules[name] = {"allOf": [fields.rules[name], joined]} if name in fields.rules else joined
             if parts:
                 fields.required += [name for name in parts[0].required if all(name in part.required for part in parts)]
             fields.others = fields.others or any(part.others and part.rules for part in parts)
         return fields
-
-    def common_notes(self, rules: Sequence[Any]) -> dict[str, Any]:
-        """The annotations that all of these rules share."""
-        notes = [{word: value for word, value in self.flat(rule).items() if is_annotation(word)} for rule in rules]
-        return {word: value for word, value in notes[0].items() if all(other.get(word) == value for other in notes)}
-
-    def add_to_count(self) -> None:
-        """Count a rule; raises where there are too many."""
-        self.count += 1
-        if self.count > MAX_RULES:
-            raise BadDescription(f"The schema has more than {MAX_RULES:,} rules.")
-
-
-@dataclass
-class _Fields:
-    """The fields of an object, as the description has them."""
-
-    rules: dict[str, Any]
-    required: list[str]
-    others: Any
-    """The rule for fields that are not listed."""
-    selecting: set[str] = field(default_factory=set)
-    """Fields of some alternatives only: giving one, even with its default, selects an alternative."""
 
 
 def _check_words(rule: Mapping[str, Any]) -> None:
@@ -318,19 +242,10 @@ def _check_words(rule: Mapping[str, Any]) -> None:
             _object(value)
 
 
-def _is_scalar(rule: Mapping[str, Any]) -> bool:
-    return rule.keys().isdisjoint(("anyOf", "oneOf")) and not {"object", "array"} & {*get_types(rule)}
-
-
-def _unite(rules: Sequence[Any]) -> dict[str, Any]:
-    """One rule that accepts what any of several accepts."""
-    if all(isinstance(rule, dict) and not rule.keys().isdisjoint(("enum", "const")) for rule in rules):
-        choices = [choice for rule in rules for choice in rule.get("enum", [rule.get("const")])]
-        return {"enum": list({json.dumps(choice): choice for choice in choices}.values())}
-    return {"anyOf": list(rules)}
-
-
-def _names_picture(name: str, rule: Mapping[str, Any]) -> bool:
+def names_picture(name: str, rule: Mapping[str, Any]) -> bool:
+    """Whether a text is a picture: by its mark, or by what its field's name and its format say together."""
+    if rule.get("x-media") == "image":
+        return True
     types = rule.get("type")
     if not rule.keys().isdisjoint(("x-media", "enum", "const")) or not (
         types == "string" or (isinstance(types, list) and "string" in types)
@@ -341,19 +256,7 @@ def _names_picture(name: str, rule: Mapping[str, Any]) -> bool:
     return _PICTURE_NAME.fullmatch(name) is not None or (is_address and not words.isdisjoint(_PICTURE_WORDS))
 
 
-def _sort_fields(fields: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields in the order of an extension such as `x-order`: a list on the object, or a number on each field."""
-    lists = (value for word, value in whole.items() if word.startswith("x-") and "order" in word.split("-"))
-    names = next((value for value in lists if isinstance(value, list)), [])
-
-    def get_place(name: str) -> tuple[float, float]:
-        own = fields[name].get("x-order") if isinstance(fields[name], Mapping) else None
-        return names.index(name) if name in names else math.inf, own if isinstance(own, (int, float)) else math.inf
-
-    return {name: fields[name] for name in sorted(fields, key=get_place)}
-
-
-def _modernise(source: Mapping[str, Any], is_3_0: bool) -> Mapping[str, Any]:
+def _modernise(source: Mapping[str, Any], is_3_0: bool) -> dict[str, Any]:
     """A schema of OpenAPI 3.0, or of an older JSON Schema, in the words of today's."""
     rule = dict(source)
     if is_3_0:
