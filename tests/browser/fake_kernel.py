@@ -25,7 +25,7 @@ ANSWER = """files => {
     Promise.resolve(holding[row]).then(() => answer(URL.createObjectURL(blob), "", { blob, index: file.index, times: file.times }));
   });
   addEventListener("reelbook:is", (event) => event.preventDefault());
-  addEventListener("reelbook:selected", ({ detail: { rows, to = "selected" } }) => toKernel.push([to, ...rows]));
+  addEventListener("reelbook:selected", ({ detail: { rows } }) => toKernel.push(["selected", ...rows]));
 }"""
 
 

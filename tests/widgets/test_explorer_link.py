@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from reelbook.media.local_file import Explorer
 from reelbook.widgets import explorer_link, notebook
@@ -59,17 +57,6 @@ def test_files_are_of_the_frames_that_the_page_names(linked: Linked) -> None:
     assert linked.ask(do="fetch", number=0)[1] == [Path(still["path"]).read_bytes()]
 
 
-def test_the_strip_has_stills_over_the_whole_clip(linked: Linked) -> None:
-    """In one picture, with their numbers."""
-    told, (content,) = linked.ask(do="strip")
-
-    width, height = told["size"]
-    with Image.open(io.BytesIO(content)) as sheet:
-        parts = [sheet.crop((place * width, 0, (place + 1) * width, height)) for place in range(len(told["numbers"]))]
-    assert [number_of(part) for part in parts] == told["numbers"]
-    assert (len(parts), told["numbers"][-1]) == (24, 24)
-
-
 def test_code_names_the_variable(linked: Linked, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the notebook has it; else the code says a name to be given."""
     names: dict[str, Any] = {}
@@ -104,7 +91,7 @@ def test_errors_are_sentences_for_the_page(linked: Linked) -> None:
     in_the_way, _ = linked.ask(do="still", frame=1, range=None)
     alone, _ = linked.ask(do="clip", frame=1, range=[4, 4])
     linked.explorer.file.path.unlink()
-    gone, _ = linked.ask(do="strip")
+    gone, _ = linked.ask(do="clip", frame=1, range=[4, 6])
 
     assert "could not be saved to saved" in in_the_way["error"]
     assert "frame 4 alone" in alone["error"]

@@ -1,25 +1,36 @@
 /** The chart of differences: the lines of the chosen pair, a mark at the present frame, and seeking by pointer. */
 
 import type { Clock } from "../media/clock.ts";
+import { drag } from "../media/handle.ts";
 import { made } from "../page/element.ts";
 
 /** What Python has drawn and written of two files. */
 type Pair = { words: string; lines: Record<string, { points: string; range: string }> };
 
-export function compareChart(root: HTMLElement, clock: Clock): { draw: (a: number, b: number) => void } {
+/** @returns Draws the lines of two files. */
+export function compareChart(root: HTMLElement, clock: Clock): (a: number, b: number) => void {
   const plot = root.querySelector<HTMLElement>("[data-rb-chart] .rb-compare-plot");
   const sentence = root.querySelector("[data-rb-differences]");
   const pairs: Record<string, Record<string, Pair>> = JSON.parse(
     root.querySelector("[data-rb-data]")?.textContent || "{}",
   );
   const mark = made("i", { class: "rb-compare-now" });
-  plot?.append(mark);
-
   const move = () => {
     mark.style.left = `${100 * clock.shareOf(clock.frame)}%`;
     mark.hidden = clock.frames < 2;
   };
-  const draw = (a: number, b: number) => {
+  if (plot) {
+    const seek = ({ clientX }: PointerEvent) => {
+      const { left, width } = plot.getBoundingClientRect();
+      clock.seek(((clientX - left) / width) * (clock.frames - 1));
+    };
+    plot.append(mark);
+    plot.addEventListener("pointerdown", (event) => event.button || seek(event));
+    drag(plot, seek);
+  }
+  clock.addEventListener("frame", move);
+  clock.addEventListener("change", move);
+  return (a, b) => {
     const pair = pairs[clock.by]?.[`${Math.min(a, b)}-${Math.max(a, b)}`];
     for (const shape of plot?.querySelectorAll<SVGElement>("[data-rb-line]") ?? []) {
       const line = pair?.lines[shape.dataset.rbLine ?? ""];
@@ -31,20 +42,4 @@ export function compareChart(root: HTMLElement, clock: Clock): { draw: (a: numbe
     if (sentence) sentence.textContent = pair?.words ?? "The differences of these two have not been computed.";
     move();
   };
-  const seek = (event: PointerEvent) => {
-    if (!plot || clock.frames < 2) return;
-    const { left, width } = plot.getBoundingClientRect();
-    clock.seek(Math.round(((event.clientX - left) / width) * (clock.frames - 1)));
-  };
-  plot?.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
-    plot.setPointerCapture(event.pointerId);
-    seek(event);
-  });
-  plot?.addEventListener("pointermove", (event) => {
-    if (plot.hasPointerCapture(event.pointerId)) seek(event);
-  });
-  clock.addEventListener("frame", move);
-  clock.addEventListener("change", move);
-  return { draw };
 }

@@ -3,15 +3,15 @@
 import { Camera, moveCamera, PAN } from "../media/camera.ts";
 import { Clip, makeClipBox, type Source } from "../media/clip.ts";
 import { Clock, watchPage, watchView } from "../media/clock.ts";
+import { within } from "../media/clock_time.ts";
 import { buttons, keys } from "../media/controls.ts";
 import { canDecode } from "../media/frames.ts";
+import { makeHandle } from "../media/handle.ts";
 import { made } from "../page/element.ts";
 import { ASK_AGAIN, askKernel, bringFile, onKernel } from "../page/kernel_files.ts";
 import { answerKey } from "../page/keys.ts";
 import { actionBar } from "./actions.ts";
-import { Filmstrip } from "./strip.ts";
 
-const CLOSE_AFTER = 30_000; // Milliseconds off the page.
 const CRISP_FROM = 2; // Pixels of the page for one of the picture.
 const REPORT_AFTER = 120; // Milliseconds of rest before the kernel hears which frame is on the screen.
 const EXPLORER_KEYS =
@@ -19,45 +19,27 @@ const EXPLORER_KEYS =
 const SMALL_COPY =
   "A small copy, because the file is too large for the page, or of a kind that browsers do not decode. What is saved comes from the file itself.";
 
-export type ExplorerFile = Source & { blob?: Blob };
-
-/** Becomes a viewer when it is seen and a kernel is there; when it has long been off the page, its memory is given back. */
+/** Becomes a viewer when it is seen and a kernel is there. */
 function explorer(root: HTMLElement) {
   const key = root.dataset.key ?? "";
-  const still = [...root.childNodes].map((node) => node.cloneNode(true));
+  const note = root.querySelector("[data-rb-note]") as HTMLElement;
+  const say = (words: string) => note.firstElementChild?.replaceChildren(words);
   let isOpen = false;
-  let timer = 0;
-  let listening: AbortController | null = null;
   const open = async () => {
-    clearTimeout(timer);
     if (isOpen || !key) return;
     isOpen = true;
-    const note = root.querySelector("[data-rb-note]") as HTMLElement;
-    const say = (words: string) => note.firstElementChild?.replaceChildren(words);
     const file = await bringExplored(root, () => say("Loading, waiting for the kernel."));
     isOpen = Boolean(file.url);
-    if (!isOpen) return file.words && file.words !== ASK_AGAIN && say(file.words);
-    note.hidden = true;
-    listening = new AbortController();
-    if (root.dataset.rbExplorer === "clip") exploreClip(root, file, listening.signal);
-    else explorePicture(root, String(file.url), listening.signal);
-  };
-  const close = () => {
-    listening?.abort();
-    root.replaceChildren(...still.map((node) => node.cloneNode(true)));
-    isOpen = false;
+    if (isOpen) explore(root, file);
+    else if (file.words && file.words !== ASK_AGAIN) say(file.words);
+    note.hidden = isOpen;
   };
   onKernel(key, open);
-  new IntersectionObserver((entries) => {
-    if (entries.some(({ isIntersecting }) => isIntersecting)) return void open();
-    // A notebook takes cells that are far away off the page, and brings the same back.
-    clearTimeout(timer);
-    if (isOpen && !root.isConnected) timer = window.setTimeout(() => root.isConnected || close(), CLOSE_AFTER);
-  }).observe(root);
+  new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && open()).observe(root);
 }
 
 /** The file, or a small copy of a clip that is too large, or that this browser cannot decode. */
-async function bringExplored(root: HTMLElement, wait: () => void): Promise<ExplorerFile & { isCopy?: boolean }> {
+async function bringExplored(root: HTMLElement, wait?: () => void): Promise<Source & { isCopy?: boolean }> {
   const wanted = { key: root.dataset.key ?? "", row: 0 };
   const file = await bringFile(wanted, wait);
   const isEnough = root.dataset.rbExplorer !== "clip" || (file.url && (file.index || !canDecode()));
@@ -66,132 +48,135 @@ async function bringExplored(root: HTMLElement, wait: () => void): Promise<Explo
   return copy.index || (copy.url && !file.url) ? { ...copy, isCopy: true } : file;
 }
 
-function exploreClip(root: HTMLElement, file: ExplorerFile & { isCopy?: boolean }, signal: AbortSignal) {
-  const key = root.dataset.key ?? "";
-  const { width, height, frames, rate } = root.dataset as Record<string, string>;
+function explore(root: HTMLElement & { clock?: Clock }, file: Source & { isCopy?: boolean }) {
+  const { width, height, frames, rate, rbExplorer: kind } = root.dataset as Record<string, string>;
+  const size = [Number(width), Number(height)];
   const stills = root.querySelector("[data-rb-stills]") as HTMLElement;
-  const images = [...stills.querySelectorAll("img")];
-  const box = makeClipBox({ frames, rate }, { class: "rb-stage", style: stageSize(Number(width), Number(height)) });
-  box.prepend(images[0].cloneNode());
-  const clip = new Clip(box, () => Promise.resolve(file));
-  const clock = new Clock([clip]);
-  const rooted = root as HTMLElement & { clock?: Clock };
-  rooted.clock = clock;
-  root.dataset.rbClock = "";
-  root.classList.add("rb-clock");
+  const [first] = stills.querySelectorAll("img");
+  // As wide as there is room, and not so high that the filmstrip below is out of sight.
+  const style = `aspect-ratio:${width}/${height};max-width:min(100%, calc(min(62vh, 540px) * ${size[0] / size[1]}))`;
+  const box =
+    kind === "clip"
+      ? makeClipBox({ frames, rate }, { class: "rb-stage", style })
+      : made("div", { class: "rb-clip rb-stage", style });
+  box.prepend(kind === "clip" ? first.cloneNode() : made("img", { src: file.url, alt: first.alt }));
   stills.hidden = true;
   stills.before(box);
-
-  buttons(root, clock);
-  const strip = new Filmstrip(root.querySelector(".rb-line") as HTMLElement, clock, clip, file, images);
-  const camera = cameraOf(box, [Number(width), Number(height)], () => clock.toggle());
-  const place = () => ({ frame: clock.frame, range: clock.range });
-  const bar = actionBar(root, {
-    key,
-    camera,
-    clip,
-    clock,
-    place,
-    isCopy: Boolean(file.isCopy),
-    name: root.dataset.save ?? "frame.mp4",
+  const clock = kind === "clip" ? makeClock(root, box, file) : null;
+  const camera = cameraOf(box, size, () => clock?.toggle());
+  const say = actionBar(root, camera, clock);
+  if (file.isCopy) say(SMALL_COPY);
+  root.addEventListener("keydown", (event) => {
+    const arrows = { ArrowUp: () => camera.pan(0, PAN), ArrowDown: () => camera.pan(0, -PAN) };
+    answerKey(event, { ...camera.keys, "?": () => say(EXPLORER_KEYS), ...(camera.isFitted ? {} : arrows) });
+    if (clock && !event.defaultPrevented) keys(event, clock);
   });
-  if (file.isCopy) bar.say(SMALL_COPY);
+  root.setAttribute("aria-keyshortcuts", clock ? "Space ArrowLeft ArrowRight Home End L [ ] + - 0 ?" : "+ - 0");
+  if (clock) followKernel(root, clock);
+}
 
+/** The clip with its time line. Off the page it gives its memory back, and asks for its file again when it is seen. */
+function makeClock(root: HTMLElement & { clock?: Clock }, box: HTMLElement, file: Source) {
+  const files = [file];
+  const clip = new Clip(box, async () => files.pop() ?? bringExplored(root));
+  const clock = new Clock([clip]);
+  root.clock = clock;
+  root.dataset.rbClock = "";
+  root.classList.add("rb-clock");
+  buttons(root, clock);
+  filmstrip(root, clock);
+  watchView(clock);
+  watchPage(clock);
+  return clock;
+}
+
+/** Begin where the kernel is, go where it goes, and tell it where the page is. */
+function followKernel(root: HTMLElement, clock: Clock) {
+  const key = root.dataset.key ?? "";
   const [first, last] = (root.dataset.range || "").split(" ").map(Number);
   clock.range = last ? [first, last] : null;
   clock.seek(Number(root.dataset.at));
+  const place = () => ({ frame: clock.frame, range: clock.range });
   let timer = 0;
   let before = JSON.stringify(place());
-  const report = () => {
+  clock.addEventListener("change", () => {
     clearTimeout(timer);
     if (clock.playing) return;
     timer = window.setTimeout(() => {
       const now = JSON.stringify(place());
       if (now !== before) askKernel(key, { do: "place", ...place() });
       before = now;
-      root.dataset.at = String(clock.frame);
-      root.dataset.range = clock.range?.join(" ") ?? "";
     }, REPORT_AFTER);
+  });
+  const go = ({ told }: { told: { frame: number; range: [number, number] | null } }) => {
+    clock.range = told.range;
+    clock.seek(told.frame);
   };
-  clock.addEventListener("change", report);
-  const forget = onKernel(
-    key,
-    ({ told }) => {
-      clock.range = told.range;
-      clock.seek(told.frame);
-    },
-    "told",
+  onKernel(key, go, "told");
+}
+
+/** The stills of the markup along the time line, whose slider lies above them, and the range with two handles. */
+function filmstrip(root: HTMLElement, clock: Clock) {
+  const line = root.querySelector(".rb-line") as HTMLElement;
+  const images = [...root.querySelectorAll("[data-rb-stills] img")].map((image) => image.cloneNode());
+  const shades = [made("div", { class: "rb-shade" }), made("div", { class: "rb-shade" })];
+  const needle = made("div", { class: "rb-needle" });
+  const last = () => clock.frames - 1;
+  const range = (): [number, number] => clock.range ?? [0, last()];
+  const move = (side: number, to: number) => {
+    if (clock.frames < 2) return;
+    const moved = range();
+    moved[side] = side ? within(to, moved[0] + 1, last()) : within(to, 0, moved[1] - 1);
+    clock.range = moved;
+    clock.seek(moved[side]);
+  };
+  const at = ({ clientX }: PointerEvent) => {
+    const { left, width } = line.getBoundingClientRect();
+    return Math.round(((clientX - left) / width) * last());
+  };
+  const handles = ["Begin of the range", "End of the range"].map((label, side) =>
+    makeHandle(
+      { class: "rb-handle", "aria-label": label, "data-side": side, title: `${label} (${"[]"[side]})` },
+      { get: () => range()[side], set: (to) => move(side, to), at, most: last, step: 1 },
+    ),
   );
-  root.addEventListener("keydown", (event) => viewerKeys(event, camera, bar.say), { signal });
-  root.addEventListener("keydown", (event) => keys(event, clock), { signal });
-  root.setAttribute("aria-keyshortcuts", "Space ArrowLeft ArrowRight Home End L [ ] + - 0 ?");
-  const view = watchView(clock);
-  const leavePage = watchPage(clock);
-  askKernel(key, { do: "strip" }).then((found) => strip.improve(found));
-  signal.addEventListener("abort", () => {
-    clearTimeout(timer);
-    forget();
-    view.stop();
-    leavePage();
-    strip.close();
-    clock.close();
-  });
-}
-
-function explorePicture(root: HTMLElement, url: string, signal: AbortSignal) {
-  const { width, height } = root.dataset as Record<string, string>;
-  const stills = root.querySelector("[data-rb-stills]") as HTMLElement;
-  const poster = stills.querySelector("img") as HTMLImageElement;
-  const box = made("div", { class: "rb-clip rb-stage", style: stageSize(Number(width), Number(height)) });
-  box.append(made("img", { src: url, alt: poster.alt }));
-  stills.hidden = true;
-  stills.before(box);
-  const camera = cameraOf(box, [Number(width), Number(height)]);
-  const bar = actionBar(root, {
-    key: root.dataset.key ?? "",
-    camera,
-    place: () => ({}),
-    isCopy: false,
-    name: root.dataset.save ?? "picture.png",
-  });
-  root.addEventListener("keydown", (event) => viewerKeys(event, camera, bar.say), { signal });
-  root.setAttribute("aria-keyshortcuts", "+ - 0");
-}
-
-/** As wide as there is room, and not so high that the filmstrip below is out of sight. */
-function stageSize(width: number, height: number) {
-  return `aspect-ratio:${width}/${height};max-width:min(100%, calc(min(62vh, 540px) * ${width / height}))`;
+  const place = () => {
+    const [begin, end] = range();
+    needle.style.left = `${100 * clock.shareOf(clock.frame)}%`;
+    shades[0].style.width = `${100 * clock.shareOf(begin)}%`;
+    shades[1].style.left = `${100 * clock.shareOf(end)}%`;
+    handles.forEach((handle, side) => {
+      const frame = range()[side];
+      handle.style.left = `${100 * clock.shareOf(frame)}%`;
+      const values = { now: frame + 1, min: 1, max: clock.frames, text: `frame ${frame + 1} of ${clock.frames}` };
+      for (const [name, value] of Object.entries(values)) handle.setAttribute(`aria-value${name}`, String(value));
+    });
+  };
+  line.prepend(made("div", { class: "rb-film-strip", "aria-hidden": "true" }, ...images), ...shades, needle);
+  line.append(...handles);
+  clock.addEventListener("frame", place);
+  clock.addEventListener("change", place);
+  place();
 }
 
 /** Zooms what is in the box. @param size The picture's own. */
-function cameraOf(box: HTMLElement, size: number[], click?: () => void) {
+function cameraOf(box: HTMLElement, size: number[], click: () => void) {
   const camera = new Camera(Infinity);
   const measure = () => camera.resize(size, [box.clientWidth, box.clientHeight]);
   camera.addEventListener("change", () => {
     const { isFitted, origin, scale, fit } = camera;
-    box.style.setProperty(
-      "--zoom",
-      isFitted ? "none" : `translate(${origin[0]}px, ${origin[1]}px) scale(${scale / fit})`,
-    );
+    const zoom = `translate(${origin[0]}px, ${origin[1]}px) scale(${scale / fit})`;
+    box.style.setProperty("--zoom", isFitted ? "none" : zoom);
     box.toggleAttribute("data-zoomed", !isFitted);
     box.toggleAttribute("data-crisp", !isFitted && scale >= CRISP_FROM);
   });
   moveCamera(box, camera, click);
-  measure();
   new ResizeObserver(measure).observe(box);
+  measure();
   return camera;
 }
 
-function viewerKeys(event: KeyboardEvent, camera: Camera, say: (words: string) => void) {
-  const arrows = { ArrowUp: () => camera.pan(0, PAN), ArrowDown: () => camera.pan(0, -PAN) };
-  answerKey(event, {
-    ...camera.keys,
-    "?": () => say(EXPLORER_KEYS),
-    ...(camera.isFitted ? {} : arrows),
-  });
-}
-
-for (const root of document.querySelectorAll("[data-rb-explorer]:not([data-rb-ready])") as NodeListOf<HTMLElement>) {
+for (const root of document.querySelectorAll<HTMLElement>("[data-rb-explorer]:not([data-rb-ready])")) {
   root.dataset.rbReady = "";
   explorer(root);
 }

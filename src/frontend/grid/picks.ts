@@ -1,7 +1,8 @@
 /** Which runs of a grid are ticked. There are no ticks until a kernel says that it listens. */
 
+import { isWriting } from "../media/controls.ts";
 import { made } from "../page/element.ts";
-import { onKernel } from "../page/kernel_files.ts";
+import { answerKey } from "../page/keys.ts";
 import { Picked } from "../page/picked.ts";
 import type { Grid } from "./grid.ts";
 
@@ -9,51 +10,24 @@ import type { Grid } from "./grid.ts";
 export class Picks {
   #boxes: Map<number, { box: HTMLInputElement; figure: HTMLElement }> = new Map();
   #picked = new Picked(this.names, () => this.draw());
-  #isGone = false;
-  #count = made("span", { class: "rb-soft", role: "status" });
-  #copy = made(
-    "button",
-    {
-      type: "button",
-      hidden: "",
-      title: "Copy the files of the selected runs to a new folder next to the notebook",
-      onclick: () => this.#export(),
-    },
-    "Copy to a folder",
-  );
-  nodes = [this.#count, this.#copy];
+  count = made("span", { class: "rb-soft", role: "status" });
 
   constructor(
     readonly grid: Grid,
     readonly names: { key: string; group: string },
   ) {
     grid.root.addEventListener("keydown", (event) => this.#key(event));
-    onKernel(names.key, ({ said }) => this.#say(said), "said");
-    onKernel(
-      names.key,
-      ({ words }) => {
-        this.#isGone = true;
-        this.draw();
-        this.#say(words);
-      },
-      "gone",
-    );
   }
 
   add(row: number, figure: HTMLElement) {
-    const box = made("input", {
-      type: "checkbox",
-      class: "rb-pick",
-      hidden: "",
-      "aria-label": `Select ${this.grid.runs.get(row)?.run.label || `row ${row}`}`,
-      title: "Select (X)",
-      onchange: () => this.toggle(row),
-    });
+    const name = `Select ${this.grid.runs.get(row)?.run.label || `row ${row}`}`;
+    const attributes = { type: "checkbox", class: "rb-pick", hidden: "", "aria-label": name, title: "Select (X)" };
+    const box = made("input", { ...attributes, onchange: () => this.#toggle(row) });
     this.#boxes.set(row, { box, figure });
     figure.querySelector("figcaption")?.prepend(box);
   }
 
-  toggle(row: number) {
+  #toggle(row: number) {
     this.#picked.toggle(row);
     this.draw();
   }
@@ -65,30 +39,16 @@ export class Picks {
       box.checked = rows.has(row);
       figure.toggleAttribute("data-picked", isListening && rows.has(row));
     }
-    this.#count.textContent = isListening && rows.size ? `${rows.size} selected` : "";
-    // Without a kernel nobody copies.
-    this.#copy.hidden = !isListening || !rows.size || !this.#picked.key || this.#isGone;
-  }
-
-  #export() {
-    this.#say("Copying");
-    const detail = { key: this.#picked.key, rows: [...this.#picked.rows], to: "export" };
-    dispatchEvent(new CustomEvent("reelbook:selected", { detail }));
-  }
-
-  #say(words: string) {
-    this.#count.textContent = words;
+    this.count.textContent = isListening && rows.size ? `${rows.size} selected` : "";
   }
 
   /** X ticks the clip that has the focus, or the large one. */
   #key(event: KeyboardEvent) {
-    if (!this.#picked.isListening || event.key.toLowerCase() !== "x" || event.ctrlKey || event.metaKey || event.altKey)
-      return;
+    const { view, row } = this.grid.held;
     const figure = (event.target as HTMLElement).closest("figure");
-    const row = this.grid.held.view === "one" ? this.grid.held.row : figure ? Number(figure.dataset.row) : undefined;
-    if (row === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.toggle(row);
+    const chosen = view === "one" ? row : figure ? Number(figure.dataset.row) : undefined;
+    if (!this.#picked.isListening || chosen === undefined || isWriting(event)) return;
+    const tick = () => this.#toggle(chosen);
+    answerKey(event, { x: tick, X: tick });
   }
 }

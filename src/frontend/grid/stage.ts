@@ -4,13 +4,12 @@ import { pageFrames } from "../media/clip.ts";
 import { frameAt } from "../media/clock_time.ts";
 import { DecodedPicture } from "../media/decoded_picture.ts";
 import { Frames } from "../media/frames.ts";
-import { made } from "../page/element.ts";
+import { choose, made } from "../page/element.ts";
 import { bringFile } from "../page/kernel_files.ts";
 import type { Grid, Group, Run } from "./grid.ts";
 
-const FEW = 8; // Values of an axis that are buttons; more are a slider.
+const FEW = 8; // Values of an axis that are all visible; more are a slider.
 const REST = 250; // Milliseconds that a clip stands before its original is fetched.
-const MAX_ORIGINALS = 4;
 
 /** The large view of a grid. */
 export class Stage {
@@ -24,13 +23,14 @@ export class Stage {
   #sharp = made("div", { class: "rb-sharp" });
   #axes = made("div", { class: "rb-axes" });
   #words = made("p", { class: "rb-one-words", role: "status" });
-  #node = made("div", { class: "rb-one" }, this.holder, made("div", {}, this.#axes, this.#words));
-  /** Pictures of original files by row, the least recently used first. */
-  #originals: Map<number, DecodedPicture> = new Map();
+  node = made("div", { class: "rb-one" }, this.holder, made("div", {}, this.#axes, this.#words));
+  /** The original file of the row on the stage. */
+  #original: DecodedPicture | null = null;
   #timer = 0;
   #row = -1;
-  /** That whose axes are drawn. */
+  /** That whose axes are drawn, and what shows the values of a run in them. */
   #group: Group | null = null;
+  #updates: ((run: Run) => void)[] = [];
   /** Puts the box of the clip back into its cell. */
   #giveBack: (() => void) | null = null;
 
@@ -38,14 +38,9 @@ export class Stage {
     for (const event of ["frame", "change"]) grid.clock.addEventListener(event, () => this.#sharpen());
   }
 
-  /** @param group The clips and their controls. */
-  place(group: HTMLElement) {
-    group.insertBefore(this.#node, group.firstChild);
-  }
-
-  open(row: number | undefined) {
-    const known = row === undefined ? undefined : this.grid.runs.get(row);
-    if (row === undefined || !known || !this.#node.isConnected) return;
+  open(row: number) {
+    const known = this.grid.runs.get(row);
+    if (!known || !this.node.isConnected) return;
     this.close();
     this.#row = this.grid.held.row = row;
     const { run, group } = known;
@@ -56,14 +51,13 @@ export class Stage {
       this.#giveBack = () => mark.replaceWith(box);
       this.holder.replaceChildren(box, this.#sharp);
     }
-    this.#drawAxes(group, run);
+    if (this.#group !== group) this.#drawAxes(group);
+    for (const update of this.#updates) update(run);
     const count = group.runs.filter(({ codes }) => codes.every((code, axis) => code === run.codes[axis])).length;
     const state = run.state === "completed" ? "" : run.state;
     const facts = [run.name, run.label, run.price, state, count > 1 ? `${count} runs have these values` : ""];
     this.#words.replaceChildren(made("bdi", {}, facts.filter(Boolean).join(" · ")));
-    clearTimeout(this.#timer);
-    if (this.grid.key && this.grid.clipOf(row)) this.#timer = window.setTimeout(() => this.#fetch(row), REST);
-    this.#sharpen();
+    this.#timer = window.setTimeout(() => this.#fetch(row), REST);
   }
 
   close() {
@@ -71,6 +65,8 @@ export class Stage {
     this.#giveBack?.();
     this.#giveBack = null;
     this.#sharp.replaceChildren();
+    this.#original?.close();
+    this.#original = null;
     this.#row = -1;
   }
 
@@ -78,134 +74,94 @@ export class Stage {
     if (this.#row >= 0) this.#fetch(this.#row);
   }
 
-  #drawAxes(group: Group, run: Run) {
-    const hadFocus = this.#axes.contains(document.activeElement)
-      ? (document.activeElement as HTMLElement).dataset.axis
-      : null;
-    // A slider stays on the page while it is dragged: one that is replaced has no pointer any more.
-    const before = this.#group === group ? ([...this.#axes.children] as HTMLElement[]) : [];
-    if (!before.length) this.#axes.replaceChildren();
+  #drawAxes(group: Group) {
     this.#group = group;
-    const fields = group.axes.map((axis, place) => {
-      const choose = (code: number) =>
-        this.open(nearest(group, this.grid.runs.get(this.#row)?.run ?? run, place, code).row);
-      if (axis.bare.length <= FEW)
-        return made(
-          "fieldset",
-          { class: "rb-axis" },
-          made("legend", {}, axis.name),
-          ...this.#choices(group, place, run, choose),
-        );
-      const field =
-        before[place] ??
-        made("fieldset", { class: "rb-axis" }, made("legend", {}, axis.name), ...this.#slider(axis, place, choose));
-      const [input, output] = [field.querySelector("input") as HTMLInputElement, field.querySelector("output")];
-      input.value = String(run.codes[place]);
-      input.setAttribute("aria-valuetext", axis.bare[run.codes[place]]);
-      output?.replaceChildren(axis.bare[run.codes[place]]);
-      return field;
+    this.#updates = [];
+    const fields = group.axes.map(({ name, bare }, place) => {
+      const move = (code: number) => {
+        const run = this.grid.runs.get(this.#row)?.run;
+        if (run) this.open(nearest(group, run, place, code).row);
+      };
+      const nodes = bare.length > FEW ? this.#slider(name, bare, place, move) : this.#choices(group, place, move);
+      return made("fieldset", { class: "rb-axis" }, made("legend", {}, name), ...nodes);
     });
-    if (!group.axes.length || group.runs.length > new Set(group.runs.map(({ codes }) => codes.join())).size)
-      fields.push(this.#list(group, run));
-    fields.forEach((field, place) => {
-      if (!before[place]) this.#axes.append(field);
-      else if (before[place] !== field) before[place].replaceWith(field);
-    });
-    if (hadFocus)
-      (this.#axes.querySelector(`[data-axis="${hadFocus}"]:is(input, [tabindex="0"])`) as HTMLElement | null)?.focus();
+    // Runs that no axis tells apart.
+    if (!group.axes.length || group.runs.length > new Set(group.runs.map(({ codes }) => codes.join())).size) {
+      const runs = group.runs.map(({ row, name }): [number, string] => [row, name]);
+      const list = choose("run", runs, this.#row, (row) => this.open(Number(row)));
+      this.#updates.push(({ row }) => (list.value = String(row)));
+      fields.push(made("fieldset", { class: "rb-axis" }, made("legend", {}, "run"), list));
+    }
+    this.#axes.replaceChildren(...fields);
   }
 
-  #slider(axis: { bare: string[]; name: string }, place: number, choose: (code: number) => void) {
+  #slider(name: string, values: string[], place: number, move: (code: number) => void) {
+    const output = made("output");
     const input = made("input", {
       type: "range",
       min: 0,
-      max: axis.bare.length - 1,
-      "aria-label": axis.name,
-      "data-axis": place,
-      oninput: () => choose(Number(input.value)),
+      max: values.length - 1,
+      "aria-label": name,
+      oninput: () => move(Number(input.value)),
       onkeydown: (event: KeyboardEvent) => event.stopPropagation(), // Arrows move it, and not the clips.
     });
-    return [input, made("output")];
-  }
-
-  #choices(group: Group, place: number, run: Run, choose: (code: number) => void) {
-    const { bare, name } = group.axes[place];
-    const hasRun = (code: number) =>
-      group.runs.some(({ codes }) => codes.every((other, axis) => other === (axis === place ? code : run.codes[axis])));
-    const move = (event: KeyboardEvent, code: number) => {
-      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      event.stopPropagation();
-      choose((code + step + bare.length) % bare.length);
-    };
-    const buttons = bare.map((text, code) => {
-      const isChosen = code === run.codes[place];
-      const attributes = {
-        type: "button",
-        role: "radio",
-        "aria-checked": String(isChosen),
-        tabindex: isChosen ? 0 : -1,
-        "data-axis": place,
-        // The nearest run has another value of another axis as well.
-        "data-none": !isChosen && !hasRun(code),
-        title: text,
-        onclick: () => choose(code),
-        onkeydown: (event: KeyboardEvent) => move(event, code),
-      };
-      return made("button", attributes, made("bdi", {}, text));
+    this.#updates.push(({ codes }) => {
+      input.value = String(codes[place]);
+      output.textContent = values[codes[place]];
+      input.setAttribute("aria-valuetext", values[codes[place]]);
     });
-    return [made("div", { class: "rb-choices", role: "radiogroup", "aria-label": name }, ...buttons)];
+    return [input, output];
   }
 
-  /** Runs that no axis tells apart. */
-  #list(group: Group, run: Run) {
-    const select = made("select", { "aria-label": "run", onchange: () => this.open(Number(select.value)) });
-    for (const { row, name } of group.runs)
-      select.append(made("option", { value: String(row), ...(row === run.row ? { selected: "" } : {}) }, name));
-    return made("fieldset", { class: "rb-axis" }, made("legend", {}, "run"), select);
+  #choices({ axes, runs }: Group, place: number, move: (code: number) => void) {
+    const { bare, name } = axes[place];
+    const group = `${name} ${Math.random()}`; // Other grids have groups of their own.
+    const labels = bare.map((text, code) => {
+      const input = made("input", { type: "radio", name: group, "aria-label": text, onchange: () => move(code) });
+      const label = made("label", { title: text }, input, made("bdi", {}, text));
+      this.#updates.push(({ codes }) => {
+        input.checked = codes[place] === code;
+        // The nearest run has another value of another axis as well.
+        const hasRun = runs.some((run) =>
+          run.codes.every((other, axis) => other === (axis === place ? code : codes[axis])),
+        );
+        label.toggleAttribute("data-none", !hasRun);
+      });
+      return label;
+    });
+    return [made("div", { class: "rb-choices", role: "radiogroup", "aria-label": name }, ...labels)];
   }
 
-  /** The original of this row, once. */
   async #fetch(row: number) {
     const clip = this.grid.clipOf(row);
-    if (!clip || this.#originals.has(row)) return;
+    if (!this.grid.key || !clip || this.#original) return;
     const { index, bytes } = await bringFile({ key: this.grid.key, row });
-    if (!index || !bytes || this.#originals.has(row)) return;
+    if (!index || !bytes || this.#row !== row || this.#original) return;
     const frames = new Frames(pageFrames(), index, bytes);
     if (frames.count !== clip.frames) return frames.close();
-    const holder = document.createElement("div");
-    this.#originals.set(row, new DecodedPicture(frames, holder, clip.rate));
-    for (const [oldest, picture] of this.#originals) {
-      if (this.#originals.size <= MAX_ORIGINALS) break;
-      picture.close();
-      this.#originals.delete(oldest);
-    }
+    this.#original = new DecodedPicture(frames, document.createElement("div"), clip.rate);
     this.#sharpen();
   }
 
   /** Show the frame of the original over that of the copy, as soon as it is decoded. */
   async #sharpen() {
-    const row = this.#row;
-    const clip = this.grid.clipOf(row);
-    const picture = this.#originals.get(row);
-    if (!clip || !picture) return this.#sharp.replaceChildren();
-    this.#originals.delete(row); // To the end: used most recently.
-    this.#originals.set(row, picture);
+    const picture = this.#original;
+    const clip = this.grid.clipOf(this.#row);
+    if (!clip || !picture) return;
     const { clock } = this.grid;
     const number = frameAt(clip, clock.timeFor(clip, clock.time));
     if (picture.shown !== number) this.#sharp.replaceChildren(); // Never another frame than the copy below it.
     if (clock.playing) picture.follow(number);
     else await picture.show(number).catch(() => null);
-    if (row === this.#row && picture.shown === number && picture.canvas.parentNode !== this.#sharp)
+    if (picture === this.#original && picture.shown === number && picture.canvas.parentNode !== this.#sharp)
       this.#sharp.replaceChildren(picture.canvas);
   }
 }
 
 /** The run with this value of an axis that is nearest in the others. */
 function nearest(group: Group, run: Run, place: number, code: number) {
-  const away = (other: Run) =>
-    other.codes.reduce(
+  const away = ({ codes }: Run) =>
+    codes.reduce(
       (sum, value, axis) => sum + (axis === place ? 1e6 * Math.abs(value - code) : Math.abs(value - run.codes[axis])),
       0,
     );

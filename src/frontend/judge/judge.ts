@@ -6,29 +6,25 @@
  */
 
 import { Clock, watchPage } from "../media/clock.ts";
-import { buttons, keys } from "../media/controls.ts";
+import { buttons, isWriting, keys } from "../media/controls.ts";
+import { isCalm } from "../media/video.ts";
+import { button, made } from "../page/element.ts";
 import { askKernel, onKernel } from "../page/kernel_files.ts";
-import { readHeld, writeHeld } from "./kept.ts";
+import { answerKey } from "../page/keys.ts";
 import { type Judged, JudgeSide } from "./side.ts";
 
-/** What is to be judged. */
-export type Asked = { of: Judged[]; prompt: string };
-/** The next ones come first. */
-export type Reply = {
-  asked: Asked[];
-  progress: string;
-  rater: string | null;
-  isEnded?: boolean;
-  error?: string;
-  gone?: string;
-};
-export type Round = { asked: Asked; sides: JudgeSide[] };
+type Asked = { of: Judged[]; prompt: string };
+/** What is judged now comes first, and then what comes next. */
+type Reply = { asked: Asked[]; progress: string; rater: string | null; isEnded?: boolean; error?: string };
+type Round = { asked: Asked; sides: JudgeSide[] };
+/** An answer that the kernel has yet to save. It is saved once by its token, however often it is sent. */
+type Unsaved = { token: string; of: number[]; value: string; seconds: number; rater: string | null };
+/** What outlives an output, its kernel, and the page when it is loaded again. */
+type Held = { unsaved?: Unsaved | null; rater?: string | null; isPlaying?: boolean };
 
 const BUSY_AFTER = 400; // Milliseconds after which it is said that the kernel is busy.
-const AGAIN_AFTER = 4000; // Milliseconds after which an unanswered message is sent again, then after twice as long.
-const REPEATABLE = new Set(["next", "answer"]); // An answer is saved once, by its token.
 const REST = 250; // Milliseconds in which a second press of a key or a button is one of the answer before.
-const KEYS = {
+const KEYS: Record<string, Record<string, string>> = {
   pairs: { a: "left", b: "right", t: "tie", x: "bad", s: "skip" },
   stars: { 1: "1", 2: "2", 3: "3", 4: "4", 5: "5", s: "skip" },
   keep: { k: "keep", r: "reject", s: "skip" },
@@ -40,242 +36,162 @@ const UNSAVED_ENDED =
   "The kernel has ended. Your answer is kept in this page; run the cell again to save it and continue.";
 const NOT_HERE = "The kernel has ended, so there are no more questions. Run the cell again to continue judging.";
 const ALL_DONE = "There is nothing more to judge here.";
+const CALM = "Press Play to see them move";
 
 /** One panel. */
 export class Judge {
-  root: HTMLElement & { judge?: Judge };
-  key: string;
-  group: string;
-  kind: "pairs" | "stars" | "keep";
-  live: HTMLElement;
-  note: HTMLElement;
-  prompt: HTMLElement;
-  words: HTMLElement;
-  help: HTMLElement;
-  transport: HTMLElement;
-  rater: HTMLInputElement;
-  slots: HTMLElement[];
-  stage: HTMLElement;
-  room: HTMLDivElement;
-  clock: Clock;
+  key = this.root.dataset.key ?? "";
+  kind = this.root.dataset.rbJudge ?? "";
+  clock = new Clock([]);
   /** Milliseconds between one answer and the next. */
   rest = REST;
   /** What somebody sees now, and what comes next. */
   now: Round | null = null;
   next: Round | null = null;
-  /** Whether an answer is on its way. */
-  isSaving = false;
   /** Answers of this panel that are on disk. */
   saved = 0;
+  held: Held;
+  #parts = this.#unpack();
+  #store = `reelbook-judge-${this.root.dataset.group}`;
+  #room = made("div", { class: "rb-judge-room", inert: true });
   #shownAt = 0;
-  #turn = 0;
+  #isSaving = false;
   #isStarted = false;
   #isInView = false;
-  /** What ends listening; empty while the panel is off the page. */
-  #forget: (() => void)[] = [];
 
-  constructor(root: HTMLElement & { judge?: Judge }) {
-    this.root = root;
+  constructor(readonly root: HTMLElement & { judge?: Judge }) {
     root.judge = this;
-    this.key = root.dataset.key ?? "";
-    this.group = root.dataset.group ?? "";
-    const parts = root.querySelector("template[data-rb-judge-parts]") as HTMLTemplateElement | null;
-    if (parts) {
-      root.append(parts.content.cloneNode(true));
-      parts.remove();
-      root.querySelector(".rb-judge-head")?.append(root.querySelector("[data-rb-judge-rater]") as HTMLElement);
-    }
-    this.kind = root.dataset.rbJudge as "pairs" | "stars" | "keep";
-    const one = (name: string) => root.querySelector(name) as HTMLElement;
-    this.live = one("[data-rb-judge-live]");
-    this.note = one("[data-rb-judge-note]");
-    this.prompt = one("[data-rb-judge-prompt]");
-    this.words = one(".rb-judge-words");
-    this.help = one("[data-rb-judge-help]");
-    this.transport = one("[data-rb-transport]");
-    this.rater = one("[data-rb-judge-rater] input") as HTMLInputElement;
-    this.slots = [...root.querySelectorAll(".rb-judge-slot")] as HTMLElement[];
-    this.stage = one(".rb-judge-stage");
-    this.room = document.createElement("div");
-    this.room.className = "rb-judge-room";
-    this.room.inert = true;
-    this.live.append(this.room);
-    this.clock = new Clock([]);
-    buttons(this.live, this.clock);
+    this.held = this.#read();
+    const { live, rater, slots } = this.#parts;
+    live.append(this.#room);
+    buttons(live, this.clock);
     // While a pair is on the screen: what plays or stops at other times is nobody's wish.
     this.clock.addEventListener("change", () => {
-      if (this.isAsking) writeHeld(this.group, { isPlaying: this.clock.playing });
+      if (this.isAsking) this.#hold({ isPlaying: this.clock.playing });
     });
     root.addEventListener("keydown", (event) => this.#onKey(event));
-    for (const button of root.querySelectorAll("[data-rb-answer]") as NodeListOf<HTMLElement>) {
+    for (const one of root.querySelectorAll<HTMLElement>("[data-rb-answer]")) {
       // The focus goes to the panel: a space bar would press the button again.
-      button.addEventListener("click", () => {
+      one.addEventListener("click", () => {
         root.focus({ preventScroll: true });
-        this.answer(button.dataset.rbAnswer ?? "");
+        this.answer(one.dataset.rbAnswer ?? "");
       });
     }
     const tools = { undo: () => this.undo(), rank: () => this.rank(), help: () => this.#toggleHelp() };
-    for (const [name, act] of Object.entries(tools)) one(`[data-rb-tool="${name}"]`).addEventListener("click", act);
-    this.rater.addEventListener("change", () => this.#rename());
-    this.slots.forEach((slot) => slot.addEventListener("click", () => this.clock.clips.length && this.clock.toggle()));
+    for (const [name, act] of Object.entries(tools))
+      root.querySelector(`[data-rb-tool="${name}"]`)?.addEventListener("click", act);
+    rater.addEventListener("change", () => this.#rename());
+    for (const slot of slots) slot.addEventListener("click", () => this.clock.clips.length && this.clock.toggle());
+    onKernel(this.key, () => root.isConnected && this.start());
+    onKernel(this.key, () => this.lose(), "gone");
+    watchPage(this.clock);
     // It goes on observing an output that is taken off the page, which Lab puts back after an undo or a long scroll.
     new IntersectionObserver(([{ isIntersecting }]) => this.#see(isIntersecting)).observe(root);
-    this.#open();
   }
 
-  /** Listen to the page and the kernel, until the output is taken off the page. */
-  #open() {
-    const self = new WeakRef(this);
-    const gone = (event: Event) => {
-      if ((event as CustomEvent).detail.key === this.key) self.deref()?.lose();
+  /** Put what only a script can use on the page, and find its parts. */
+  #unpack() {
+    const { root } = this;
+    const template = root.querySelector<HTMLTemplateElement>("template[data-rb-judge-parts]");
+    if (template) template.replaceWith(template.content);
+    const find = (name: string) => root.querySelector(name) as HTMLElement;
+    find(".rb-judge-head").append(find("[data-rb-judge-rater]"));
+    return {
+      live: find("[data-rb-judge-live]"),
+      note: find("[data-rb-judge-note]"),
+      prompt: find("[data-rb-judge-prompt]"),
+      stage: find(".rb-judge-stage"),
+      slots: [...root.querySelectorAll<HTMLElement>(".rb-judge-slot")],
+      transport: find("[data-rb-transport]"),
+      words: find(".rb-judge-words"),
+      help: find("[data-rb-judge-help]"),
+      rater: find("[data-rb-judge-rater] input") as HTMLInputElement,
     };
-    addEventListener("reelbook:gone", gone);
-    this.#forget = [
-      watchPage(this.clock),
-      onKernel(this.key, () => self.deref()?.start()),
-      () => removeEventListener("reelbook:gone", gone),
-    ];
-  }
-
-  /** Let go of everything that a panel off the page should not hold. */
-  close() {
-    this.#forget.forEach((action) => action());
-    this.#forget = [];
-    this.clock.close();
-    for (const round of [this.now, this.next]) round?.sides.forEach((side) => side.close());
-    this.now = this.next = null;
-    this.#shownAt = 0;
-    this.#isStarted = this.isSaving = false;
   }
 
   /** Whether an answer is expected: what is judged is on the screen. */
   get isAsking() {
-    return this.#shownAt > 0 && !this.isSaving;
-  }
-
-  /** For somebody who wants no motion, until they have played a clip or answered. */
-  get #hint() {
-    const isStill = this.#shownAt > 0 && this.clock.clips.length > 0 && this.held.isPlaying === undefined;
-    return isStill ? "Press Play to see them move" : "";
-  }
-
-  get held() {
-    return readHeld(this.group);
+    return this.#shownAt > 0 && !this.#isSaving;
   }
 
   /** Begin, or go on, where a kernel answers. */
   async start() {
-    if (this.root.querySelector("[data-rb-judge-ranking]")) return this.#offer();
+    const ranking = this.root.querySelector("[data-rb-judge-ranking]");
+    if (ranking) return this.#offer(ranking);
     const { unsaved, rater } = this.held;
-    const reply = await this.#ask(
-      unsaved ? { do: "answer", ...unsaved } : { do: "next", ...(rater === undefined ? {} : { rater }) },
-      unsaved ? UNSAVED_BUSY : BUSY,
-    );
-    return reply ? this.#begin(reply) : undefined;
-  }
-
-  #begin(reply: Reply) {
-    this.live.hidden = false;
-    this.note.hidden = true;
-    return this.#take(reply);
-  }
-
-  /** Say something above what is there. */
-  #explain(words: string) {
-    this.note.textContent = words;
-    this.note.hidden = false;
-    this.note.setAttribute("role", "status");
+    const message = unsaved ? { do: "answer", ...unsaved } : { do: "next", ...(rater === undefined ? {} : { rater }) };
+    return this.#ask(message, unsaved ? UNSAVED_BUSY : BUSY);
   }
 
   async answer(value: string) {
-    const now = this.now;
-    if (!now || !this.isAsking || performance.now() - this.#shownAt < this.rest) return;
+    if (!this.now || !this.isAsking || performance.now() - this.#shownAt < this.rest) return;
     const isPlaying = this.clock.playing;
-    this.isSaving = true;
+    this.#isSaving = true;
     this.root.dataset.saving = value;
     const seconds = Math.round(performance.now() - this.#shownAt) / 1000;
-    const unsaved = {
-      token: newToken(),
-      of: now.asked.of.map(({ number }) => number),
-      value,
-      seconds,
-      rater: this.rater.value.trim() || null,
-    };
-    writeHeld(this.group, { unsaved, isPlaying });
-    const reply = await this.#ask({ do: "answer", ...unsaved }, UNSAVED_BUSY);
-    if (reply) await this.#take(reply);
+    const of = this.now.asked.of.map(({ number }) => number);
+    const unsaved = { token: newToken(), of, value, seconds, rater: this.#parts.rater.value.trim() || null };
+    this.#hold({ unsaved, isPlaying });
+    await this.#ask({ do: "answer", ...unsaved }, UNSAVED_BUSY);
   }
 
   async undo() {
-    if (this.isSaving) return;
-    const reply = await this.#ask({ do: "undo" }, BUSY);
-    if (reply) await this.#take(reply);
+    if (!this.#isSaving) await this.#ask({ do: "undo" });
   }
 
   /** End judging for now. The kernel replaces this output by one with the ranking. */
   async rank() {
-    if (this.isSaving) return;
+    if (this.#isSaving) return;
     this.clock.pause();
-    const reply = await this.#ask({ do: "rank" }, BUSY);
-    if (reply?.error) this.#say(reply.error, true);
-  }
-
-  async #ask(message: Record<string, any>, busy: string): Promise<Reply | null> {
-    const timer = setTimeout(() => this.#say(busy), BUSY_AFTER);
-    // Asked again after a while, unless that is not the same, because a message may be lost with a connection.
-    const found = await new Promise<Awaited<ReturnType<typeof askKernel>>>((resolve) => {
-      const ask = (pause: number) => {
-        askKernel(this.key, message).then((answer) => {
-          clearTimeout(again);
-          resolve(answer);
-        });
-        const again = setTimeout(() => {
-          if (REPEATABLE.has(message.do) && this.#forget.length) ask(2 * pause);
-        }, pause);
-      };
-      ask(AGAIN_AFTER);
-    });
-    clearTimeout(timer);
-    if (!found) return null;
-    if (!found.message.gone) return found.message;
-    this.lose();
-    return null;
+    await this.#ask({ do: "rank" });
   }
 
   /** The kernel has ended. */
   lose() {
-    if (this.live.hidden) return;
+    if (this.#parts.live.hidden) return;
     this.#say(this.held.unsaved ? UNSAVED_ENDED : ENDED, true);
     this.root.dataset.gone = "";
   }
 
+  /** Ask the kernel, and show what it asks. @returns Whether it has answered. */
+  async #ask(message: Record<string, any>, busy = BUSY): Promise<boolean> {
+    const timer = setTimeout(() => this.#say(busy), BUSY_AFTER);
+    const reply = (await askKernel(this.key, message))?.message;
+    clearTimeout(timer);
+    if (reply?.gone) this.lose();
+    if (!reply || reply.gone) return false;
+    if (reply.asked) await this.#take(reply);
+    else if (reply.error) this.#say(reply.error, true);
+    return true;
+  }
+
   /** Show what the kernel asks now, and load what it asks next. */
   async #take(reply: Reply) {
-    const turn = ++this.#turn;
+    const { live, note, rater } = this.#parts;
+    live.hidden = false;
+    note.hidden = true;
     delete this.root.dataset.gone;
     delete this.root.dataset.saving;
-    this.isSaving = false;
+    this.#isSaving = false;
     if (this.held.unsaved && !reply.error) this.saved += 1;
-    writeHeld(this.group, { unsaved: null });
-    if (document.activeElement !== this.rater) this.rater.value = reply.rater ?? "";
-    (this.rater.parentElement as HTMLElement).hidden = false;
-    this.#say(
-      reply.error || [reply.progress, reply.isEnded ? ALL_DONE : "", this.#hint].filter(Boolean).join(" · "),
-      Boolean(reply.error),
-    );
+    this.#hold({ unsaved: null });
+    if (document.activeElement !== rater) rater.value = reply.rater ?? "";
+    (rater.parentElement as HTMLElement).hidden = false;
+    const words = [reply.progress, reply.isEnded ? ALL_DONE : "", this.#shownAt ? this.#hint : ""];
+    this.#say(reply.error || words.filter(Boolean).join(" · "), Boolean(reply.error));
     const before = [this.now, this.next];
-    const [now, next] = reply.asked.map(
+    const [now = null, next = null] = reply.asked.map(
       (asked) => before.find((round) => round && isSame(round.asked, asked)) ?? this.#prepare(asked),
     );
-    if (this.now !== (now ?? null)) this.#show(now ?? null);
-    this.next = next ?? null;
+    this.next = next;
+    if (this.now !== now) this.#show(now);
     for (const round of before)
-      if (round && round !== this.now && round !== this.next) round.sides.forEach((side) => side.close());
-    if (reply.isEnded) return this.rank();
+      if (round && round !== now && round !== next) round.sides.forEach((side) => side.close());
+    if (reply.isEnded) return void this.rank();
     // Only when this one is there, so that it has the whole connection.
-    await Promise.all((now?.sides ?? []).map((side) => side.load()));
-    if (turn === this.#turn) next?.sides.forEach((side) => side.load());
-    return undefined;
+    Promise.all((now?.sides ?? []).map((side) => side.load())).then(() => {
+      if (this.next === next) next?.sides.forEach((side) => side.load());
+    });
   }
 
   #prepare(asked: Asked): Round {
@@ -283,110 +199,123 @@ export class Judge {
       (judged, place) => new JudgeSide(this.key, judged, this.kind === "pairs" ? "AB"[place] : "To be judged"),
     );
     // On the page, because clips of outputs that are gone are unloaded.
-    this.room.append(...sides.map(({ box }) => box));
+    this.#room.append(...sides.map(({ box }) => box));
     return { asked, sides };
   }
 
   async #show(round: Round | null) {
+    const { slots, prompt, stage, transport, words } = this.#parts;
     // Motion is judged in motion, unless somebody stopped it or wants none.
-    const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const { isPlaying = !isCalm } = this.held;
+    const { isPlaying = !isCalm() } = this.held;
     this.now = round;
     this.#shownAt = 0;
     this.clock.pause();
     // Whatever was there: after an undo it may come again.
-    this.slots.forEach((slot) => this.room.append(...slot.querySelectorAll(".rb-clip")));
+    for (const slot of slots) this.#room.append(...slot.querySelectorAll(".rb-clip"));
     this.root.toggleAttribute("data-ended", !round);
     if (!round) return;
-    this.prompt.textContent = this.prompt.title = round.asked.prompt;
-    round.sides.forEach((side, place) => this.slots[place].append(side.box));
-    this.stage.toggleAttribute(
-      "data-wide",
-      round.asked.of.every(({ shape: [width, height] }) => width >= height),
-    );
+    prompt.textContent = prompt.title = round.asked.prompt;
+    round.sides.forEach((side, place) => slots[place].append(side.box));
+    const isWide = round.asked.of.every(({ shape: [width, height] }) => width >= height);
+    stage.toggleAttribute("data-wide", isWide);
     const clips = round.sides.flatMap(({ clip }) => clip ?? []);
-    this.transport.hidden = !clips.length;
+    transport.hidden = !clips.length;
     this.clock.clips = clips;
     this.clock.range = null;
     this.clock.measure();
     clips.forEach((clip) => (clip.isInView = this.#isInView));
-    const isThere = clips.length ? this.clock.seek(0) : Promise.all(round.sides.map((side) => side.load()));
-    await isThere;
+    await (clips.length ? this.clock.seek(0) : Promise.all(round.sides.map((side) => side.load())));
     if (this.now !== round) return;
     this.#shownAt = performance.now();
-    this.root.dispatchEvent(new Event("reelbook:asked"));
     if (isPlaying && clips.length) this.clock.play();
-    else if (this.#hint) this.#say([this.words.textContent, this.#hint].filter(Boolean).join(" · "));
+    else if (this.#hint) this.#say([words.textContent, this.#hint].filter(Boolean).join(" · "));
+  }
+
+  /** For somebody who wants no motion, until they have played a clip or answered. */
+  get #hint() {
+    return this.clock.clips.length && isCalm() && this.held.isPlaying === undefined ? CALM : "";
   }
 
   #see(isInView: boolean) {
-    if (!isInView && !this.root.isConnected) return this.close();
-    if (isInView && !this.#forget.length) this.#open();
+    if (!isInView && !this.root.isConnected) return this.#close();
     this.#isInView = isInView;
     for (const clip of this.clock.clips)
       if (clip.isInView !== isInView) isInView ? this.clock.join(clip) : this.clock.leave(clip);
-    if (!isInView || this.#isStarted) return undefined;
+    if (!isInView || this.#isStarted) return;
     this.#isStarted = true;
-    return this.start();
+    this.start();
+  }
+
+  /** Let go of everything that a panel off the page should not hold. */
+  #close() {
+    this.clock.close();
+    for (const round of [this.now, this.next]) round?.sides.forEach((side) => side.close());
+    this.now = this.next = null;
+    this.#shownAt = 0;
+    this.#isStarted = this.#isSaving = false;
   }
 
   /** A button that leads from the ranking back to the clips. */
-  #offer() {
-    const ranking = this.root.querySelector("[data-rb-judge-ranking]");
+  #offer(ranking: Element) {
     if (this.root.querySelector("[data-rb-judge-on]")) return;
-    const button = document.createElement("button");
-    Object.assign(button, { type: "button", textContent: "Go on judging" });
-    button.dataset.rbJudgeOn = "";
-    button.addEventListener("click", async () => {
-      const reply = await this.#ask({ do: "next" }, BUSY);
-      if (!reply) return this.#explain(NOT_HERE);
-      button.remove();
-      ranking?.remove();
-      this.root.focus({ preventScroll: true });
-      return this.#begin(reply);
-    });
-    ranking?.after(button);
+    const { note } = this.#parts;
+    const goOn = async () => {
+      if (await this.#ask({ do: "next" })) {
+        on.remove();
+        ranking.remove();
+        this.root.focus({ preventScroll: true });
+      } else {
+        note.textContent = NOT_HERE;
+        note.hidden = false;
+        note.setAttribute("role", "status");
+      }
+    };
+    const on = button("Go on judging", goOn, { "data-rb-judge-on": "" });
+    ranking.after(on);
   }
 
   async #rename() {
-    const rater = this.rater.value.trim() || null;
-    writeHeld(this.group, { rater });
-    if (this.isSaving) return;
-    const reply = await this.#ask({ do: "next", rater }, BUSY);
-    if (reply) await this.#take(reply);
+    const rater = this.#parts.rater.value.trim() || null;
+    this.#hold({ rater });
+    if (!this.#isSaving) await this.#ask({ do: "next", rater });
   }
 
   #toggleHelp() {
-    this.help.hidden = !this.help.hidden;
+    this.#parts.help.hidden = !this.#parts.help.hidden;
   }
 
   #say(words: string, isWrong: boolean = false) {
-    this.words.textContent = words;
-    this.words.classList.toggle("rb-judge-wrong", isWrong);
+    this.#parts.words.textContent = words;
+    this.#parts.words.classList.toggle("rb-judge-wrong", isWrong);
   }
 
   #onKey(event: KeyboardEvent) {
-    const target = event.target as HTMLElement;
-    if (
-      event.ctrlKey ||
-      event.altKey ||
-      event.metaKey ||
-      target.matches("select, textarea, input:not([type=range])") ||
-      this.live.hidden
-    )
-      return;
-    const name = event.key.toLowerCase();
-    const value = (KEYS[this.kind] as Record<string, string>)[name];
-    const tools: Record<string, () => unknown> = {
-      u: () => this.undo(),
-      backspace: () => this.undo(),
-      "?": () => this.#toggleHelp(),
-    };
-    const act = value ? () => this.answer(value) : tools[name];
-    if (!act) return keys(event, this.clock);
-    event.preventDefault();
-    event.stopPropagation(); // Jupyter would insert a cell.
-    if (!event.repeat) act();
+    if (isWriting(event) || this.#parts.live.hidden) return;
+    const once = (act: () => unknown) => () => event.repeat || act();
+    const undo = once(() => this.undo());
+    const answers = Object.entries(KEYS[this.kind]).flatMap(([key, value]) =>
+      [key, key.toUpperCase()].map((name) => [name, once(() => this.answer(value))]),
+    );
+    const help = once(() => this.#toggleHelp());
+    answerKey(event, { ...Object.fromEntries(answers), u: undo, U: undo, Backspace: undo, "?": help });
+    if (!event.defaultPrevented) keys(event, this.clock);
+  }
+
+  #read(): Held {
+    try {
+      return JSON.parse(sessionStorage.getItem(this.#store) ?? "{}");
+    } catch {
+      return {};
+    }
+  }
+
+  #hold(changes: Held) {
+    Object.assign(this.held, changes);
+    try {
+      sessionStorage.setItem(this.#store, JSON.stringify(this.held));
+    } catch {
+      // A page may be denied storage; then it lasts as long as the output.
+    }
   }
 }
 
@@ -397,6 +326,5 @@ const isSame = (one: Asked, other: Asked) =>
 const newToken = () =>
   [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
-for (const root of document.querySelectorAll("[data-rb-judge]") as NodeListOf<HTMLElement & { judge?: Judge }>) {
-  if (!root.judge) new Judge(root);
-}
+for (const root of document.querySelectorAll<HTMLElement & { judge?: Judge }>("[data-rb-judge]"))
+  root.judge ??= new Judge(root);

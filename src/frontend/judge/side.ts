@@ -9,70 +9,49 @@ export type Judged = { number: number; pictures: number; frames: number; rate: s
 
 /** A clip or the pictures of a run in a box of its own. */
 export class JudgeSide {
-  key: string;
-  judged: Judged;
-  box: HTMLElement;
-  isReady = false;
   clip: Clip | null = null;
+  box: HTMLElement;
   #loading: Promise<void> | null = null;
-  #addresses = new Set<string>();
 
-  constructor(key: string, judged: Judged, name: string) {
-    this.key = key;
-    this.judged = judged;
+  constructor(
+    readonly key: string,
+    readonly judged: Judged,
+    name: string,
+  ) {
     const [width, height] = judged.shape;
     const attributes = { role: "img", "aria-label": name, style: `aspect-ratio:${width}/${height}` };
-    if (judged.pictures) {
-      this.box = made("div", { ...attributes, class: "rb-clip" });
-      return;
+    if (judged.pictures) this.box = made("div", { ...attributes, class: "rb-clip" });
+    else {
+      this.box = makeClipBox(judged, attributes);
+      this.clip = new Clip(this.box, () => this.#bring(0));
     }
-    this.box = makeClipBox(judged, attributes);
-    this.clip = new Clip(this.box, () =>
-      bringFile({ key, row: judged.number }, () => this.#wait()).finally(() => this.#wait(false)),
-    );
   }
 
   /** Load it, and have its first frame decoded. */
   load() {
-    return (this.#loading ??= this.#load());
-  }
-
-  async #load() {
-    if (this.clip) await this.clip.show(0.5 / this.clip.rate);
-    else await this.#loadPictures();
-    this.isReady = true;
-  }
-
-  async #loadPictures() {
-    const { pictures, number } = this.judged;
-    const found = await Promise.all(
-      Array.from({ length: pictures }, (_, place) =>
-        bringFile({ key: this.key, row: number, place }, () => this.#wait()),
-      ),
-    );
-    this.#wait(false);
-    const images = found
-      .filter(({ blob }) => blob)
-      .map(({ blob }) => {
-        const address = URL.createObjectURL(blob as Blob);
-        this.#addresses.add(address);
-        return made("img", { src: address, alt: "" });
-      });
-    await Promise.all(images.map((image) => image.decode().catch(() => null)));
-    if (images.length < pictures) this.box.dataset.broken = found.find(({ words }) => words)?.words ?? "";
-    this.box.style.setProperty("--across", String(Math.ceil(Math.sqrt(images.length))));
-    this.box.toggleAttribute("data-many", images.length > 1);
-    this.box.append(...images);
+    return (this.#loading ??= this.clip ? this.clip.show(0.5 / this.clip.rate) : this.#loadPictures());
   }
 
   close() {
     this.clip?.unload();
-    this.#addresses.forEach((address) => URL.revokeObjectURL(address));
     this.box.remove();
   }
 
-  #wait(isWaiting = true) {
-    if (isWaiting) this.box.dataset.waiting = "Fetching…";
-    else delete this.box.dataset.waiting;
+  async #bring(place: number) {
+    const wait = () => (this.box.dataset.waiting = "Fetching…");
+    const found = await bringFile({ key: this.key, row: this.judged.number, place }, wait);
+    delete this.box.dataset.waiting;
+    return found;
+  }
+
+  async #loadPictures() {
+    const places = [...Array(this.judged.pictures).keys()];
+    const found = await Promise.all(places.map((place) => this.#bring(place)));
+    const images = found.filter(({ url }) => url).map(({ url }) => made("img", { src: url, alt: "" }));
+    await Promise.all(images.map((image) => image.decode().catch(() => null)));
+    if (images.length < found.length) this.box.dataset.broken = found.find(({ words }) => words)?.words ?? "";
+    this.box.style.setProperty("--across", String(Math.ceil(Math.sqrt(images.length))));
+    this.box.toggleAttribute("data-many", images.length > 1);
+    this.box.append(...images);
   }
 }

@@ -1,6 +1,8 @@
 /** What part of a picture is on the screen, or of several at once: one zoom and one centre, moved by pointers and keys. */
 
+import { button, made } from "../page/element.ts";
 import { answerKey } from "../page/keys.ts";
+import { within } from "./clock_time.ts";
 
 const STEP = 2;
 const MAX_SCALE = 32; // CSS pixels for one pixel of a picture.
@@ -69,7 +71,7 @@ export class Camera extends EventTarget {
 
   /** @param at The point of the view that stays where it is. */
   zoom(by: number, at: number[] = this.view.map((side) => side / 2)) {
-    const scale = Math.min(Math.max(this.scale * by, Math.min(this.fit, 1)), MAX_SCALE);
+    const scale = within(this.scale * by, Math.min(this.fit, 1), MAX_SCALE);
     const origin = this.origin;
     const held = at.map((point, axis) => (point - origin[axis]) / this.scale);
     this.#scale = Math.abs(scale / this.fit - 1) < 1e-3 ? 0 : scale;
@@ -87,7 +89,7 @@ export class Camera extends EventTarget {
   #settle() {
     this.#centre = this.#centre.map((part, axis) => {
       const half = this.view[axis] / (2 * this.scale * this.box[axis]);
-      return half >= 0.5 ? 0.5 : Math.min(Math.max(part, half), 1 - half);
+      return half >= 0.5 ? 0.5 : within(part, half, 1 - half);
     });
     this.dispatchEvent(new Event("change"));
   }
@@ -100,9 +102,9 @@ export class Camera extends EventTarget {
 export function moveCamera(el: HTMLElement, camera: Camera, click: () => void = () => {}) {
   /** Where each pointer is. */
   const held: Map<number, number[]> = new Map();
-  let start = [0, 0],
-    isClick = false;
-  const at = ({ clientX, clientY }: { clientX: number; clientY: number }) => {
+  let start = [0, 0];
+  let isClick = false;
+  const at = ({ clientX, clientY }: MouseEvent) => {
     const { left, top } = el.getBoundingClientRect();
     return [clientX - left, clientY - top];
   };
@@ -112,8 +114,8 @@ export function moveCamera(el: HTMLElement, camera: Camera, click: () => void = 
   };
   el.addEventListener("pointerdown", (event) => {
     if (event.button || (event.target as HTMLElement).closest("[role=slider]")) return;
-    held.set(event.pointerId, at(event));
     start = at(event);
+    held.set(event.pointerId, start);
     isClick = held.size === 1;
     if (!camera.isFitted || held.size > 1) el.setPointerCapture(event.pointerId);
   });
@@ -124,29 +126,23 @@ export function moveCamera(el: HTMLElement, camera: Camera, click: () => void = 
     if (Math.hypot(now[0] - start[0], now[1] - start[1]) > CLICK_DISTANCE) isClick = false;
     const wide = held.size > 1 ? span() : 0;
     held.set(event.pointerId, now);
-    if (held.size > 1 && wide > 0)
-      camera.zoom(
-        span() / wide,
-        [0, 1].map((axis) => [...held.values()].reduce((sum, point) => sum + point[axis], 0) / held.size),
-      );
-    else camera.pan(now[0] - before[0], now[1] - before[1]);
+    if (!wide) return camera.pan(now[0] - before[0], now[1] - before[1]);
+    const [one, other] = [...held.values()];
+    return camera.zoom(span() / wide, [(one[0] + other[0]) / 2, (one[1] + other[1]) / 2]);
   });
   const drop = (event: PointerEvent) => {
     if (held.delete(event.pointerId) && isClick && event.type === "pointerup") click();
   };
   for (const name of ["pointerup", "pointercancel", "pointerleave"] as const) el.addEventListener(name, drop);
-  el.addEventListener(
-    "wheel",
-    (event) => {
-      if (!event.ctrlKey) return; // The page scrolls.
-      event.preventDefault();
-      camera.zoom(Math.exp(-event.deltaY / 200), at(event));
-    },
-    { passive: false },
-  );
+  const wheel = (event: WheelEvent) => {
+    if (!event.ctrlKey) return; // The page scrolls.
+    event.preventDefault();
+    camera.zoom(Math.exp(-event.deltaY / 200), at(event));
+  };
+  el.addEventListener("wheel", wheel, { passive: false });
   el.addEventListener("keydown", (event) => {
     const far = event.shiftKey ? 5 * PAN : PAN;
-    if (event.target !== el || camera.isFitted) return; // Elsewhere arrows step the clips.
+    if (event.target !== el || camera.isFitted) return; // Otherwise arrows step the clips.
     answerKey(event, {
       ArrowLeft: () => camera.pan(far, 0),
       ArrowRight: () => camera.pan(-far, 0),
@@ -154,4 +150,24 @@ export function moveCamera(el: HTMLElement, camera: Camera, click: () => void = 
       ArrowDown: () => camera.pan(0, -far),
     });
   });
+}
+
+/** Smaller, all in the view or one pixel on one pixel, and larger. */
+export function zoomButtons(camera: Camera) {
+  const scale = button("", () => (camera.isFitted ? camera.toPixels() : camera.toFit()));
+  const show = () => {
+    const percent = `${Math.round(camera.scale * 100)}%`;
+    scale.textContent = camera.isFitted ? "Fit" : percent;
+    scale.title = camera.isFitted ? `One pixel for each of the picture; now ${percent}` : "All in view (0)";
+    scale.setAttribute("aria-label", `Zoom: ${scale.textContent}`);
+  };
+  camera.addEventListener("change", show);
+  show();
+  return made(
+    "span",
+    { class: "rb-group rb-zoom", role: "group", "aria-label": "Zoom" },
+    button("−", () => camera.step(-1), { title: "Smaller (−)", "aria-label": "Zoom out" }),
+    scale,
+    button("+", () => camera.step(1), { title: "Larger (+)", "aria-label": "Zoom in" }),
+  );
 }

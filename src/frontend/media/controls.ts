@@ -1,11 +1,16 @@
 /** The one bar of buttons below clips, and the keys of all players. */
 
-import { made, shaped } from "../page/element.ts";
+import { button, choose, made, shaped } from "../page/element.ts";
 import { answerKey } from "../page/keys.ts";
 import type { Clock } from "./clock.ts";
 
 const PLAYED = "Played by the browser, which may not decode single frames here: steps take longer.";
-const SPEEDS = { 0.25: "¼ ×", 0.5: "½ ×", 1: "1 ×", 2: "2 ×" };
+const SPEEDS: [number, string][] = [
+  [0.25, "¼ ×"],
+  [0.5, "½ ×"],
+  [1, "1 ×"],
+  [2, "2 ×"],
+];
 /** Drawn, because fonts may have coloured pictures for these characters. */
 const ICONS = {
   play: "M4 2.5v11l9-5.5z",
@@ -28,58 +33,46 @@ export interface Player {
 
 /** Fill the place `[data-rb-transport]` with the time line and the buttons of a clock. */
 export function buttons(root: HTMLElement, clock: Clock) {
-  const scrub = made("input", {
-    type: "range",
-    min: 0,
-    max: 1,
-    value: 0,
-    step: 1,
-    "data-rb-do": "scrub",
-    "aria-label": "frame",
-  });
+  const act = (name: string, label: string, title: string, content: Node | string, press: () => unknown) =>
+    button(content, press, { "data-rb-do": name, "aria-label": label, title });
+  const range = { type: "range", min: 0, max: 1, value: 0, "data-rb-do": "scrub", "aria-label": "frame" };
+  const scrub = made("input", { ...range, oninput: () => clock.seek(Number(scrub.value)) });
   const line = made("div", { class: "rb-line" }, scrub);
-  const back = button("back", "One frame back", "One frame back (←)", icon("back"));
-  const play = button("play", "Play", "Play or pause (Space)", icon("play", "rb-on"), icon("pause", "rb-off"));
-  const on = button("on", "One frame on", "One frame on (→)", icon("on"));
-  const [count, seconds] = [document.createTextNode(""), made("span")];
-  const status = made("span", { class: "rb-told", "data-rb-do": "told" }, count, seconds);
-  const by = made("select", {
-    "data-rb-do": "by",
-    "aria-label": "the same in all clips",
-    title: "What is the same in all clips",
-    hidden: true,
-  });
-  by.append(made("option", { value: "time" }, "same time"), made("option", { value: "frame" }, "same frame"));
-  const speed = made("select", { "data-rb-do": "speed", "aria-label": "speed", title: "Speed" });
-  for (const [value, words] of Object.entries(SPEEDS)) speed.append(made("option", { value }, words));
-  speed.value = String(clock.speed);
-  const loop = button("loop", "Loop", "Begin again at the end (L)", icon("loop"));
+  const back = act("back", "One frame back", "One frame back (←)", icon("back"), () => clock.step(-1));
+  const play = act("play", "Play", "Play or pause (Space)", icon("play", "rb-on"), () => clock.toggle());
+  play.append(icon("pause", "rb-off"));
+  const on = act("on", "One frame on", "One frame on (→)", icon("on"), () => clock.step(1));
+  const [count, seconds] = [made("bdi"), made("span")];
+  const by = choose(
+    "the same in all clips",
+    [
+      ["time", "same time"],
+      ["frame", "same frame"],
+    ],
+    "time",
+    (value) => (clock.by = value),
+  );
+  const speed = choose("speed", SPEEDS, clock.speed, (value) => (clock.speed = Number(value)));
+  [by.dataset.rbDo, speed.dataset.rbDo] = ["by", "speed"];
+  const loop = act("loop", "Loop", "Begin again at the end (L)", icon("loop"), () => clock.turnLoop());
+  const again = "at this frame; once more, all plays again";
   const sides = [
-    button("begin", "Begin of the range", "What plays begins at this frame; once more, all plays again ([)", "["),
-    button("end", "End of the range", "What plays ends at this frame; once more, all plays again (])", "]"),
+    act("begin", "Begin of the range", `What plays begins ${again} ([)`, "[", () => clock.setRange(0)),
+    act("end", "End of the range", `What plays ends ${again} (])`, "]", () => clock.setRange(1)),
   ];
   const note = made("span", { class: "rb-played", "data-rb-do": "note", role: "status", hidden: true });
-  play.addEventListener("click", () => clock.toggle());
-  back.addEventListener("click", () => clock.step(-1));
-  on.addEventListener("click", () => clock.step(1));
-  scrub.addEventListener("input", () => clock.seek(Number(scrub.value)));
-  speed.addEventListener("change", () => (clock.speed = Number(speed.value)));
-  loop.addEventListener("click", () => clock.turnLoop());
-  sides.forEach((side, place) => side.addEventListener("click", () => clock.setRange(place ? 1 : 0)));
-  by.addEventListener("change", () => (clock.by = by.value));
   root.addEventListener("reelbook:played", () => {
     note.hidden = false;
     note.textContent = PLAYED;
   });
   const show = () => {
     const frame = clock.frame;
-    const words = `${frame + 1} of ${clock.frames}`;
     const time = `${(frame / clock.rate).toFixed(2)} s`;
     scrub.value = String(frame);
     scrub.style.setProperty("--at", String(clock.shareOf(frame)));
-    scrub.setAttribute("aria-valuetext", `frame ${words}, ${time}`);
-    count.data = words;
+    count.textContent = `${frame + 1} of ${clock.frames}`;
     seconds.textContent = ` · ${time}`;
+    scrub.setAttribute("aria-valuetext", `frame ${count.textContent}, ${time}`);
   };
   const change = () => {
     root.toggleAttribute("data-playing", clock.playing);
@@ -91,52 +84,38 @@ export function buttons(root: HTMLElement, clock: Clock) {
     scrub.style.setProperty("--from", String(clock.shareOf(first)));
     scrub.style.setProperty("--to", String(clock.shareOf(last)));
     scrub.toggleAttribute("data-range", clock.range !== null);
-    const isChosen = [clock.range !== null && first > 0, clock.range !== null && last < clock.frames - 1];
-    sides.forEach((side, place) => side.setAttribute("aria-pressed", String(isChosen[place])));
+    sides[0].setAttribute("aria-pressed", String(first > 0));
+    sides[1].setAttribute("aria-pressed", String(last < clock.frames - 1));
+    const ends = clock.ends.map((end) =>
+      made("i", { style: `--at:${clock.shareOf(end - 1)}`, title: `${end} frames` }),
+    );
     line.querySelectorAll("i").forEach((mark) => mark.remove());
-    for (const end of clock.ends) {
-      line.append(made("i", { style: `--at:${clock.shareOf(end - 1)}`, title: `${end} frames` }));
-    }
+    line.append(...ends);
     show();
   };
   clock.addEventListener("frame", show);
   clock.addEventListener("change", change);
   change();
+  const status = made("span", { class: "rb-told", "data-rb-do": "told" }, count, seconds);
+  const more = made("span", { class: "rb-transport-more" }, by, speed, loop, ...sides);
   const bar = root.querySelector("[data-rb-transport]") as HTMLElement;
   bar.className = "rb-transport";
-  bar.replaceChildren(
-    line,
-    back,
-    play,
-    on,
-    status,
-    made("span", { class: "rb-transport-more" }, by, speed, loop, ...sides),
-    note,
-  );
-}
-
-function button(name: string, label: string, title: string, ...content: (Element | string)[]) {
-  return made("button", { type: "button", "data-rb-do": name, "aria-label": label, title }, ...content);
+  bar.replaceChildren(line, back, play, on, status, more, note);
 }
 
 function icon(name: keyof typeof ICONS, kind = "") {
-  const attributes = {
-    viewBox: "0 0 16 16",
-    width: 16,
-    height: 16,
-    "aria-hidden": "true",
-    focusable: "false",
-    class: kind,
-  };
+  const attributes = { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", class: kind };
   return shaped("svg", attributes, shaped("path", { d: ICONS[name] }));
 }
 
+/** Whether a key is typed into a field, which keeps it. */
+export const isWriting = ({ target }: Event) =>
+  (target as HTMLElement).matches("select, textarea, input:not([type=range])");
+
 /** Only while the focus is inside, and none with Ctrl, Alt or Meta. @param more Keys of one player alone. */
 export function keys(event: KeyboardEvent, player: Player, more: Record<string, () => unknown> = {}) {
-  const target = event.target as HTMLElement;
-  const isWriting = target.matches("select, textarea, input:not([type=range])");
-  const isPressing = event.key === " " && target.matches("button, a, summary");
-  if (isWriting || isPressing) return;
+  const isPressing = event.key === " " && (event.target as HTMLElement).matches("button, a, summary");
+  if (isWriting(event) || isPressing) return;
   const far = event.shiftKey ? 10 : 1;
   answerKey(event, {
     " ": () => player.toggle(),

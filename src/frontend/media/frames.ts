@@ -26,35 +26,35 @@ export interface Index {
   colours?: VideoColorSpaceInit;
 }
 
+/** A frame that is held, and what a decoder of the store works for. */
+type Picture = VideoFrame | ImageBitmap;
+type Slot = {
+  decoder: VideoDecoder | null;
+  name: string;
+  isBusy: boolean;
+  take: (frame: VideoFrame) => void;
+  fail: (error: unknown) => void;
+};
+type Wish = { number: number; resolve: (frame: Picture | null) => void; reject: (error: unknown) => void };
+
 /** Whether this page can decode: WebCodecs exist where the page came over https, from this machine, or from a file. */
 export const canDecode = () => "VideoDecoder" in globalThis;
 
 /** The decoded frames of all clips of a viewer. Those used least recently are released first. */
 export class FrameStore {
-  budget: number;
-  #held: Map<string, { frame: VideoFrame | ImageBitmap; bytes: number }> = new Map();
-  #slots: {
-    decoder: VideoDecoder | null;
-    name: string;
-    isBusy: boolean;
-    take: (frame: VideoFrame) => void;
-    fail: (error: any) => void;
-  }[] = [];
-  #used = 0;
-  #count = 0;
-  /** Clips that wait for a decoder. */
-  #waiting: Set<Frames> = new Set();
+  used = 0;
   clips: Set<Frames> = new Set();
   /** What shows them, to be unloaded when it is off the page. */
   owners: Set<{ box: Element; unload: () => void }> = new Set();
+  #held: Map<string, { frame: Picture; bytes: number }> = new Map();
+  #slots: Slot[] = Array.from({ length: DECODERS }, () => {
+    return { decoder: null, name: "", isBusy: false, take: (frame) => frame.close(), fail: () => {} };
+  });
+  #count = 0;
+  /** Clips that wait for a decoder. */
+  #waiting: Set<Frames> = new Set();
 
-  constructor(budget = BUDGET) {
-    this.budget = budget;
-  }
-
-  get used() {
-    return this.#used;
-  }
+  constructor(readonly budget = BUDGET) {}
 
   get(clip: Frames, number: number) {
     const name = `${clip.id}/${number}`;
@@ -69,13 +69,13 @@ export class FrameStore {
     return this.#held.has(`${clip.id}/${number}`);
   }
 
-  put(clip: Frames, number: number, frame: VideoFrame | ImageBitmap) {
+  put(clip: Frames, number: number, frame: Picture) {
     const name = `${clip.id}/${number}`;
     this.#drop(name);
     this.#held.set(name, { frame, bytes: clip.frameBytes });
-    this.#used += clip.frameBytes;
+    this.used += clip.frameBytes;
     for (const oldest of this.#held.keys()) {
-      if (this.#used <= this.budget || oldest === name) break;
+      if (this.used <= this.budget || oldest === name) break;
       this.#drop(oldest);
     }
   }
@@ -83,13 +83,6 @@ export class FrameStore {
   release(clip: Frames) {
     this.#waiting.delete(clip);
     for (const name of [...this.#held.keys()]) if (name.startsWith(`${clip.id}/`)) this.#drop(name);
-  }
-
-  /** Release everything, decoders too. */
-  close() {
-    for (const clip of [...this.clips]) clip.close();
-    for (const slot of this.#slots) if (slot.decoder && slot.decoder.state !== "closed") slot.decoder.close();
-    this.#slots = [];
   }
 
   nextId() {
@@ -105,18 +98,13 @@ export class FrameStore {
 
   #next() {
     while (this.#waiting.size) {
-      let slot = this.#slots.find(({ isBusy }) => !isBusy);
-      if (!slot && this.#slots.length >= DECODERS) return;
-      if (!slot)
-        this.#slots.push(
-          (slot = { decoder: null, name: "", isBusy: false, take: (frame) => frame.close(), fail: () => {} }),
-        );
+      const slot = this.#slots.find(({ isBusy }) => !isBusy);
+      if (!slot) return;
       const clip = [...this.#waiting].find(({ isUrgent }) => isUrgent) ?? [...this.#waiting][0];
       this.#waiting.delete(clip);
-      const taken = slot;
-      taken.isBusy = clip.isBusy = true;
-      clip.decode(taken, this).finally(() => {
-        taken.isBusy = clip.isBusy = false;
+      slot.isBusy = clip.isBusy = true;
+      clip.decode(slot, this).finally(() => {
+        slot.isBusy = clip.isBusy = false;
         if (clip.isWanting) this.#waiting.add(clip);
         this.#next();
       });
@@ -127,21 +115,17 @@ export class FrameStore {
     const held = this.#held.get(name);
     if (!held) return;
     this.#held.delete(name);
-    this.#used -= held.bytes;
+    this.used -= held.bytes;
     held.frame.close();
   }
 }
 
 /** The frames of one clip. */
 export class Frames {
-  store: FrameStore;
-  index: Index;
-  bytes: Uint8Array<ArrayBufferLike>;
-  id: number;
-  frameBytes: number;
-  times: number[] | null;
-  numbers: number[];
-  count: number;
+  readonly id = this.store.nextId();
+  /** Those of one frame; known better when the first is decoded. */
+  frameBytes = Math.ceil(this.index.size[0] * this.index.size[1] * 1.5);
+  numbers: number[] = this.index.numbers ?? this.index.lengths.map((_, place) => place);
   isBusy = false;
   isClosed = false;
   /** Whether decoding failed; nothing is prepared after that. */
@@ -154,32 +138,27 @@ export class Frames {
   #chunks: EncodedVideoChunk[] = [];
   #config: Promise<VideoDecoderConfig> | null = null;
   #isHeldAsFrame = true;
-  #wanted: {
-    number: number;
-    resolve: (frame: VideoFrame | ImageBitmap | null) => void;
-    reject: (error: any) => void;
-  } | null = null;
+  #wanted: Wish | null = null;
   #ahead = -1;
 
   /** @param bytes The file. */
-  constructor(store: FrameStore, index: Index, bytes: Uint8Array) {
-    this.store = store;
-    this.index = index;
-    this.bytes = bytes;
-    this.id = store.nextId();
-    this.frameBytes = Math.ceil(index.size[0] * index.size[1] * 1.5);
-    this.times = index.times ?? null;
-    const numbers = index.numbers ?? index.lengths.map((_, place) => place);
+  constructor(
+    readonly store: FrameStore,
+    readonly index: Index,
+    readonly bytes: Uint8Array,
+  ) {
     let end = 0;
     index.lengths.forEach((length, place) => {
       this.#offsets.push((end += index.jumps[place] ?? 0));
       end += length;
-      if (numbers[place] >= 0) this.#sampleOf[numbers[place]] = place;
+      if (this.numbers[place] >= 0) this.#sampleOf[this.numbers[place]] = place;
     });
     if (end > bytes.length) throw new Error("The index is of another file.");
-    this.numbers = numbers;
-    this.count = this.#sampleOf.length;
     store.clips.add(this);
+  }
+
+  get count() {
+    return this.#sampleOf.length;
   }
 
   /** @param number The frame if it is decoded. */
@@ -196,7 +175,7 @@ export class Frames {
   }
 
   /** The frame, decoded if necessary; null if another one was wanted meanwhile, or the clip was closed. */
-  want(number: number): Promise<VideoFrame | ImageBitmap | null> {
+  want(number: number): Promise<Picture | null> {
     const held = this.get(number);
     if (held) return Promise.resolve(held);
     this.#wanted?.resolve(null);
@@ -227,10 +206,7 @@ export class Frames {
   }
 
   /** Decode the group of the wanted frame. Only the store calls it. */
-  async decode(
-    slot: { decoder: VideoDecoder | null; name: string; take: (frame: VideoFrame) => void; fail: (error: any) => void },
-    store: FrameStore,
-  ) {
+  async decode(slot: Slot, store: FrameStore) {
     const wanted = this.#wanted;
     const number = wanted?.number ?? this.#ahead;
     this.#ahead = -1;
@@ -267,8 +243,8 @@ export class Frames {
     }
   }
 
-  async #hold(number: number, frame: VideoFrame, wanted: { number: number; resolve: (frame: any) => void } | null) {
-    let held: VideoFrame | ImageBitmap = frame;
+  async #hold(number: number, frame: VideoFrame, wanted: Wish | null) {
+    let held: Picture = frame;
     if (!this.#isHeldAsFrame) {
       held = await createImageBitmap(frame);
       frame.close();
@@ -314,7 +290,7 @@ export class Frames {
   }
 
   /** A configured decoder; one that has decoded the like goes on. */
-  #decoder(slot: any, config: VideoDecoderConfig): VideoDecoder {
+  #decoder(slot: Slot, config: VideoDecoderConfig): VideoDecoder {
     const name = `${config.codec} ${this.index.description} ${this.index.size} ${JSON.stringify(config.colorSpace ?? null)}`;
     if (slot.decoder && slot.decoder.state === "configured" && slot.name === name) return slot.decoder;
     if (!slot.decoder || slot.decoder.state === "closed") {

@@ -44,3 +44,28 @@ export function shaped(tag: string, attributes: Record<string, string | number>,
   element.append(...children);
   return element;
 }
+
+/** A button that does something. */
+export function button(
+  words: string | Node,
+  act: (event: MouseEvent) => unknown,
+  attributes: Record<string, any> = {},
+) {
+  return made("button", { type: "button", onclick: act, ...attributes }, words);
+}
+
+/** A list to choose one from. @param options Values with their words. */
+export function choose(
+  name: string,
+  options: [value: string | number, words: string][],
+  value: string | number,
+  act: (value: string) => unknown,
+) {
+  const list = made("select", { "aria-label": name, title: name, onchange: () => act(list.value) });
+  list.append(...options.map(([one, words]) => made("option", { value: one, selected: one === value }, words)));
+  return list;
+}
+
+/** The data that Python has written into an element. */
+export const payloadOf = (root: Element) =>
+  JSON.parse(root.querySelector(':scope > script[type="application/json"]')?.textContent ?? "{}");

@@ -5,14 +5,14 @@ import { copyText } from "./copy.ts";
 import { made } from "./element.ts";
 import { askFile, onKernel } from "./kernel_files.ts";
 
-export type Media = HTMLVideoElement | HTMLImageElement;
+type Media = HTMLVideoElement | HTMLImageElement;
 
-function save(media: Media, root: HTMLElement) {
-  if (!media.src.startsWith("data:") || !root.dataset.rbSave) return null;
-  const preview = root.dataset.rbPreview ? `Save preview (${root.dataset.rbPreview})` : "Save preview";
-  const link = made("a", {}, "rbWhole" in root.dataset ? "Save" : preview);
-  link.href = media.src;
-  link.download = root.dataset.rbSave;
+/** A link that saves the file in the page. */
+function saveLink(media: Media, root: HTMLElement) {
+  const { rbSave, rbPreview, rbWhole } = root.dataset;
+  if (!media.src.startsWith("data:") || !rbSave) return null;
+  const preview = rbPreview ? `Save preview (${rbPreview})` : "Save preview";
+  const link = made("a", { href: media.src, download: rbSave }, rbWhole === undefined ? preview : "Save");
   root.querySelector(".rb-actions")?.prepend(link);
   return link;
 }
@@ -30,13 +30,16 @@ function swap(media: Media, url: string) {
 function upgrade(media: Media, root: HTMLElement, link: HTMLAnchorElement) {
   const [key, row] = (root.dataset.rbOriginal ?? "").split(" ");
   if (!key) return;
-  const preview = { src: media.src, href: link.href, text: link.textContent, name: link.download };
-  const toggleNote = (isPreview: boolean) =>
-    root
-      .querySelectorAll("[data-rb-note]")
-      .forEach((note) => note.closest(".rb-word")?.toggleAttribute("hidden", !isPreview));
-  let inView = false,
-    isThere = false;
+  const preview = { href: link.href, textContent: link.textContent, download: link.download };
+  const show = (url: string, isPreview: boolean) => {
+    swap(media, url);
+    if (isPreview) delete root.dataset.rbShows;
+    else root.dataset.rbShows = "original";
+    for (const note of root.querySelectorAll("[data-rb-note]"))
+      note.closest(".rb-word")?.toggleAttribute("hidden", !isPreview);
+  };
+  let inView = false;
+  let isThere = false;
   const ask = async () => {
     if (!inView || isThere || !root.isConnected) return;
     const { url } = await askFile({ key, row: Number(row) });
@@ -45,53 +48,49 @@ function upgrade(media: Media, root: HTMLElement, link: HTMLAnchorElement) {
     Object.assign(link, { href: url, textContent: "Save", download: root.dataset.rbName });
     // Loaded in a separate element first: if the browser cannot play it, it can still be saved, and the preview stays.
     const trial = document.createElement(media.tagName) as Media;
-    const show = () => {
-      if (!isThere) return;
-      swap(media, url);
-      root.dataset.rbShows = "original";
-      toggleNote(false);
-    };
-    if (trial instanceof HTMLVideoElement) {
-      trial.muted = true;
-      trial.preload = "auto";
-      trial.addEventListener("loadeddata", show, { once: true });
-    } else trial.addEventListener("load", show, { once: true });
+    const isFilm = trial instanceof HTMLVideoElement;
+    if (isFilm) trial.preload = "auto";
+    trial.addEventListener(isFilm ? "loadeddata" : "load", () => isThere && show(url, false), { once: true });
     trial.src = url;
   };
-  const gone = () => {
+  const lose = () => {
     if (!isThere) return;
     isThere = false;
-    Object.assign(link, { href: preview.href, textContent: preview.text, download: preview.name });
-    if (root.dataset.rbShows) swap(media, preview.src);
-    delete root.dataset.rbShows;
-    toggleNote(true);
+    Object.assign(link, preview);
+    if (root.dataset.rbShows) show(preview.href, true);
   };
   onKernel(key, ask);
-  onKernel(key, gone, "gone");
-  new IntersectionObserver((seen) => {
-    inView = seen[0].isIntersecting;
+  onKernel(key, lose, "gone");
+  new IntersectionObserver(([{ isIntersecting }]) => {
+    inView = isIntersecting;
     ask();
   }).observe(media);
 }
 
-for (const found of document.querySelectorAll("[data-rb-figure]:not([data-rb-ready])")) {
-  const root = found as HTMLElement;
+/** Bring the figures of a page, or of a part of it, to life. */
+export function enhanceFigures(scope: ParentNode) {
+  for (const root of scope.querySelectorAll<HTMLElement>("[data-rb-figure]:not([data-rb-ready])")) enhance(root);
+}
+
+function enhance(root: HTMLElement) {
   root.dataset.rbReady = "";
   const says = made("div", { role: "status" });
-  const video = root.querySelector("video"),
-    media = video ?? root.querySelector("img[data-rb-media]");
+  const video = root.querySelector("video");
+  const media: Media | null = video ?? root.querySelector<HTMLImageElement>("img[data-rb-media]");
   root.querySelector("figcaption")?.append(says);
-  const link = media && save(media as Media, root);
-  if (link) upgrade(media as Media, root, link);
+  const link = media && saveLink(media, root);
+  if (link) upgrade(media, root, link);
   for (const code of root.querySelectorAll("pre > code")) {
     const button = made("button", { onclick: () => copyText(button, code.textContent ?? "", code) }, "Copy");
     code.closest("pre")?.before(button);
   }
-  if (!video) continue;
-  const broken = () => {
+  if (!video) return;
+  const fail = () => {
     says.textContent = "This browser cannot play it; the pictures show what is in it.";
   };
-  video.error ? broken() : video.addEventListener("error", broken);
+  video.error ? fail() : video.addEventListener("error", fail);
   playUnderPointer(video);
   enliven(video, { rate: Number(root.dataset.rbRate), frames: Number(root.dataset.rbFrames) }, says);
 }
+
+enhanceFigures(document);

@@ -1,6 +1,6 @@
 /** Files from the kernel: each is asked for once, arrives in parts, and is let go with the display that asked. */
 
-export const GONE = "The kernel has ended; run the cell again to see it here.";
+const GONE = "The kernel has ended; run the cell again to see it here.";
 const ASK_AGAIN = 3000; // Milliseconds after which a message may have been lost with a connection.
 
 /** An address and what decodes it, or words that say why there is none. */
@@ -9,30 +9,27 @@ type Order = {
   promise: Promise<FileFound>;
   done: (found: FileFound) => void;
   parts: any[];
-  had: number;
   first?: any;
   asked: number;
+  isDone: boolean;
   listeners: Set<(share: number) => void>;
 };
 
 export class FileShelf {
-  #send: (content: any) => Promise<unknown>;
   #orders: Map<string, Order> = new Map();
   #urls: string[] = [];
 
   /** @param send Rejects when the kernel is gone. */
-  constructor(send: (content: any) => Promise<unknown>) {
-    this.#send = send;
-  }
+  constructor(readonly send: (content: any) => Promise<unknown>) {}
 
   /** @param want A key, the place of a file, and which copy of it where not the file itself. */
   fetch(want: (string | number)[], onProgress: (share: number) => void = () => {}): Promise<FileFound> {
     const name = want.join("/");
     const order = this.#orders.get(name) ?? this.#order(name);
     order.listeners.add(onProgress);
-    if (performance.now() - order.asked > ASK_AGAIN) {
+    if (!order.isDone && performance.now() - order.asked > ASK_AGAIN) {
       order.asked = performance.now();
-      this.#send({ want }).catch(() => this.#settle(name, { url: "", words: GONE }));
+      this.send({ want }).catch(() => this.#settle(name, { url: "", words: GONE }));
     }
     return order.promise;
   }
@@ -41,13 +38,13 @@ export class FileShelf {
   receive({ clip, words, part, of, ...facts }: any, buffers: any[]) {
     const name = clip.join("/");
     const order = this.#orders.get(name);
-    if (!order || order.asked === Number.POSITIVE_INFINITY) return;
+    if (!order || order.isDone) return;
     if (of === undefined) return this.#settle(name, { url: "", words });
-    order.had += order.parts[part] ? 0 : 1;
     order.parts[part] = buffers[0];
     if (part === 0) order.first = facts;
-    order.listeners.forEach((listener) => listener(order.had / of));
-    if (order.had < of) return;
+    const count = order.parts.filter(Boolean).length;
+    order.listeners.forEach((listener) => listener(count / of));
+    if (count < of) return;
     const { kind, index, times } = order.first;
     const blob = new Blob(order.parts, { type: kind });
     const url = URL.createObjectURL(blob);
@@ -67,22 +64,21 @@ export class FileShelf {
   }
 
   #order(name: string): Order {
-    let done: (found: FileFound) => void = () => {};
+    let done: Order["done"] = () => {};
     const promise = new Promise<FileFound>((resolve) => {
       done = resolve;
     });
-    const asked = Number.NEGATIVE_INFINITY;
-    const order: Order = { promise, done, parts: [], had: 0, asked, listeners: new Set() };
+    const order: Order = { promise, done, parts: [], asked: -ASK_AGAIN - 1, isDone: false, listeners: new Set() };
     this.#orders.set(name, order);
     return order;
   }
 
   #settle(name: string, found: FileFound) {
     const order = this.#orders.get(name);
-    if (!order || order.asked === Number.POSITIVE_INFINITY) return;
-    // What has arrived stays; what could not be had may be there the next time.
-    order.asked = Number.POSITIVE_INFINITY;
+    if (!order || order.isDone) return;
+    order.isDone = true;
     order.parts = [];
+    // What has arrived stays; what could not be had may be there the next time.
     if (!found.url) this.#orders.delete(name);
     order.done(found);
   }

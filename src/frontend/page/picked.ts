@@ -6,11 +6,7 @@
  */
 
 /** The picked rows by group; one for the page, because each output has a copy of this script. */
-function pickedGroups(): Map<string, number[]> {
-  const place = Symbol.for("reelbook.picked");
-  const shared = window as any;
-  return (shared[place] ??= new Map());
-}
+const groups: Map<string, number[]> = ((window as any)[Symbol.for("reelbook.picked")] ??= new Map());
 
 /** The picked rows, as one display has them. */
 export class Picked {
@@ -27,7 +23,7 @@ export class Picked {
   ) {
     this.key = key;
     this.group = group || key;
-    this.rows = new Set(pickedGroups().get(this.group));
+    this.rows = new Set(groups.get(this.group));
     if (!this.group) return;
     // Weakly referenced by the window, so that the display can be collected when its cell is run again.
     const self = new WeakRef(this);
@@ -51,7 +47,7 @@ export class Picked {
 
   toggle(row: number) {
     const rows = new Set(this.rows);
-    rows.has(row) ? rows.delete(row) : rows.add(row);
+    rows.delete(row) || rows.add(row);
     this.set(rows);
   }
 
@@ -59,7 +55,7 @@ export class Picked {
     const sorted = [...new Set(rows)].sort((a, b) => a - b);
     this.rows = new Set(sorted);
     if (!this.group) return;
-    pickedGroups().set(this.group, sorted);
+    groups.set(this.group, sorted);
     dispatchEvent(new CustomEvent("reelbook:picked", { detail: { group: this.group, rows: sorted, by: this } }));
   }
 
@@ -69,7 +65,7 @@ export class Picked {
       if (group === undefined ? key !== this.key : group !== this.group) return;
       this.isListening = true;
       // The kernel's rows are those of when the cell ran; what was picked on this page is newer.
-      const newer = pickedGroups().get(this.group);
+      const newer = groups.get(this.group);
       if (newer) this.rows = new Set(newer);
       else this.#share(rows);
     } else {

@@ -1,50 +1,50 @@
 /** Posters that open: a click plays the clip in the place of its poster, or below a row of small posters. */
 
-import { made } from "./element.ts";
+import { button, made } from "./element.ts";
 import { watchKernel } from "./kernel_files.ts";
-import { detail, LARGE, player, sayAbsence, setPoster } from "./player.ts";
+import { detail, largeSize, player, sayAbsence, setPoster } from "./player.ts";
+import type { Size } from "./row_posters.ts";
 
 function opens(poster: HTMLImageElement) {
   const [key, row] = (poster.dataset.rbOpens ?? "").split(" ");
-  const path = poster.dataset.rbPath ?? "",
-    label = poster.alt;
-  const button = made("button", { type: "button", class: "rb-opens", "aria-expanded": "false" });
-  setPoster(button, false, path, label);
-  watchKernel(key, (isThere) => {
-    setPoster(button, isThere, path, label);
-    sayAbsence(small ?? button.parentElement ?? button, isThere);
-  });
-  poster.replaceWith(button);
-  button.append(poster);
-  const small = button.closest("[data-rb-posters]");
-  const playing = (size: [number, number]) =>
-    player({ key, row: Number(row), place: 0, path, label, known: null, isPreview: false }, size, [
-      poster.cloneNode() as HTMLElement,
-    ]);
+  const path = poster.dataset.rbPath ?? "";
+  const label = poster.alt;
+  const wanted = { key, row: Number(row), place: 0, path, label };
+  const playing = (size: Size) => player(wanted, size, [poster.cloneNode() as HTMLElement]);
   let open: HTMLElement | null = null;
+  const press = button("", () => {
+    if (!small) return press.replaceWith(playing([poster.clientWidth, poster.clientHeight]));
+    if (open) return close();
+    open = detail(label, [playing(largeSize([poster.naturalWidth, poster.naturalHeight]))], close);
+    open.addEventListener("keydown", ({ key }) => key === "Escape" && close());
+    press.setAttribute("aria-expanded", "true");
+    let stage = small.querySelector(":scope > .rb-stage");
+    stage ??= small.appendChild(made("div", { class: "rb-stage", "data-lm-suppress-shortcuts": "true" }));
+    stage.append(open);
+    open.scrollIntoView?.({ block: "nearest" });
+  });
+  press.className = "rb-opens";
+  press.setAttribute("aria-expanded", "false");
   const close = () => {
     open?.remove();
     open = null;
-    button.setAttribute("aria-expanded", "false");
-    button.focus({ preventScroll: true });
+    press.setAttribute("aria-expanded", "false");
+    press.focus({ preventScroll: true });
   };
-  button.addEventListener("click", () => {
-    if (!small) return button.replaceWith(playing([poster.clientWidth, poster.clientHeight]));
-    if (open) return close();
-    const shrink = Math.min(LARGE[0] / poster.naturalWidth, LARGE[1] / poster.naturalHeight);
-    open = detail(label, [playing([poster.naturalWidth * shrink, poster.naturalHeight * shrink])], close);
-    button.setAttribute("aria-expanded", "true");
-    if (!small.querySelector(":scope > .rb-stage"))
-      small.append(made("div", { class: "rb-stage", "data-lm-suppress-shortcuts": "true" }));
-    small.querySelector(":scope > .rb-stage")?.append(open);
-    open.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") close();
-    });
-    open.scrollIntoView?.({ block: "nearest" });
+  poster.replaceWith(press);
+  press.append(poster);
+  const small = press.closest("[data-rb-posters]");
+  setPoster(press, false, path, label);
+  watchKernel(key, (isThere) => {
+    setPoster(press, isThere, path, label);
+    sayAbsence(small ?? press.parentElement ?? press, isThere);
   });
 }
 
-for (const found of document.querySelectorAll("img[data-rb-opens]")) {
-  const poster = found as HTMLImageElement;
-  if (!poster.closest(".rb-opens, .rb-film")) opens(poster);
+/** Let the posters of a page, or of a part of it, open. */
+export function openPosters(scope: ParentNode) {
+  for (const poster of scope.querySelectorAll<HTMLImageElement>("img[data-rb-opens]"))
+    if (!poster.closest(".rb-opens, .rb-film")) opens(poster);
 }
+
+openPosters(document);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +12,7 @@ from ..media import stills
 from . import run_text
 from .embedding import data_uri
 from .figure import figures
-from .strips import FRAMES, GAP, encode_jpeg, fit_jpegs, join_frames, strip_jpeg
+from .strips import FRAMES, GAP, fit_jpegs, join_frames, strip_jpeg
 from .theme import blocks, render, render_card, render_script, render_style
 
 if TYPE_CHECKING:
@@ -21,24 +20,13 @@ if TYPE_CHECKING:
 
 STYLES, SCRIPT = ("clock.css", "explorer.css"), "explorer.js"
 MAX_WIDTH = 960
-FEW, MANY = 12, 24
-"""Stills in the saved notebook, and in the filmstrip while there is a kernel."""
-SAVED_BOX, SHEET_BOX, STRIP_BOX = (160, 96), (104, 104), (256, 128)
+STILLS = 12
+"""Frames in the saved notebook, which are also the filmstrip of the viewer."""
+SAVED_BOX, SHEET_BOX = (160, 96), (104, 104)
 PICTURE_SIDE = 640
 MAX_STILLS_BYTES, MAX_SHEET_BYTES = 20_000, 13_000
 """Bytes of all stills in a saved notebook, and of the picture of them: with the script, its output stays below 120 kB."""
-STRIP_QUALITY = 80
 RUN_AGAIN = "Run the cell to step through it, and to save single frames and ranges."
-
-
-@dataclass(frozen=True, slots=True)
-class Strip:
-    """Frames of a clip beside each other in one JPEG."""
-
-    numbers: list[int]
-    size: tuple[int, int]
-    """Width and height of one frame."""
-    content: bytes
 
 
 class Still(NamedTuple):
@@ -93,19 +81,13 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
     return str(render_style(*STYLES) + root + render_script(SCRIPT))
 
 
-def make_strip(file: LocalFile, count: int = MANY, box: tuple[int, int] = STRIP_BOX) -> Strip:
-    """A number of frames over the entire clip, or all if it has fewer, beside each other in one JPEG."""
-    numbers, frames = _read_stills(file, count, box)
-    return Strip(numbers, frames[0].size, encode_jpeg(join_frames(frames), STRIP_QUALITY))
-
-
 def _read_stills(file: LocalFile, count: int, box: tuple[int, int]) -> tuple[list[int], list[Image.Image]]:
     found = stills.read_spread(file.path, min(count, file.probe.frames), box)
     return found.numbers, found.frames
 
 
 def _make_stills(file: LocalFile) -> list[Still]:
-    numbers, frames = _read_stills(file, FEW, SAVED_BOX)
+    numbers, frames = _read_stills(file, STILLS, SAVED_BOX)
     contents = fit_jpegs(frames, MAX_STILLS_BYTES)
     return [
         Still(data_uri("image/jpeg", content), *frame.size, number)

@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.display import display
 
-from ..display.explorer_card import explorer_bundle, make_strip
+from ..display.explorer_card import explorer_bundle
 from ..display.formatting import format_size
 from ..errors import ReelbookError
 from ..media.local_file import Explorer
@@ -31,7 +31,6 @@ class ExplorerLink(TableFileSender):
         super().__init__(key, [[str(explorer.file.path.absolute())]])
         self._explorer = explorer
         self._actions: Mapping[str, Callable[[dict[str, Any]], LinkReply]] = {
-            "strip": self._make_strip,
             "still": lambda _: self._save(explorer.save_still),
             "clip": lambda _: self._save(explorer.save_clip),
             "gif": lambda _: self._save(explorer.save_gif),
@@ -87,10 +86,6 @@ class ExplorerLink(TableFileSender):
         if path.stat().st_size > MAX_FETCHED_BYTES:
             raise ReelbookError(f"{path} has {format_size(path.stat().st_size)}, too much for the page. It is there.")
         return {}, [path.read_bytes()]
-
-    def _make_strip(self, _: dict[str, Any]) -> LinkReply:
-        strip = make_strip(self._explorer.file)
-        return {"numbers": strip.numbers, "size": strip.size}, [strip.content]
 
     def _format_use(self, _: dict[str, Any]) -> LinkReply:
         """Code with the frame on the screen; `name` is empty where no variable has the explorer."""

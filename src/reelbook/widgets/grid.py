@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +101,6 @@ class Grid:
                 return  # A file that goes meanwhile; the next update says so.
             if self._sender is not None:
                 self._sender.set_files(find_files(table.head(MAX_CELLS)))
-                self._sender.table_ref = weakref.ref(table)
                 self._sender.send({"cells": [self._grid.make_cell(row) for row in changed]})
             if job.is_done and self._output is not None:
                 self._output.update(grid_bundle(self._grid), raw=True)

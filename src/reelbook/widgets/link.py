@@ -6,7 +6,6 @@ import io
 import os
 import secrets
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,7 @@ from ..util.notebook import get_kernel_shell
 from .notebook import is_jupyter_server, is_page_attached
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 Send = Callable[[dict[str, Any], "list[bytes] | None"], object]
 Link = TypeVar("Link", bound="TableFileSender")
@@ -155,10 +154,6 @@ class TableFileSender(anywidget.AnyWidget):
         super().__init__(key=key, selected=list(selected))
         self._select = select
         self.selected_rows: tuple[int, ...] = tuple(selected)
-        self.table_ref: weakref.ref[pd.DataFrame] | None = None
-        """The table whose rows these are."""
-        self.export: Callable[[pd.DataFrame, Sequence[int]], Path] | None = None
-        """Copies the files of these rows of the table."""
         self.set_files(files)
         self._view: Any = None
         self.on_msg(self._on_message)
@@ -175,8 +170,6 @@ class TableFileSender(anywidget.AnyWidget):
             file_senders.submit(self._send_file, want) if want[2:] else self._send_file(want)
         elif isinstance(content, dict) and isinstance(content.get("selected"), list):
             self._select_rows(content["selected"])
-        elif isinstance(content, dict) and isinstance(content.get("export"), list):
-            self._export(self._keep_valid(content["export"]))
         elif self._view is not None and content == {"here": True}:
             # The page has it now; without a kernel it is useless, so the saved notebook does not contain it.
             self._view.update({"text/plain": "", "text/html": ""}, raw=True)
@@ -189,17 +182,6 @@ class TableFileSender(anywidget.AnyWidget):
     def _keep_valid(self, rows: list[Any]) -> list[int]:
         """The rows that the table has, because a page may send anything."""
         return sorted({row for row in rows if type(row) is int and 0 <= row < len(self._files)})
-
-    def _export(self, rows: Sequence[int]) -> None:
-        """Copy the files of some rows into a new folder next to the notebook, and say where they are."""
-        table = self.table_ref() if self.table_ref is not None else None
-        if table is None or not rows or self.export is None:
-            return
-        try:
-            words = f"Copied to {self.export(table, rows)}"
-        except (OSError, ReelbookError) as error:
-            words = str(error)
-        self.send({"said": words})
 
     def _send_file(self, want: list[Any]) -> None:
         path = self._find_path(want[0], want[1])

@@ -21,7 +21,7 @@ for (const name of ["want", "do", "built", "selected"]) addEventListener(`reelbo
   const sent = new CustomEvent(event.type, { detail: event.detail, cancelable: true });
   if (!parent.dispatchEvent(sent)) event.preventDefault();
 });
-for (const name of ["here", "gone", "said", "cells", "told", "listens"]) {
+for (const name of ["here", "gone", "cells", "told", "listens"]) {
   const pass = (event) => dispatchEvent(new CustomEvent(event.type, { detail: event.detail }));
   parent.addEventListener(`reelbook:${name}`, pass);
   addEventListener("pagehide", () => parent.removeEventListener(`reelbook:${name}`, pass));

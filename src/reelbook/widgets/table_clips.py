@@ -1,18 +1,16 @@
-"""Displays of a table or a plot whose clips the kernel sends, and the export of the rows that were chosen there."""
+"""Displays of a table or a plot whose clips the kernel sends."""
 
 from __future__ import annotations
 
 import secrets
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
 from ..display.tables.table_html import MAX_ROWS, table_bundle
 from ..display.tables.table_media import find_files
-from ..errors import ReelbookError
 from ..sweeps.table_files import get_group, get_ticked, tick
 from .link import TableFileSender, keep_open
 from .notebook import is_jupyter_server, is_page_attached
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..display.plots.plot_html import Plot
-
-FOLDER = "picked"
-"""The folder of exported files."""
 
 
 def show_table(reel: Any) -> None:
@@ -66,39 +61,4 @@ def make_sender(key: str, files: Sequence[Sequence[str]], table: pd.DataFrame) -
         if (table := table_ref()) is not None:
             tick(table, rows)
 
-    sender = TableFileSender(key, files, selected=get_ticked(table), select=select)
-    sender.table_ref, sender.export = table_ref, export_rows
-    return sender
-
-
-# The rows that were chosen on a page, in a folder that is not there yet.
-
-
-def export_rows(table: pd.DataFrame, rows: pd.DataFrame | Iterable[int], folder: str | Path = FOLDER) -> Path:
-    """Write the files of these rows, with their tables, into a new folder; returns its path.
-
-    `rows` are rows of the table, or their positions in it. If the folder is there and holds anything, a number is added
-    to its name, so that nothing is written over or mixed.
-    """
-    import pandas as pd
-
-    chosen: Any = rows if isinstance(rows, pd.DataFrame) else table.iloc[sorted(set(rows))]
-    if not len(chosen):
-        raise ReelbookError("No row is chosen, so there is nothing to export. Choose some, and export again.")
-    return Path(table.reel.export(_find_free_folder(Path(folder).expanduser()), chosen))
-
-
-def _find_free_folder(folder: Path) -> Path:
-    """The folder, or the first with a number after its name that is not there or empty."""
-    number, found = 1, folder
-    while _is_taken(found):
-        number += 1
-        found = folder.with_name(f"{folder.name}-{number}")
-    return found
-
-
-def _is_taken(folder: Path) -> bool:
-    try:
-        return folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
-    except OSError:
-        return True
+    return TableFileSender(key, files, selected=get_ticked(table), select=select)

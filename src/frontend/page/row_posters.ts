@@ -1,7 +1,7 @@
 /** The small pictures of a table's rows: those of the first rows are in the markup, the others in the payload. */
 
-import { made } from "../page/element.ts";
-import { unpacked } from "./query.ts";
+import { unpacked } from "../table/query.ts";
+import { made } from "./element.ts";
 
 export type Size = [number, number];
 
