@@ -16,7 +16,6 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.storage.library import Library
-from reelbook.widgets.table_clips import export_rows
 from tests.support import Served, png
 from tests.sweeps.dots import DOT, dots
 
@@ -82,7 +81,6 @@ def test_an_export_has_the_numbers_and_the_axes_of_the_table(table: pd.DataFrame
     exports = {
         mixed.reel.export(tmp_path / "labels", [7, 11]): [11, 7],
         rb.library().export(tmp_path / "library", mixed.loc[[11, 7]]): [11, 7],
-        export_rows(mixed, [0, 4], tmp_path / "copied"): [11, 7],
         table.reel.export(tmp_path / "one", 7): [7],
         mixed[mixed.index.isin([7, 11])].reel.export(tmp_path / "filtered"): [11, 7],
     }
