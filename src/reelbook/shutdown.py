@@ -15,6 +15,7 @@ from types import FrameType
 from .client import DRAIN_SECONDS, Client
 from .storage.ledger.transitions import Entry
 from .util.background_loop import TICK_SECONDS
+from .util.printable import format_count
 
 CLOSE_SECONDS = DRAIN_SECONDS + 2.0
 """The work after the last answer is short, unless the disk or the service hangs."""
@@ -32,9 +33,7 @@ class ProcessEnd:
 
     def __init__(self, clients: Callable[[], Sequence[Client]]) -> None:
         self._clients, self._pid = clients, os.getpid()
-        self._deadline: float | None = None
-        self._is_registered = self._given_up = False
-        self._interrupts, self._last_interrupt = 0, float("-inf")
+        self._is_registered = False
 
     def install(self) -> None:
         """Close the clients at exit, and before a signal without another handler ends the process."""
@@ -46,15 +45,10 @@ class ProcessEnd:
                 signal.signal(number, self._end)
 
     def _at_exit(self) -> None:
-        """Close the clients, which only two interrupts cut short."""
         if _is_main():
-            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-                signal.signal(signal.SIGINT, self._count_interrupt)
             # Jupyter terminates a kernel that takes more than 2.5 s to end, while a paid request may await its answer.
             _ignore_end_signals()
         self._close_clients()
-        if _is_main() and signal.getsignal(signal.SIGINT) == self._count_interrupt:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         """Close the clients, then end the process by the signal; a forked child ends at once."""
@@ -67,31 +61,28 @@ class ProcessEnd:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    def _count_interrupt(self, number: int, frame: FrameType | None) -> None:
-        if time.monotonic() - self._last_interrupt < REPEAT_SECONDS:
-            return
-        self._interrupts, self._last_interrupt = self._interrupts + 1, time.monotonic()
-        count = len(self._in_flight())
-        if self._interrupts > 1:
-            self._given_up = True
-        elif count:
-            left = max(round(self._deadline - time.monotonic()), 0) if self._deadline else round(DRAIN_SECONDS)
-            waits = "1 paid request waits for its answer" if count == 1 else f"{count:,} paid requests wait for answers"
-            it = "it" if count == 1 else "them"
-            _write_to_stderr(
-                f"{waits}; writing {it} down takes at most {left} s more. Press Ctrl-C once more to give up."
-            )
-
     def _close_clients(self) -> None:
         """Wait for answers in flight and close the clients, and with them the embedded services."""
-        clients = self._clients()
-        self._deadline, until = time.monotonic() + DRAIN_SECONDS, time.monotonic() + CLOSE_SECONDS
+        clients, began = self._clients(), time.monotonic()
+        interrupts, last_interrupt = 0, float("-inf")
         endings = [client.begin_close() for client in clients]
-        while wait_for(endings, TICK_SECONDS).not_done and time.monotonic() < until and not self._given_up:
-            pass
+        while interrupts < 2 and time.monotonic() < began + CLOSE_SECONDS:
+            try:
+                if not wait_for(endings, TICK_SECONDS).not_done:
+                    break
+            except KeyboardInterrupt:
+                if time.monotonic() - last_interrupt < REPEAT_SECONDS:
+                    continue
+                interrupts, last_interrupt, count = interrupts + 1, time.monotonic(), len(self._in_flight())
+                if interrupts == 1 and count:
+                    waits = f"{format_count(count, 'paid request')} {'waits for its answer' if count == 1 else 'wait for answers'}"
+                    _write_to_stderr(f"{waits}, for {DRAIN_SECONDS:.0f} s at most. Press Ctrl-C once more to give up.")
         if left := self._in_flight():
-            late = f"No answer has come, or could be written down, within {DRAIN_SECONDS:.0f} s"
-            _write_to_stderr(_format_given_up(left, "You gave up" if self._given_up else late))
+            why = "You gave up" if interrupts > 1 else "No answer came, or it could not be written down"
+            runs = ", ".join(str(entry.id) for entry in left)
+            _write_to_stderr(
+                f"{why}, for run {runs} of the library: rb.library().uncertain lists what may be paid for."
+            )
         for client in clients:
             with contextlib.suppress(Exception):
                 client.finish_close()
@@ -99,26 +90,6 @@ class ProcessEnd:
     def _in_flight(self) -> list[Entry]:
         """The runs whose paid requests are in flight."""
         return [entry for client in self._clients() for entry in client.in_flight]
-
-
-def _format_given_up(entries: list[Entry], why: str) -> str:
-    """A message on the runs whose answers are no longer awaited."""
-    uncertain = [entry for entry in entries if entry.attempt_key is None]
-    again = len(entries) - len(uncertain)
-    words = [f"{why}."]
-    if uncertain:
-        runs = ", ".join(str(entry.id) for entry in uncertain)
-        cost = sum(entry.price or 0 for entry in uncertain)
-        one = len(uncertain) == 1
-        words.append(
-            f"{'Run' if one else 'Runs'} {runs} of the library {'is' if one else 'are'} uncertain and may have cost {cost:,} credits: "
-            "rb.library().uncertain lists what to do."
-        )
-    if again:
-        words.append(
-            f"{again:,} {'run' if again == 1 else 'runs'} can be run again: this service recognises a repetition and charges once."
-        )
-    return " ".join(words)
 
 
 def _ignore_end_signals() -> None:

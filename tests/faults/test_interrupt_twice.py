@@ -136,7 +136,7 @@ def test_the_second_interrupt_at_the_end_gives_up_and_says_what_is_uncertain(pla
     assert status == 1
     assert IGNORED not in process.text
     assert process.text.count("Traceback") == 1
-    assert "Run 1 of the library is uncertain and may have cost 53 credits: rb.library().uncertain" in process.text
+    assert "for run 1 of the library: rb.library().uncertain" in process.text
     assert place.uncertain() == [1]
 
 
