@@ -23,7 +23,7 @@ from reelbook.models.base import File
 from reelbook.storage.shelf import Shelf
 from reelbook.transport import downloader
 from reelbook.transport.downloader import DownloadedFile, Downloader
-from reelbook.transport.file_validation import Damaged, Declared, validate
+from reelbook.transport.file_validation import Damaged, validate
 from tests.faults.bodies import every_kind, film, picture
 from tests.faults.file_host import PAGE, Document, FileHost
 from tests.transport.variants import Hosted, Reply
@@ -260,26 +260,6 @@ def test_text_that_was_promised_is_kept_as_text(shelf: Shelf, told: dict[str, st
 
 
 @pytest.mark.parametrize(
-    ("path", "served_as", "told"),
-    [
-        ("/x", "application/octet-stream", {"content_type": "image/png"}),
-        ("/x", "application/octet-stream", {"file_name": "a.PNG"}),
-        ("/x.png", "application/octet-stream", {"content_type": "application/octet-stream"}),
-        ("/x", "image/png", {}),
-        ("/x", "text/html", {}),
-    ],
-)
-def test_bytes_of_no_known_kind_are_refused_where_a_known_one_was_promised(
-    shelf: Shelf, path: str, served_as: str, told: dict[str, str]
-) -> None:
-    """A picture whose very first bytes are damaged does not become a file of some other kind."""
-    broken = Document(b"\0" + PNG[1:], served_as, ("sound",), for_ever=True)
-
-    with pytest.raises(DownloadFailed, match=r"not those of image/png|web page"):
-        brought(shelf, broken, path, **told)
-
-
-@pytest.mark.parametrize(
     ("url", "content", "name"),
     [
         ("data:image/png;base64," + base64.b64encode(PNG).decode(), PNG, f"{sha(PNG)}.png"),
@@ -344,7 +324,7 @@ OPEN = {"sound.wav"}
 
 def kind_of(content: bytes, length: int | None = None) -> str:
     """The suffix under which a file is kept that came without a length, or with this one."""
-    return validate(io.BytesIO(content), File(url="https://example.org/x"), Declared(length, "")).suffix
+    return validate(io.BytesIO(content), File(url="https://example.org/x"), length).suffix
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -22,7 +22,7 @@ from ..models.base import File
 from ..storage.shelf import Shelf
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
 from .answers import parse_retry_after
-from .file_validation import Damaged, Declared, validate
+from .file_validation import Damaged, validate
 from .http import trusted_certificates
 from .retries import MAX_RETRY_AFTER_SECONDS, get_pause
 
@@ -167,8 +167,8 @@ class Downloader:
             size = part.size
             async with self._slots:
                 try:
-                    declared = await self._attempt(file.url, part)
-                    return await asyncio.to_thread(self._store, file, part, declared)
+                    await self._attempt(file.url, part)
+                    return await asyncio.to_thread(self._store, file, part)
                 except (httpx.InvalidURL, httpx.UnsupportedProtocol):
                     raise PermanentFailure(
                         f"files are fetched over http and https only, and not from {_format_url(file.url)!r}"
@@ -188,7 +188,7 @@ class Downloader:
                 raise PermanentFailure(reason)
             await _sleep(pause)
 
-    async def _attempt(self, url: str, part: _Part) -> Declared:
+    async def _attempt(self, url: str, part: _Part) -> None:
         """One request with its redirects, as long as enough bytes arrive."""
         clock, client, headers = asyncio.get_running_loop().time, self._open_client(), {}
         if part.is_resumable:
@@ -199,10 +199,10 @@ class Downloader:
                 part.progress_at = time.monotonic()
                 timeout.reschedule(clock() + STALL_SECONDS)
 
-            return await self._read(response, part, on_progress)
+            await self._read(response, part, on_progress)
 
-    async def _read(self, response: httpx.Response, part: _Part, on_progress: Callable[[], None]) -> Declared:
-        """Read a response into the part; returns what HTTP declares about the whole file."""
+    async def _read(self, response: httpx.Response, part: _Part, on_progress: Callable[[], None]) -> None:
+        """Read a response into the part."""
         _refuse(response)
         _start_part(response, part)
         if part.total is not None:
@@ -217,12 +217,11 @@ class Downloader:
                 on_progress()
         if part.total not in (None, part.size):
             raise TemporaryFailure(f"{part.size:,} of {part.total:,} bytes arrived")
-        return Declared(part.total, response.headers.get("content-type", ""))
 
-    def _store(self, file: File, part: _Part, declared: Declared) -> DownloadedFile:
+    def _store(self, file: File, part: _Part) -> DownloadedFile:
         part.flush()
         with part.path.open("rb") as content:
-            kind = validate(content, file, declared)
+            kind = validate(content, file, part.total)
         part.close()
         path = self._shelf.place(part.path, part.sha256, kind.suffix)
         return DownloadedFile(part.sha256, path, part.size, kind.content_type)
@@ -233,8 +232,7 @@ class Downloader:
             content = parse_data_address(file.url, padded=True)
         except DataAddressError as error:
             raise PermanentFailure(f"the answer holds it as a data: address {error}") from None
-        content_type = file.url[5:].partition(",")[0].partition(";")[0]
-        kind = validate(io.BytesIO(content), file, Declared(len(content), content_type))
+        kind = validate(io.BytesIO(content), file, len(content))
         path = self._shelf.keep(content, kind.suffix)
         return DownloadedFile(hashlib.sha256(content).hexdigest(), path, len(content), kind.content_type)
 
