@@ -1,29 +1,5 @@
 """All exceptions that Reelbook raises.
 
-    ReelbookError
-    ├── InvalidInput          a value that the model does not accept; nothing was sent
-    ├── BadRates              a table of per-unit rates that cannot be used
-    ├── BadDescription        a model's description that no input class can be built from
-    ├── UnknownModel          no such model, in the catalog or at the service
-    ├── ServiceError          the service answered with an error
-    │   ├── Unauthorized          401: the key is missing or unknown
-    │   ├── InsufficientCredits   402: the account has too few credits
-    │   ├── Forbidden             403: the account lacks the permission
-    │   ├── NotFound              404: no such model, run or file
-    │   ├── NotReady              the result of a run is not available yet
-    │   ├── Refused               409, 413, 422: the request is not acceptable as written
-    │   ├── TooManyRequests       429: the service limits the rate of requests
-    │   └── ServiceBroken         5xx, or an answer that cannot be parsed
-    ├── FolderInUse           a folder owned by another running service
-    ├── Unreachable           nothing answers at the URL
-    ├── UncertainRun          a paid request was sent and its answer was lost
-    ├── OverBudget            the run costs more than its budget has left; nothing was sent
-    ├── LibraryError          the library's folder cannot be read or written
-    ├── RunFailed             the service accepted the run but could not finish it
-    ├── RunCancelled          the run was cancelled
-    ├── RunTimeout            the wait ended before the run
-    └── DownloadFailed        the run is paid for and finished, but its file could not be downloaded
-
 Every module may import this one.
 """
 
