@@ -28,7 +28,7 @@ from .storage.description_cache import DescriptionCache
 from .storage.ledger import claims, connection, known_services, transitions
 from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import FORKED, Ledger
-from .storage.shelf import Shelf, open_shelf
+from .storage.shelf import Shelf
 from .transport.api_key import Key
 from .transport.argument_checks import check_id, check_input, check_take
 from .transport.downloader import Downloader
@@ -94,7 +94,7 @@ class Client:
         renew = self._renew_address if self._embedded else None
         self._pid = os.getpid()
         try:
-            work = self._make_context(key, address, renew, rates, open_shelf(place), name, maker)
+            work = self._make_context(key, address, renew, rates, Shelf(place), name, maker)
             self._current_context = background.wait(work, CALL_SECONDS)
         except BaseException:
             self._release()
@@ -316,7 +316,7 @@ class Client:
             with registry.find("waiting_line")() as show:
                 # No timeout: each request has its own deadline, and a paid request is not abandoned.
                 future = background.submit(_run_shielded(submission, self.submit_run(submission, watched=watched)))
-                return _wait_until(future, lambda: show(str(submission.pause_note)))
+                return _wait_until(future, lambda: show(submission.pause_text))
         except KeyboardInterrupt:
             submission.stopped = True
             self._mark_stop("while submitting")

@@ -74,7 +74,8 @@ def runs_without_client(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) 
             f"Run {open_still.id} (request {readable_id(open_still.request_id or '')}) of the library in {ledger.folder} is not finished here, and no "
             f"client is connected to that library. Connect first, rb.connect(…, library={str(ledger.folder)!r}), then ask again."
         )
-    return _make_runs(entries, lambda: _offline_context(ledger, shelf))
+    context = _offline_context(ledger, shelf)
+    return _make_runs(entries, lambda: context)
 
 
 def _make_runs(entries: Sequence[Entry], context: Callable[[], ClientContext]) -> list[Run]:

@@ -172,6 +172,14 @@ def test_a_library_in_use_is_not_rebuilt(folder: Path) -> None:
     ledger.close()
 
 
+def test_a_sound_ledger_is_left_alone(folder: Path) -> None:
+    """A command that somebody tries out harms nothing."""
+    before = (folder / connection.NAME).read_bytes()
+
+    assert "is sound" in rebuild_ledger(folder)
+    assert (folder / connection.NAME).read_bytes() == before
+
+
 def test_the_copy_is_of_today(folder: Path) -> None:
     """Made once a day."""
     backup = folder / connection.BACKUP_NAME
@@ -218,6 +226,14 @@ def test_a_torn_line_hides_no_other(folder: Path, tail: bytes) -> None:
     with (folder / accepted_list.NAME).open("ab") as file:
         file.write(tail)
 
-    accepted_list.append(folder / accepted_list.NAME, [{**LINE, "request_id": "r-last"}])
+    accepted_list.append(folder / accepted_list.NAME, [accepted_list.format_line({**LINE, "request_id": "r-last"})])
 
     assert [line["request_id"] for line in accepted_list.read_lines(folder)] == [*PAID.values(), "r-last"]
+
+
+def test_a_network_disk_gets_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locks can fail there, and the sentence says what to do."""
+    monkeypatch.setattr(connection, "get_network_kind", lambda folder: "nfs4")
+
+    with pytest.warns(UserWarning, match="network disk"):
+        Ledger(folder).close()

@@ -108,6 +108,21 @@ def test_a_ledger_out_of_a_copy_learns_what_the_log_knows(
     assert f"{RUNS - copied_at} paid run" in record.getMessage()
 
 
+def test_a_ledger_that_is_restored_under_an_open_library(copies: Copies, caplog: pytest.LogCaptureFixture) -> None:
+    """The next step that would send something is too late to be the first one that looks."""
+    folder, copy = copies(4)
+    ledger = Ledger(folder)
+    (folder / LEDGER).write_bytes((copy / LEDGER).read_bytes())
+
+    found = [begun(ledger, str(number)) for number in range(RUNS)]
+    fresh = begun(ledger, "another")
+    ledger.close()
+
+    assert [(one.action, one.entry.request_id) for one in found] == [*FOLLOWED.values()]
+    assert fresh.entry.id > RUNS  # A number that a lost run had belongs to nobody else.
+    assert f"{RUNS - 4} paid runs were put back" in caplog.text
+
+
 @pytest.mark.parametrize("before", ["planned", "claimed", "being sent", "refused", "failed"])
 def test_a_row_out_of_a_copy_goes_on_to_what_the_log_knows(tmp_path: Path, before: str) -> None:
     """What the row was when the copy was made; the latest request is followed, and what earlier ones cost is counted."""

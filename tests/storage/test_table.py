@@ -23,9 +23,9 @@ from reelbook.storage.run_identity import dumps, format_canonical
 from reelbook.storage.run_status import LIBRARY_STATUSES, SWEEP_STATUSES, get_sweep_status
 from reelbook.storage.table import (
     LAST_COLUMNS,
-    READ_COLUMNS,
     build_column,
     build_table,
+    get_rows,
     parse_texts,
 )
 from reelbook.util.printable import replace_surrogates
@@ -54,7 +54,7 @@ def entry(request: Input | str = BOAT, *, model: str | None = None, id: int = 1,
 
 
 def frame(*entries: Entry, paths: dict[str, str] | None = None) -> pd.DataFrame:
-    return build_table([[getattr(entry, name) for name in READ_COLUMNS] for entry in entries], paths or {})
+    return build_table(get_rows(entries), paths or {})
 
 
 def media(*suffixes: str) -> tuple[str, dict[str, str]]:
@@ -299,7 +299,7 @@ def test_ten_thousand_runs_take_a_moment() -> None:
     ]
     began = time.process_time()
 
-    found = frame(*rows)
+    found = build_table(get_rows(rows), {})
 
     assert time.process_time() - began < 2
     assert found["seed"].sum() == 50_005_000

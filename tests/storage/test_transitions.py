@@ -334,7 +334,7 @@ def left_to_spend(db: Ledger, spend: Spend) -> int:
     ("ends", "left"),
     [
         ("under way", 50), ("stored", 50), ("charged less", 70), ("charged more", 30), ("lost", 50), ("written off", 50),
-        ("rejected", 100), ("failed", 50), ("given back", 100), ("expired", 50),
+        ("rejected", 100), ("failed", 50), ("given back", 100), ("expired", 50), ("thrown away", 50),
     ],
 )  # fmt: skip
 def test_what_a_caller_has_claimed_counts_as_it_ends(db: Ledger, ends: str, left: int) -> None:
@@ -357,6 +357,8 @@ def test_what_a_caller_has_claimed_counts_as_it_ends(db: Ledger, ends: str, left
         transitions.mark_ended(
             db, run, "expired" if ends == "expired" else "failed", None, "no", 0 if ends == "given back" else None
         )
+    if ends == "thrown away":
+        db.execute("DELETE FROM runs")
 
     assert (left_to_spend(db, spend), left_to_spend(db, spend)) == (left, left)
 

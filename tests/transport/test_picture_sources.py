@@ -9,7 +9,7 @@ import io
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ class Service:
 def sent(service: Service, request: Input, uploads: Uploads | None = None) -> dict[str, Any]:
     async def body() -> dict[str, Any]:
         sources = await read_sources(request, library=nothing)
-        return await build_request_input(service, request, sources, uploads or Uploads())
+        return await build_request_input(cast(Any, service), request, sources, uploads or Uploads())
 
     return asyncio.run(body())
 
@@ -231,7 +231,7 @@ def test_many_runs_with_one_picture_upload_it_once() -> None:
 
     async def runs() -> set[str | None]:
         uploads = Uploads()
-        return {*await asyncio.gather(*(uploads.get_or_upload(service, source) for _ in range(64)))}
+        return {*await asyncio.gather(*(uploads.get_or_upload(cast(Any, service), source) for _ in range(64)))}
 
     assert asyncio.run(runs()) == {"file_0001"}
     assert len(service.uploaded) == 1

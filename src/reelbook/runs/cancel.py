@@ -39,15 +39,11 @@ class CancelResult:
         words = []
         if self.runs:
             back = f", {self.credits:,} credits come back" if self.credits else ""
-            words.append(f"{format_count(self.runs, 'run')} {_is(self.runs)} cancelled{back}.")
+            words.append(f"{_count(self.runs)} cancelled{back}.")
         if self.at_work:
-            words.append(
-                f"{format_count(self.at_work, 'run')} {_is(self.at_work)} being worked on and {'goes' if self.at_work == 1 else 'go'} on."
-            )
+            words.append(f"{_count(self.at_work)} being worked on and not stopped.")
         if self.refused:
-            words.append(
-                f"{format_count(self.refused, 'run')} could not be cancelled and may still cost credits; look at them again in a moment."
-            )
+            words.append(f"{_count(self.refused)} not cancelled and may still cost credits; look again in a moment.")
         return " ".join(words) or "No runs are waiting in the service's queue."
 
     def __repr__(self) -> str:
@@ -83,5 +79,5 @@ async def _cancel_one(context: ClientContext, run: Run, at_work: bool) -> str:
     return "cancelled"
 
 
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
+def _count(runs: int) -> str:
+    return f"{format_count(runs, 'run')} {'is' if runs == 1 else 'are'}"

@@ -156,7 +156,7 @@ class RunFollower:
         stored_output = dumps(await self._shelve_inlined_files(dict(output)))
         charged, metrics = self._charged_credits(), self.status.metrics or {}
         queued, running = _seconds_or_none(metrics.get("queue_time")), _seconds_or_none(metrics.get("inference_time"))
-        self.entry = await context.record_and_read(
+        self.entry = await context.record(
             entry.id, lambda db: transitions.mark_completed(db, entry.id, stored_output, charged, queued, running)
         )
 
@@ -170,7 +170,7 @@ class RunFollower:
             state = State.UNCERTAIN
         message = "cancelled" if isinstance(error, RunCancelled) else error.message
         charged, kind = self._charged_credits(), error_kind_of(error)
-        self.entry = await context.record_and_read(
+        self.entry = await context.record(
             run, lambda db: transitions.mark_ended(db, run, state, kind, message, charged)
         )
 
@@ -189,12 +189,10 @@ class RunFollower:
         """Poll until the run has ended and return its output."""
         context, entry = self._context, self.entry
         if not self._is_sent_here:
-            addresses = await context.ledger.transact(
+            paths = await context.ledger.transact(
                 partial(known_services.get_request_addresses, request_id=self.request_id)
             )
-            context.calls.paths.record_accepted(self.request_id, json.loads(addresses) if addresses else {})
-        # A run that was unknown to the service before is polled once.
-        refused_seconds = 0.0 if entry.stage == transitions.EXPIRED else answers.REFUSED_SECONDS
+            context.calls.paths.record_accepted(self.request_id, json.loads(paths) if paths else {})
         try:
             final = await context.poller.follow(
                 entry.model,
@@ -202,13 +200,12 @@ class RunFollower:
                 self._on_status,
                 submitted_at=None if self._is_sent_here else entry.sent,
                 closely=self._is_watched,
-                refused_seconds=refused_seconds,
+                # A run that was unknown to the service before is polled once.
+                refused_seconds=0.0 if entry.stage == transitions.EXPIRED else answers.REFUSED_SECONDS,
             )
         except (ServiceError, Unreachable) as reason:
             raise answers.make_unfinished_error(self.request_id, reason) from None
-        self._on_status(final)
-        ended = answers.get_end_by_status(final)
-        if ended is not None:
+        if (ended := answers.get_end_by_status(final)) is not None:
             raise ended
         output = getattr(final, "output", None)
         return output if self._is_complete_output(output) else await self._fetch_result()
@@ -221,8 +218,7 @@ class RunFollower:
             try:
                 output = await self._context.calls.result(self.entry.model, self.request_id)
             except (ServiceError, Unreachable) as error:
-                ended = answers.get_end_by_refusal(self.request_id, error)
-                if ended is not None:
+                if (ended := answers.get_end_by_refusal(self.request_id, error)) is not None:
                     raise ended from None
                 reason = error
             else:
@@ -237,55 +233,49 @@ class RunFollower:
 
     async def _fetch_files(self) -> None:
         """Download every file of the output to the shelf and mark the run as stored."""
-        context = self._context
+        context, run = self._context, self.entry.id
         output = self._parse_output(json.loads(self.entry.output or "{}"))
-        paths = [context.shelf.find(file["sha256"]) for file in self.entry.files]
-        if self.entry.state == State.STORED and all(path is not None for path in paths):
-            known = [File.model_validate(file) for file in self.entry.files]
-            self.output = output
-            self.media = tuple(self._local_file(path, file) for path, file in zip(paths, known, strict=True) if path)
-            return
         if self.entry.state == State.STORED:
-            await context.ledger.transact(lambda db: transitions.reopen(db, self.entry.id, context.ledger.owner))
+            paths = [context.shelf.find(file["sha256"]) for file in self.entry.files]
+            if None not in paths:
+                files = [File.model_validate(file) for file in self.entry.files]
+                self.output = output
+                self.media = tuple(
+                    self._local_file(path, file) for path, file in zip(paths, files, strict=True) if path
+                )
+                return
+            await context.ledger.transact(lambda db: transitions.reopen(db, run, context.ledger.owner))
         try:
             downloads = await self._download_all(output)
         except DownloadFailed as failure:
-            output, downloads = await self._download_again(failure)
+            # The URLs may have expired; a newly fetched result has others.
+            try:
+                answer = await context.calls.result(self.entry.model, self.request_id)
+            except ReelbookError:
+                raise failure from None
+            output = self._parse_output(await self._shelve_inlined_files(dict(answer)))
+            downloads = await self._download_all(output)
         marks = await asyncio.to_thread(lambda: [str(read_marks(download.path)) for download in downloads])
-        media = [
+        media = dumps([
             {**file.model_dump(mode="json", include={"url", "content_type", "file_name"}), "marks": mark,
              "sha256": download.sha256, "suffix": download.path.suffix, "file_size": download.size}
             for file, download, mark in zip(output.files, downloads, marks, strict=True)
-        ]  # fmt: skip
-        run, stored_media = self.entry.id, dumps(media)
-        self.entry = await context.record_and_read(run, lambda db: transitions.mark_stored(db, run, stored_media))
+        ])  # fmt: skip
+        self.entry = await context.record(run, lambda db: transitions.mark_stored(db, run, media))
         self.output = output
-        self.media = tuple(
-            self._local_file(download.path, file) for file, download in zip(output.files, downloads, strict=True)
-        )  # fmt: skip
-
-    async def _download_again(self, failure: DownloadFailed) -> tuple[Output, list[DownloadedFile]]:
-        """Download the files from the URLs of a newly fetched result, because the old ones may have expired."""
-        try:
-            answer = await self._context.calls.result(self.entry.model, self.request_id)
-        except ReelbookError:
-            raise failure from None
-        output = self._parse_output(await self._shelve_inlined_files(dict(answer)))
-        return output, await self._download_all(output)
+        files_and_downloads = zip(output.files, downloads, strict=True)
+        self.media = tuple(self._local_file(download.path, file) for file, download in files_and_downloads)
 
     async def _download_all(self, output: Output) -> list[DownloadedFile]:
         """Download all files of an output; inlined ones are already on the shelf."""
         return list(await asyncio.gather(*(self._download(file) for file in output.files)))
 
     async def _download(self, file: File) -> DownloadedFile:
-        context = self._context
-        if file.url.startswith(STORED_SCHEME):
-            path = context.shelf.find(file.url.removeprefix(STORED_SCHEME))
-            if path is not None:
-                return DownloadedFile(
-                    file.url.removeprefix(STORED_SCHEME), path, path.stat().st_size, file.content_type or ""
-                )
-        return await context.downloader.download(file, self.request_id)
+        sha256 = file.url.removeprefix(STORED_SCHEME)
+        path = self._context.shelf.find(sha256) if sha256 != file.url else None
+        if path is not None:
+            return DownloadedFile(sha256, path, path.stat().st_size, file.content_type or "")
+        return await self._context.downloader.download(file, self.request_id)
 
     async def _shelve_inlined_files(self, value: Any) -> Any:
         """Store inlined files on the shelf, and return the answer with their URLs replaced by their hashes."""

@@ -193,32 +193,26 @@ class Run:
     @property
     def row(self) -> dict[str, Any]:
         """The run as a table row: input fields by name, output fields as `output_…`, then status, cost and timings."""
-        inputs = (
-            {} if self.input is None else {name: getattr(self.input, name) for name in type(self.input).model_fields}
-        )
-        outputs = (
-            {}
-            if self._follower.output is None
-            else {f"output_{name}": value for name, value in self._follower.output if name != "video"}
-        )
-        video = next((file for file in self._follower.media if file.is_video), None)
-        video_columns = {} if video is None else {"output_video": str(video.path), "output_video_url": video.source.url}
-        pictures = [str(file.path) for file in self._follower.media if not file.is_video]
-        timings = self.timings
+        inputs = {name: getattr(self.input, name) for name in type(self.input).model_fields} if self.input else {}
+        outputs = {f"output_{name}": value for name, value in self._follower.output or () if name != "video"}
+        media, timings, failure = self._follower.media, self.timings, self._follower.failure
+        for file in media:
+            if file.is_video and "output_video" not in outputs:
+                outputs |= {"output_video": str(file.path), "output_video_url": file.source.url}
+        if pictures := [str(file.path) for file in media if not file.is_video]:
+            # Where they are on this machine, as in the table of a sweep.
+            outputs["output_images"] = pictures
         return {
             **inputs,
             **outputs,
-            **video_columns,
-            # Where they are on this machine, as in the table of a sweep.
-            **({"output_images": pictures} if pictures else {}),
             "status": self.status,
             "credits": self.credits,
             "credits_source": self.credits_source,
             "marks": find_marks(self.entry.files),
             "queued_s": timings.get("queued"),
             "running_s": timings.get("running"),
-            "error_type": None if self._follower.failure is None else error_kind_of(self._follower.failure),
-            "error": None if self._follower.failure is None else str(self._follower.failure),
+            "error_type": None if failure is None else error_kind_of(failure),
+            "error": None if failure is None else str(failure),
             "request_id": self.request_id,
             "model": self.endpoint_id,
             "take": self.take,
@@ -231,7 +225,7 @@ class Run:
         """
         if not self._done.is_set():
             self._context()  # In a forked process nothing would ever end the wait.
-        limit = WAIT_SECONDS if timeout is None else _seconds(timeout)
+        limit = WAIT_SECONDS if timeout is None else timeout
         deadline = time.monotonic() + limit
         # Not `Thread.join` or the future, which may return early after an interrupt.
         try:
@@ -350,13 +344,6 @@ def _remember_media(output: Output, files: tuple[LocalFile, ...]) -> None:
     if id(output) not in _media:
         key = id(output)
         _media[key] = weakref.ref(output, lambda _: _media.pop(key, None)), files
-
-
-def _seconds(timeout: Any) -> float:
-    """The timeout as a float; raises a `ReelbookError` if it is not a number of seconds."""
-    if isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and timeout >= 0:
-        return float(timeout)
-    raise ReelbookError(f"`timeout` is a number of seconds, not {timeout!r}. The run continues.")
 
 
 def input_from_entry(entry: Entry) -> Input | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -29,7 +30,6 @@ from ..transport.downloader import Downloader
 from ..transport.http import Http
 from ..transport.picture_sources import Source, Uploads, build_request_input, read_sources
 from ..transport.poller import Poller
-from ..transport.retries import PauseNote, pause_note
 from ..transport.service_calls import Accepted, ServiceCalls
 from ..util.background_loop import TICK_SECONDS
 from ..util.loopback import is_loopback, normalise_address
@@ -137,32 +137,27 @@ class ClientContext:
         await self.downloader.close()
         await self.http.close()
 
-    async def record_and_read(
-        self, run: int, work: Callable[[Any], Any], *, line: Mapping[str, Any] | None = None
+    async def record(
+        self, run: int, work: Callable[[sqlite3.Connection], object], *, line: Mapping[str, Any] | None = None
     ) -> Entry:
-        """Record an event like `record`, and return the run's row, read in the same transaction."""
+        """Record an event of a run at the service, and return the run's row as it is then.
 
-        def both(db: sqlite3.Connection) -> Entry:
-            work(db)
+        It is tried again while the ledger cannot be written, as on a full disk.
+        """
+
+        def write(db: sqlite3.Connection) -> Entry:
+            with contextlib.suppress(transitions.Moved):  # Another process has recorded a later state.
+                work(db)
             return transitions.get_entry(db, run)
 
-        entry = await self.record(both, line=line)
-        return await self.ledger.transact(lambda db: transitions.get_entry(db, run)) if entry is None else entry
-
-    async def record(self, work: Callable[[Any], T], *, line: Mapping[str, Any] | None = None) -> T | None:
-        """Record an event at the service in the ledger, with retries while that cannot be written, as on a full disk."""
         began, reminded, note = time.monotonic(), float("-inf"), ""
         if line is not None:
             note = f"Note this request, which is accepted: rb.attach({line['request_id']!r}, model={line['model']!r})."
         while True:
             try:
-                return await self.ledger.transact(work, line=line)
-            except transitions.Moved:
-                return None  # Another process has recorded a later state.
+                return await self.ledger.transact(write, line=line)
             except LibraryError as error:
-                if self.closed:
-                    return None
-                if time.monotonic() - began > MAX_RECORD_SECONDS:
+                if self.closed or time.monotonic() - began > MAX_RECORD_SECONDS:
                     raise LibraryError(error.folder, error.reason, f"{note} {error.advice}".strip()) from None
                 if time.monotonic() - reminded > REMINDER_SECONDS:
                     reminded = time.monotonic()
@@ -193,8 +188,8 @@ class Submission:
     """Set when the previous submission has claimed its share of the limits, so that credits are assigned in order."""
     budget_taken: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when this submission has claimed its share of the limits, or needs none."""
-    pause_note: PauseNote = field(default_factory=PauseNote)
-    """The reason and length of the pause before the next attempt."""
+    paused_until: float = 0.0
+    """When it is sent again after the service has limited the rate, in the time of `time.monotonic()`."""
     stated_price: int | None = None
     """The price of the run as stated by the service."""
     _claimed: int | None = None
@@ -212,7 +207,6 @@ class Submission:
         """
         ledger, since, refusals = self.context.ledger, time.monotonic(), 0
         self._is_asked_again = self.fresh
-        pause_note.set(self.pause_note)
         while True:
             self._run_request = self._run_request or await self.prepare()
             verdict = await self.claim(self._run_request)
@@ -230,8 +224,8 @@ class Submission:
                     pause, refusals = retries.get_pause(refusals, error, most=20.0), refusals + 1
                     if self.stopped or time.monotonic() + pause - since > retries.MAX_BUSY_SECONDS:
                         raise
-                    with self.pause_note.during(error, pause):
-                        await self._sleep_unless_stopped(pause)
+                    self.paused_until = time.monotonic() + pause
+                    await self._sleep_unless_stopped()
             elif verdict.action == claims.Action.JOIN and entry.id not in ledger.live:
                 if entry.id in ledger.claimed:
                     await asyncio.sleep(OWNER_POLL_SECONDS)  # Another thread of this process is sending it.
@@ -307,7 +301,7 @@ class Submission:
         except BaseException as error:
             context.sweep_runs.discard(entry.id)
             if not self._is_accepted:
-                await context.record(partial(self._record_failure, entry=entry, error=error))
+                await context.record(entry.id, partial(self._record_failure, entry=entry, error=error))
             if isinstance(error, UncertainRun) and entry.attempt_key is not None:
                 raise UncertainRun(error.address, error.reason, error.credits, True, error.status) from None
             raise
@@ -328,10 +322,15 @@ class Submission:
         """Release the claim within this process, once the run is followed or abandoned."""
         self.context.ledger.claimed.discard(self._claimed or 0)
 
-    async def _sleep_unless_stopped(self, seconds: float) -> None:
-        """Sleep, but return early when stopped."""
-        deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0 and not (self.stopped or self.context.stopping):
+    @property
+    def pause_text(self) -> str:
+        """What it waits for, as a sentence without its full stop; empty outside a pause."""
+        left = self.paused_until - time.monotonic()
+        return f"waiting for the service's rate limit, {left:.0f} s left" if left > 0 else ""
+
+    async def _sleep_unless_stopped(self) -> None:
+        """Sleep until the end of the pause, or until stopped."""
+        while (left := self.paused_until - time.monotonic()) > 0 and not (self.stopped or self.context.stopping):
             await asyncio.sleep(min(left, TICK_SECONDS))
 
     async def _is_stored(self, service: str, name: str) -> bool:
@@ -372,10 +371,8 @@ class Submission:
             if addresses:
                 known_services.save_request_addresses(db, request_id, dumps(addresses))
 
-        recorded = await self.context.record_and_read(
-            entry.id, accept, line=claims.make_acceptance(entry, request_id)
-        )  # fmt: skip
-        return recorded, Accepted(request_id, accepted.output, accepted.credits, accepted.answer)
+        recorded = await self.context.record(entry.id, accept, line=claims.make_acceptance(entry, request_id))
+        return recorded, replace(accepted, request_id=request_id)
 
     def _record_failure(self, db: sqlite3.Connection, entry: Entry, error: BaseException) -> None:
         """Record what an error means for the run: not sent, refused, to be repeated with its key, or uncertain."""

@@ -70,11 +70,7 @@ class Uncertain:
 
     def attach(self, request_id: str) -> Any:
         """Resolve it as the request with this id at the service, as found in the account's history."""
-        if not isinstance(request_id, str) or not request_id.strip():
-            raise ReelbookError(
-                f"{request_id!r} is not a request id. Copy it as text from the account's history at the service."
-            )
-        request_id = request_id.strip()
+        request_id = _parse_request_id(request_id)
         if self._actions.attach is not None:
             return self._actions.attach(self.entry, request_id)
 
@@ -82,7 +78,8 @@ class Uncertain:
             transitions.resolve(db, self.run, request_id, self._ledger.owner)
             transitions.release(db, self.run, self._ledger.owner)
 
-        return self._ledger.transact_now(resolve)
+        self._ledger.transact_now(resolve)
+        return None
 
     def write_off(self) -> None:
         """Resolve it as failed; its price counts as spent."""
@@ -144,3 +141,11 @@ def format_entry_input(entry: Entry) -> str:
 def _parse_input(entry: Entry) -> Mapping[str, Any]:
     (values,) = parse_texts([entry.input])
     return values if isinstance(values, dict) else {}
+
+
+def _parse_request_id(request_id: str) -> str:
+    if not isinstance(request_id, str) or not request_id.strip():
+        raise ReelbookError(
+            f"{request_id!r} is not a request id. Copy it as text from the account's history at the service."
+        )
+    return request_id.strip()

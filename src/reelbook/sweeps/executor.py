@@ -152,7 +152,7 @@ class Executor:
     @property
     def waits(self) -> str:
         """The reason for the current pause before the next request, as text; empty if there is none."""
-        text = next(filter(None, (str(submission.pause_note) for submission in [*self._submitting.values()])), "")
+        text = next(filter(None, (submission.pause_text for submission in [*self._submitting.values()])), "")
         left = self._pause_until - time.monotonic()  # The same clock as `loop.time()`.
         return text or (f"waiting to ask the service again, {left:.0f} s left" if left >= 1 else "")
 

@@ -29,7 +29,7 @@ from .answers import (
     summarise,
 )
 from .api_key import Key
-from .retries import PauseNote, RetryPolicy, get_pause, is_temporary, pause_note
+from .retries import RetryPolicy, get_pause, is_temporary
 from .service_address import Address
 
 __all__ = ["Http", "RetryPolicy"]
@@ -73,9 +73,7 @@ class Http:
         self.policy = policy or RetryPolicy()
         self.calls_made = 0
         """The number of requests sent so far, retries included."""
-        self._client = _open_client(self.policy.connect_seconds, MAX_FREE_CALLS)
-        # A new connection for each paid request: a reused one may be stale, and stale ones lose responses.
-        self._paid_client = _open_client(self.policy.connect_seconds, 0)
+        self._clients: dict[int, httpx.AsyncClient] = {}
         # Limited here, so that no request ever waits inside httpx.
         self._free_slots = asyncio.Semaphore(MAX_FREE_CALLS)
         self._paid_slots, self._repeatable_slots = asyncio.Semaphore(MAX_PAID), asyncio.Semaphore(MAX_PAID_REPEATABLE)
@@ -90,8 +88,8 @@ class Http:
         self._closed = True
         if self._in_flight:
             await asyncio.wait(self._in_flight, timeout=DRAIN_SECONDS)
-        await self._client.aclose()
-        await self._paid_client.aclose()
+        for client in self._clients.values():
+            await client.aclose()
 
     async def free(
         self,
@@ -114,9 +112,8 @@ class Http:
         deadline = policy.clock() + (policy.large_seconds if is_large else policy.free_seconds)
 
         async def send() -> ServiceAnswer | NoAnswer:
-            left = max(deadline - policy.clock(), 0.0)
-            call = Call(method, address.origin + path, content, upload)
-            return await self.send(self._client, call, min(attempt_seconds, left))
+            seconds = min(attempt_seconds, max(deadline - policy.clock(), 0.0))
+            return await self.send(method, address.origin + path, seconds, content=content, upload=upload)
 
         while True:
             try:
@@ -127,8 +124,7 @@ class Http:
                 has_time = failures < policy.max_attempts and policy.clock() + pause < deadline
                 if not (is_repeated and has_time and is_temporary(error)):
                     raise
-                with (pause_note.get() or PauseNote()).during(error, pause):
-                    await policy.sleep(pause)
+            await policy.sleep(pause)
 
     async def _attempt(
         self, address: Address, send: Callable[[], Awaitable[ServiceAnswer | NoAnswer]], seconds: float
@@ -138,7 +134,7 @@ class Http:
             async with asyncio.timeout(seconds):
                 await self._free_slots.acquire()
         except TimeoutError:
-            reason = f"no connection was free for {seconds:.0f} s, so many calls wait for slow answers"
+            reason = f"no connection was free for {seconds:.0f} s, because other calls wait for slow answers"
             raise Unreachable(address.origin, reason) from None
         try:
             failed = address.base_url
@@ -175,9 +171,9 @@ class Http:
         headers = {"connection": "close", **({"idempotency-key": idempotency_key} if idempotency_key else {})}
         if resubmits:
             headers["x-resubmit"] = "1"
-        call = Call("POST", path, _encoded(body), headers=headers)
-        request = _PaidRequest(self, address, call, bool(idempotency_key), parse, credits, before_send)
-        slots = self._repeatable_slots if idempotency_key else self._paid_slots
+        is_repeatable = idempotency_key is not None
+        request = PaidRequest(self, address, path, _encoded(body), headers, is_repeatable, parse, credits, before_send)
+        slots = self._repeatable_slots if is_repeatable else self._paid_slots
         await slots.acquire()
         task = asyncio.create_task(request.send())
         self._in_flight.add(task)
@@ -191,17 +187,16 @@ class Http:
                 task.cancel()
             raise
 
-    def _finish(self, task: asyncio.Task[Any]) -> None:
-        self._in_flight.discard(task)
-        if not task.cancelled():
-            task.exception()  # Retrieved, so that asyncio does not report it when the caller was cancelled.
-
-    def _refuse_when_closed(self) -> None:
-        if self._closed:
-            raise ReelbookError("This client is closed. Open another one with rb.connect().")
-
     async def send(
-        self, client: httpx.AsyncClient, call: Call, seconds: float, state: SendState | None = None
+        self,
+        method: str,
+        url: str,
+        seconds: float,
+        *,
+        content: bytes | None,
+        upload: tuple[str, bytes, str] | None = None,
+        headers: Mapping[str, str] = {},
+        paid: PaidRequest[Any] | None = None,
     ) -> ServiceAnswer | NoAnswer:
         """Send one request and read its response within one deadline; httpx's own timeouts are per read, and add up.
 
@@ -209,22 +204,24 @@ class Http:
         """
         self.calls_made += 1
         limit = asyncio.timeout(seconds)
+        # A new connection for each paid request: a reused one may be stale, and stale ones lose responses.
+        client = self._client(0 if paid else MAX_FREE_CALLS)
 
         async def trace(event: str, info: Mapping[str, Any]) -> None:
-            if state is not None and event.endswith("send_request_headers.started"):
+            if paid is not None and event.endswith("send_request_headers.started"):
                 # The ledger write must not be cut off by the deadline, which begins when the bytes leave.
                 limit.reschedule(None)
-                await state.mark_sending()
+                await paid.mark_sending()
                 limit.reschedule(asyncio.get_running_loop().time() + seconds)
 
         async def work() -> ServiceAnswer:
             async with limit:
                 request = client.build_request(
-                    call.method,
-                    call.url,
-                    content=call.content,
-                    files={"file": call.upload} if call.upload else None,
-                    headers={**({} if call.upload else {"content-type": "application/json"}), **(call.headers or {})},
+                    method,
+                    url,
+                    content=content,
+                    files={"file": upload} if upload else None,
+                    headers={**({} if upload else {"content-type": "application/json"}), **headers},
                     extensions={"trace": trace},
                 )
                 self.key.sign(request.headers)
@@ -234,23 +231,48 @@ class Http:
             return await work()
         except BaseException as error:
             caught = error.with_traceback(None)
-        if state is not None and state.failure is not None:
-            failure, frames = state.failure
+        if paid is not None and paid.failure is not None:
+            failure, frames = paid.failure
             raise failure.with_traceback(frames)
         if isinstance(caught, Exception):
             return NoAnswer(_reason(caught, seconds))
         caught.__cause__ = caught.__context__ = None
         raise caught
 
+    def _client(self, max_idle: int) -> httpx.AsyncClient:
+        """The client that keeps this number of idle connections."""
+        if max_idle not in self._clients:
+            # No connection limit in httpx, so that nothing ever waits inside it.
+            self._clients[max_idle] = httpx.AsyncClient(
+                headers=HEADERS,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+                timeout=httpx.Timeout(None, connect=self.policy.connect_seconds),
+                limits=httpx.Limits(max_keepalive_connections=max_idle, keepalive_expiry=KEEP_ALIVE_SECONDS),
+                verify=trusted_certificates(),
+                trust_env=False,
+            )
+        return self._clients[max_idle]
+
+    def _finish(self, task: asyncio.Task[Any]) -> None:
+        self._in_flight.discard(task)
+        if not task.cancelled():
+            task.exception()  # Retrieved, so that asyncio does not report it when the caller was cancelled.
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise ReelbookError("This client is closed. Open another one with rb.connect().")
+
 
 @dataclass
-class _PaidRequest(Generic[T]):
+class PaidRequest(Generic[T]):
     """A paid request, from its first attempt to its response."""
 
     http: Http
     address: Address
-    call: Call
-    """Its URL is the path at the service, wherever that is."""
+    path: str
+    """Its path at the service, wherever that is."""
+    content: bytes | None
+    headers: Mapping[str, str]
     is_repeatable: bool
     parse: Callable[[Any], T | None]
     credits: int | None
@@ -259,8 +281,8 @@ class _PaidRequest(Generic[T]):
     """Whether `before_send` was called: from then on the request is not cancelled."""
     may_be_sent: bool = False
     """Whether some attempt may have reached the service without a definite answer."""
-    stopped: bool = False
-    """Whether `before_send` has prevented an attempt from being sent."""
+    failure: tuple[BaseException, TracebackType | None] | None = None
+    """The exception of `before_send`, which has prevented an attempt from being sent."""
     refusal: ServiceError | None = None
     """The refusal of the latest attempt, which may ask for a pause."""
 
@@ -268,53 +290,47 @@ class _PaidRequest(Generic[T]):
         """Send the request and parse the response; raises a refusal, `Unreachable` if never sent, or `UncertainRun`."""
         policy, failures = self.http.policy, 0
         while True:
+            sent_before, self.refusal = self.may_be_sent, None
             try:
-                return await self._attempt()
+                return self._parsed(await self._attempt(), sent_before)
             except (UncertainRun, Unreachable):
                 failures += 1
-                if not self.is_repeatable or self.stopped or failures >= policy.max_attempts:
+                if not self.is_repeatable or self.failure is not None or failures >= policy.max_attempts:
                     raise
             await policy.sleep(get_pause(failures - 1, self.refusal, first=policy.backoff_seconds))
 
-    async def _attempt(self) -> T:
+    async def mark_sending(self) -> None:
+        """Call `before_send`, just before the first byte leaves; if that fails, nothing is sent."""
+        self.begun = True
+        try:
+            if self.before_send is not None:
+                await self.before_send()
+        except BaseException as error:
+            # With the frames from here inwards only: the outer frames are httpx's.
+            self.failure = error, error.__traceback__
+            raise
+        self.may_be_sent = True
+
+    async def _attempt(self) -> ServiceAnswer:
         """Send once, and again where the service has moved and it is safe to repeat the request."""
-        sent_before, self.refusal = self.may_be_sent, None
         failed = self.address.base_url
         try:
-            answer = await self._send_to(failed)
+            answer = await self._send()
             is_safe = isinstance(answer, NoAnswer) and (self.is_repeatable or not self.may_be_sent)
             if is_safe and await self.address.relocate(failed):
-                answer = await self._send_to(self.address.base_url)
+                answer = await self._send()
         except Exception as error:
             if not self.may_be_sent:
                 raise
             raise self._uncertain(f"its answer was lost, and it was not repeated: {error}") from error
-        if isinstance(answer, NoAnswer):
-            raise (
-                self._uncertain(answer.reason) if self.may_be_sent else Unreachable(self.address.origin, answer.reason)
-            )
-        try:
-            return self._parsed(answer, sent_before)
-        except ReelbookError:
-            raise
-        except Exception as error:
-            # Whatever the error, the request was sent.
-            raise self._uncertain(f"its answer could not be read: {type(error).__name__}") from None
+        if isinstance(answer, ServiceAnswer):
+            return answer
+        raise self._uncertain(answer.reason) if self.may_be_sent else Unreachable(self.address.origin, answer.reason)
 
-    async def _send_to(self, base_url: str) -> ServiceAnswer | NoAnswer:
-        state, policy = SendState(self._before_send), self.http.policy
+    async def _send(self) -> ServiceAnswer | NoAnswer:
+        policy, url = self.http.policy, self.address.base_url + self.path
         seconds = policy.repeatable_attempt_seconds if self.is_repeatable else policy.paid_seconds
-        call = Call("POST", base_url + self.call.url, self.call.content, headers=self.call.headers)
-        try:
-            return await self.http.send(self.http._paid_client, call, seconds, state)
-        finally:
-            self.may_be_sent = self.may_be_sent or state.may_be_sent
-
-    async def _before_send(self) -> None:
-        self.begun = self.stopped = True
-        if self.before_send is not None:
-            await self.before_send()
-        self.stopped = False
+        return await self.http.send("POST", url, seconds, content=self.content, headers=self.headers, paid=self)
 
     def _parsed(self, answer: ServiceAnswer, sent_before: bool) -> T:
         key = self.http.key
@@ -327,7 +343,11 @@ class _PaidRequest(Generic[T]):
             what = f"“{error.message[:200]}”" if is_definite or not error.foreign else summarise(answer, key)
             reason = f"{answer.status} with {what} came in place of an answer, as from a gateway or a proxy"
             raise self._uncertain(reason, answer.status)
-        result = self.parse(value)
+        try:
+            result = self.parse(value)
+        except Exception as error:
+            # Whatever the error, the request was sent.
+            raise self._uncertain(f"its answer could not be read: {type(error).__name__}") from None
         if result is None:
             raise self._uncertain(f"it answered {answer.status} without a request id, with {summarise(answer, key)}")
         return result
@@ -340,47 +360,11 @@ def _encoded(body: Any) -> bytes | None:
     return None if body is None else json.dumps(body, allow_nan=False).encode()
 
 
-# One request and its response, or the reason why there is none.
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request without the key."""
-
-    method: str
-    url: str
-    content: bytes | None = None
-    upload: tuple[str, bytes, str] | None = None
-    """Name, content and content type of a file to send."""
-    headers: Mapping[str, str] | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
     """A request without a response. Not an exception: httpx's frames contain the headers, and with them the key."""
 
     reason: str
-
-
-class SendState:
-    """The progress of one attempt to send a paid request."""
-
-    def __init__(self, before_send: BeforeSend) -> None:
-        self._before_send = before_send
-        self.may_be_sent = False
-        """Whether bytes may have left, so that the request may have been received."""
-        self.failure: tuple[BaseException, TracebackType | None] | None = None
-        """The exception of `before_send`, which kept the request from being sent."""
-
-    async def mark_sending(self) -> None:
-        """Call `before_send`, just before the first byte leaves; if that fails, nothing is sent."""
-        try:
-            await self._before_send()
-        except BaseException as error:
-            # With the frames from here inwards only: the outer frames are httpx's.
-            self.failure = error, error.__traceback__
-            raise
-        self.may_be_sent = True
 
 
 class _TooLarge(Exception):
@@ -434,20 +418,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         if isinstance(error, BaseExceptionGroup):
             yield from error.exceptions
         error = error.__cause__ or error.__context__
-
-
-def _open_client(connect_seconds: float, max_idle: int) -> httpx.AsyncClient:
-    # No connection limit in httpx, so that nothing ever waits inside it.
-    return httpx.AsyncClient(
-        headers=HEADERS,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-        timeout=httpx.Timeout(None, connect=connect_seconds),
-        limits=httpx.Limits(
-            max_connections=None, max_keepalive_connections=max_idle, keepalive_expiry=KEEP_ALIVE_SECONDS
-        ),
-        verify=trusted_certificates(),
-        trust_env=False,
-    )
 
 
 @cache

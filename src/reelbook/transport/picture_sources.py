@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -26,7 +26,7 @@ from ..models.images import Image, pictures_of, replace_pictures
 from ..models.picture_encoding import MAX_BYTES, NotAPicture, parse_picture_address, require_picture
 from ..models.problems import compact_value, format_literal, format_subject
 from ..util.data_address import is_data_address
-from .response_parsing import ServiceInfo
+from .service_calls import ServiceCalls
 
 Loc = tuple[str | int, ...]
 
@@ -193,15 +193,6 @@ def _format_missing(path: Path, picture: Image) -> str:
     return f"is {name}, and there is no such file in {folder}. {hint}"
 
 
-class UploadCalls(Protocol):
-    """The calls that uploads need; the tests have a service of their own."""
-
-    @property
-    def base_url(self) -> str: ...
-    async def service_info(self) -> ServiceInfo: ...
-    async def upload(self, content: bytes, name: str, content_type: str) -> str: ...
-
-
 class Uploads:
     """The pictures that one client has uploaded, and their addresses at the services; each picture is uploaded once.
 
@@ -215,7 +206,7 @@ class Uploads:
         self._without_uploads: set[str] = set()
         self._slots = asyncio.Semaphore(MAX_UPLOADS)
 
-    async def get_or_upload(self, calls: UploadCalls, picture: Source) -> str | None:
+    async def get_or_upload(self, calls: ServiceCalls, picture: Source) -> str | None:
         """The picture's address at the service, after uploading it if necessary; None for a service without uploads."""
         info = await calls.service_info()
         service = info.id or calls.base_url
@@ -249,7 +240,7 @@ class Uploads:
 
 
 async def build_request_input(
-    calls: UploadCalls, request: Input, sources: Mapping[Loc, Source], uploads: Uploads
+    calls: ServiceCalls, request: Input, sources: Mapping[Loc, Source], uploads: Uploads
 ) -> dict[str, Any]:
     """The JSON of an input as the service can read it: its pictures uploaded, or embedded as `data:` addresses."""
     distinct = {source.sha256: source for source in sources.values()}

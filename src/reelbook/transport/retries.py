@@ -6,15 +6,11 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ..errors import ServiceBroken, ServiceError, TooManyRequests, Unreachable
 
-SHORT_SECONDS = 1.0
-"""Shorter pauses are not reported."""
 MAX_RETRY_AFTER_SECONDS = 60.0
 """A service's Retry-After is respected up to this limit."""
 MAX_BUSY_SECONDS = 120.0
@@ -74,31 +70,3 @@ def _get_retry_after(error: BaseException | None) -> float:
     except (TypeError, ValueError):
         return 0.0
     return seconds if math.isfinite(seconds) else 0.0
-
-
-class PauseNote:
-    """The current pause of a task, if there is one."""
-
-    def __init__(self) -> None:
-        self._reason, self._until = "", 0.0
-
-    def __str__(self) -> str:
-        """A sentence without its full stop, with the seconds left; empty outside a pause."""
-        reason, left = self._reason, self._until - time.monotonic()
-        return f"{reason}, {max(left, 0):.0f} s left" if reason else ""
-
-    @contextmanager
-    def during(self, error: BaseException, seconds: float) -> Iterator[None]:
-        """Report a pause for the duration of the block."""
-        if seconds >= SHORT_SECONDS:
-            limit = isinstance(error, TooManyRequests)
-            self._reason = "waiting for the service's rate limit" if limit else "waiting to ask the service again"
-            self._until = time.monotonic() + seconds
-        try:
-            yield
-        finally:
-            self._reason = ""
-
-
-pause_note: ContextVar[PauseNote | None] = ContextVar("pause_note", default=None)
-"""The note to which the calls of this task report their pauses."""

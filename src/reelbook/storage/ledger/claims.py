@@ -211,22 +211,24 @@ def _claim(
     spend: Spend | None,
 ) -> Entry:
     """Claim the run for sending; or mark it uncertain, if it was sent before and cannot be repeated safely."""
-    # What was sent before is repeated with its key, and so paid once.
     repeats = entry.state == State.PLANNED and entry.attempt_key is not None
     if repeats and (why := _why_unrepeatable(entry, request)):
         move(db, entry, State.UNCERTAIN, error_type="uncertain", error=why)
         return get_entry(db, entry.id)
-    earlier = (entry.spent, entry.unpriced) if repeats else (entry.counted, entry.unknown)
-    price = entry.price if repeats and entry.price is not None else coerce_credits(request.price)
+    # What was sent before is repeated with its key, and so paid once.
+    spent, unpriced = (entry.spent, entry.unpriced) if repeats else (entry.counted, entry.unknown)
+    price = coerce_credits(request.price)
+    if repeats and entry.price is not None:
+        price = entry.price
     if budget is not None:
-        check_budget(db, budget, price, besides=entry.id, earlier=earlier)
+        check_budget(db, budget, price, besides=entry.id, earlier=spent, unpriced=unpriced)
     if spend is not None:
-        reserve_spend(db, spend, entry.id, earlier, price)
+        reserve_spend(db, spend, entry.id, (spent, unpriced), price)
     move(
-        db, entry, State.PLANNED, owner=owner, attempt=entry.attempt + 1, spent=earlier[0], unpriced=earlier[1], price=price,
-        floor=request.floor, error_type=RESUBMITTED if entry.error_type == RESUBMITTED else None,
-        **dict.fromkeys(("charged", "request_id", "output", "media", "error", "queued_s", "running_s", "finished")),
-        **({} if repeats else {"attempt_key": key, "body": None}),
+        db, entry, State.PLANNED, owner=owner, attempt=entry.attempt + 1, spent=spent, unpriced=unpriced,
+        price=price, floor=request.floor, charged=None, attempt_key=entry.attempt_key if repeats else key, body=entry.body if repeats else None,
+        request_id=None, output=None, media=None, error_type=RESUBMITTED if entry.error_type == RESUBMITTED else None, error=None, queued_s=None, running_s=None,
+        finished=None,
     )  # fmt: skip
     return get_entry(db, entry.id)
 
@@ -299,30 +301,35 @@ def apply_acceptances(
 
 def _apply_line(db: sqlite3.Connection, line: Mapping[str, Any], is_dead: Callable[[str], bool]) -> bool:
     """Put back one request: a lost answer, a later attempt, a second request, or a run that has no row."""
-    service, request_id, sent = to_storable(line["service"]), to_storable(line["request_id"]), line["at"]
+    service, request_id = to_storable(line["service"]), to_storable(line["request_id"])
     known = "SELECT 1 FROM runs WHERE request_id = ? AND service = ?"
     if db.execute(known, (request_id, service)).fetchone() is not None:
         return False
     query = f"SELECT {COLUMNS} FROM entries WHERE service = ? AND identity = ? AND take = ?"
     row = db.execute(query, (service, to_storable(line["identity"]), line["take"])).fetchone()
-    attempt = {"state": State.ACCEPTED, **{name: line[name] for name in ("attempt", "request_id", "price")}}
     if row is None:
-        names = ("service", "identity", "take", "model", "input")
-        insert_run(db, **{name: line[name] for name in names}, **attempt, created=sent, sent=sent)
+        names = ("service", "identity", "take", "model", "input", "attempt", "request_id", "price")
+        known_of_it = {name: line[name] for name in names}
+        insert_run(db, **known_of_it, state=State.ACCEPTED, created=line["at"], sent=line["at"])
         return True
     entry = Entry(*row)
     if (entry.owner is not None and not is_dead(entry.owner)) or line["attempt"] < entry.attempt:
         return False  # A live process records it itself.
-    is_later = line["attempt"] > entry.attempt
-    if is_later and entry.output is None:
-        # Of an older copy of the ledger: its attempt may have been paid for, too.
-        if entry.request_id is not None or entry.state == State.UNCERTAIN:
-            attempt |= {"spent": entry.counted, "unpriced": entry.unknown}
-        cleared = dict.fromkeys(("owner", "attempt_key", "body", "charged", "error", "error_type", "finished"))
-        update_run(db, entry.id, **attempt, **cleared, sent=sent)
-        record_event(db, entry.id, State.ACCEPTED, request_id)
-    elif not is_later and entry.request_id is None and entry.state in UNANSWERED:
+    if line["attempt"] == entry.attempt and entry.request_id is None and entry.state in UNANSWERED:
         move(db, entry, State.ACCEPTED, request_id=request_id, owner=None, note=request_id)
+    elif line["attempt"] > entry.attempt and entry.output is None:
+        _overwrite(db, entry, line)
     else:
         insert_extra_take(db, entry, request_id, line["price"])
     return True
+
+
+def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any]) -> None:
+    """Update a row of an older copy of the ledger with a later attempt known only from the line."""
+    is_paid = entry.request_id is not None or entry.state == State.UNCERTAIN
+    update_run(
+        db, entry.id, spent=entry.counted if is_paid else entry.spent, unpriced=entry.unknown if is_paid else entry.unpriced,
+        state=State.ACCEPTED, attempt=line["attempt"], request_id=line["request_id"], price=line["price"], sent=line["at"],
+        **dict.fromkeys(("owner", "attempt_key", "body", "charged", "output", "media", "error", "error_type", "finished")),
+    )  # fmt: skip
+    record_event(db, entry.id, State.ACCEPTED, line["request_id"])

@@ -15,16 +15,9 @@ class Owner:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.name = uuid.uuid4().hex
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._held: int | None = None
-        while self._held is None:
-            file = os.open(self._path(self.name), os.O_RDWR | os.O_CREAT, 0o600)
-            # Another process may have deleted the file before it was locked.
-            if try_lock(file, wait=True) and self._is_ours(file):
-                self._held = file
-            else:
-                os.close(file)
+        self.name = ""
+        self._register()
 
     def is_dead(self, name: str) -> bool:
         """Whether the process of this name has ended, independently of clocks and process ids."""
@@ -46,13 +39,18 @@ class Owner:
 
     def find_dead(self) -> list[str]:
         """The names of processes that ended without releasing."""
-        return [path.name for path in self._folder.iterdir() if self.is_dead(path.name)]
+        try:
+            names = [path.name for path in self._folder.iterdir()]
+        except FileNotFoundError:
+            return []
+        return [name for name in names if self.is_dead(name)]
 
     def forget(self, name: str) -> None:
         """Delete the file of an ended process that owns no runs."""
         with contextlib.suppress(OSError):
             file = os.open(self._path(name), os.O_RDWR)
             try:
+                # A process that is just registering notices that its file was deleted, and creates another.
                 if try_lock(file):
                     self._path(name).unlink()
             finally:
@@ -70,6 +68,18 @@ class Owner:
         if self._held is not None:
             os.close(self._held)
             self._held = None
+
+    def _register(self) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.name = self.name or uuid.uuid4().hex
+        while self._held is None:
+            file = os.open(self._path(self.name), os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                if try_lock(file, wait=True) and self._is_ours(file):
+                    self._held = file
+            finally:
+                if self._held is None:
+                    os.close(file)
 
     def _is_ours(self, file: int) -> bool:
         """Whether this descriptor is of the file under this process's name."""
