@@ -101,29 +101,6 @@ def test_what_the_library_holds_is_used_first_and_for_nothing(served: Served, cl
     assert any("spends from its first start on; what the library held" in one for one in found.progress.assumptions)
 
 
-def test_the_leader_is_the_one_with_the_highest_chance(client: Client, tmp_path: Path) -> None:
-    """In the ranking, in the words and in the title of the page, which says so where nothing is decided."""
-    for budget in (4 * PRICE, 7 * PRICE):
-        found = race(make_plan(), budget=budget, sure=0.9999)
-        ranking = found.ranking()
-        assert ranking["chance"].is_monotonic_decreasing
-        leader = f"{FIRST} {ranking[FIRST].iloc[0]}, {SECOND} {ranking[SECOND].iloc[0]}"
-        assert found.progress.findings[0].startswith(f"Undecided: {leader} leads, with a ")
-        page = found.report(tmp_path / "race.html").read_text(encoding="utf-8")
-        assert f"<title>Race by merit: undecided, {leader} so far</title>" in page
-
-
-def test_a_budget_that_can_hardly_decide_says_so(client: Client) -> None:
-    """From the beginning, with what would do; nothing counts as saved before there is a decision."""
-    found = race(make_plan(3, 1, 4), budget=4 * PRICE, sure=0.9999)
-
-    assert not found.is_decided
-    assert found.saved == 0
-    assert "saved" not in str(found.panel)
-    assert "212 credits can hardly decide this: two runs of each setting take 318." in found.progress.findings
-    assert "The budget of 212 credits allows no more runs" in repr(found)
-
-
 @pytest.mark.usefixtures("client")
 @pytest.mark.parametrize(
     ("by", "what"),

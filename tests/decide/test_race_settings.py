@@ -56,17 +56,6 @@ def test_the_words_of_a_template_repeat_a_setting_unless_one_of_them_does() -> N
     assert [len(one.rows) for one in styles.settings] == [4, 4]
 
 
-def test_impossible_rows_are_left_out_and_repetitions_are_takes() -> None:
-    """Of three settings one cannot run; a take repeats the others."""
-    plan = sweep(BOAT, num_frames=[5, 49, 97]).repeated(2)
-
-    found = group_settings(plan, OVER, 0)
-
-    assert [one.values["num_frames"] for one in found.settings] == [49, 97]
-    assert [sorted(row.take for row in one.rows) for one in found.settings] == [[0, 1], [0, 1]]
-    assert found.impossible == 1
-
-
 def test_an_axis_that_a_setting_lacks_has_no_level_there() -> None:
     """One setting has a LoRA with a scale, and the other none."""
     with_lora = BOAT.revised(loras=[rb.LoRA(path="https://example.org/a")])

@@ -136,33 +136,6 @@ def test_the_table_gets_columns(made: Made) -> None:
     assert list(rate_table(made, table).table.columns) == list(table.columns)
 
 
-def test_only_what_is_about_this_table_counts(made: Made) -> None:
-    """A part of it has the judgements among its own rows, by their own numbers."""
-    whole = rate(made)
-    whole.judge(0, 1, "left")
-    whole.judge(4, 5, "left")
-    table = make_table(6).loc[[4, 5]]
-
-    part = rate_table(made, table)
-
-    assert part.frame[["left", "right"]].to_numpy().tolist() == [[4, 5]]
-
-
-def test_rows_of_one_clip_are_one(made: Made) -> None:
-    """A run that is in the table twice is asked about once, and both rows have its rating."""
-    table = make_table(3)
-    ratings = Ratings(
-        table, find_clips(table, ["clip a", "clip b", "clip a"]), made.library.judgements,
-        question="Which?", rater="ana", kind="pairs",
-    )  # fmt: skip
-    ratings.judge(2, 1, "left")
-
-    assert ratings.rows == (0, 1)
-    assert ratings.table["wins"].tolist() == [1, 0, 1]
-    with pytest.raises(rb.InvalidInput, match="same clip"):
-        ratings.judge(0, 2, "left")
-
-
 def test_agreement_on_single_clips(made: Made) -> None:
     """Ordinal for stars: values of the published example of four observers; the latest answer of each counts."""
     rows = ("12332141", "12332241", ".3332342", "12332441")

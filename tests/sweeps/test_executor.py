@@ -16,11 +16,8 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.display.sweep_panel import format_panel
-from reelbook.models.base import Input
 from reelbook.sweeps.job import StillRunning, SweepJob
-from reelbook.sweeps.plan_rows import order_rows
 from reelbook.sweeps.sweep_call import sweep
-from reelbook.transport.picture_sources import Loc, Source, read_sources
 from tests.support import Served, png
 from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, Scripted, counts, dots, paid, reserved
 from tests.transport.variants import Hosted, Reply, page
@@ -173,22 +170,6 @@ def test_a_key_or_a_model_that_is_no_good_is_refused_once(
     assert counts(table) == {"not started": 40}
     assert set(table["error_type"]) == {error}
     assert "not like this" in caplog.text
-
-
-def test_an_account_that_runs_dry_ends_the_sweep(shared: Served, tmp_path: Path) -> None:
-    """Credits for three of forty runs: three are completed, and no more are refused than were under way together."""
-    served = shared.with_own_account(3 * PRICE + 1)
-    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        table = dots(40).run(budget=40 * PRICE, concurrency=4)
-        sent = client.ledger.transact_now(
-            lambda db: db.execute("SELECT count(*) FROM events WHERE state = 'sending'").fetchone()
-        )
-
-        assert counts(table) == {"completed": 3, "not started": 37}
-        assert (
-            "InsufficientCredits" in "".join(set(table["error_type"].dropna())) or "credits" in table["error"].iloc[-1]
-        )
-        assert sent[0] <= 3 + 4
 
 
 def test_an_uncertain_run_is_shown_and_never_sent_again(hosted: Hosted, at_hosted: Client) -> None:
@@ -368,24 +349,6 @@ def test_an_interrupt_stops_the_sending_and_not_what_is_paid(hosted: Hosted, at_
     assert story[: story.index("stop")].count("sending") == 2
 
 
-def test_a_limit_is_spent_in_the_order_of_the_runs(
-    served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where the pictures of some are read more slowly than those of the next ones: the disk of this test is slow."""
-    asked = list(order_rows(dots(6), "coverage"))
-    places = {row.input: place for place, row in enumerate(asked)}
-
-    async def slowly(request: Input, *, library: Callable[[str], Path | None]) -> dict[Loc, Source]:
-        if places[request] % 2 == 0:
-            await asyncio.sleep(0.05)
-        return await read_sources(request, library=library)
-
-    monkeypatch.setattr("reelbook.runs.submit.read_sources", slowly)
-    table = dots(6).start(budget=3 * PRICE, concurrency=2).wait()
-
-    assert set(table[table["status"] == "completed"]["fps"]) == {row.input.fps for row in asked[:3]}  # type: ignore[union-attr]
-
-
 def test_a_sweep_can_be_awaited_and_tells_at_the_end(served: Served, client: Client) -> None:
     """In a running loop; listeners get the job, few times, and at the end with its whole table; `notify` only then, once."""
     seen: list[tuple[str, str, int]] = []
@@ -470,3 +433,10 @@ def test_a_rate_is_never_exceeded_and_leaves_no_burst_behind(hosted: Hosted, at_
 
     assert time.monotonic() - began >= 7 / 20
     assert scripted.sent == 8
+
+
+def test_half_a_surrogate_in_a_label_does_not_cost_the_table(served: Served, client: Client) -> None:
+    """What is paid for is shown."""
+    table = sweep(DOT, rb.derived(note=lambda run: "\ud800"), fps=[1.0]).run(budget=PRICE, progress=False)
+
+    assert table["status"].tolist() == ["completed"]

@@ -12,10 +12,12 @@ from reelbook.client import Client
 from reelbook.errors import InvalidInput
 from reelbook.sweeps import ledger_lookup
 from reelbook.sweeps.ledger_lookup import RunName, make_budget_scope, name_runs
+from reelbook.sweeps.sweep_call import sweep
 from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, png
-from tests.sweeps.dots import PRICE, dots, reserved
+from tests.sweeps.dots import BOAT, PRICE, Scripted, dots, reserved
+from tests.transport.variants import Hosted
 
 
 def named(requests: list[rb.ImagesToVideo], client: Client) -> list[RunName | InvalidInput]:
@@ -98,3 +100,17 @@ def test_a_scope_is_the_same_for_the_same_runs() -> None:
         len({make_budget_scope("svc", [one]), make_budget_scope("svc", [other]), make_budget_scope("other", [one])})
         == 3
     )
+
+
+def test_a_plan_tells_its_time_once_something_like_it_has_run(hosted: Hosted, at_hosted: Client) -> None:
+    """Three runs in one minute, some of them at once: three more take a minute."""
+    Scripted(hosted).end.set()
+    plan, more = (sweep(BOAT, seed=range(first, first + 3)) for first in (0, 10))
+    before = plan.facts.seconds
+    plan.run(budget=plan.credits)
+    times = [(0, 40, 1), (10, 30, 2), (100, 120, 3)]
+    at_hosted.ledger.transact_now(
+        lambda db: db.executemany("UPDATE runs SET sent = ?, finished = ? WHERE id = ?", times)
+    )
+
+    assert (before, more.facts.seconds) == (None, 60.0)

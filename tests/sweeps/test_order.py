@@ -76,7 +76,8 @@ def test_the_order_does_not_depend_on_how_python_hashes_texts() -> None:
     [{"budget": -1}, {"budget": True}, {"budget": 1.5}, {"budget": "much"}, {"concurrency": 0}, {"concurrency": 1000},
      {"rate": "fast"}, {"rate": 0}, {"rate": "0/s"}, {"take": -1}, {"on_error": "panic"}, {"order": "random"},
      {"notify": "me"}, {"price": -3}, {"budget": float("inf")}, {"spend": -1}, {"spend": True},
-     {"spend": "12"}, {"spend": 1.5}, {"spend": float("nan")}, {"spend": 10**16}, {"spend": Decimal(53)}, {"spend": [53]}],
+     {"spend": "12"}, {"spend": 1.5}, {"spend": float("nan")}, {"spend": 10**16}, {"spend": Decimal(53)}, {"spend": [53]},
+     {"rate": 10**400}, {"price": 10**30}, {"take": 10**30}],
     ids=repr,
 )  # fmt: skip
 def test_a_wrong_option_is_told_before_anything_is_sent(said: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.pricing import Estimate
 from reelbook.sweeps.parts import template
 from reelbook.sweeps.plan import Plan
-from reelbook.sweeps.plan_rows import Known, Row
+from reelbook.sweeps.plan_rows import Known
 from reelbook.sweeps.plan_summary import format_facts, summarise
 from reelbook.sweeps.sweep_call import sweep
 from reelbook.sweeps.tables import make_plan_frame
@@ -204,16 +204,6 @@ def test_a_plan_tells_itself_in_a_few_lines() -> None:
         "  prompt         'a paper boat'",
         "2 runs are impossible (the first is run 0): `num_frames` = 5 is outside 9 to 1441. The nearest allowed value is 9.",
     ]
-
-
-def test_a_row_answers_by_name_also_where_names_collide() -> None:
-    """Attributes of the row itself win; brackets give fields and labels."""
-    plan = sweep(BOAT, template("take {take}", take=["one"]))
-    row: Row = plan[0]
-
-    assert (row.take, row["take"], row["prompt"]) == (0, "one", "take one")
-    with pytest.raises(KeyError):
-        row["nothing"]
 
 
 def test_one_and_true_are_two_runs() -> None:

@@ -126,9 +126,8 @@ def test_a_file_keeps_the_axes_and_not_the_rows() -> None:
     plan = sweep(BOAT, seed=range(100), num_frames=range(10, 20))
 
     assert len(plan.to_toml().splitlines()) < 25
-    assert plan[:7].to_toml().count("[[rows]]") == 7
     explicit = plan.where(lambda run: run.seed < 2).to_toml()
-    assert explicit.count("[[rows]]") == 20
+    assert explicit.count("seed = ") == 20
     assert "which a file cannot hold" in explicit
 
 

@@ -205,19 +205,6 @@ def test_answers_of_another_kind_than_promised_are_kept() -> None:
     assert table.loc[0, "output_extra"] == {"a": 1}
 
 
-def test_an_error_has_its_reason_first() -> None:
-    """Of a run that failed at the service what that says; a picture that is a text is cut, so that the reason is seen."""
-    plan = sweep(TextToVideo(prompt="a boat"), seed=[1, 2])
-    told = standings(plan, ["failed", "failed"])
-    told[0].error, told[1].error = "Run r0 failed [load]: it says much.", f"data:image/png;base64,{'A' * 4000} is none"
-
-    table = build_frame(
-        plan, told, [seen(0, "failed", error=f"data:image/png;base64,{'iVBO' * 999} cannot be read."), None], {}
-    )
-
-    assert table["error"].tolist() == ["data:image/png;base64,… cannot be read.", "data:image/png;base64,… is none"]
-
-
 @pytest.mark.parametrize(
     ("seeds", "types"),
     [

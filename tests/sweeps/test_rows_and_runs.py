@@ -194,21 +194,6 @@ def test_a_row_gives_its_run_its_file_and_a_still(table: pd.DataFrame) -> None:
     assert [run.request_id for run in table.loc[[11, 7]].reel.runs] == list(table.loc[[11, 7], "request_id"])
 
 
-def test_a_library_gives_runs_by_number_id_and_row(table: pd.DataFrame) -> None:
-    """Its own numbers are the labels of its table."""
-    library = rb.library()
-    frame = library.find(fps=8.0)
-    number = int(frame.index[0])
-    request = table.loc[7, "request_id"]
-
-    assert {library.run(one).request_id for one in (number, request, table.loc[7], frame)} == {request}
-    assert frame.reel.run(number).request_id == request
-    assert [run.request_id for run in library.runs(table.loc[[7, 11]])] == list(table.loc[[7, 11], "request_id"])
-    assert len(library.runs()) == len(library)
-    with pytest.raises(KeyError, match="There is no run 4711"):
-        library.run(4711)
-
-
 def test_a_row_without_a_run_says_why(table: pd.DataFrame) -> None:
     """A label that is not there, a row that was never sent, a label of two runs."""
     plan = dots(15)

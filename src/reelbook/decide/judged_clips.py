@@ -69,11 +69,10 @@ class Clips:
 
     def get_clip(self, row: Any) -> int:
         """The clip of a row, by its number; an `InvalidInput` if the row has none."""
-        number = row.item() if isinstance(row, np.generic) else row
-        if isinstance(number, bool) or not isinstance(number, int) or number not in self.by_row:
+        if isinstance(row, bool) or not isinstance(row, (int, np.integer)) or int(row) not in self.by_row:
             few = ", ".join(map(str, list(self.by_row)[:4])) + (", …" if len(self.by_row) > 4 else "")
             raise usage_error(f"The table has no clip in row {row!r:.40}. The rows with a clip are {few or 'none'}.")
-        return self.by_row[number]
+        return self.by_row[int(row)]
 
 
 def usage_error(sentence: str) -> InvalidInput:

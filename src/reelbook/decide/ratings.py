@@ -72,7 +72,6 @@ class Ratings:
     ) -> None:
         self.question, self.rater, self.kind = question, rater, Kind(kind)
         self._table, self._clips, self._store = table, clips, store
-        self._ranked: tuple[tuple[str, ...], pd.DataFrame] | None = None
 
     def __repr__(self) -> str:
         lines = [f"<ratings: {self.question!r}, {self.counts}>", *self.advice]
@@ -85,7 +84,7 @@ class Ratings:
 
     def replace_table(self, other: Ratings) -> None:
         """Judge the clips of the table of other ratings from now on, such as of one that has grown."""
-        self._table, self._clips, self._ranked = other._table, other._clips, None
+        self._table, self._clips = other._table, other._clips
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -223,18 +222,16 @@ class Ratings:
     def rate(self, row: int, stars: int | None, seconds: float | None = None, *, mark: str = "") -> None:
         """Store 1 to 5 stars for a row, in place of earlier ones of this rater; None withdraws them."""
         clip = self._clips.get_clip(row)
-        number = stars.item() if isinstance(stars, np.generic) else stars
-        if number is not None and (isinstance(number, bool) or number not in range(1, MAX_STARS + 1)):
+        if stars is not None and (isinstance(stars, bool) or stars not in range(1, MAX_STARS + 1)):
             raise usage_error(f"A rating is a number of stars from 1 to {MAX_STARS}, or None, not {stars!r:.40}.")
-        self._add(Kind.STARS, clip, None, Answer.NONE if number is None else str(int(number)), seconds, mark)
+        self._add(Kind.STARS, clip, None, Answer.NONE if stars is None else str(int(stars)), seconds, mark)
 
     def keep(self, row: int, wanted: bool | None, seconds: float | None = None, *, mark: str = "") -> None:
         """Store whether a row is to be kept, in place of an earlier answer of this rater; None withdraws it."""
         clip = self._clips.get_clip(row)
-        value = wanted.item() if isinstance(wanted, np.generic) else wanted
-        if value is not None and not isinstance(value, bool):
+        if wanted is not None and not isinstance(wanted, (bool, np.bool_)):
             raise usage_error(f"Whether to keep a row is True, False or None, not {wanted!r:.40}.")
-        answer = Answer.NONE if value is None else Answer.KEEP if value else Answer.REJECT
+        answer = Answer.NONE if wanted is None else Answer.KEEP if wanted else Answer.REJECT
         self._add(Kind.KEEP, clip, None, answer, seconds, mark)
 
     def undo(self) -> bool:
@@ -288,23 +285,14 @@ class Ratings:
         ]  # fmt: skip
 
     def _rank_rows(self, judgements: Iterable[Judgement]) -> pd.DataFrame:
-        """The ranking of the rows, which is computed again only after another judgement."""
-        pairs = [judgement for judgement in judgements if judgement.kind == Kind.PAIRS]
-        marks = tuple(judgement.mark for judgement in pairs)
-        if self._ranked is None or self._ranked[0] != marks:
-            ranking = rank_clips(self._clips, self._make_pairs(pairs))
-            self._ranked = marks, ranking.make_frame(self._clips.rows, name=RUN)
-        return self._ranked[1].copy()
+        return rank_clips(self._clips, self._make_pairs(judgements)).make_frame(self._clips.rows, name=RUN)
 
     def _find_levels(self, by: Any) -> tuple[list[Any], list[int]]:
         """The values of a column, and the level of each clip; an error for one that does not vary among the clips."""
         axes = ", ".join(find_axes(self._table)) or "none"
         if not isinstance(by, str) or by not in self._table.columns:
-            hint = (
-                "a ranking of the raters does not exist; ratings.agreement() compares them. " if by == "rater" else ""
-            )
             raise usage_error(
-                f"There is no column {by!r:.60} to rank by: {hint}`by` is the name of a column of the table; those that vary are {axes}."
+                f"There is no column {by!r:.60} to rank by; those that vary are {axes}. ratings.agreement() compares the raters."
             )
         values, of_rows = number_levels(self._table, by)
         by_row = dict(zip(map(int, self._table.index), of_rows, strict=True))

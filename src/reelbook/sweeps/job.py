@@ -249,7 +249,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
     def stop_sending(self) -> None:
         """Stop sending after an interrupt, and wait briefly for the answers to sent requests."""
         with contextlib.suppress(TimeoutError, CancelledError):
-            background.submit(self._interrupt()).result(2 * INTERRUPT_SECONDS)
+            background.submit(self._stop("The sweep was interrupted", INTERRUPT_SECONDS)).result(2 * INTERRUPT_SECONDS)
 
     def __repr__(self) -> str:
         progress = self.progress
@@ -271,20 +271,15 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
             self._finish(self._options.notify)
 
     async def _cancel(self, queued: bool, running: bool) -> CancelResult | None:
-        await self._stop("The sweep was cancelled")
-        if not (queued or running):
-            return None
-        if not running:
-            await self._executor.wait_for_answers(CALL_SECONDS)  # Runs being sent may reach the queue.
-        return await self._executor.cancel_sent(running=running)
+        # Runs being sent may reach the queue.
+        await self._stop("The sweep was cancelled", CALL_SECONDS if queued and not running else 0)
+        return await self._executor.cancel_sent(running=running) if queued or running else None
 
-    async def _interrupt(self) -> None:
-        await self._stop("The sweep was interrupted")
-        await self._executor.wait_for_answers(INTERRUPT_SECONDS)
-
-    async def _stop(self, why: str) -> None:
+    async def _stop(self, why: str, seconds: float) -> None:
+        """Stop sending, and wait so long for the answers to sent requests."""
         if not self._done.is_set():
             self._executor.stop(Stopped(why))
+        await self._executor.wait_for_answers(seconds)
 
     def _get_result(self) -> pd.DataFrame:
         return self.frame

@@ -122,30 +122,21 @@ def has_result(entry: Entry, files: Mapping[str, str]) -> bool:
     return entry.state == State.STORED and all(sha256 in files for sha256 in entry.hashes)
 
 
-def forecast(rows: Iterable[Row], ledger: Ledger, service: str) -> float | None:
+def forecast(rows: Sequence[Row], ledger: Ledger, service: str) -> float | None:
     """Estimated seconds until all rows have ended, at the pace of their model's latest runs; None without any in the ledger.
 
-    That pace is the time in which at least one of them was under way, divided by their frames.
+    That pace is the time in which at least one of them was under way, divided by their number.
     """
     requests = [row.input for row in rows if row.input is not None]
     if not requests:
         return None
     query = (
-        "SELECT sent, finished, input FROM runs WHERE service = ? AND model = ? AND state = ? AND finished > sent"
+        "SELECT sent, finished FROM runs WHERE service = ? AND model = ? AND state = ? AND finished > sent"
         f" ORDER BY id DESC LIMIT {MAX_PAST_RUNS}"
     )
     values = (service, requests[0].endpoint_id, State.STORED)
     past = sorted(ledger.read(lambda db: db.execute(query, values).fetchall()))
-    if not past:
-        return None
-    busy = frames = until = 0.0
-    for sent, finished, text in past:
-        busy += max(finished - max(sent, until), 0.0)
-        until, frames = max(until, finished), frames + count_frames(json.loads(text))
-    return busy / frames * sum(count_frames(request.wire()) for request in requests)
-
-
-def count_frames(wire: Mapping[str, Any]) -> float:
-    """The frames of a run, which compare the work of two runs of one model; 1 for a model without such a field."""
-    frames = wire.get("num_frames")
-    return float(frames) if isinstance(frames, (int, float)) and frames > 0 else 1.0
+    busy = until = 0.0
+    for sent, finished in past:
+        busy, until = busy + max(finished - max(sent, until), 0.0), max(until, finished)
+    return busy / len(past) * len(requests) if past else None

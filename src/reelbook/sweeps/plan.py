@@ -20,8 +20,8 @@ from ..util import registry
 from ..util.background_loop import background
 from ..util.notebook import get_kernel_shell
 from .money_text import sum_or_none
-from .parts import AnyPart
-from .plan_file import FORMAT, PlanFile, RowEntry, format_plan_file
+from .parts import AnyPart, Rows
+from .plan_file import FORMAT, PlanFile, format_plan_file
 from .plan_rows import Known, Row, RowMaker, value_key
 from .plan_summary import PlanFacts, find_warnings, format_facts, summarise
 from .values import MAX_RUNS, coerce_value, get_fields, too_many, usage_error
@@ -101,7 +101,7 @@ class Plan:
         return hash((self.base, self.columns, self.rows))
 
     def __repr__(self) -> str:
-        return self.summary()
+        return format_facts(self.facts)
 
     def where(self, predicate: Callable[[Row], Any]) -> Plan:
         """The runs for which the predicate is true; an impossible run for which it fails is kept."""
@@ -213,10 +213,6 @@ class Plan:
             seconds = forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
         return summarise(self, known, seconds=seconds)
 
-    def summary(self) -> str:
-        """The summary of the plan as text, for a terminal."""
-        return format_facts(self.facts)
-
     @overload
     def to_toml(self, path: None = None) -> str: ...
     @overload
@@ -277,14 +273,16 @@ class Plan:
         return registry.find("race")(self, by=by, **options)
 
     def _make_file(self) -> PlanFile:
-        base = coerce_value(self.base.changed())
+        base, wire = coerce_value(self.base.changed()), self.base.wire()
         if self.parts is not None:
             return PlanFile(format=FORMAT, model=self.base.endpoint_id, base=base, parts=self.parts)
-        wire = self.base.wire()
-        rows = (RowEntry(input=row.find_changes(wire), labels=dict(row.labels), take=row.take) for row in self.rows)
+        cells = tuple({**row.find_changes(wire), **row.labels} for row in self.rows)
+        names = dict.fromkeys((*self.columns, *(name for row in cells for name in row)))
+        rows = Rows(columns=tuple(names), keep=tuple(name for name in names if name in self.labels), rows=cells)
+        takes = tuple(row.take for row in self.rows)
         return PlanFile(
-            format=FORMAT, model=self.base.endpoint_id, base=base, columns=self.columns, labels=tuple(sorted(self.labels)),
-            rows=tuple(rows),
+            format=FORMAT, model=self.base.endpoint_id, base=base, columns=self.columns, takes=takes if any(takes) else (),
+            parts=(rows,),
         )  # fmt: skip
 
     def _make_job(self, client: Client | None, **choices: Any) -> SweepJob:

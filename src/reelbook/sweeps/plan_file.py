@@ -26,29 +26,19 @@ MAX_LINE_LENGTH = 100
 """Longer lists are wrapped."""
 
 
-class RowEntry(BaseModel):
-    """One run of a plan that only its rows describe."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    input: dict[str, Any] = Field(default_factory=dict)
-    """The values that differ from the base."""
-    labels: dict[str, Any] = Field(default_factory=dict)
-    take: int = 0
-
-
 class PlanFile(BaseModel):
-    """What the file of a plan holds: its base and parts, or its rows if nothing shorter describes it."""
+    """What the file of a plan holds: its base and parts; if nothing shorter describes it, the only part has its rows."""
 
     model_config = ConfigDict(extra="forbid")
 
     format: str
     model: str
-    columns: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
+    """What varies, if the only part has rows: these may also change other fields."""
+    takes: tuple[int, ...] = ()
+    """The takes of these rows, if they are not all the first."""
     base: dict[str, Any] = Field(default_factory=dict)
     parts: tuple[AnyPart, ...] = ()
-    rows: tuple[RowEntry, ...] | None = None
 
 
 def format_plan_file(file: PlanFile) -> str:
@@ -69,18 +59,13 @@ def format_plan_file(file: PlanFile) -> str:
     values = [12, 24]
     <BLANKLINE>
     """
-    lines, sections = [TITLE] if file.rows is None else [TITLE, ONE_BY_ONE], list[str]()
-    for name, value in file.model_dump(exclude_defaults=True).items():
-        if isinstance(value, dict):
-            sections += [f"[{name}]", *_format_entries(value), ""]
-        elif name in ("parts", "rows"):
-            for table in value:
-                sections += [f"[[{name}]]", *_format_entries(table), ""]
-        else:
-            lines += _format_entries({name: value})
-    if file.rows == ():
-        lines.append("rows = []")
-    return "\n".join([*lines, "", *sections])
+    values = file.model_dump(exclude_defaults=True)
+    base, parts = values.pop("base", {}), values.pop("parts", ())
+    lines = [TITLE] if file.columns is None else [TITLE, ONE_BY_ONE]
+    lines += [*_format_entries(values), "", "[base]", *_format_entries(base), ""]
+    for part in parts:
+        lines += ["[[parts]]", *_format_entries(part), ""]
+    return "\n".join(lines)
 
 
 def read_plan_file(path: str | Path) -> PlanFile:
@@ -111,8 +96,7 @@ def parse_plan_file(text: str, *, name: str = "The file") -> PlanFile:
                 f"Part {inner[0]} cannot be read: it has one of the keys axis, zipped, template or columns, and theirs."
             )
         elif first["type"] == "extra_forbidden":
-            known = RowEntry.model_fields if inner else PlanFile.model_fields
-            reason = unknown_field((first["loc"][-1],), None, known).message
+            reason = unknown_field((top,), None, PlanFile.model_fields).message
         raise usage_error(f"{name} of the sweep: {reason}") from invalid
 
 

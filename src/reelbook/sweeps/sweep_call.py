@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -128,14 +128,12 @@ def plan_from_file(file: PlanFile, models: FindModel | None = None, *, name: str
     """The plan of a file; `models` provides input classes of models outside the catalog."""
     try:
         base = (models or (lambda model: get_endpoint(model).input))(file.model)(**file.base)
-        if file.rows is None:
-            return make_plan(base, file.parts)
-        # In a sum of plans with different bases, a row may also change fields that are not columns.
-        names, labels = dict.fromkeys(file.columns), frozenset(file.labels)
-        make = RowMaker(base, tuple(names | {name: None for row in file.rows for name in row.input}), labels)
-        make.columns = file.columns
-        made = (make.row(number, row.input, row.labels, row.take) for number, row in enumerate(file.rows))
-        return Plan(base, file.columns, tuple(made), labels)
+        plan = make_plan(base, file.parts)
+        if file.columns is None:
+            return plan
+        takes = zip(plan.rows, file.takes or (0,) * len(plan), strict=True)
+        rows = (replace(row, take=take, columns=file.columns) for row, take in takes)
+        return replace(plan, columns=file.columns, rows=tuple(rows), parts=None)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise

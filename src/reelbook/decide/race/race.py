@@ -224,11 +224,11 @@ class Race(BackgroundJob["Race"]):
         """
         rows = [row for setting in self._rounds.race.settings for row in setting.rows]
         rows = [row for row in rows if row.number not in self._rounds.round_of]
-        failed = [] if self._options.retry_failed else self._runs.find_failed(rows)
-        with self._guard:
-            self._rounds.record(failed, is_free=True)
-            self._stored |= self._runs.find_stored(failed)
-        free = self._runs.find_free(rows)
+        free, failed = self._runs.find_free(rows)
+        if not self._options.retry_failed:
+            with self._guard:
+                self._rounds.record(failed, is_free=True)
+                self._stored |= self._runs.find_stored(failed)
         step = max(len(free) if self._score is not None else self._rounds.size, 1)
         for start in range(0, len(free), step):
             if self._end == End.NONE and (ended := self._execute(free[start : start + step], is_free=True)):

@@ -204,9 +204,9 @@ class RaceRuns:
         """The price of a run as budgets count it; None if nobody knows it."""
         return self._prices.get(row.key, row.credits)
 
-    def find_due(self, rows: Iterable[Row]) -> Callable[[Row], int]:
+    def find_due(self, rows: Sequence[Row]) -> Callable[[Row], int]:
         """A function that returns what each of these rows still costs."""
-        free = {row.key for row in self.find_free(rows)}
+        free = {row.key for row in self.find_free(rows)[0]}
         return lambda row: 0 if row.key in free else self.get_price(row) or 0
 
     def find_stored(self, rows: Iterable[Row]) -> dict[Hashable, Entry]:
@@ -220,22 +220,13 @@ class RaceRuns:
         """What all runs have cost or may have cost, whoever paid and whenever."""
         return sum(stored.counted for stored in self.find_stored(self._rows.values()).values())
 
-    def find_free(self, rows: Iterable[Row]) -> list[Row]:
-        """The rows whose run costs nothing more, in the order in which they were sent: it is paid for, and has not failed."""
-        rows, files = list(rows), get_paths(self._context.shelf)
-        stored, ends = self.find_stored(rows), (State.FAILED, State.CANCELLED)
-        free = [
-            (run.id, row)
-            for row in rows
-            if (run := stored.get(row.key)) and (has_result(run, files) or (run.counted and run.state not in ends))
-        ]
-        return [row for _, row in sorted(free, key=lambda pair: pair[0])]
-
-    def find_failed(self, rows: Iterable[Row]) -> list[Row]:
-        """The rows that the service has run, without a result."""
-        rows = list(rows)
-        stored = self.find_stored(rows)
-        return [row for row in rows if row.key in stored and stored[row.key].state == State.FAILED]
+    def find_free(self, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+        """The rows whose run costs nothing more, as it is paid for, and those that have failed, in the order in which they were sent."""
+        files, known = get_paths(self._context.shelf), self.find_stored(rows)
+        stored = sorted(((known[row.key], row) for row in rows if row.key in known), key=lambda pair: pair[0].id)
+        ends = (State.FAILED, State.CANCELLED)
+        free = [row for run, row in stored if has_result(run, files) or (run.counted and run.state not in ends)]
+        return free, [row for run, row in stored if run.state == State.FAILED]
 
     def make_job(self, rows: Sequence[Row], *, is_free: bool = False) -> SweepJob:
         """A job that sends those of these rows that are not in the library, or none; it is not started yet."""

@@ -48,8 +48,8 @@ class Score:
     weights: Mapping[Measure, float]
     """The parts and their weights; one part with weight 1 unless it is a mix."""
     is_mix: bool
-    values: dict[Measure, dict[int, float | None]] = field(default_factory=dict)
-    """Each part's value of each run by its number in the plan; None if it has none."""
+    values: dict[int, tuple[float | None, ...]] = field(default_factory=dict)
+    """The values of the parts, in order, of each run by its number in the plan; None if it has none."""
 
     @property
     def name(self) -> str:
@@ -69,19 +69,16 @@ class Score:
 
     def add(self, table: pd.DataFrame, numbers: list[int]) -> None:
         """Score the completed runs of a table that have no score yet; `numbers` are their numbers in the plan."""
-        known = self._known()
-        is_due = [
-            number not in known and status == "completed" for number, status in zip(numbers, table["status"], strict=True)
-        ]  # fmt: skip
+        completed = zip(numbers, table["status"].eq("completed"), strict=True)
+        is_due = [is_completed and number not in self.values for number, is_completed in completed]
         if not any(is_due):
             return
         fresh, places = table[is_due], [number for number, due in zip(numbers, is_due, strict=True) if due]
         if wanted := [name for name in self.weights if name in METRICS and name not in fresh.columns]:
             # All at once, because each file is decoded once for all of them.
             fresh = fresh.reel.measure(wanted, progress=None)
-        for measure in self.weights:
-            values = _call(measure, fresh) if callable(measure) else _read_column(measure, fresh)
-            self.values.setdefault(measure, {}).update(zip(places, values, strict=True))
+        parts = [_call(part, fresh) if callable(part) else _read_column(part, fresh) for part in self.weights]
+        self.values |= dict(zip(places, zip(*parts, strict=True), strict=True))
 
     def totals(self) -> dict[int, float]:
         """The score of each run that has one.
@@ -90,20 +87,15 @@ class Score:
         so far, after its mean is subtracted. A part that does not vary counts nothing.
         """
         # Ordered by number, so that rounding does not depend on the order in which runs ended.
-        numbers = [
-            number
-            for number in sorted(self._known())
-            if all(self.values[measure].get(number) is not None for measure in self.weights)
-        ]
-        total = np.zeros(len(numbers))
-        for measure, weight in self.weights.items() if numbers else ():
-            values = np.array([self.values[measure][number] for number in numbers], dtype=float)
-            if self.is_mix:
-                spread = values.std()
-                is_flat = spread <= FLAT * max(abs(values.mean()), 1e-300)
-                values = np.zeros(len(values)) if is_flat else (values - values.mean()) / spread
-            total += weight * values
-        return dict(zip(numbers, total.tolist(), strict=True))
+        numbers = [number for number in sorted(self.values) if None not in self.values[number]]
+        if not numbers:
+            return {}
+        parts = np.array([self.values[number] for number in numbers], dtype=float)
+        if self.is_mix:
+            means, spreads = parts.mean(axis=0), parts.std(axis=0)
+            is_flat = spreads <= FLAT * np.maximum(np.abs(means), 1e-300)
+            parts = (parts - means) / np.where(is_flat, np.inf, spreads)
+        return dict(zip(numbers, (parts @ np.array([*self.weights.values()])).tolist(), strict=True))
 
     def learn(self, rounds: Rounds) -> tuple[Belief | None, set[int]]:
         """What the scores say of the settings, and the rows with one."""
@@ -118,7 +110,7 @@ class Score:
     @property
     def without(self) -> int:
         """The number of completed runs for which a part gave no number."""
-        return len(self._known()) - len(self.totals())
+        return sum(None in values for values in self.values.values())
 
     @property
     def is_constant(self) -> bool:
@@ -128,14 +120,12 @@ class Score:
 
     def get_metrics(self, numbers: list[int]) -> dict[str, list[float | None]]:
         """The measured metrics among the parts, with their values of these runs by their numbers in the plan."""
+        nothing = (None,) * len(self.weights)
         return {
-            name: [values.get(number) for number in numbers]
-            for name, values in self.values.items()
-            if isinstance(name, str) and name in METRICS
+            str(name): [self.values.get(number, nothing)[part] for number in numbers]
+            for part, name in enumerate(self.weights)
+            if name in METRICS
         }
-
-    def _known(self) -> dict[int, float | None]:
-        return next(iter(self.values.values()), {})
 
 
 class Judging:

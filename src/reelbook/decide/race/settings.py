@@ -247,25 +247,23 @@ def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
     >>> plan.credits, make_drafts(plan, True).credits
     (212, 106)
     """
-    possible = [row for row in plan if row.input is not None]
-    if isinstance(draft, Mapping):
-        values = dict(draft)
-    else:
-        endpoint = find_endpoint(plan.base.endpoint_id)
-        extras = [name for name, factor in endpoint.multipliers if factor > 1] if endpoint else []
-        values = {name: False for name in extras if any(getattr(row.input, name, False) for row in possible)}
-        values = {name: value for name, value in values.items() if name not in plan.columns}
+    inputs = {row.number: row.input for row in plan if row.input is not None}
+    values = dict(draft) if isinstance(draft, Mapping) else {}
+    endpoint = find_endpoint(plan.base.endpoint_id)
+    for name, factor in endpoint.multipliers if endpoint and draft is True else ():
+        if factor > 1 and name not in plan.columns and any(getattr(request, name) for request in inputs.values()):
+            values[name] = False
     if varied := [name for name in values if name in plan.columns]:
         raise race_error(
             f"`draft` sets {', '.join(varied)}, which this plan varies; a draft can only change what is the same in all runs."
         )
     try:
-        revised = {row.number: row.input.revised(**values) for row in possible if row.input is not None}
+        revised = {number: request.revised(**values) for number, request in inputs.items()}
     except InvalidInput as error:
         raise race_error(f"`draft` does not fit this plan: {error}") from error
     rows = (
-        replace(row, input=revised[row.number], estimate=estimate(revised[row.number]))
-        if row.number in revised
+        replace(row, input=draft_input, estimate=estimate(draft_input))
+        if (draft_input := revised.get(row.number))
         else row
         for row in plan
     )
