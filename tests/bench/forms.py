@@ -259,7 +259,8 @@ class Place(Kernel):
 
     def type(self, model: str, number: int) -> float:
         """Seconds from a letter of the prompt to the kernel's answer."""
-        edit = {"do": "edit", "view": "bench", "n": number, "name": "prompt", "value": f"boat {number}"}
+        draft = {"prompt": f"boat {number}"}
+        edit = {"do": "edit", "view": "bench", "n": number, "names": [*draft], "draft": draft}
         update = {"method": "update", "state": {"value": f"boat {number}"}, "buffer_paths": []}
         told = {"method": "custom", "content": edit} if self.name == OURS else update
         message = self._client.session.msg("comm_msg", {"comm_id": model, "data": told})

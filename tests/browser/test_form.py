@@ -253,7 +253,7 @@ def test_a_kernel_that_has_ended_is_not_waited_for(filling: OpenNotebook) -> Non
     page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first).to_be_attached(timeout=30_000)
 
-    expect(page.locator(".rbf-inputs > .rbf-problem")).to_have_text(
+    expect(page.locator(".rbf-all-fields > .rbf-problem")).to_have_text(
         "The kernel has ended; run the cell again to continue."
     )
     expect(state).to_have_text("?uncertain · it was running")

@@ -38,48 +38,41 @@ FIELDS = [
     {"name": "fps", "label": "Frames per second", "kind": "real", "min": 1, "max": 120, "default": 24},
 ]  # fmt: skip
 
-QUICKER = {"PICTURE_PAUSE = 600;": "PICTURE_PAUSE = 60;", "PICTURE_LATE = 2e3;": "PICTURE_LATE = 60;"}
+QUICKER = {"PREVIEW_PAUSE = 600;": "PREVIEW_PAUSE = 60;", "BUSY_AFTER = 1900;": "BUSY_AFTER = 60;"}
 """For tests that wait for the end of a pause."""
 
 Scheme = Literal["light", "dark"]
 
-# A form of these fields alone, and a link that carries messages to this process; what the form would draw itself is left out.
+# The fields alone, and a model that carries messages to this process; what the form would draw itself is left out.
 PAGE = """<!doctype html><html lang=en><meta charset=utf-8><title>Form</title>
-<style>:root{color-scheme:light dark}body{margin:12px;background:Canvas}.rbf>section{margin:0 0 16px}</style><div class="rb rbf" id=root></div>
+<style>:root{color-scheme:light dark}body{margin:12px;background:Canvas}</style><div class="rb rbf" id=root></div>
 <script type=module>SCRIPT</script></html>"""
 SCRIPT = """
-import { CONTROLS } from "./form/fields.ts";
-import "./form/image.ts";
-import "./form/timeline.ts";
+import { h, render } from "preact";
+import { Fields } from "./form/form.tsx";
+import { FormLink } from "./form/link.ts";
+import "./form/main.ts";
 const fields = FIELDS;
-const listeners = new Map();
 const bytes = (blob) => new Promise((done) => { const reader = new FileReader(); reader.onload = () => done(reader.result.split(",")[1] ?? ""); reader.readAsDataURL(blob); });
-const link = window.link = {
-  draft: {}, state: { problems: [] }, sent: [],
-  node: (name) => fields.find((field) => field.name === name),
-  on(key, listener) { const all = listeners.get(key) ?? listeners.set(key, new Set()).get(key); all.add(listener); return () => all.delete(listener); },
-  tell(key, ...told) { for (const listener of listeners.get(key) ?? []) listener(...told); },
-  async send(content, buffers = []) {
-    link.sent.push({ ...content, bytes: buffers.map((buffer) => buffer.byteLength) });
-    for (const [answer, parts] of await window.kernel(content, await Promise.all(buffers.map((buffer) => bytes(new Blob([buffer])))))) {
-      const found = parts.map((part) => Uint8Array.from(atob(part), (letter) => letter.charCodeAt(0)));
-      for (const key of Object.keys(answer)) link.tell(key, answer, found);
-    }
+const listeners = [];
+const state = { draft: {}, problems: [], view: "", n: 0 };
+const model = {
+  get: (name) => ({ state, sheet: { fields } })[name],
+  on: (name, listener) => name === "msg:custom" && listeners.push(listener), off() {},
+  async send(content, _, buffers = []) {
+    if (content.do === "edit") return;
+    window.sent.push({ ...content, bytes: buffers.map((buffer) => buffer.byteLength) });
+    if (window.isBusy) return;
+    for (const [answer, parts] of await window.kernel(content, await Promise.all(buffers.map((buffer) => bytes(new Blob([buffer]))))))
+      for (const listener of listeners) listener(answer, parts.map((part) => Uint8Array.from(atob(part), (letter) => letter.charCodeAt(0))));
   },
 };
-link.ask = (content, buffers) => Promise.resolve(link.send(content, buffers)).then(() => true, () => false);
-window.controls = {};
-for (const node of fields.filter((field) => field.special)) {
-  const label = Object.assign(document.createElement("label"), { id: `${node.name}-label`, htmlFor: node.name, textContent: node.label });
-  const change = (value) => { if (value === undefined) delete link.draft[node.name]; else link.draft[node.name] = JSON.parse(JSON.stringify(value)); };
-  const control = CONTROLS[node.special]({ node, path: [node.name], link, id: node.name, labelledBy: label.id, nested: false, change });
-  const section = Object.assign(document.createElement("section"), { id: `field-${node.name}` });
-  section.append(label, " ", ...(control.lead ? [control.lead] : []), control.el);
-  document.getElementById("root").append(section);
-  window.controls[node.name] = control;
-}
-window.fill = (draft) => { link.draft = draft; for (const [name, control] of Object.entries(controls)) control.show(draft[name]); link.tell("state", {}); };
-fill({});
+window.sent = [];
+const link = window.link = new FormLink(model);
+window.judge = (problems) => { link.state = { ...state, draft: link.draft, problems }; link._fire("state", link.state, []); };
+window.fill = (draft) => { link.draft = draft; judge([]); };
+render(h(Fields, { nodes: fields, link, name: "f" }), document.getElementById("root"));
+window.isDrawn = true;
 """
 
 
@@ -142,7 +135,7 @@ class Form:
 
     def __init__(self, page: Page, kernel: Kernel) -> None:
         self.page, self.kernel = page, kernel
-        self.image, self.line = page.locator("#field-image_url"), page.locator("#field-images")
+        self.image, self.line = page.locator("[data-field=image_url]"), page.locator("[data-field=images]")
         self.tiles = self.line.locator(".rbf-tl-tile")
 
     @property
@@ -152,7 +145,7 @@ class Form:
     @property
     def sent(self) -> list[dict[str, Any]]:
         """What the page sent to the kernel."""
-        return list(self.page.evaluate("link.sent"))
+        return list(self.page.evaluate("sent"))
 
     def fill(self, **draft: Any) -> None:
         """Show this draft, as the kernel would."""
@@ -259,8 +252,8 @@ def opened(common: Common, tmp_path: Path) -> Iterator[Callable[..., Form]]:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce" if is_calm else "no-preference")
         kernel = common.kernel = Kernel(tmp_path / "media")
         page.goto("http://form.invalid/")
-        page.add_style_tag(content=read_styles("page/tokens.css", "media/clock.css", *(f"form/{name}.css" for name in ("form", "image", "timeline"))))  # fmt: skip
-        page.wait_for_function("window.controls?.images")
+        page.add_style_tag(content=read_styles("page/tokens.css", "media/clock.css", *(f"form/{name}.css" for name in ("form", "fields", "pictures"))))  # fmt: skip
+        page.wait_for_function("window.isDrawn")
         return Form(page, kernel)
 
     page.on("pageerror", complain)
@@ -280,8 +273,8 @@ def test_a_file_is_uploaded_in_parts_and_shown(opened: Callable[..., Form]) -> N
     form.page.evaluate(
         """() => {
           window.seen = [];
-          const bar = document.querySelector('#field-image_url progress');
-          new MutationObserver(() => seen.push(bar.value)).observe(document.querySelector('#field-image_url'), {subtree: true, childList: true, characterData: true, attributes: true});
+          const bar = document.querySelector('[data-field=image_url] progress');
+          new MutationObserver(() => seen.push(bar.value)).observe(document.querySelector('[data-field=image_url]'), {subtree: true, childList: true, characterData: true, attributes: true});
         }"""
     )
 
@@ -302,7 +295,7 @@ def test_a_file_is_uploaded_in_parts_and_shown(opened: Callable[..., Form]) -> N
 def test_what_cannot_be_used_is_said_and_nothing_is_lost(opened: Callable[..., Form], tmp_path: Path) -> None:
     """Too large, no picture, a video: words beside the field, and the picture from before stays."""
     form = opened()
-    problem = form.image.locator(".rbf-problem")
+    problem = form.image.locator(".rbf-image .rbf-problem")
     form.image.locator("input[type=file]").set_input_files(file("boat.png", drawn()))
     expect(form.image).to_contain_text("boat.png · 320 × 180")
     before = len(form.sent)
@@ -358,7 +351,7 @@ def test_pictures_are_pasted_and_data_addresses_become_content(opened: Callable[
     assert by_paste == form.draft == {"image_url": named(content)}
     assert box.input_value() == ""
     form.give(box, "paste", text="data:image/png;base64,%%%")
-    expect(form.image.locator(".rbf-problem")).to_contain_text("data: address is damaged")
+    expect(form.image.locator(".rbf-image .rbf-problem")).to_contain_text("data: address is damaged")
     assert form.draft == {"image_url": named(content)}
     box.fill("https://example.org/by-hand.png")
     for key in ("Control+a", "Control+c", "Control+x"):
@@ -420,12 +413,12 @@ def test_earlier_outputs_are_chosen_by_keys(opened: Callable[..., Form], tmp_pat
 def test_an_upload_is_cancelled(opened: Callable[..., Form]) -> None:
     """While the kernel is busy the words say so; Cancel leaves everything as it was, and the next one works."""
     form = opened(is_hasty=True)
-    form.page.evaluate("() => { link.really = link.send; link.send = (content) => { link.sent.push(content); }; }")
+    form.page.evaluate("() => { window.isBusy = true; }")
 
     form.image.locator("input[type=file]").set_input_files(file("boat.png", drawn()))
     expect(form.image).to_contain_text("the kernel is busy")
     form.image.get_by_role("button", name="Cancel").click()
-    form.page.evaluate("() => { link.send = link.really; }")
+    form.page.evaluate("() => { window.isBusy = false; }")
     form.image.locator("input[type=file]").set_input_files(file("other.png", drawn(1)))
 
     expect(form.image).to_contain_text("other.png · 320 × 180")
@@ -590,9 +583,7 @@ def test_what_the_judge_says_is_marked(opened: Callable[..., Form]) -> None:
     form = opened()
     form.fill(images=["https://example.org/a.png", {"url": "https://example.org/b.png", "frames": 0}, 7])
 
-    form.page.evaluate(
-        "link.state = {problems: [{at: ['images', 1, 'frames'], words: '`frames` is outside 1 to 100,000'}]}; link.tell('state', {})"
-    )
+    form.page.evaluate("judge([{at: ['images', 1, 'frames'], words: '`frames` is outside 1 to 100,000'}])")
     form.tiles.nth(0).focus()
     form.page.keyboard.press("Alt+ArrowRight")
 

@@ -18,44 +18,21 @@ from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
-STYLES = ("page/tokens.css", "form/form.css", "form/plain.css", "form/nested.css", "form/special.css", "form/sizes.css")
+STYLES = ("page/tokens.css", "form/form.css", "form/fields.css")
 
-# What the frame of a form does for its fields, with nothing behind it: a draft, a judgement that the test gives.
+# The fields of a form on their own: nothing is behind them, and the test says what is judged of the draft.
 FRAME = """
-import { FieldPlaces, makeField } from "./form/fields.ts";
-import "./form/nested.ts";
-import "./form/plain.ts";
-import "./form/plain_choice.ts";
-import "./form/sizes.ts";
-import "./form/special.ts";
-import "./form/special_frames.ts";
-class Link {
-  constructor(nodes, draft) { Object.assign(this, {nodes, draft, state: {draft, problems: []}, listeners: [], swept: []}); }
-  places = new FieldPlaces();
-  register(path, field) { return this.places.register(path, field); }
-  node(name) { return this.nodes.find((node) => node.name === name); }
-  value(path) { return path.reduce((inner, step) => inner?.[step], this.draft); }
-  on(key, listener) { this.listeners.push([key, listener]); return () => {}; }
-  isQuiet() { return false; }
-  begin() {}
-  leave() {}
-  edit(name, value) { if (value === undefined) delete this.draft[name]; else this.draft[name] = value; }
-  judge(problems) {
-    this.state = {draft: structuredClone(this.draft), problems};
-    this.places.mark(problems);
-    for (const [key, listener] of this.listeners) if (key === "state") listener(this.state);
-  }
-  show(name, value) { this.edit(name, value); this.fields[name]?.show(value); this.judge([]); }
-}
+import { h, render } from "preact";
+import { Fields } from "./form/form.tsx";
+import { FormLink } from "./form/link.ts";
+import "./form/main.ts";
 globalThis.build = (nodes, draft) => {
-  const link = globalThis.link = new Link(nodes, draft);
-  link.fields = Object.fromEntries(nodes.filter((node) => node.special).map((node) => {
-    const place = {node, path: [node.name], link, id: `f-${node.name}`, labelledBy: `f-${node.name}-label`, nested: false};
-    const field = makeField({...place, change: (value) => link.edit(node.name, value)});
-    document.querySelector("main").append(field.el);
-    field.show(draft[node.name]);
-    return [node.name, field];
-  }));
+  const state = {draft, problems: [], view: "", n: 0};
+  const model = {get: (name) => ({state, sheet: {fields: nodes}})[name], on() {}, off() {}, send: () => Promise.resolve()};
+  const link = globalThis.link = new FormLink(model);
+  link.judge = (problems) => { link.state = {...state, draft: link.draft, problems}; link._fire("state", link.state, []); };
+  link.show = (name, value) => { link.edit(name, value); link.judge([]); };
+  render(h(Fields, {nodes, link, name: "f"}), document.querySelector("main"));
 };
 """
 
@@ -275,7 +252,7 @@ def test_sizes_are_put_in_order_and_removed_by_keys(build: Build) -> None:
     page.keyboard.press("Enter")
 
     assert first == (["1080x1920", "728x90", "300x600"], "Move 728x90 up")
-    assert second == (["728x90", "1080x1920", "300x600"], "f-target_sizes-1")
+    assert second == (["728x90", "1080x1920", "300x600"], "f-0-1")
     assert third == (["1080x1920", "300x600"], "Remove 1080x1920")
     assert drafted(page, "target_sizes") is None
     expect(adding(page)).to_be_focused()
@@ -328,11 +305,11 @@ def test_four_seeds_are_offered_where_there_are_sweeps(build: Build) -> None:
     button = page.get_by_role("button", name="Try four seeds")
     expect(button).to_be_hidden()
 
-    page.evaluate("() => { link.openSweep = (name) => link.swept.push(name); }")
+    page.evaluate("() => { window.swept = []; link.openSweep = (name) => swept.push(name); }")
     page.evaluate("link.judge([])")
     button.click()
 
-    assert page.evaluate("link.swept") == ["seed"]
+    assert page.evaluate("swept") == ["seed"]
 
 
 def test_what_is_taken_is_seen_without_colours(build: Build) -> None:
@@ -480,5 +457,5 @@ def test_special_controls_are_for_everybody(build: Build, scheme: str, width: in
     assert overflow(page) <= 0
     reached = tabbed(page, ".rbf")
     # The others of a group of radio buttons, which the arrow keys reach.
-    assert reached.missed == ["input "] * 3
+    assert reached.missed == ["input "] * 4
     assert reached.unseen == []

@@ -222,6 +222,7 @@ class Page:
         self.notebook, self.id = notebook, model
         self.view = f"view-{next(self._count)}"
         self.sent = 0
+        self.typed: dict[str, tuple[Any, ...]] = {}
         self.thread: str | None = None
         if threads and notebook.has_threads:
             self.thread = notebook.ask("create_subshell_request")["subshell_id"]
@@ -254,8 +255,10 @@ class Page:
     def edit(self, name: str, *value: Any) -> int:
         """Type a value, or none to go back to the default; gives the number of the edit."""
         self.sent += 1
-        typed = {"value": value[0]} if value else {}
-        self.send({"do": "edit", "view": self.view, "n": self.sent, "name": name, **typed})
+        self.typed[name] = value
+        # As a page does, again and again what it may not have been heard to say.
+        draft = {name: typed[0] for name, typed in self.typed.items() if typed}
+        self.send({"do": "edit", "view": self.view, "n": self.sent, "names": list(self.typed), "draft": draft})
         return self.sent
 
     def answered(self, n: int | None = None) -> dict[str, Any]:

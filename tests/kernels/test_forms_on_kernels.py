@@ -296,9 +296,11 @@ def test_a_late_edit_does_not_undo_a_newer_one(place: Place, notebook: Notebook,
     """A kernel may handle messages of one page on two threads; what was typed last stays, whatever is handled last."""
     page.edit("prompt", "newest")
     newest = page.answered()["n"]
-    page.send({"do": "edit", "view": page.view, "n": newest + 2, "name": "prompt", "value": "newer still"})
-    page.send({"do": "edit", "view": page.view, "n": newest + 1, "name": "prompt", "value": "late"})
+    for number, text in ((newest + 2, "newer still"), (newest + 1, "late")):
+        edit = {"do": "edit", "view": page.view, "n": number, "names": ["prompt"], "draft": {"prompt": text}}
+        page.send(edit)
     page.sent = newest + 2
+    page.typed.clear()
 
     page.edit("seed", 5)
 

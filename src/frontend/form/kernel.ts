@@ -10,10 +10,13 @@ export class KernelLink {
   /** Whether the kernel is known to be gone. */
   hasEnded = false;
   _listeners: Map<string, Set<Listener>> = new Map();
+  #answers: Map<string, (content: any, buffers: any[]) => void> = new Map();
+  #asked = 0;
 
   constructor(model: any) {
     this.model = model;
     this._onMessage = (content: any, buffers: any[]) => {
+      this.#answers.get(content?.reply)?.(content, buffers ?? []);
       for (const key of Object.keys(content ?? {})) this._fire(key, content, buffers ?? []);
     };
     model.on("msg:custom", this._onMessage);
@@ -39,6 +42,22 @@ export class KernelLink {
     if (isNews) this._fire("ended", {}, []);
     if (!isSent) this._fire("trouble", { trouble: KERNEL_ENDED }, []);
     return isSent;
+  }
+
+  /** Ask for something and wait for the answer, which has the buffers; an `error` where there is nobody to ask. */
+  request(content: any, buffers?: any[]): Promise<any> {
+    this.#asked += 1;
+    const id = `${Date.now().toString(36)}-${this.#asked}-${Math.random().toString(36).slice(2)}`;
+    return new Promise((resolve) => {
+      const settle = (answer: any, parts: any[]) => {
+        this.#answers.delete(id);
+        resolve({ ...answer, buffers: parts });
+      };
+      this.#answers.set(id, settle);
+      this.ask({ ...content, id }, buffers).then(
+        (isSent) => isSent || settle({ error: "The kernel did not accept it. Is it still running?" }, []),
+      );
+    });
   }
 
   /** Messages with this key. */

@@ -37,8 +37,7 @@ class Page:
     def send(self, name: str, *value: Any) -> None:
         """One field gets a value as it is; the kernel has heard it when this ends."""
         number = next(self._counter)
-        content = {"do": "edit", "view": "v", "n": number, "name": name}
-        self.tell({**content, "value": value[0]} if value else content)
+        self.tell({**edit("v", number), "names": [name], "draft": {name: value[0]} if value else {}})
         assert self.form.state["n"] == number
 
     def show(self, values: Mapping[str, Any]) -> None:
@@ -46,7 +45,7 @@ class Page:
         for name in [name for name in self.form.draft if name not in values]:
             self.edit(name)
         for name, value in values.items():
-            if name not in self.form.draft or self.form.draft[name] != typed(value, self.node(name)):
+            if name not in self.form.draft or not _same(self.form.draft[name], typed(value, self.node(name))):
                 self.edit(name, value)
 
     def node(self, name: str) -> dict[str, Any]:
@@ -75,24 +74,26 @@ class Page:
             return None
 
 
-def typed(value: Any, node: Mapping[str, Any], *, apart: bool = False) -> Any:
-    """A value as the control of this node sends it; `apart` inside of what has several forms."""
+def edit(view: str, number: int, **values: Any) -> dict[str, Any]:
+    """The message by which a page says what was typed."""
+    return {"do": "edit", "view": view, "n": number, "names": list(values), "draft": values}
+
+
+def typed(value: Any, node: Mapping[str, Any]) -> Any:
+    """A value as the control of this node sends it."""
     match node["kind"]:
         case "json":
-            return {"__text__": json.dumps(value)}
+            return json.dumps(value)
         case "either" if value is not None:
             form = next((form for form in node["forms"] if takes(form, value)), {"kind": "text"})
-            return typed(value, form, apart=True)
+            return typed(value, form)
         case "list" if isinstance(value, list):
-            return [typed(item, node["item"], apart=apart) for item in value]
+            return [typed(item, node["item"]) for item in value]
         case "object" if isinstance(value, dict):
             known = {field["name"]: field for field in node["fields"]}
-            return {name: typed(item, known.get(name, {"kind": "text"}), apart=apart) for name, item in value.items()}
+            return {name: typed(item, known.get(name, {"kind": "json"})) for name, item in value.items()}
         case "whole" | "real" if isinstance(value, (int, float)) and not isinstance(value, bool):
-            told = _number(value)
-            return {"__text__": told} if apart and isinstance(told, str) else told
-        case "choice" | "constant":
-            return next((one for one in fixed(node) if _same(_read(one), value)), value)
+            return _number(value)
         case _:
             return value
 
@@ -116,7 +117,7 @@ def takes(node: Mapping[str, Any], value: Any) -> bool:
         case "check":
             return isinstance(value, bool)
         case "constant" | "choice":
-            return any(_same(_read(one), value) for one in fixed(node))
+            return any(_same(one, value) for one in fixed(node))
         case "list":
             return isinstance(value, list) and all(takes(node["item"], item) for item in value)
         case "object":
@@ -137,10 +138,6 @@ def _fits(node: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
 
 def _same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
-def _read(value: Any) -> Any:
-    return json.loads(value["__text__"]) if isinstance(value, dict) and set(value) == {"__text__"} else value
 
 
 def _number(value: float) -> Any:

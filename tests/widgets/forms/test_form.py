@@ -19,7 +19,7 @@ from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.widgets.forms.form import CLOSED, STALE
 from tests.support import Served, png
 from tests.widgets.forms.described import KINDS, described
-from tests.widgets.forms.page import Page
+from tests.widgets.forms.page import Page, edit
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=49, seed=7)
 
@@ -181,7 +181,7 @@ def test_a_message_that_makes_no_sense_changes_nothing(page: Page) -> None:
         {},
         {"do": 1},
         {"do": "edit"},
-        {"do": "edit", "view": "v", "n": "1", "name": 3},
+        {"do": "edit", "view": "v", "n": "1", "names": [3], "draft": {}},
         {"do": "close"},
     ]
 
@@ -204,7 +204,7 @@ def test_what_was_never_seen_is_not_run(page: Page, who: str) -> None:
     if who == "python":
         page.form.value = rb.TextToVideo(prompt="another boat", enable_detail_pass=True)
     elif who == "another view":
-        page.tell({"do": "edit", "view": "other", "n": 1, "name": "enable_detail_pass", "value": True})
+        page.tell(edit("other", 1, enable_detail_pass=True))
     elif who == "the same page":
         page.edit("seed", 8)  # An edit that has overtaken the press.
     else:
@@ -226,7 +226,7 @@ def test_names_that_cannot_be_sent_do_not_silence_a_form() -> None:
     """Half a sign in the name of a further field, as a page can send it, is told as something that can be sent."""
     page = Page(KINDS["training_job"])
 
-    page.form._handle_custom_msg({"do": "edit", "view": "v", "n": 1, "name": "\ud83d", "value": {"__text__": "["}}, [])
+    page.form._handle_custom_msg(edit("v", 1, **{"\ud83d": "["}), [])
 
     json.dumps(page.form.state, ensure_ascii=False, allow_nan=False).encode()
     assert ["�"] in page.places
@@ -282,6 +282,6 @@ def test_whoever_follows_the_state_and_fails_stops_no_prices(tmp_path: Path) -> 
         for number, frames in enumerate((49, 97), 1):
             told.clear()
             fails[:] = [number == 1]
-            form._handle_custom_msg({"do": "edit", "view": "v", "n": number, "name": "num_frames", "value": frames}, [])
+            form._handle_custom_msg(edit("v", number, num_frames=frames), [])
             assert told.wait(30)
         form.close()

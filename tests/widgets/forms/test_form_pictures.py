@@ -21,6 +21,7 @@ from reelbook.errors import ReelbookError
 from reelbook.media import stills
 from reelbook.models.images import Image
 from reelbook.widgets.forms import picture_previews, pictures
+from reelbook.widgets.forms.earlier import MAX_TEXT_LENGTH, MAX_TEXTS
 from reelbook.widgets.forms.pictures import Pictures
 from tests.clips import film, number_of
 
@@ -70,13 +71,12 @@ class OneLibrary:
 
 
 class Form:
-    """What pictures need of a form; its background is the thread that asks, unless `later` is set."""
+    """What pictures need of a form; its background is the thread that asks."""
 
     def __init__(self, folder: Path) -> None:
         self.session: Any = OneLibrary(folder)
         self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
         self.started: list[Callable[[], None]] = []
-        self.later = False
         self.pictures = Pictures(self)
 
     def send(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
@@ -84,30 +84,30 @@ class Form:
 
     def in_background(self, name: str, function: Callable[[], None]) -> None:
         self.started.append(function)
-        if not self.later:
-            function()
+        function()
 
-    def ask(self, content: dict[str, Any], *buffers: bytes) -> list[tuple[dict[str, Any], list[bytes]]]:
-        """A message of the page, and what came back."""
+    def ask(self, content: dict[str, Any], *buffers: bytes) -> dict[str, Any]:
+        """The answer to a request of the page, with its buffers; empty where there is none."""
         before = len(self.sent)
-        self.pictures.handlers[content["do"]](content, [memoryview(buffer) for buffer in buffers])
-        return self.sent[before:]
+        if handler := self.pictures.handlers.get(content["do"]):
+            handler({**content, "id": "7"}, [memoryview(buffer) for buffer in buffers])
+        answers = self.sent[before:]
+        assert all(answer.pop("reply") == "7" for answer, _ in answers)
+        assert len(answers) < 2
+        return {**answers[0][0], **({"buffers": answers[0][1]} if answers[0][1] else {})} if answers else {}
 
     def upload(self, content: bytes, name: str = "boat.png", *, parts: int = 1, **more: Any) -> dict[str, Any]:
         """Bring a picture in so many parts; the last answer."""
-        size, key = -(-len(content) // parts), f"upload {len(self.sent)}"
-        answers = [
-            self.ask(
-                {"do": "upload", "id": key, "name": name, "part": part, "of": parts, **more},
-                content[part * size : (part + 1) * size],
-            )
-            for part in range(parts)
-        ]
-        return {name: value for name, value in answers[-1][-1][0].items() if name != "uploaded"}
+        size, answer = -(-len(content) // parts), dict[str, Any]()
+        for part in range(parts):
+            message = {"do": "upload", "upload": "one", "name": name, "part": part, "of": parts, **more}
+            answer = self.ask(message, content[part * size : (part + 1) * size])
+            if answer:
+                break
+        return answer
 
     def shown(self, picture: str) -> dict[str, Any]:
-        ((answer, buffers),) = self.ask({"do": "shown", "picture": picture})
-        return {**answer, "buffers": buffers}
+        return self.ask({"do": "shown", "picture": picture})
 
 
 @pytest.fixture
@@ -116,23 +116,17 @@ def form(tmp_path: Path) -> Form:
 
 
 def test_an_upload_in_parts_becomes_a_picture_that_can_be_run(form: Form) -> None:
-    """Joined in order whatever order it came in, named by its content, kept in the library, equal to the same bytes in Python."""
+    """Named by its content, kept in the library, equal to the same bytes in Python; one that lost its beginning starts again."""
     content = drawn(size=(640, 360))
-    message = {"do": "upload", "id": "one", "name": "boat.png", "of": 3}
-    cuts = [content[:100], content[100:300], content[300:]]
+    late = form.ask({"do": "upload", "upload": "lost", "name": "boat.png", "part": 1, "of": 2}, content)
 
-    answers = [form.ask({**message, "part": part}, cuts[part])[0][0] for part in (2, 0)]
-    whole = form.ask({**message, "part": 1}, cuts[1])
+    told = form.upload(content, parts=3)
     kept = form.pictures.find(hashed(content))
 
-    assert answers == [{"arrived": "one", "part": 2}, {"arrived": "one", "part": 0}]
-    assert [answer for answer, _ in whole] == [
-        {"arrived": "one", "part": 1},
-        {"uploaded": "one", "picture": hashed(content)},
-    ]
+    assert late == {"error": "boat.png did not arrive whole. Choose it again."}
+    assert told == {"picture": hashed(content)}
     assert isinstance(kept, Image)
     assert kept == Image.of(content)
-    assert (kept.content, kept.label, repr(kept)) == (content, "boat.png", f"Image.from_library({kept.sha256!r})")
     assert form.session.find(str(kept.sha256)) is not None
     assert rb.ImageToVideo(prompt="closer", image_url=kept).image_url == hashed(content)
 
@@ -150,8 +144,6 @@ def test_a_picture_is_shown_small_and_told_in_words(form: Form) -> None:
     with Pillow.open(io.BytesIO(thumb)) as small:
         assert (small.format, small.size) == ("JPEG", (213, 320))
     assert told == {
-        "picture": hashed(content),
-        "thumb": True,
         "name": "boat.jpg",
         "size": (600, 900),
         "words": f"boat.jpg · 600 × 900 · {len(content) / 1e3:.0f} kB",
@@ -213,15 +205,10 @@ def test_a_bomb_is_refused_by_its_header(form: Form, monkeypatch: pytest.MonkeyP
 def test_too_many_bytes_are_refused_before_the_last_arrives(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has to wait for the rest."""
     monkeypatch.setattr(pictures, "MAX_BYTES", 1000)
-    message = {"do": "upload", "id": "one", "name": "film.png", "of": 9}
 
-    first = form.ask({**message, "part": 0}, b"x" * 600)
-    second = form.ask({**message, "part": 1}, b"x" * 600)
+    told = form.upload(b"x" * 5400, "film.png", parts=9)
 
-    assert [answer for answer, _ in first] == [{"arrived": "one", "part": 0}]
-    assert [answer for answer, _ in second] == [
-        {"uploaded": "one", "error": "film.png has 1 kB; the limit is 50 MB. Make it smaller."}
-    ]
+    assert told["error"] == "film.png has 1 kB; the limit is 50 MB. Make it smaller."
 
 
 @pytest.mark.parametrize("kind", ["BMP", "TIFF", "AVIF"])
@@ -230,10 +217,7 @@ def test_kinds_that_no_service_takes_become_png(form: Form, kind: str) -> None:
     original = drawn(kind)
     told = form.upload(original, f"scan.{kind.lower()}")
 
-    kept = form.pictures.find(told["picture"])
-    assert isinstance(kept, Image)
-    assert kept.content is not None
-    with Pillow.open(io.BytesIO(kept.content)) as picture, Pillow.open(io.BytesIO(original)) as source:
+    with Pillow.open(form.session.find(told["picture"][7:])) as picture, Pillow.open(io.BytesIO(original)) as source:
         assert picture.format == "PNG"
         assert picture.tobytes() == source.convert("RGB").tobytes()
     assert "Sent as a PNG of" in form.shown(told["picture"])["receives"]
@@ -249,20 +233,18 @@ def test_of_a_video_the_last_frame_can_be_taken(form: Form, tmp_path: Path) -> N
     by_path = form.shown(str(clip))
     taken = [
         form.upload(content, "clip.mp4", still=True)["picture"],
-        form.ask({"do": "still", "id": "two", "picture": str(clip)})[-1][0]["picture"],
-        form.ask({"do": "still", "id": "two", "picture": f"film:{kept.stem}"})[-1][0]["picture"],
+        form.ask({"do": "still", "picture": str(clip)})["picture"],
+        form.ask({"do": "still", "picture": f"film:{kept.stem}"})["picture"],
     ]
 
     assert refused == {
         "error": "clip.mp4 is a video, and a picture is needed here.", "film": True,
     }  # fmt: skip
-    assert (by_path.get("error", ""), by_path.get("film", False), by_path["thumb"]) == ("", False, True)
+    assert ("error" in by_path, len(by_path["buffers"])) == (False, 1)
     assert by_path["words"].startswith("last frame of clip.mp4 · 64 × 48")
     assert by_path["receives"].startswith("The last frame is read when it is run. Sent as a PNG of ")
     assert len(set(taken)) == 1
-    frame = form.pictures.find(taken[0])
-    assert isinstance(frame, Image)
-    with Pillow.open(io.BytesIO(frame.content or b"")) as picture:
+    with Pillow.open(form.session.find(taken[0][7:])) as picture:
         assert number_of(picture) == 11
 
 
@@ -275,7 +257,7 @@ def test_a_path_is_looked_at_and_stays_a_path(form: Form, tmp_path: Path, monkey
     (tmp_path / "boat.png").write_bytes(drawn("PNG", (10, 20)))
     second = form.shown((tmp_path / "boat.png").as_uri())
 
-    assert (first["thumb"], first["size"]) == (True, (64, 48))
+    assert (len(first["buffers"]), first["size"]) == (1, (64, 48))
     assert second["size"] == (10, 20)
     assert first["receives"].startswith("Read when it is run. Sent as a PNG of ")
     assert form.pictures.find("boat.png") == "boat.png"
@@ -310,7 +292,7 @@ def test_an_address_is_never_fetched(form: Form, monkeypatch: pytest.MonkeyPatch
     upload = form.shown("file_0123abcd")
     odd = [form.shown(text) for text in ("https://", "http://[::1", "https:///a.png")]
 
-    assert (told["thumb"], told["buffers"], told["name"]) == (False, [], "a boat.png")
+    assert ("buffers" in told, told["name"]) == (False, "a boat.png")
     assert told["words"] == "https://example.org/pictures/a%20boat.png?size=2"
     assert told["receives"] == "The service fetches it itself; nothing is loaded here."
     assert upload["receives"] == "An upload that the service has already."
@@ -361,18 +343,6 @@ def test_a_full_library_takes_nothing_away(form: Form) -> None:
     assert [path.stem for path in form.session.folder.iterdir()] == [told["picture"].removeprefix("sha256:")]
 
 
-def test_memory_is_left_to_the_library(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond so many bytes the oldest are dropped from memory, and still known; what only memory has is never dropped."""
-    monkeypatch.setattr(pictures, "MAX_MEMORY_BYTES", 1000)
-    texts = [form.upload(drawn(grey=grey) + bytes(600))["picture"] for grey in (1, 2, 3)]
-    form.session.is_full = True
-    lasting = [form.upload(drawn(grey=grey) + bytes(600))["picture"] for grey in (4, 5, 6)]
-
-    known = [form.pictures.find(text) for text in (*texts, *lasting)]
-
-    assert [getattr(one, "kind", None) for one in known] == ["library"] * 3 + ["memory"] * 3
-
-
 def test_earlier_outputs_come_in_pages_newest_first(form: Form, tmp_path: Path) -> None:
     """Each file once; clips by their last frame; what one chooses is known, and nothing else of the disk can be asked for."""
     shots = [form.session.put(drawn(grey=grey), ".png") for grey in range(15)]
@@ -388,8 +358,8 @@ def test_earlier_outputs_come_in_pages_newest_first(form: Form, tmp_path: Path) 
         }
     )
 
-    first = form.ask({"do": "earlier", "from": 0})[0][0]
-    second = form.ask({"do": "earlier", "from": 12})[0][0]
+    first = form.ask({"do": "earlier", "from": 0})
+    second = form.ask({"do": "earlier", "from": 12})
     listed = first["earlier"] + second["earlier"]
     film_shown = form.shown(listed[-1]["picture"])
 
@@ -398,25 +368,38 @@ def test_earlier_outputs_come_in_pages_newest_first(form: Form, tmp_path: Path) 
     assert listed[1]["words"] == "picture 1 of 14 · smart-resize · 24 credits"
     assert listed[-1] == {"picture": f"film:{clip.stem}", "words": "last frame of a boat · 53 credits"}
     assert len({one["picture"] for one in listed}) == 16
-    assert (film_shown["thumb"], film_shown["size"]) == (True, (64, 48))
+    assert (len(film_shown["buffers"]), film_shown["size"]) == (1, (64, 48))
     assert form.shown(f"film:{'0' * 64}")["error"] == "last frame of a clip is not in the library any more."
 
 
 def test_an_empty_library_has_nothing_earlier(form: Form) -> None:
     """A table without any files is an answer too; one that cannot be read is said in words."""
-    empty = form.ask({"do": "earlier", "from": 0})[0][0]
+    empty = form.ask({"do": "earlier", "from": 0})
     form.session.library = lambda: (_ for _ in ()).throw(ReelbookError("The library is locked."))
-    locked = form.ask({"do": "earlier", "from": 0})[0][0]
+    locked = form.ask({"do": "earlier", "from": 0})
 
-    assert empty == {"earlier": [], "from": 0, "more": False}
+    assert empty == {"earlier": [], "more": False}
     assert locked["error"] == "The library is locked."
 
 
+def test_earlier_prompts_are_offered_the_newest_first(form: Form) -> None:
+    """Each once, and neither more nor longer ones than a page takes; a library without any is an answer, too."""
+    empty = form.ask({"do": "prompts", "name": "prompt"})
+    form.session.runs = pd.DataFrame(
+        {"prompt": [*(f"{number}{'x' * 30_000}" for number in range(200)), "a kite", "a boat <b>", "a kite"], "negative_prompt": "blur"}
+    )  # fmt: skip
+
+    texts = form.ask({"do": "prompts", "name": "prompt"})["texts"]
+
+    assert empty == {"texts": []}
+    assert texts[:2] == ["a kite", "a boat <b>"]
+    assert texts[2].startswith("199x")
+    assert (len(texts), max(map(len, texts))) == (MAX_TEXTS, MAX_TEXT_LENGTH)
+
+
 HOSTILE: list[dict[str, Any]] = [
-    {"do": "upload"}, {"do": "upload", "id": 3, "part": 0, "of": 1}, {"do": "upload", "id": "a", "part": -1, "of": 1},
-    {"do": "upload", "id": "a", "part": True, "of": 2}, {"do": "upload", "id": "a", "part": 0, "of": 10**9},
-    {"do": "upload", "id": "a" * 9999, "part": 0, "of": 1}, {"do": "upload", "id": "a", "part": 2, "of": 2},
-    {"do": "shown"}, {"do": "shown", "picture": ["a"]}, {"do": "still", "id": 1, "picture": "a"}, {"do": "still", "id": "a"},
+    {"do": "upload"}, {"do": "upload", "upload": 3, "part": 0, "of": 1}, {"do": "upload", "upload": "a", "part": True, "of": 2},
+    {"do": "shown"}, {"do": "shown", "picture": ["a"]}, {"do": "still"}, {"do": "prompts"},
     {"do": "earlier"}, {"do": "earlier", "from": "0"}, {"do": "earlier", "from": -1},
 ]  # fmt: skip
 
@@ -424,20 +407,16 @@ HOSTILE: list[dict[str, Any]] = [
 @pytest.mark.parametrize("message", HOSTILE)
 def test_a_message_that_makes_no_sense_does_nothing(form: Form, message: dict[str, Any]) -> None:
     """It is data from outside: no answer, no error, nothing kept."""
-    answers = form.ask(message, b"bytes")
-
-    assert answers == []
+    assert form.ask(message, b"bytes") == {}
 
 
 def test_a_name_is_words_whatever_it_holds(form: Form) -> None:
-    """Long, in lines, with half a letter, or none at all: it fits into a sentence that can be sent."""
-    names = ["a\nb\tc.png", "x" * 5000, "\ud800.png", "", None]
-
-    told = [form.upload(b"no", name) for name in names]  # type: ignore[arg-type]
+    """Long, in lines, or none at all: it fits into a sentence."""
+    told = [form.upload(b"no", name) for name in ("a\nb\tc.png", "x" * 5000, "", None)]  # type: ignore[arg-type]
 
     assert told[0]["error"].startswith("a b c.png is no picture")
-    assert all(len(one["error"].encode()) < 200 for one in told)
-    assert told[3]["error"].startswith("The picture is no picture")
+    assert all(len(answer["error"].encode()) < 200 for answer in told)
+    assert told[2]["error"].startswith("The picture is no picture")
 
 
 def test_one_failure_does_not_stop_the_next(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -455,5 +434,5 @@ def test_after_closing_nothing_is_sent_or_kept(form: Form) -> None:
     form.upload(drawn())
     form.pictures.close()
 
-    assert form.ask({"do": "shown", "picture": "a.png"}) == []
+    assert form.ask({"do": "shown", "picture": "a.png"}) == {}
     assert form.pictures._in_memory == {}

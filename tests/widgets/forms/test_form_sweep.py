@@ -209,9 +209,7 @@ def test_lines_are_texts_or_json() -> None:
     assert parse_values({"kind": "image"}, "a.png\nhttps://example.org/b.png") == ["a.png", "https://example.org/b.png"]
     assert parse_values(images, '["a.png", {"url": "b.png", "frames": 2}]\nc.png') == [["a.png", {"url": "b.png", "frames": 2}], ["c.png"]]  # fmt: skip
     assert parse_values(sizes, "300x250, 728x90\n1024x1024") == [["300x250", "728x90"], ["1024x1024"]]
-    assert parse_values({"kind": "json"}, '{"a": 12345678901234567890}') == [
-        {"__text__": '{"a": 12345678901234567890}'}
-    ]
+    assert parse_values({"kind": "json"}, '{"a": 12345678901234567890}') == ['{"a": 12345678901234567890}']
     assert parse_values({"kind": "check"}, "yes\nno") == [True, False]
     with pytest.raises(UnreadableValues, match="is not JSON"):
         parse_values(images, "[1,")

@@ -26,7 +26,7 @@ from tests.bench.forms import BYTES, MESSAGES, by_hand
 from tests.faults.canary import Canary
 from tests.test_no_key import in_a_kernel
 from tests.transport.variants import Hosted
-from tests.widgets.forms.page import Page
+from tests.widgets.forms.page import Page, edit
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=49, seed=7)
 CANARY = Canary()
@@ -138,11 +138,11 @@ def test_a_follower_that_fails_breaks_nothing(caplog: pytest.LogCaptureFixture) 
     page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
     page.form.observe(lambda change: 1 / 0, "value")
 
-    page.tell({"do": "edit", "view": "v", "n": 9, "name": "seed", "value": 8})
+    page.tell(edit("v", 9, seed=8))
     answered = page.form.state["n"], page.form.state["draft"]["seed"]
     page.tell({"do": "run", "change": page.form.state["change"]})
     page.form.unobserve_all("value")
-    page.tell({"do": "edit", "view": "v", "n": 10, "name": "seed", "value": 9})
+    page.tell(edit("v", 10, seed=9))
 
     assert answered == (9, 8)
     assert "ZeroDivisionError" in caplog.text

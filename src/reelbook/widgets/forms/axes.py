@@ -19,7 +19,7 @@ from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from ...sweeps.plan_summary import format_values
 from .draft import Draft
-from .json_values import JSON_TEXT, is_json_text, sendable, to_page_json
+from .json_values import sendable, to_page_json
 from .schema import Node
 from .words import format_problem
 
@@ -225,8 +225,6 @@ def suggest_values(node: Node, value: Any) -> Any:
         return [False, True]
     if kind in ("whole", "real"):
         return _suggest_seeds(node, value) if node.get("special") == "seed" else _suggest_around(node, value)
-    if is_json_text(value):
-        value = value[JSON_TEXT]
     if value in (None, "", [], {}):
         return ""
     if isinstance(value, str):
@@ -356,7 +354,7 @@ def _parse_json(node: Node, line: str) -> Any:
         why = getattr(error, "msg", "it is too long or too deep")
         raise UnreadableValues(f"“{shorten(line, 30)}” is not JSON: {why}. Each line is one value, and text stands in double quotes.") from None  # fmt: skip
     if node["kind"] == "json":
-        return {JSON_TEXT: line}
+        return line
     return [value] if node["kind"] == "list" and not isinstance(value, list) else value
 
 

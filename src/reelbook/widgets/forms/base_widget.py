@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import anywidget
 import traitlets
@@ -19,11 +19,19 @@ from ...display.theme import read_static
 from ...display.update_clock import Bundle, LiveOutput, OutputKey, updater
 from ...errors import ReelbookError
 from ..notebook import forget_reply_thread
+from .json_values import sendable
 
 WidgetOwner = TypeVar("WidgetOwner")
 Handler = Callable[[dict[str, Any], list[memoryview]], None]
 
 log = logging.getLogger("reelbook")
+
+
+class Host(Protocol):
+    """What answers to a page need of a widget."""
+
+    def send(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None: ...
+    def in_background(self, name: str, function: Callable[[], None]) -> None: ...
 
 
 class ScriptWidget(anywidget.AnyWidget):
@@ -100,9 +108,26 @@ def _dispatch(me: weakref.ref[ScriptWidget], content: Any, buffers: Any) -> None
     handle = widget.handlers.get(str(content.get("do")))
     if handle is not None:
         try:
-            handle(content, list(buffers or ()))
+            # A page can send half of a pair of surrogates, which could not be sent back.
+            handle(sendable(content), list(buffers or ()))
         except ReelbookError as error:
             widget.send({"trouble": str(error)})
+
+
+def answer_request(widget: Host, content: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> None:
+    """Send the page what `make` returns, its `buffers` beside it, or an `error`, as the answer to its request."""
+
+    def work() -> None:
+        try:
+            answer = make()
+        # Whatever fails, the page waits for an answer.
+        except Exception as error:
+            why = str(error) if isinstance(error, ReelbookError) else f"It could not be read ({error!r:.200})."
+            answer = {"error": why}
+        buffers = answer.pop("buffers", None)
+        widget.send({"reply": content.get("id"), **answer}, buffers)
+
+    widget.in_background(str(content.get("do")), work)
 
 
 class LiveUpdates(Generic[WidgetOwner]):

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...display.formatting import join_with_dots, shorten
 from ...media.bounded_open import is_video
 from ...sweeps.table_files import IMAGES, VIDEO, find_column, find_paths
-from .base_widget import Handler
-from .json_values import sendable
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from .form import Form
 
 MAX_TEXTS = 50
 """Texts offered; `rb.library()` has all."""
@@ -82,29 +77,6 @@ def _captions(runs: pd.DataFrame) -> list[str]:
         shorten(words if has_prompt else join_with_dots(name, words), MAX_CAPTION) or "an earlier run"
         for name, words, has_prompt in zip(names, format_captions(runs), has_prompts, strict=True)
     ]
-
-
-class EarlierPrompts:
-    """Sends earlier texts to the page of one form on request."""
-
-    def __init__(self, form: Form) -> None:
-        self._form: Form | None = form
-        self.handlers: Mapping[str, Handler] = {"prompts": self._on_prompts}
-
-    def close(self) -> None:
-        """Release the form."""
-        self._form, self.handlers = None, {}
-
-    def _on_prompts(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        form, name = self._form, content.get("name")
-        if form is None or not isinstance(name, str) or not form.has(name):
-            return
-
-        def answer() -> None:
-            texts = find_earlier_texts(form.session.library().frame, name)
-            form.send({"prompts": name, "texts": [sendable(text) for text in texts]})
-
-        form.in_background("prompts", answer)
 
 
 def find_earlier_texts(runs: pd.DataFrame, name: str) -> list[str]:

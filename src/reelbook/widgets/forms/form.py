@@ -15,10 +15,9 @@ from ...display.update_clock import Bundle
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from ..notebook import find_variable_name
-from .base_widget import Handler, LiveUpdates, ScriptWidget
+from .base_widget import Handler, LiveUpdates, ScriptWidget, answer_request
 from .draft import Draft, InputTrait, get_row_values
-from .earlier import EarlierPrompts
-from .json_values import sendable, to_page_json
+from .json_values import to_page_json
 from .pictures import Pictures
 from .price import Pricer
 from .runs import FormRuns
@@ -86,9 +85,8 @@ class Form(ScriptWidget):
         self._pictures = Pictures(self)
         self._draft = Draft(kind, sheet, self._pictures)
         self._pricer = Pricer(self)
-        self._edit_numbers: dict[tuple[str, str], int] = {}
-        """The number of the last edit of each field by each view."""
         self._last_edit = ("", 0)
+        """The page that made the last edit, and its number."""
         self._checked: Input | InvalidInput = InvalidInput(
             kind.__name__, [Problem((), "Nothing was typed yet.", "missing")]
         )
@@ -99,11 +97,10 @@ class Form(ScriptWidget):
         if value is not None:
             self._draft.fill(value)
         self._running = FormRuns(self)
-        self._prompts = EarlierPrompts(self)
         self._sweeping = FormSweeps(self, self._draft, self._pictures)
         super().__init__("form", sheet=sheet, state=self._make_state(), twin=f"rb-form-{id(self):x}")
         own: dict[str, Handler] = {"edit": self._edit, "here": self._here, "code": self._code}
-        parts = (self._pictures, self._running, self._sweeping, self._prompts)
+        parts = (self._pictures, self._running, self._sweeping)
         self.handlers = {
             **own,
             **{name: one for part in parts for name, one in part.handlers.items()},
@@ -213,7 +210,7 @@ class Form(ScriptWidget):
         """Remove it from the page and stop its background work. Its runs continue and are stored in the library."""
         if not self.is_closed:
             self.is_closed = True
-            for part in (self._sweeping, self._running, self._pictures, self._prompts, self._pricer):
+            for part in (self._sweeping, self._running, self._pictures, self._pricer):
                 part.close()
             self._redrawing.close()
             self._snapshots = []
@@ -236,19 +233,16 @@ class Form(ScriptWidget):
         display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
     def _edit(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        view, number, name = content.get("view"), content.get("n"), content.get("name")
-        if not (isinstance(view, str) and type(number) is int and isinstance(name, str)):
+        view, number, names, draft = (content.get(word) for word in ("view", "n", "names", "draft"))
+        if not (isinstance(view, str) and type(number) is int and isinstance(names, list) and isinstance(draft, dict)):
             return
-        value = (content["value"],) if "value" in content else ()
 
         def apply() -> None:
-            # Two threads can handle one page's messages; the later edit counts, whichever is handled first.
-            if number < self._edit_numbers.get((view, name), number):
-                return
-            self._edit_numbers[view, name] = number
-            self._draft.edit(name, *value)
-            before = self._last_edit[1] if self._last_edit[0] == view else 0
-            self._last_edit = view, max(number, before)
+            # Two threads can handle one page's messages: the later one has all edits, whichever is handled first.
+            if self._last_edit[0] != view or self._last_edit[1] < number:
+                self._last_edit = view, number
+                for name in map(str, names):
+                    self._draft.edit(name, *([draft[name]] if name in draft else ()))
 
         self._change(apply)
 
@@ -271,20 +265,14 @@ class Form(ScriptWidget):
         self.refresh()
 
     def _code(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        def answer() -> None:
+        def answer() -> dict[str, Any]:
             try:
-                self.send({"code": self.code})
+                return {"code": self.code}
             except InvalidInput as error:
                 words = [format_problem(problem, self.labels) for problem in error.problems]
-                self.send({"code": "", "why": f"There is no code yet. {' '.join(words)}"})
+                return {"error": f"There is no code yet. {' '.join(words)}"}
 
-        self.in_background("code", answer)
-
-    def _number_change(self, before: Mapping[str, Any], state: dict[str, Any]) -> None:
-        """Number the changes of the draft and of the price, so that a press of Run can name the one that it is for."""
-        drafts = [json.dumps(state["draft"], sort_keys=True) for state in (before, state)]
-        if drafts[0] != drafts[1] or before["price"]["credits"] != state["price"]["credits"]:
-            state["change"] += 1
+        answer_request(self, content, answer)
 
     def _change(self, apply: Callable[[], None]) -> None:
         """Change the draft, validate it, update the page, and then notify the observers of the value."""
@@ -294,7 +282,10 @@ class Form(ScriptWidget):
             before = self._checked
             apply()
             state = self._make_state()
-            self._number_change(self.state, state)
+            # A press of Run names the change of the draft and of its price that it has seen.
+            drafts = [json.dumps(one["draft"], sort_keys=True) for one in (self.state, state)]
+            if drafts[0] != drafts[1] or state["price"]["credits"] != self.state["price"]["credits"]:
+                state["change"] += 1
             # Before the page is updated: a plan of the previous draft cannot be run any more.
             self._sweeping.planning.replan_if_changed()
             if state != self.state:
@@ -318,7 +309,7 @@ class Form(ScriptWidget):
             "view": view,
             "n": number,
             "change": self.state.get("change", 0),
-            "draft": sendable(self._draft.values),
+            "draft": self.draft,
             "problems": problems,
             "price": self._pricer.price(self._draft, value),
             "ready": value is not None,
@@ -361,7 +352,7 @@ class Form(ScriptWidget):
 
 def _problem_json(problem: Problem, labels: Mapping[str, str]) -> dict[str, Any]:
     words = format_problem(problem, labels)
-    described: dict[str, Any] = {"at": list(map(sendable, problem.loc)), "words": words, "kind": problem.kind}
+    described: dict[str, Any] = {"at": list(problem.loc), "words": words, "kind": problem.kind}
     if problem.nearest is not None:
         described["nearest"] = to_page_json(problem.nearest)
     return described

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
@@ -52,8 +53,11 @@ class PicturePreview:
     """Width and height in pixels, as displayed."""
     error: str = ""
     """The problem with it, as a sentence."""
-    is_video: bool = False
-    """Whether it is a video, whose last frame could be used."""
+
+    def answer(self) -> dict[str, Any]:
+        """What the page is sent."""
+        facts = {"name": self.name, "words": self.words, "receives": self.receives, "size": self.size}
+        return facts | ({"error": self.error} if self.error else {}) | ({"buffers": [self.thumb]} if self.thumb else {})
 
 
 def preview_content(content: bytes, name: str) -> PicturePreview:
@@ -80,21 +84,15 @@ def preview_path(text: str) -> PicturePreview:
     except NotAPicture as error:
         return PicturePreview(shorten(text, MAX_NAME_LENGTH), error=f"{shorten(text, MAX_NAME_LENGTH)} {error}")
     try:
-        preview = preview_content(read_picture(path), path.name)
-    except VideoGiven:
-        return _preview_video(path, name)
+        try:
+            preview, receives = preview_content(read_picture(path), path.name), "Read when it is run."
+        except VideoGiven:
+            still = read_last_frame(path)
+            preview = preview_content(still, f"last frame of {path.name}")
+            receives = "The last frame is read when it is run."
     except NotAPicture as error:
         return PicturePreview(name, error=f"{name} {error}")
-    return replace(preview, receives=f"Read when it is run. {preview.receives}")
-
-
-def _preview_video(path: Path, name: str) -> PicturePreview:
-    """The preview of a video: its last frame."""
-    try:
-        preview = preview_content(read_last_frame(path), f"last frame of {path.name}")
-    except NotAPicture as error:
-        return PicturePreview(name, error=f"{name} {error}")
-    return replace(preview, receives=f"The last frame is read when it is run. {preview.receives}")
+    return replace(preview, receives=f"{receives} {preview.receives}")
 
 
 def preview_address(text: str) -> PicturePreview:

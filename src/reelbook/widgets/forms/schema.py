@@ -11,10 +11,9 @@ from weakref import WeakKeyDictionary
 
 from ...models.base import Input
 from ...models.catalog import CATALOG, find_endpoint
-from ...models.json_schema import ANNOTATIONS, merge_rules
 from ...models.smart_resize import FORMATS
 from ...models.text_to_video import FRAME_SIZES, TextToVideo
-from .json_values import distinct_json, to_page_json
+from .json_values import to_page_json
 
 Node = dict[str, Any]
 Schema = Mapping[str, Any]
@@ -24,8 +23,17 @@ LONG_WORDS = ("prompt", "text", "description", "lyrics", "caption", "script", "i
 MAX_LABEL, MAX_HELP, MAX_CHOICE = 80, 600, 200
 MAX_NODES = 3000
 """Further values are drawn as JSON: a description may have any number."""
-MAX_DEPTH = 3
+MAX_DEPTH, MAX_FORMS = 3, 8
 """A list of objects is drawn; what nests deeper, and one of several kinds in such an object, is typed as JSON."""
+JSON: Node = {"kind": "json"}
+"""A value of any kind, typed as JSON."""
+BOUNDS = {
+    "minimum": "min",
+    "maximum": "max",
+    "exclusiveMinimum": "above",
+    "exclusiveMaximum": "below",
+    "multipleOf": "step",
+}
 ACRONYMS = {
     "url": "address",
     "urls": "addresses",
@@ -95,7 +103,7 @@ def get_title(kind: type[Input]) -> str:
 
 
 class _TreeBuilder:
-    """Converts one schema."""
+    """Converts one schema, which has references, alternatives as `anyOf`, and types; whatever else it says is typed as JSON."""
 
     def __init__(self, defs: Mapping[str, Any]) -> None:
         self._defs = defs
@@ -103,27 +111,20 @@ class _TreeBuilder:
 
     def node(self, name: str, rule: Any) -> Node:
         """The node of one value."""
-        rule = rule if isinstance(rule, Mapping) else {}
-        rule, nullable = self._resolve(rule)
-        drawn = self._read_once(name, rule)
-        node: Node = {"name": name, "label": _label(name, rule, drawn["kind"]), **drawn}
+        rule, nullable = self._resolve(rule if isinstance(rule, Mapping) else {})
+        self._drawn += 1
+        self._level += 1
+        kind = self._read_kind(name, rule) if self._drawn <= MAX_NODES else JSON
+        self._level -= 1
+        node: Node = {"name": name, "label": _label(name, rule, kind["kind"]), **kind}
         if help_ := rule.get("description"):
             # Backticks are markup in documentation only.
             node["help"] = _shorten(str(help_).replace("`", ""), MAX_HELP)
         if nullable:
             node["nullable"] = True
         if "default" in rule:
-            node["default"] = _default(node, rule["default"])
+            node["default"] = to_draft(node, rule["default"])
         return node
-
-    def _read_once(self, name: str, rule: Schema) -> Node:
-        """The node of a rule, without name and label."""
-        self._drawn += 1
-        self._level += 1
-        try:
-            return self._read_kind(name, rule) if self._drawn <= MAX_NODES else {"kind": "json"}
-        finally:
-            self._level -= 1
 
     def fields(self, rule: Schema) -> list[Node]:
         """The nodes of an object's fields."""
@@ -137,64 +138,38 @@ class _TreeBuilder:
         return nodes
 
     def _resolve(self, rule: Schema) -> tuple[Schema, bool]:
-        """The rule with references resolved and null removed, and whether it allowed null."""
-        nullable = rule.get("nullable") is True and _allows_null(rule)
-        for _ in range(64):
-            if "$ref" in rule and isinstance(rule["$ref"], str):
-                target = self._defs.get(rule["$ref"].removeprefix("#/$defs/"))
-                rest = {word: value for word, value in rule.items() if word != "$ref"}
-                rule = {**(target if isinstance(target, Mapping) else {}), **rest}
-                continue
-            forms = next((rule[word] for word in ("anyOf", "oneOf") if isinstance(rule.get(word), list)), None)
-            if forms is not None:
-                left = [form for form in forms if not _is_null(form)]
-                nullable = nullable or len(left) < len(forms)
-                others = {word: value for word, value in rule.items() if word not in ("anyOf", "oneOf")}
-                if len(left) == 1 and isinstance(left[0], Mapping) and set(others) <= ANNOTATIONS | {"nullable"}:
-                    rule = {**left[0], **others}
-                    continue
-                if len(left) == 1:
-                    rule = {**others, "allOf": [*others.get("allOf", ()), left[0]]}
-                    continue
-            if isinstance(rule.get("allOf"), list):
-                merged = self._merge_all_of(rule)
-                if merged is not None:
-                    rule = merged
-                    continue
-            types = rule.get("type")
-            if isinstance(types, list) and "null" in types:
-                nullable = nullable or _allows_null(rule)
-                left_types = [one for one in types if one != "null"]
-                rule = {**rule, "type": left_types[0] if len(left_types) == 1 else left_types}
-            break
-        return rule, nullable
-
-    def _merge_all_of(self, rule: Schema) -> Schema | None:
-        """The merged parts of a rule; None if they cannot be drawn as one."""
-        merged: Schema | None = {word: value for word, value in rule.items() if word != "allOf"}
-        for part in rule["allOf"]:
-            for _ in range(64):
-                if not (isinstance(part, Mapping) and isinstance(part.get("$ref"), str)):
-                    break
-                target = self._defs.get(part["$ref"].removeprefix("#/$defs/"), {})
-                rest = {word: value for word, value in part.items() if word != "$ref"}
-                part = merge_rules(rest, target) if isinstance(target, Mapping) else None
-            merged = merge_rules(merged, part) if merged is not None and isinstance(part, Mapping) else None
-        return merged
+        """The rule with its reference resolved and null removed, and whether it allowed null."""
+        nullable = False
+        while True:
+            if "$ref" in rule:
+                rule = {**self._defs.get(rule["$ref"].removeprefix("#/$defs/"), {}), **_without(rule, "$ref")}
+            elif any(map(_is_null, rule.get("anyOf", ()))):
+                nullable, forms = True, [form for form in rule["anyOf"] if not _is_null(form)]
+                notes = _without(rule, "anyOf")
+                rule = {**forms[0], **notes} if len(forms) == 1 else {**notes, "anyOf": forms}
+            elif isinstance(rule.get("type"), list):
+                types = [type_ for type_ in rule["type"] if type_ != "null"]
+                if len(types) < len(rule["type"]):
+                    # A list of values beside null says whether it is one of them.
+                    nullable = None in rule["enum"] if "enum" in rule else "const" not in rule
+                notes = _without(rule, "type")
+                rule = (
+                    {**notes, "type": types[0]}
+                    if len(types) == 1
+                    else {**notes, "anyOf": [{"type": one} for one in types]}
+                )
+            else:
+                return rule, nullable
 
     def _read_kind(self, name: str, rule: Schema) -> Node:
+        """The node of a rule, without name and label."""
         if "const" in rule:
             return {"kind": "constant", "value": to_page_json(rule["const"])}
-        if isinstance(rule.get("enum"), list):
+        if "enum" in rule:
             node = _choices([value for value in rule["enum"] if value is not None])
             return {**node, "nullable": True} if None in rule["enum"] else node
-        forms = next((rule[word] for word in ("anyOf", "oneOf") if isinstance(rule.get(word), list)), None)
-        if forms is not None:
-            beside_them = {word: value for word, value in rule.items() if word not in {"anyOf", "oneOf", *ANNOTATIONS}}
-            left = [form for form in forms if not _is_null(form)]
-            return self._either(name, [{"allOf": [form, beside_them]} for form in left] if beside_them else left)
-        if {"allOf", "not", "if", "patternProperties"} & set(rule):
-            return {"kind": "json"}
+        if "anyOf" in rule:
+            return self._either(name, rule["anyOf"])
         match rule.get("type"):
             case "string":
                 return _text(name, rule)
@@ -204,40 +179,40 @@ class _TreeBuilder:
                 return {"kind": "real", **_bounds(rule)}
             case "boolean":
                 return {"kind": "check"}
-            case "array" if self._level <= MAX_DEPTH:
-                return self._list(name, rule)
-            case "object" if self._level <= MAX_DEPTH:
-                return self._object(rule)
-        return {"kind": "json"}
+            case "array" if (
+                self._level <= MAX_DEPTH and "prefixItems" not in rule and isinstance(rule.get("items"), Mapping)
+            ):
+                least, most = rule.get("minItems"), rule.get("maxItems")
+                found = {"kind": "list", "item": self.node(name, rule["items"]), "least": least, "most": most}
+                return {word: value for word, value in found.items() if value is not None}
+            case "object" if (
+                self._level <= MAX_DEPTH and rule.get("properties") and not rule.get("additionalProperties")
+            ):
+                return {"kind": "object", "fields": self.fields(rule)}
+        # Values under names of one's own, among others.
+        return JSON
 
     def _either(self, name: str, forms: list[Any]) -> Node:
         read = [self.node(name, form) for form in forms]
-        constants = [node for node in read if node["kind"] in ("constant", "choice")]
-        if len(constants) == len(read):
-            return _choices([value for node in constants for value in get_fixed_values(node)])
-        return {"kind": "either", "forms": read} if self._level < MAX_DEPTH and 1 < len(read) <= 8 else {"kind": "json"}
+        if all(node["kind"] in ("constant", "choice") for node in read):
+            return _choices([value for node in read for value in get_fixed_values(node)])
+        # A text inside of it could not be told from JSON.
+        is_plain = self._level < MAX_DEPTH and len(read) <= MAX_FORMS and not any(map(_holds_json, read))
+        return {"kind": "either", "forms": read} if is_plain else JSON
 
-    def _list(self, name: str, rule: Schema) -> Node:
-        if "prefixItems" in rule or not isinstance(rule.get("items"), Mapping):
-            return {"kind": "json"}
-        item = self.node(name, rule["items"])
-        found: Node = {"kind": "list", "item": item}
-        for word, own in (("minItems", "least"), ("maxItems", "most")):
-            if isinstance(rule.get(word), int):
-                found[own] = rule[word]
-        return found
 
-    def _object(self, rule: Schema) -> Node:
-        listed, more = rule.get("properties"), rule.get("additionalProperties", False)
-        # Values under names of one's own are typed as JSON.
-        if not isinstance(listed, Mapping) or not listed or more is not False:
-            return {"kind": "json"}
-        return {"kind": "object", "fields": self.fields(rule)}
+def _holds_json(node: Node) -> bool:
+    inner = [*node.get("fields", ()), *node.get("forms", ()), *([node["item"]] if "item" in node else [])]
+    return node["kind"] == "json" or any(map(_holds_json, inner))
+
+
+def _without(rule: Schema, word: str) -> dict[str, Any]:
+    return {other: value for other, value in rule.items() if other != word}
 
 
 def get_fixed_values(node: Node) -> list[Any]:
     """The allowed values of a constant or a choice."""
-    return [node["value"]] if node["kind"] == "constant" else [one["value"] for one in node["choices"]]
+    return [node["value"]] if node["kind"] == "constant" else [choice["value"] for choice in node["choices"]]
 
 
 def _choices(values: list[Any]) -> Node:
@@ -247,61 +222,44 @@ def _choices(values: list[Any]) -> Node:
     }
 
 
-def _default(node: Node, value: Any) -> Any:
-    """A default value as the page would send it."""
-    kind = node["kind"]
-    if kind == "list" and isinstance(value, list):
-        return [_default(node["item"], item) for item in value]
-    if kind == "object" and isinstance(value, dict):
-        fields = {field["name"]: field for field in node["fields"]}
-        return {
-            name: _default(fields[name], item) if name in fields else to_page_json(item) for name, item in value.items()
-        }
-    return distinct_json(value) if kind == "either" else to_page_json(value)
+def to_draft(node: Node, value: Any) -> Any:
+    """A JSON value as the draft of a node has it: inside of a list or an object, too, JSON is a text.
+
+    >>> to_draft({"kind": "list", "item": {"kind": "json"}}, [{"a": 1}])
+    ['{"a": 1}']
+    """
+    match node["kind"]:
+        case "json" if value is not None:
+            return json.dumps(value, ensure_ascii=False)
+        case "list" if isinstance(value, (list, tuple)):
+            return [to_draft(node["item"], item) for item in value]
+        case "object" if isinstance(value, Mapping):
+            fields = {field["name"]: field for field in node["fields"]}
+            return {name: to_draft(fields.get(name, JSON), item) for name, item in value.items()}
+    return to_page_json(value)
 
 
 def _text(name: str, rule: Schema) -> Node:
     if rule.get("x-media") == "image":
-        return _image()
+        return {"kind": "image", "special": "image"}
     found: Node = {"kind": "text"}
     if rule.get("x-media") == "size":
         found["special"] = "size"
-    for word, own in (("maxLength", "most"), ("minLength", "least"), ("pattern", "pattern")):
-        if word in rule:
-            found[own] = rule[word]
+    if "maxLength" in rule:
+        found["most"] = rule["maxLength"]
     if any(word in name.lower() for word in LONG_WORDS) and rule.get("maxLength", 1000) > 80:
         found["long"] = True
     return found
 
 
-def _image() -> Node:
-    return {"kind": "image", "special": "image"}
-
-
 def _bounds(rule: Schema) -> Node:
-    words = {
-        "minimum": "min",
-        "maximum": "max",
-        "exclusiveMinimum": "above",
-        "exclusiveMaximum": "below",
-        "multipleOf": "step",
-    }
-    return {
-        own: to_page_json(rule[word])
-        for word, own in words.items()
-        if isinstance(rule.get(word), (int, float)) and not isinstance(rule[word], bool)
-    }
+    return {own: to_page_json(rule[word]) for word, own in BOUNDS.items() if word in rule}
 
 
 def _is_null(form: Any) -> bool:
     return isinstance(form, Mapping) and (
         form.get("type") == "null" or form.get("enum") == [None] or ("const" in form and form["const"] is None)
     )
-
-
-def _allows_null(rule: Schema) -> bool:
-    """Whether a rule allows null by its enum or constant."""
-    return None in rule["enum"] if isinstance(rule.get("enum"), list) else "const" not in rule
 
 
 def _label(name: str, rule: Schema, kind: str = "") -> str:
@@ -339,29 +297,17 @@ def get_control_data(kind: type[Input], name: str, special: str) -> dict[str, An
     >>> get_control_data(TextToVideo, "num_frames", "frames")
     {'rate': 'frame_rate'}
     """
-    match special:
-        case "sizes":
-            return {"formats": [[group, [list(named) for named in sizes.items()]] for group, sizes in FORMATS.items()]}
-        case "aspect":
-            return _aspect_data(kind)
-        case "frames":
-            return _frames_data(kind, name)
-        case _:
-            return {}
-
-
-def _aspect_data(kind: type[Input]) -> dict[str, Any]:
-    if not issubclass(kind, TextToVideo):
-        return {}
-    sizes: dict[str, dict[str, list[int]]] = {}
-    for (resolution, aspect), size in FRAME_SIZES.items():
-        sizes.setdefault(resolution, {})[aspect] = list(size)
-    return {"by": "resolution", "sizes": sizes}
-
-
-def _frames_data(kind: type[Input], name: str) -> dict[str, Any]:
-    rate = next((rate for rate in FRAME_RATES if rate in kind.model_fields and rate != name), None)
-    return {"rate": rate} if rate else {}
+    if special == "sizes":
+        return {"formats": [[group, [list(named) for named in sizes.items()]] for group, sizes in FORMATS.items()]}
+    if special == "aspect" and issubclass(kind, TextToVideo):
+        sizes: dict[str, dict[str, list[int]]] = {}
+        for (resolution, aspect), size in FRAME_SIZES.items():
+            sizes.setdefault(resolution, {})[aspect] = list(size)
+        return {"by": "resolution", "sizes": sizes}
+    if special in ("frames", "timeline"):
+        rate = next((rate for rate in FRAME_RATES if rate in kind.model_fields and rate != name), None)
+        return {"rate": rate} if rate else {}
+    return {}
 
 
 # The order of the fields, which are folded, and which have special controls: one small table per model.

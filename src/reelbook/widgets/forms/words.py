@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import Problem
-from .json_values import sendable
 
 MISSING = {"prompt": "Type a prompt.", "image_url": "Choose a picture.", "images": "Add a picture."}
 _TYPE = re.compile(r" \((?:str|int|float|bool|list|tuple|dict)\)(?=\.(?:\s|\Z))")
@@ -55,8 +54,8 @@ def format_problem(problem: Problem, labels: Mapping[str, str]) -> str:
         if (missing := MISSING.get(problem.field)) is not None:
             return missing
         # One sentence for singular and plural labels.
-        return sendable(f"{labels[name]}{_within(problem.field[len(name) :])}: this is required.")  # type: ignore[no-any-return]
-    return sendable(format_sentence(problem.message, labels))  # type: ignore[no-any-return]
+        return f"{labels[name]}{_within(problem.field[len(name) :])}: this is required."
+    return format_sentence(problem.message, labels)
 
 
 def _within(steps: str) -> str:

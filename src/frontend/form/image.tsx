@@ -1,0 +1,387 @@
+/** A picture: dropped, pasted, chosen, typed as an address or a path, or taken from an earlier output. */
+
+import type { Ref, RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { CONTROLS, classes, type FieldProps, Frame, inputFacts, Quiet, useSpelling } from "./fields.tsx";
+import type { FormLink } from "./link.ts";
+import {
+  type EarlierPage,
+  fileOfData,
+  isData,
+  LEAST_DATA,
+  MAX_LETTERS,
+  meantText,
+  nameOf,
+  type Preview,
+  type Progress,
+  Refused,
+  type Source,
+  sourcesOf,
+} from "./pictures.ts";
+import { whenSeen } from "./seen.ts";
+import { useShelf } from "./shelf.tsx";
+import { Sign } from "./signs.tsx";
+
+// Milliseconds after the last letter of a path before the file is requested, and without an answer before that is said.
+const PREVIEW_PAUSE = 600;
+const BUSY_AFTER = 1900;
+// Letters that a text box shows of a value.
+const MAX_SHOWN = 2000;
+const KINDS = "image/png, image/jpeg, image/webp, image/gif, image/bmp, image/tiff, image/avif";
+
+/** A box for one picture, which is there before it, so that nothing jumps. */
+export function Thumb({ preview, class: kind }: { preview?: Preview | null; class: string }) {
+  const sign = preview?.error ? "wrong" : preview ? "away" : "none";
+  return (
+    <span class={classes("rbf-thumb", kind, preview?.error && "rbf-thumb-wrong")}>
+      {preview?.url ? <img src={preview.url} alt="" draggable={false} /> : <Sign sign={sign} class="rbf-sign" />}
+    </span>
+  );
+}
+
+/** How far something is on its way, and a button that stops it. */
+export function Busy({ label, words, share, stop }: { label: string; words: string; share: number; stop: () => void }) {
+  return (
+    <div class="rbf-row rbf-image-busy" hidden={!words}>
+      <progress max={1} value={share} aria-label={label} />
+      <span class="rbf-caption">{words}</span>
+      <Quiet act={stop}>Cancel</Quiet>
+    </div>
+  );
+}
+
+interface ChooseFilesProps {
+  words: string;
+  accept: string;
+  isMultiple?: boolean;
+  inputRef: Ref<HTMLInputElement>;
+  given: (files: File[]) => void;
+}
+
+/** The browser's own file input, so that keyboards and screen readers know it; only its label is seen. */
+export function ChooseFiles({ words, accept, isMultiple = false, inputRef, given }: ChooseFilesProps) {
+  return (
+    <label class="rbf-choose">
+      <input
+        type="file"
+        class="rbf-file"
+        accept={accept}
+        multiple={isMultiple}
+        ref={inputRef}
+        onChange={({ currentTarget }) => {
+          given([...(currentTarget.files ?? [])]);
+          currentTarget.value = "";
+        }}
+      />
+      <span>{words}</span>
+    </label>
+  );
+}
+
+/** Lets an element take what is dropped on it, and pasted while it has the focus. */
+export function useCatches(
+  box: RefObject<HTMLElement | null>,
+  given: (sources: Source[], at: DragEvent | ClipboardEvent) => void,
+) {
+  const latest = useRef(given);
+  latest.current = given;
+  useEffect(() => {
+    const el = box.current as HTMLElement;
+    const end = new AbortController();
+    const over = (is: boolean) => el.classList.toggle("rbf-over", is);
+    const dragged = (event: DragEvent) => {
+      const types = event.dataTransfer?.types ?? [];
+      if (!["Files", "text/uri-list", "text/plain"].some((type) => types.includes(type))) return;
+      // The page around it would open the file, or put it into a cell.
+      event.preventDefault();
+      event.stopPropagation();
+      if (event.dataTransfer) event.dataTransfer.dropEffect = "copy";
+      over(event.type !== "drop");
+      if (event.type === "drop") latest.current(sourcesOf(event.dataTransfer), event);
+    };
+    const pasted = (event: ClipboardEvent) => {
+      const focused = (el.getRootNode() as Document | ShadowRoot).activeElement;
+      if (!focused || !el.contains(focused)) return;
+      const sources = sourcesOf(event.clipboardData);
+      const isTyping = focused instanceof HTMLInputElement || focused instanceof HTMLTextAreaElement;
+      // Words go into the box where the caret is; pictures come here, wherever it is.
+      if (!sources.length || (isTyping && sources.every((one) => typeof one === "string" && !isData(one)))) return;
+      event.preventDefault();
+      event.stopPropagation();
+      latest.current(sources, event);
+    };
+    const { signal } = end;
+    for (const kind of ["dragenter", "dragover", "drop"] as const) el.addEventListener(kind, dragged, { signal });
+    el.addEventListener("dragleave", (event) => el.contains(event.relatedTarget as Element | null) || over(false), {
+      signal,
+    });
+    // On the document: outside of editable elements, browsers dispatch `paste` there.
+    document.addEventListener("paste", pasted, { capture: true, signal });
+    return () => end.abort();
+  }, []);
+}
+
+/** A button, and the earlier outputs to choose from that it opens: pictures, and clips by their last frame. */
+export function useEarlier(link: FormLink, id: string, choose: (picture: string, words: string) => void) {
+  const [{ page, from, size }, set] = useState({ page: null as EarlierPage | null, from: 0, size: 0 });
+  const list = useRef<HTMLUListElement>(null);
+  const open = async (start: number) => {
+    set((old) => ({ ...old, page: null }));
+    const found = await link.pictures.earlier(start);
+    set((old) => ({ page: found, from: start, size: Math.max(old.size, found.earlier.length) }));
+  };
+  const shelf = useShelf("Earlier output", `${id}-earlier`, () => open(0));
+  const count = page?.earlier.length ?? 0;
+  const words = count ? `${from + 1} to ${from + count}, the newest first` : "No earlier outputs yet.";
+  const el = (
+    <div {...shelf.facts} class="rbf-earlier">
+      <ul class="rbf-earlier-list" ref={list}>
+        {page?.earlier.map((entry) => (
+          <Earlier key={entry.picture} link={link} {...entry} choose={choose} />
+        ))}
+      </ul>
+      <div class="rbf-row">
+        <Quiet hidden={!from} act={() => open(Math.max(from - size, 0))}>
+          Newer
+        </Quiet>
+        <Quiet hidden={!page?.more} act={() => open(from + size)}>
+          Older
+        </Quiet>
+        <p class="rbf-caption" role="status">
+          {page ? page.error || words : "Looking"}
+        </p>
+      </div>
+    </div>
+  );
+  return { el, button: shelf.button, close: () => shelf.turn(false) };
+}
+
+interface EarlierProps {
+  link: FormLink;
+  picture: string;
+  words: string;
+  choose: (picture: string, words: string) => void;
+}
+
+function Earlier({ link, picture, words, choose }: EarlierProps) {
+  const button = useRef<HTMLButtonElement>(null);
+  const [preview, setPreview] = useState<Preview | null>(null);
+  useEffect(
+    () => whenSeen(button.current as Element, async () => setPreview(await link.pictures.preview(picture))),
+    [],
+  );
+  return (
+    <li>
+      <button
+        type="button"
+        class="rbf-earlier-one"
+        title={preview?.error ? `${words}: ${preview.error}` : words}
+        aria-label={words}
+        ref={button}
+        onClick={() => choose(picture, words)}
+      >
+        {preview?.url && <img alt="" src={preview.url} />}
+      </button>
+    </li>
+  );
+}
+
+/** What the text box shows of a value: what one could have typed there. */
+function shownText(value: unknown) {
+  if (value === undefined || value === null) return "";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return /^(sha256|data):/.test(text) || text.length > MAX_SHOWN ? "" : text;
+}
+
+function ImageField(field: FieldProps) {
+  const { node, value, change, link, id } = field;
+  const { pictures } = link;
+  const box = useRef<HTMLDivElement>(null);
+  const file = useRef<HTMLInputElement>(null);
+  const typing = useRef<HTMLInputElement>(null);
+  /** The upload in progress. */
+  const coming = useRef<AbortController | null>(null);
+  const [busy, setBusy] = useState({ words: "", share: 0 });
+  /** Why the last picture was not taken, and of what the last frame can be taken instead. */
+  const [refused, refuse] = useState<{ words: string; film?: Source } | null>(null);
+  const [live, say] = useState("");
+  const [preview, setPreview] = useState<Preview | null>(null);
+  const [spelt, spell] = useSpelling(shownText(value), shownText, meantText);
+  const named = value === undefined ? node.default : value;
+  const picture = typeof named === "string" && named.length <= MAX_LETTERS ? named : "";
+  const isSet = (value ?? "") !== "";
+
+  useEffect(() => {
+    let isCurrent = true;
+    refuse(null);
+    setPreview(null);
+    const isTyping = typing.current?.matches(":focus") && spelt;
+    const show = async () => {
+      const found = await pictures.preview(picture);
+      if (isCurrent) setPreview(found);
+    };
+    const timer = picture ? setTimeout(show, isTyping ? PREVIEW_PAUSE : 0) : 0;
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+    };
+  }, [picture]);
+  useEffect(() => () => coming.current?.abort(), []);
+
+  const giveUp = () => {
+    coming.current?.abort();
+    coming.current = null;
+    setBusy({ words: "", share: 0 });
+  };
+  /** Have something sent to the kernel; the previous value stays until it has arrived. */
+  const bring = async (
+    name: string,
+    take: (options: { signal: AbortSignal; onProgress: Progress }) => Promise<string>,
+    source?: File,
+  ) => {
+    giveUp();
+    const mine = new AbortController();
+    coming.current = mine;
+    const show = (words: string, share = 0) => coming.current === mine && setBusy({ words, share });
+    refuse(null);
+    say("");
+    show(`Uploading ${name}`);
+    const late = setTimeout(
+      () => show(`Uploading ${name}: the kernel is busy, it goes on when it is free`),
+      BUSY_AFTER,
+    );
+    try {
+      const onProgress = (share: number) => {
+        clearTimeout(late);
+        show(`Uploading ${name}: ${Math.round(100 * share)} %`, share);
+      };
+      const found = await take({ signal: mine.signal, onProgress });
+      if (coming.current !== mine) return;
+      change(found);
+      say(`${name} is in place.`);
+    } catch (error) {
+      if (coming.current !== mine || !(error instanceof Refused)) return;
+      const words = value ? `${error.message} The earlier picture stays.` : error.message;
+      refuse({ words, film: error.film ? source : undefined });
+    } finally {
+      clearTimeout(late);
+      if (coming.current === mine) giveUp();
+    }
+  };
+  const bringFile = (given: File, still = false) =>
+    bring(nameOf(given), (options) => pictures.upload(given, nameOf(given), { ...options, still }), given);
+  const bringStill = (clip: string, name: string) => bring(name, () => pictures.still(clip));
+  const take = (source: Source) => {
+    if (typeof source !== "string") return bringFile(source);
+    if (!isData(source)) {
+      giveUp();
+      return change(source);
+    }
+    try {
+      bringFile(fileOfData(source));
+    } catch (error) {
+      refuse({ words: (error as Error).message });
+    }
+  };
+  const given = (sources: Source[]) => {
+    if (sources.length) take(sources[0]);
+    if (sources.length > 1) say(`Only the first of ${sources.length} pictures is used.`);
+  };
+  const earlier = useEarlier(link, id, (chosen, words) => {
+    earlier.close();
+    if (chosen.startsWith("film:")) bringStill(chosen, words);
+    else change(chosen);
+  });
+  const typed = (text: string) => {
+    const meant = meantText(text);
+    if (isData(meant) && meant.length > LEAST_DATA) {
+      spell(null);
+      return take(meant);
+    }
+    giveUp();
+    spell(text);
+    // An empty box takes nothing away that came from another place.
+    if (meant || shownText(value)) change(meant || undefined);
+  };
+  useCatches(box, given);
+
+  const problem =
+    refused ?? (preview?.error ? { words: preview.error, film: preview.film ? picture : undefined } : null);
+  const film = problem?.film;
+  const untold = picture.startsWith("sha256:") ? "Picture" : picture.slice(0, 200);
+  const nothing = named ? "A long address" : "Drop or paste a picture here";
+  return (
+    <div class="rbf-image" role="group" aria-labelledby={`${id}-label`} ref={box}>
+      <div class="rbf-image-well" tabIndex={-1}>
+        <Thumb preview={picture ? preview : null} class="rbf-image-thumb" />
+        <div class="rbf-image-side">
+          <p class="rbf-image-words" title={preview?.words}>
+            {picture ? preview?.words || preview?.name || untold : nothing}
+          </p>
+          <p class="rbf-caption">
+            {picture ? !preview?.error && preview?.receives : !named && "PNG, JPEG, WebP or GIF"}
+          </p>
+          <div class="rbf-row rbf-image-actions">
+            <ChooseFiles words={isSet ? "Replace" : "Choose a file"} accept={KINDS} inputRef={file} given={given} />
+            {earlier.button}
+            <Quiet
+              hidden={!isSet}
+              act={() => {
+                giveUp();
+                spell(null);
+                change(undefined);
+                typing.current?.focus();
+              }}
+            >
+              Clear
+            </Quiet>
+          </div>
+          <Busy
+            label="Upload"
+            {...busy}
+            stop={() => {
+              giveUp();
+              file.current?.focus();
+            }}
+          />
+        </div>
+      </div>
+      <input
+        type="text"
+        {...inputFacts(field)}
+        class="rbf-image-typed"
+        placeholder="or an address or a path"
+        aria-label="URL or path"
+        aria-labelledby={undefined}
+        value={spelt}
+        ref={typing}
+        onInput={(event) => typed(event.currentTarget.value)}
+        onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
+      />
+      <p class="rbf-problem" role="status" hidden={!problem}>
+        {problem?.words}
+      </p>
+      <Quiet
+        hidden={!film}
+        act={() => {
+          // The button is about to go.
+          file.current?.focus();
+          if (film instanceof File) bringFile(film, true);
+          else if (film) bringStill(film, nameOf(film));
+        }}
+      >
+        Use its last frame
+      </Quiet>
+      <span class="rb-hidden" role="status">
+        {live}
+      </span>
+      {earlier.el}
+    </div>
+  );
+}
+
+CONTROLS.image = (field) => (
+  <Frame field={field} isGroup isWide>
+    <ImageField {...field} />
+  </Frame>
+);

@@ -1,0 +1,161 @@
+/** The pictures of a form: what the kernel has to show of them, uploads, and what people drop, paste and type. */
+
+import type { KernelLink } from "./kernel.ts";
+
+/** What the kernel says of a picture; `url` is that of a small copy. */
+export interface Preview {
+  name: string;
+  words: string;
+  receives: string;
+  size: [number, number] | null;
+  url: string;
+  error?: string;
+  /** Whether it is a clip, whose last frame can be taken. */
+  film?: boolean;
+}
+export interface EarlierPage {
+  earlier: { picture: string; words: string }[];
+  more: boolean;
+  error?: string;
+}
+/** What is given for a picture: a file, or a text. */
+export type Source = File | string;
+export type Progress = (share: number) => void;
+
+// The longest text that is sent to the kernel for a preview, and the shortest data URL that is taken for a picture.
+export const MAX_LETTERS = 2_000_000;
+export const LEAST_DATA = 100;
+const MAX_BYTES = 50_000_000;
+const PART_BYTES = 4_000_000;
+/** What does not change under its name. */
+const LASTING = /^(sha256|film):/;
+
+/** Why a picture could not be taken, in words; of a film, its last frame could be. */
+export class Refused extends Error {
+  readonly film: boolean;
+
+  constructor(words: string, film = false) {
+    super(words);
+    this.film = film;
+  }
+}
+
+export class Pictures {
+  #link: KernelLink;
+  #previews: Map<string, Promise<Preview>> = new Map();
+  #urls: string[] = [];
+
+  constructor(link: KernelLink) {
+    this.#link = link;
+  }
+
+  dispose() {
+    this.#urls.forEach((url) => URL.revokeObjectURL(url));
+  }
+
+  /** The preview of a picture, requested once. */
+  preview(picture: string): Promise<Preview> {
+    const known = this.#previews.get(picture) ?? this.#ask(picture);
+    this.#previews.set(picture, known);
+    return known;
+  }
+
+  async #ask(picture: string): Promise<Preview> {
+    const answer = await this.#link.request({ do: "shown", picture });
+    // A file may change under its path, and what could not be read may be there later.
+    if (answer.error || !LASTING.test(picture)) this.#previews.delete(picture);
+    const [content] = answer.buffers;
+    const url = content ? URL.createObjectURL(new Blob([content], { type: "image/jpeg" })) : "";
+    if (url) this.#urls.push(url);
+    return { name: nameOf(picture), words: "", receives: "", size: null, ...answer, url };
+  }
+
+  /** A page of earlier outputs. */
+  async earlier(from: number): Promise<EarlierPage> {
+    return { earlier: [], more: false, ...(await this.#link.request({ do: "earlier", from })) };
+  }
+
+  /** The last frame of a clip, of an earlier run or by its path. */
+  async still(picture: string): Promise<string> {
+    return this.#taken(await this.#link.request({ do: "still", picture }));
+  }
+
+  /** Upload a picture to the kernel, one part after the other; resolves to the text that stands for it in a draft. */
+  async upload(
+    file: Blob,
+    name: string,
+    { still, signal, onProgress }: { still?: boolean; signal: AbortSignal; onProgress: Progress },
+  ): Promise<string> {
+    if (file.size > MAX_BYTES)
+      throw new Refused(`${name} has ${bytesText(file.size)}; the limit is ${bytesText(MAX_BYTES)}. Make it smaller.`);
+    if (!file.size) throw new Refused(`${name} is empty.`);
+    const of = Math.ceil(file.size / PART_BYTES);
+    const upload = `${Date.now().toString(36)}${Math.random().toString(36).slice(2)}`;
+    for (let part = 0; ; part += 1) {
+      const bytes = await file
+        .slice(part * PART_BYTES, (part + 1) * PART_BYTES)
+        .arrayBuffer()
+        .catch(() => null);
+      if (!bytes) throw new Refused(`${name} cannot be read any more: it was moved or changed, or is a folder.`);
+      const answer = await this.#link.request({ do: "upload", upload, name, part, of, still: !!still }, [bytes]);
+      if (signal.aborted) throw new Refused("");
+      if (answer.error || answer.picture) return this.#taken(answer);
+      onProgress((part + 1) / of);
+    }
+  }
+
+  #taken(answer: any): string {
+    if (answer.error) throw new Refused(answer.error, Boolean(answer.film));
+    return answer.picture;
+  }
+}
+
+/** A number of bytes as one says it. */
+function bytesText(count: number) {
+  return `${(count / 1e6).toFixed(1).replace(/\.0$/, "")} MB`;
+}
+
+/** What somebody drops or pastes: files, else the lines of a text. */
+export function sourcesOf(data: DataTransfer | null): Source[] {
+  if (data?.files.length) return [...data.files];
+  return linesOf(data?.getData("text/uri-list") || data?.getData("text/plain") || "").filter((line) => line[0] !== "#");
+}
+
+export function linesOf(text: string) {
+  return text
+    .split(/[\r\n]+/)
+    .map(meantText)
+    .filter(Boolean);
+}
+
+/** A text as somebody meant it who copied a path with its quotes. */
+export function meantText(text: string) {
+  const typed = text.trim();
+  return /^(["']).+\1$/.test(typed) ? typed.slice(1, -1) : typed;
+}
+
+/** Whether a text is a picture itself. */
+export const isData = (text: string) => /^data:[^,]{0,200},/i.test(text);
+
+/** The picture that a text is; the kernel judges what is in it. */
+export function fileOfData(address: string): File {
+  const comma = address.indexOf(",");
+  const [head, body] = [address.slice(0, comma), address.slice(comma + 1)];
+  const name = "pasted picture";
+  try {
+    if (!/;\s*base64\s*$/i.test(head)) return new File([decodeURIComponent(body)], name);
+    const plain = decodeURIComponent(body).replace(/\s/g, "").replace(/-/g, "+").replace(/_/g, "/").replace(/=+$/, "");
+    return new File([Uint8Array.from(atob(plain), (letter) => letter.charCodeAt(0))], name);
+  } catch {
+    throw new Refused("The data: address is damaged or cut short.");
+  }
+}
+
+/** The name of what is given, until the kernel has sent one. */
+export function nameOf(source: unknown): string {
+  if (source instanceof File) return source.name || "pasted picture";
+  if (typeof source !== "string" || !source) return "no picture";
+  if (isData(source)) return "pasted picture";
+  if (LASTING.test(source)) return "picture";
+  return source.split(/[?#]/)[0].split(/[\\/]/).filter(Boolean).pop() ?? source;
+}

@@ -1,0 +1,429 @@
+/** Controls of their own: prompts, seeds, durations, shapes, frames with their seconds, and sizes. */
+
+import { useRef, useState } from "preact/hooks";
+import {
+  CONTROLS,
+  Counter,
+  currentOf,
+  type FieldProps,
+  Frame,
+  inputFacts,
+  NumberRow,
+  Quiet,
+  Segments,
+  textFacts,
+  useSpelling,
+} from "./fields.tsx";
+import { type Entries, List } from "./nested.tsx";
+import { useShelf } from "./shelf.tsx";
+import { SignButton } from "./signs.tsx";
+import {
+  arrowStep,
+  type Choice,
+  findTrack,
+  isSize,
+  type Node,
+  plainSize,
+  readNumber,
+  splitSizes,
+  textOf,
+} from "./values.ts";
+
+// From so many on, earlier prompts can be searched.
+const SEARCHED = 8;
+// The largest number that a throw of the dice gives; every service takes it.
+const MAX_SEED = 2147483647;
+// Room for the drawing of a shape, in pixels of the page.
+const SHAPE_ROOM = 40;
+
+// Prompts.
+
+/** A text with its length, and the prompts of earlier runs to begin from again. */
+function Prompt(field: FieldProps) {
+  const { link, id, path, change, isNested } = field;
+  const area = useRef<HTMLTextAreaElement>(null);
+  const list = useRef<HTMLUListElement>(null);
+  const [texts, setTexts] = useState<string[] | null>(null);
+  const [wanted, search] = useState("");
+  const shelf = useShelf("Earlier prompts", `${id}-earlier`, async () => {
+    setTexts(null);
+    const answer = await link.request({ do: "prompts", name: String(path[0]) });
+    if (answer.error) shelf.turn(false);
+    else setTexts(answer.texts);
+  });
+  const found = (texts ?? []).filter((text) => text.toLowerCase().includes(wanted.trim().toLowerCase()));
+  const choose = (chosen: string) => {
+    shelf.turn(false);
+    area.current?.focus();
+    area.current?.select();
+    // As if it was typed: Ctrl+Z brings back what stood there.
+    if (!document.execCommand("insertText", false, chosen) || area.current?.value !== chosen) change(chosen);
+  };
+  // The text stands between the button and the list: an arrow leads past it.
+  const walk = (event: KeyboardEvent) => {
+    const all = [...(list.current?.querySelectorAll("button") ?? [])];
+    const by = shelf.isOpen ? arrowStep(event) : 0;
+    const next = by && all[all.indexOf(event.target as HTMLButtonElement) - by];
+    if (!next) return;
+    next.focus();
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <Frame
+      field={field}
+      isWide
+      lead={
+        <>
+          {/* Only whole fields are columns of the library. */}
+          {!isNested && <span onKeyDown={walk}>{shelf.button}</span>}
+          <Counter field={field} />
+        </>
+      }
+    >
+      <div class="rbf-prompt-place">
+        <textarea class="rbf-text rbf-long rbf-tall" {...textFacts(field)} spellcheck ref={area} />
+        <div
+          {...shelf.facts}
+          onKeyDown={(event) => {
+            shelf.facts.onKeyDown(event);
+            walk(event);
+          }}
+        >
+          <input
+            type="search"
+            class="rbf-text"
+            placeholder="Search"
+            aria-label="Search in earlier prompts"
+            hidden={(texts ?? []).length < SEARCHED}
+            value={wanted}
+            onInput={(event) => search(event.currentTarget.value)}
+          />
+          <ul class="rbf-prompts" hidden={!found.length} ref={list}>
+            {found.map((text) => (
+              <li key={text}>
+                <button type="button" class="rbf-prompt" dir="auto" title={text} onClick={() => choose(text)}>
+                  {text}
+                </button>
+              </li>
+            ))}
+          </ul>
+          <p class="rbf-caption" role="status">
+            {texts === null
+              ? "Looking"
+              : found.length
+                ? ""
+                : wanted
+                  ? "No prompt contains that."
+                  : "No earlier prompts yet."}
+          </p>
+        </div>
+      </div>
+    </Frame>
+  );
+}
+
+// Seeds.
+
+function Seed(field: FieldProps) {
+  const { node, value, change, link, id, path, isNested } = field;
+  /** What was unlocked last, to come back to. */
+  const last = useRef<unknown>(undefined);
+  const isLocked = (value ?? "") !== "";
+  const fallback = node.default ?? null;
+  const turn = () => {
+    if (isLocked) last.current = value;
+    change(isLocked ? undefined : (last.current ?? drawSeed(node)));
+  };
+  const free = fallback === null ? "A new random seed for each run." : `${fallback} unless you set one.`;
+  return (
+    <Frame field={field}>
+      <div class="rbf-seed">
+        <div class="rbf-special-row">
+          <NumberRow
+            field={field}
+            hasSlider={false}
+            placeholder={fallback === null ? "random" : String(fallback)}
+            describedBy={`${id}-said`}
+          />
+          <SignButton sign="dice" says="Draw a random seed" act={() => change(drawSeed(node))} />
+          {!node.required && (
+            <SignButton
+              sign={isLocked ? "locked" : "unlocked"}
+              says="Lock the seed"
+              title={
+                isLocked
+                  ? "Locked: every run has this seed. Unlock to let the service choose."
+                  : "Lock a seed, so that every run has the same"
+              }
+              isPressed={isLocked}
+              act={turn}
+            />
+          )}
+          {!isNested && link.openSweep && (
+            // The kernel proposes this seed and the three after it.
+            <Quiet title="Sweep this seed and the three after it" act={() => link.openSweep?.(String(path[0]))}>
+              Try four seeds
+            </Quiet>
+          )}
+        </div>
+        <span class="rbf-caption rbf-seed-said" id={`${id}-said`} role="status">
+          {isLocked ? "The same for every run." : free}
+        </span>
+      </div>
+    </Frame>
+  );
+}
+
+/** A seed by chance, within the bounds of the field. */
+function drawSeed(node: Node) {
+  const least = Math.max(0, node.min ?? 0);
+  const most = Math.max(least, Math.min(MAX_SEED, node.max ?? MAX_SEED));
+  const chance = crypto.getRandomValues(new Uint32Array(1))[0] / 2 ** 32;
+  return least + Math.floor(chance * (most - least + 1));
+}
+
+// Durations and shapes: choices that are drawn to scale.
+
+function Duration(field: FieldProps) {
+  const seconds = ({ value }: Choice) =>
+    /^\s*\d+(\.\d+)?\s*s?\s*$/.test(String(value)) ? Number.parseFloat(String(value)) : Number.NaN;
+  const longest = Math.max(...(field.node.choices ?? []).map(seconds).filter((length) => length > 0));
+  const draw = (choice: Choice) => {
+    const length = seconds(choice);
+    if (Number.isNaN(length)) return <span>{choice.label}</span>;
+    return (
+      <>
+        <span>{length} s</span>
+        <span class="rbf-length" aria-hidden="true">
+          <span class="rbf-length-bar" style={{ width: `${(100 * length) / longest}%` }} />
+        </span>
+      </>
+    );
+  };
+  return (
+    <Frame field={field} isGroup>
+      <Segments field={field} drawn={{ class: "rbf-duration", draw }} />
+    </Frame>
+  );
+}
+
+function Aspect(field: FieldProps) {
+  const { by, sizes = {} } = field.node.beside ?? {};
+  const known: Record<string, [number, number]> = sizes[field.link.current(by)] ?? {};
+  // One scale for all resolutions, so that drawings can be compared.
+  const longest = Math.max(...Object.values<Record<string, number[]>>(sizes).flatMap((of) => Object.values(of).flat()));
+  const draw = ({ value, label }: Choice) => {
+    const size = known[String(value)];
+    const [width, height] = size ?? String(value).split(":").map(Number);
+    const scale = SHAPE_ROOM / (size ? longest : Math.max(width, height));
+    return (
+      <>
+        <span class="rbf-shape" aria-hidden="true">
+          <span
+            class="rbf-shape-box"
+            style={{ width: `${Math.round(width * scale)}px`, height: `${Math.round(height * scale)}px` }}
+          />
+        </span>
+        <span class="rbf-shape-words">
+          <span>{label}</span>
+          <span class="rbf-caption rbf-shape-pixels">{size ? `${width}×${height}` : ""}</span>
+        </span>
+      </>
+    );
+  };
+  return (
+    <Frame field={field} isGroup isWide>
+      <div class="rbf-aspect-frame">
+        <Segments field={field} drawn={{ class: "rbf-aspect", draw }} />
+      </div>
+    </Frame>
+  );
+}
+
+// Frames.
+
+/** A number of frames, dragged or typed, and the seconds that it lasts, which can be typed as well. */
+function Frames(field: FieldProps) {
+  const { node, link, change, id } = field;
+  const [typed, type] = useState<string | null>(null);
+  const rateName: string | undefined = node.beside?.rate;
+  const count = positive(currentOf(field));
+  const rate = positive(link.current(rateName));
+  // Two digits behind the point, as one types them.
+  const length = count && rate ? String(Math.round((100 * count) / rate) / 100) : "";
+  const set = (frames: number) => {
+    const step = node.step && node.step > 0 ? node.step : 1;
+    const { low, high } = findTrack(node) ?? { low: step, high: Infinity };
+    change(Math.min(Math.max(Math.round(frames / step) * step, low), high));
+  };
+  const read = typed === null ? undefined : readNumber(typed);
+  const words = `${count ?? "no"} frames${length && `, ${length} s`}`;
+  return (
+    <Frame field={field} isWide>
+      <div class="rbf-frames">
+        <NumberRow field={field} slider={{ label: `${node.label}, slider`, words }} />
+        frames
+        <span class="rbf-frames-part" hidden={!rateName}>
+          <span aria-hidden="true">=</span>
+          <input
+            type="text"
+            id={`${id}-seconds`}
+            class="rbf-special-number"
+            inputmode="decimal"
+            autocomplete="off"
+            spellcheck={false}
+            aria-label={`${node.label}, in seconds`}
+            aria-invalid={!!typed?.trim() && (typeof read !== "number" || read < 0)}
+            disabled={!rate}
+            // Seconds that are being typed stay as they are.
+            value={typed ?? length}
+            onInput={({ currentTarget: { value } }) => {
+              type(value);
+              const seconds = readNumber(value);
+              if (typeof seconds === "number" && seconds >= 0 && rate) set(seconds * rate);
+            }}
+            onBlur={() => type(null)}
+            onKeyDown={(event) => {
+              const by = arrowStep(event);
+              if (!by || !count || !rate) return;
+              event.preventDefault();
+              type(null);
+              set(count + by * rate);
+            }}
+          />
+          s<span class="rbf-caption rbf-frames-rate">{rate ? `at ${rate}/s` : "at an unknown rate"}</span>
+        </span>
+      </div>
+    </Frame>
+  );
+}
+
+function positive(value: unknown) {
+  return typeof value === "number" && value > 0 ? value : null;
+}
+
+// Sizes.
+
+/** The sizes of the common formats, by their names. */
+function formatsOf(node: Node): Map<string, string> {
+  const groups: [string, [string, string][]][] = node.beside?.formats ?? [];
+  return new Map(groups.flatMap(([, formats]) => formats));
+}
+
+/** An input that takes sizes, and names from the browser's own list of the formats that fit what is typed. */
+function AddSizes({ field, list }: { field: FieldProps; list: Entries }) {
+  const { node, id } = field;
+  const [typed, type] = useState("");
+  const formats = formatsOf(node);
+  /** The first format that a text names, or else begins to name. */
+  const find = (text: string) => {
+    const plain = text.trim().toLowerCase();
+    const names = plain ? [...formats.keys()] : [];
+    return (
+      names.find((name) => name.toLowerCase() === plain) ?? names.find((name) => name.toLowerCase().startsWith(plain))
+    );
+  };
+  /** The size of the format that a text means; else the text as it is. */
+  const meant = (text: string) => formats.get(find(text) ?? "") ?? text;
+  /** Add whatever is typed; a problem is displayed at its entry. */
+  const commit = (text: string) => {
+    type("");
+    // A name may have a comma of its own.
+    const texts = find(text) ? [text] : splitSizes(text);
+    const known = texts.find((one) => one !== meant(one) && list.values.includes(meant(one)));
+    const more = texts.filter((one) => one !== known).map(meant);
+    if (more.length) list.append(more);
+    if (known) list.say(`${meant(known)} is there already.`);
+  };
+  return (
+    <div class="rbf-size-adding">
+      <input
+        type="text"
+        {...inputFacts(field)}
+        class="rbf-size-add"
+        list={`${id}-formats`}
+        aria-labelledby={`${id}-label`}
+        aria-describedby={undefined}
+        placeholder="1080x1920, or a name: story"
+        enterkeyhint="done"
+        value={typed}
+        onInput={(event) => {
+          const { value } = event.currentTarget;
+          const isChosen = (event as any).inputType === "insertReplacementText" && formats.has(value);
+          // A comma ends a size, as it does in a list.
+          const isEnded =
+            /[,;]\s*$/.test(value) && !find(value) && splitSizes(value).every((text) => isSize(meant(text)));
+          if (isChosen || isEnded) commit(value);
+          else type(value);
+        }}
+        onPaste={(event) => {
+          const text = event.clipboardData?.getData("text") ?? "";
+          if (splitSizes(text).length < 2) return;
+          event.preventDefault(); // The input would join the lines.
+          commit(text);
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.shiftKey || event.isComposing) return;
+          event.preventDefault();
+          event.stopPropagation();
+          commit(typed);
+        }}
+        // Sizes that were typed and never confirmed are meant all the same.
+        onBlur={() => {
+          const texts = splitSizes(typed);
+          if (texts.length && texts.every(isSize)) commit(typed);
+        }}
+      />
+      <datalist id={`${id}-formats`}>
+        {[...formats].map(([name, size]) => (
+          <option key={name} value={name} label={size.replace("x", "×")} />
+        ))}
+      </datalist>
+    </div>
+  );
+}
+
+/** One size, with the name of its format; it is spelt as the service reads it once it is done. */
+function Size(field: FieldProps) {
+  const text = textOf(currentOf(field) ?? "");
+  const [spelt, spell] = useSpelling(text, textOf, plainSize);
+  const format = [...formatsOf(field.node)].find(([, size]) => size === text)?.[0];
+  return (
+    <Frame field={field}>
+      <div class="rbf-size">
+        <input
+          type="text"
+          {...inputFacts(field)}
+          class="rbf-size-text"
+          value={spelt}
+          onInput={({ currentTarget: { value } }) => {
+            spell(value);
+            field.change(plainSize(value));
+          }}
+          onChange={() => spell(null)}
+        />
+        <span class="rbf-caption rbf-size-words">{format}</span>
+      </div>
+    </Frame>
+  );
+}
+
+function Sizes(field: FieldProps) {
+  const adder = { Add: AddSizes, hint: "Separate several with commas or new lines.", item: "Size" };
+  return (
+    <Frame field={field} isGroup isWide>
+      <List field={field} adder={adder} />
+    </Frame>
+  );
+}
+
+Object.assign(CONTROLS, {
+  prompt: Prompt,
+  seed: Seed,
+  duration: Duration,
+  aspect: Aspect,
+  frames: Frames,
+  size: Size,
+  sizes: Sizes,
+});

@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { fits, hasPart, isSize, type Node, plainSize, readNumber, splitSizes, startOf, wholeObject } from "./values.ts";
+
+test.each([
+  ["7", 7],
+  [" 0 ", 0],
+  ["-3", -3],
+  ["", undefined],
+  ["1.50", 1.5],
+  ["0,5", 0.5],
+  ["-12,25", -12.25],
+  ["1,000", "1,000"],
+  ["12,345", "12,345"],
+  ["1e3", 1000],
+  ["9007199254740991", 9007199254740991],
+  ["9007199254740993", "9007199254740993"],
+  ["+99999999999999999999", "99999999999999999999"],
+  ["many", "many"],
+])("a number is read as people write it: %s", (typed, value) => {
+  expect(readNumber(typed)).toBe(value);
+});
+
+test.each(["1080x1920", "1080 × 1920", "1080*1920", " 1080X1920 px ", "01080x1920"])("%s is a size", (text) => {
+  expect(isSize(text)).toBe(true);
+  expect(plainSize(text)).toBe("1080x1920");
+});
+
+test.each(["", "1080x", "a boat", "0x10", "999999x1", "30 by 70"])("%j is none, and stays as it was typed", (text) => {
+  expect(isSize(text)).toBe(false);
+  expect(plainSize(text)).toBe(text);
+});
+
+test.each([
+  ["1080x1920, 300×600\n728 * 90", ["1080x1920", "300x600", "728x90"]],
+  ["300x600 728x90", ["300x600", "728x90"]],
+  ["[(300, 600), (728, 90)]", ["300x600", "728x90"]],
+  ['["300x600", "728x90"]', ["300x600", "728x90"]],
+  ["300x600\ta boat\n", ["300x600", "a boat"]],
+  ["Story, square", ["Story", "square"]],
+  ["", []],
+])("%j is split into %j", (text, sizes) => expect(splitSizes(text)).toEqual(sizes));
+
+const node = (kind: Node["kind"], more: Partial<Node> = {}): Node => ({ name: "", label: "", kind, ...more });
+const point = node("object", {
+  fields: [node("constant", { name: "type", value: "point", required: true }), node("real", { name: "x", min: 1 })],
+});
+
+test("an object has what it can only have, and begins with nothing else", () => {
+  expect(startOf(node("list"))).toEqual([]);
+  expect(startOf(point)).toEqual({ type: "point" });
+  expect(wholeObject(point, { x: undefined, type: "box" })).toEqual({ type: "box" });
+  expect(startOf(node("whole", { above: 0 }))).toBe("");
+});
+
+test("what an object says of itself tells which form it has", () => {
+  expect(fits(point, { type: "point", x: "half typed" })).toBe(true);
+  expect(fits(point, { type: "box" })).toBe(false);
+  expect(fits(node("either", { forms: [point, node("text")] }), "a text")).toBe(true);
+});
+
+test("a problem stands at the innermost part that is drawn", () => {
+  expect(hasPart(point, { type: "point" }, "x")).toBe(true);
+  expect(hasPart(node("list", { item: point }), [{}], 1)).toBe(false);
+  expect(hasPart(node("json"), "{}", "x")).toBe(false);
+});
