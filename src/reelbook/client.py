@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from functools import partial
@@ -20,7 +20,6 @@ from .models.base import Input
 from .models.catalog import find_endpoint
 from .models.described import describe
 from .models.pricing import Estimate, Rates
-from .models.queue_status import IN_PROGRESS, IN_QUEUE
 from .runs.cancel import CancelResult, cancel_runs
 from .runs.run import Run, input_from_entry
 from .runs.submit import ClientContext, Submission
@@ -168,20 +167,15 @@ class Client:
         known = find_endpoint(endpoint_id)
         return known.input if known else background.wait(self._describe(endpoint_id), CALL_SECONDS)
 
-    def start(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
+    def start(self, request: Input, *, fresh: bool = False, take: int | None = None, watched: bool = False) -> Run:
         """Submit a run and return once the service has accepted it; a result in the library is reused at no cost.
 
-        `fresh=True` pays for a new run nevertheless; `take` selects one of several repetitions.
+        `fresh=True` pays for a new run nevertheless; `take` selects one of several repetitions. A run that is `watched` by
+        the user is polled more often.
         """
         take = check_take(take, fresh)
-        return self._submit_and_wait(
-            Submission(self._open_context(), check_input(request), take=take, fresh=fresh, join=False)
-        )
-
-    def start_watched(self, request: Input) -> Run:
-        """Like `start`, for a run that the user is watching: it is polled more often."""
-        submission = Submission(self._open_context(), check_input(request), join=False)
-        return self._submit_and_wait(submission, watched=True)
+        submission = Submission(self._open_context(), check_input(request), take=take, fresh=fresh, join=False)
+        return self._submit_and_wait(submission, watched=watched)
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are downloaded, with progress in a notebook."""
@@ -312,11 +306,18 @@ class Client:
     def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
         """Submit in the background and return the run; an interrupt ends the wait, after which nothing is sent."""
         future: Future[Run] | None = None
+
+        async def submit() -> Run:
+            # A task that continues if the caller stops waiting.
+            return await asyncio.shield(submission.context.create_task(self.submit_run(submission, watched=watched)))
+
         try:
             with registry.find("waiting_line")() as show:
                 # No timeout: each request has its own deadline, and a paid request is not abandoned.
-                future = background.submit(_run_shielded(submission, self.submit_run(submission, watched=watched)))
-                return _wait_until(future, lambda: show(submission.pause_text))
+                future = background.submit(submit())
+                while not wait_for([future], TICK_SECONDS).done:
+                    show(submission.pause_text)
+                return future.result()
         except KeyboardInterrupt:
             submission.stopped = True
             self._mark_stop("while submitting")
@@ -412,36 +413,17 @@ class Client:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            self.close()
-        except Interrupted:
-            # A second interrupt adds no information.
-            if kind is None or not issubclass(kind, KeyboardInterrupt):
-                raise
+        self.close()
 
     def __repr__(self) -> str:
         kind = "embedded service" if self._embedded else "service"
         return f"<Client of the {kind} at {self.base_url}, library {self.library}>"
 
 
-async def _run_shielded(submission: Submission, work: Coroutine[Any, Any, Run]) -> Run:
-    """Await `work` as a task that continues if the caller stops waiting."""
-    return await asyncio.shield(submission.context.create_task(work))
-
-
-def _wait_until(future: Future[Run], tick: Callable[[], None]) -> Run:
-    """Wait for background work and return its result; an interrupt ends the wait at once, but not the work."""
-    while not wait_for([future], TICK_SECONDS).done:
-        tick()
-    return future.result()
-
-
 def _format_interrupt(future: Future[Run] | None) -> str:
     """Message for an interrupted submission; the service may just have accepted the run."""
     if future is not None and future.done() and not future.cancelled() and future.exception() is None:
-        run = future.result()
-        if run.status in (IN_QUEUE, IN_PROGRESS):
-            return run.resume_hint
+        return future.result().resume_hint
     return (
         "You interrupted a run while it was being submitted. If the request had not left this machine yet, it never "
         "will; if it had, its answer is recorded in the background. Run the cell again to pick it up while it is in progress."

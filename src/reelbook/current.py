@@ -167,7 +167,7 @@ class Session:
 
     def start(self, request: Input) -> Run:
         """Start a run that the user is watching, with a new client if none is open."""
-        return self.client().start_watched(request)
+        return self.client().start(request, watched=True)
 
     def model(self, endpoint_id: str) -> type[Input]:
         """The input class of a model, by id or class name: from the catalog, else from the service's description."""

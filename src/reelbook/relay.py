@@ -17,9 +17,10 @@ from typing import Any
 
 from .client import Client
 from .current import KEYRING
-from .errors import ReelbookError, RunCancelled, RunFailed, UncertainRun
+from .errors import ReelbookError, UncertainRun
 from .models.base import Input
 from .models.pricing import Rates
+from .runs.follow import find_end
 from .runs.run import Run
 from .runs.submit import Submission
 from .storage.ledger import claims
@@ -70,7 +71,8 @@ class Once:
         context = self._client.context
         entry = await self._find()
         if entry is not None:
-            _raise_end(entry)
+            if entry.state != State.REJECTED and (ended := find_end(entry)) is not None:
+                raise ended
             is_here, is_accepted = entry.service == await context.name(), entry.state in (State.ACCEPTED, State.STORED)
             if entry.request_id is not None and is_accepted and is_here:
                 return await self._client.attach_run(entry.request_id, entry.model)
@@ -152,16 +154,6 @@ class Relay(Client):
         )
         values = (make_identity(request.endpoint_id, text), *SETTLED, *keys)
         return await self.ledger.transact(lambda db: db.execute(query, values).fetchone() is not None)
-
-
-def _raise_end(entry: Entry) -> None:
-    """Raise how a run has ended, if it has ended without a result."""
-    if entry.state == State.CANCELLED:
-        raise RunCancelled(entry.request_id or "")
-    if entry.state == State.FAILED:
-        raise RunFailed(entry.request_id or "", entry.error or entry.state, entry.error_type)
-    if entry.state == State.UNCERTAIN:
-        raise UncertainRun(entry.service, entry.error or "its answer was lost", entry.price)
 
 
 def _may_have_arrived(entry: Entry) -> bool:

@@ -1,8 +1,9 @@
-"""RunFollower: follows one accepted run in the background until its media are downloaded."""
+"""Follows one accepted run in the background until its media are downloaded."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -51,46 +52,48 @@ STORED_SCHEME = "reelbook:"
 """URL scheme of a file that was inlined in the answer and is stored on the shelf only."""
 
 
-class RunFollower:
-    """State of one followed run: status, log, output, media and failure. `notify` is called on every change."""
+class FollowedRun:
+    """An accepted run and what is known of it: its row, status, log, output, media and failure, until its media are here.
 
-    def __init__(
-        self,
-        context: ClientContext,
-        entry: Entry,
-        notify: Callable[[], None],
-        *,
-        watched: bool = False,
-        source: str = "",
-    ) -> None:
+    `context` returns the dependencies of the client that follows it.
+    """
+
+    def __init__(self, context: Callable[[], ClientContext], entry: Entry, *, watched: bool, source: str) -> None:
         self.entry = entry
+        """The run's row in the ledger, as last recorded."""
+        self.failure: ReelbookError | None = None
+        """The error of a run that ended without a result, else None."""
         self._source = source
         """The label of its source picture, of which the ledger has only the content."""
-        self.status = QueueStatus(status="IN_QUEUE", request_id=entry.request_id or "")
-        self.log = RunLog()
-        self.output: Output | None = None
-        self.media: tuple[LocalFile, ...] = ()
-        self.failure: ReelbookError | None = None
-        self._context, self._notify, self._is_watched = context, notify, watched
-        self._is_sent_here = False
+        self._queue_status = QueueStatus(status="IN_QUEUE", request_id=entry.request_id or "")
+        self._log = RunLog()
+        self._output: Output | None = None
+        self._media: tuple[LocalFile, ...] = ()
+        self._context, self._is_watched, self._is_sent_here = context, watched, False
+        self._listeners: list[Callable[[Any], None]] = []
 
     @property
     def request_id(self) -> str:
         """The service's id of the run."""
         return self.entry.request_id or ""
 
-    def unregister(self) -> None:
-        """Remove the run from the ledger object's live runs."""
-        self._context.ledger.live.pop(self.entry.id, None)
+    def _notify_listeners(self) -> None:
+        for listener in list(self._listeners):
+            with contextlib.suppress(Exception):
+                listener(self)
 
-    async def follow_to_end(self, answer: Accepted | None, *, owned_elsewhere: bool) -> None:
+    async def _follow_to_end(self, answer: Accepted | None, owned_elsewhere: bool) -> None:
         """Follow the run until its media are downloaded or it has failed; a failure is stored, not raised."""
+        context, called = self._context(), f"Run {readable_id(self.request_id)}"
         try:
             if owned_elsewhere:
                 await self._wait_for_owner()
             self._is_sent_here = answer is not None
             if self.entry.state != State.STORED:
-                self._fail_if_ended()
+                if self.entry.state != State.ACCEPTED:
+                    raise find_end(self.entry) or ReelbookError(
+                        f"Another notebook gave up run {self.entry.id} of the library before sending it. Nothing was charged: run it again."
+                    )
                 await self._receive_output(answer)
             await self._fetch_files()
         except ReelbookError as error:
@@ -101,19 +104,19 @@ class RunFollower:
                 f"rb.attach({self.request_id!r}, model={self.entry.model!r}) follows it again, at no cost."
             )
         except Exception as error:
-            self.failure = ReelbookError(
-                f"Run {readable_id(self.request_id)} could not be followed: {type(error).__name__}: {error}"
-            )
+            self.failure = ReelbookError(f"{called} could not be followed: {type(error).__name__}: {error}")
         finally:
-            ledger = self._context.ledger
             if self.failure is not None and self.entry.owner is not None:
                 # Not awaited, so that a closed ledger cannot block the end.
                 why = (error_kind_of(self.failure), str(self.failure)) if isinstance(self.failure, NotReady) else None
-                ledger.submit(partial(transitions.release, run=self.entry.id, owner=ledger.owner, why=why))
+                context.ledger.submit(
+                    partial(transitions.release, run=self.entry.id, owner=context.ledger.owner, why=why)
+                )
+            context.ledger.live.pop(self.entry.id, None)
 
     async def _wait_for_owner(self) -> None:
         """Wait while another process follows the run; take over if that process dies."""
-        context, pause = self._context, OWNER_POLL_SECONDS
+        context, pause = self._context(), OWNER_POLL_SECONDS
         while True:
             self.entry = await context.ledger.transact(lambda db: claims.take_over(db, self.entry.id, context.ledger))
             if self.entry.owner in (None, context.ledger.owner):
@@ -121,23 +124,9 @@ class RunFollower:
             await asyncio.sleep(pause)
             pause = min(pause * 1.3, MAX_OWNER_POLL_SECONDS)
 
-    def _fail_if_ended(self) -> None:
-        """Raise the error of a run that has ended without a result."""
-        entry = self.entry
-        if entry.state == State.CANCELLED:
-            raise RunCancelled(self.request_id)
-        if entry.state == State.UNCERTAIN:
-            raise self._lost()
-        if entry.state in (State.FAILED, State.REJECTED):
-            raise RunFailed(self.request_id, entry.error or entry.state, entry.error_type)
-        if entry.state != State.ACCEPTED:
-            raise ReelbookError(
-                f"Another notebook gave up run {self.entry.id} of the library before sending it. Nothing was charged: run it again."
-            )
-
     async def _receive_output(self, answer: Accepted | None) -> None:
         """Wait for the output and record it in the ledger."""
-        context, entry = self._context, self.entry
+        context, entry = self._context(), self.entry
         if entry.stage == transitions.COMPLETED:
             return
         try:
@@ -150,11 +139,11 @@ class RunFollower:
             if not isinstance(error, NotReady) or error.error_type == answers.EXPIRED:
                 await self._record_end(error)
             if self.entry.state == State.UNCERTAIN:
-                raise self._lost() from None
+                raise find_end(self.entry) or error from None
             raise
         # Files inlined in the answer are stored on the shelf first, so that the ledger need not contain them.
         stored_output = dumps(await self._shelve_inlined_files(dict(output)))
-        charged, metrics = self._charged_credits(), self.status.metrics or {}
+        charged, metrics = self._charged_credits(), self._queue_status.metrics or {}
         queued, running = _seconds_or_none(metrics.get("queue_time")), _seconds_or_none(metrics.get("inference_time"))
         self.entry = await context.record(
             entry.id, lambda db: transitions.mark_completed(db, entry.id, stored_output, charged, queued, running)
@@ -162,7 +151,7 @@ class RunFollower:
 
     async def _record_end(self, error: RunFailed | RunCancelled | NotReady) -> None:
         """Record that the run has ended without a result, or is no longer known to the service."""
-        context, run = self._context, self.entry.id
+        context, run = self._context(), self.entry.id
         # The error may report a lost upload; the next attempt uploads the picture again.
         context.uploads.forget_mentioned(str(error))
         state = {RunFailed: State.FAILED, RunCancelled: State.CANCELLED}.get(type(error), transitions.EXPIRED)
@@ -174,12 +163,6 @@ class RunFollower:
             run, lambda db: transitions.mark_ended(db, run, state, kind, message, charged)
         )
 
-    def _lost(self) -> UncertainRun:
-        """The error of a run whose answer a gateway has lost: it may be paid for."""
-        entry = self.entry
-        reason = entry.error or "its answer was lost"
-        return UncertainRun(entry.service, reason, entry.credits, request_id=self.request_id)
-
     def _is_complete_output(self, output: Any) -> TypeGuard[Mapping[str, Any]]:
         """Whether this can be the result; checked because a stored output is reused from the library permanently."""
         known = any(row.id == self.entry.model for row in CATALOG)
@@ -187,7 +170,7 @@ class RunFollower:
 
     async def _poll_to_end(self) -> Mapping[str, Any]:
         """Poll until the run has ended and return its output."""
-        context, entry = self._context, self.entry
+        context, entry = self._context(), self.entry
         if not self._is_sent_here:
             paths = await context.ledger.transact(
                 partial(known_services.get_request_addresses, request_id=self.request_id)
@@ -216,7 +199,7 @@ class RunFollower:
         while True:
             reason: ReelbookError
             try:
-                output = await self._context.calls.result(self.entry.model, self.request_id)
+                output = await self._context().calls.result(self.entry.model, self.request_id)
             except (ServiceError, Unreachable) as error:
                 if (ended := answers.get_end_by_refusal(self.request_id, error)) is not None:
                     raise ended from None
@@ -233,14 +216,14 @@ class RunFollower:
 
     async def _fetch_files(self) -> None:
         """Download every file of the output to the shelf and mark the run as stored."""
-        context, run = self._context, self.entry.id
+        context, run = self._context(), self.entry.id
         output = self._parse_output(json.loads(self.entry.output or "{}"))
         if self.entry.state == State.STORED:
             paths = [context.shelf.find(file["sha256"]) for file in self.entry.files]
             if None not in paths:
                 files = [File.model_validate(file) for file in self.entry.files]
-                self.output = output
-                self.media = tuple(
+                self._output = output
+                self._media = tuple(
                     self._local_file(path, file) for path, file in zip(paths, files, strict=True) if path
                 )
                 return
@@ -262,9 +245,9 @@ class RunFollower:
             for file, download, mark in zip(output.files, downloads, marks, strict=True)
         ])  # fmt: skip
         self.entry = await context.record(run, lambda db: transitions.mark_stored(db, run, media))
-        self.output = output
+        self._output = output
         files_and_downloads = zip(output.files, downloads, strict=True)
-        self.media = tuple(self._local_file(download.path, file) for file, download in files_and_downloads)
+        self._media = tuple(self._local_file(download.path, file) for file, download in files_and_downloads)
 
     async def _download_all(self, output: Output) -> list[DownloadedFile]:
         """Download all files of an output; inlined ones are already on the shelf."""
@@ -272,17 +255,17 @@ class RunFollower:
 
     async def _download(self, file: File) -> DownloadedFile:
         sha256 = file.url.removeprefix(STORED_SCHEME)
-        path = self._context.shelf.find(sha256) if sha256 != file.url else None
+        path = self._context().shelf.find(sha256) if sha256 != file.url else None
         if path is not None:
             return DownloadedFile(sha256, path, path.stat().st_size, file.content_type or "")
-        return await self._context.downloader.download(file, self.request_id)
+        return await self._context().downloader.download(file, self.request_id)
 
     async def _shelve_inlined_files(self, value: Any) -> Any:
         """Store inlined files on the shelf, and return the answer with their URLs replaced by their hashes."""
         if isinstance(value, dict):
             url = value.get("url")
             if isinstance(url, str) and is_data_address(url):
-                stored = await self._context.downloader.download(File.model_validate(value), self.request_id)
+                stored = await self._context().downloader.download(File.model_validate(value), self.request_id)
                 return {**value, "url": STORED_SCHEME + stored.sha256, "content_type": stored.content_type}
             return {name: await self._shelve_inlined_files(item) for name, item in value.items()}
         return [await self._shelve_inlined_files(item) for item in value] if isinstance(value, list) else value
@@ -293,7 +276,7 @@ class RunFollower:
         facts = {
             "model": entry.model, "input": unwrap_pictures(json.loads(entry.input)), "request_id": entry.request_id,
             "credits": entry.credits, "credits_source": entry.credits_source, "service": entry.service,
-            "seed": getattr(self.output, "seed", None), "made_at": made_at, "source": self._source,
+            "seed": getattr(self._output, "seed", None), "made_at": made_at, "source": self._source,
         }  # fmt: skip
         return LocalFile(path, file, facts)
 
@@ -306,19 +289,33 @@ class RunFollower:
             return Output.model_validate(dict(output))
 
     def _charged_credits(self) -> int | None:
-        return transitions.coerce_credits((self.status.metrics or {}).get("credits"))
+        return transitions.coerce_credits((self._queue_status.metrics or {}).get("credits"))
 
     @property
-    def download_text(self) -> str:
+    def _download_text(self) -> str:
         """Progress of the downloads of a finished run, as text."""
-        words = self._context.downloader.format_progress(self.request_id)
+        words = self._context().downloader.format_progress(self.request_id)
         return f"fetching the files: {words}" if words else "fetching the files"
 
     def _on_status(self, status: QueueStatus) -> None:
-        before = (self.status.status, self.status.metrics, self.status.queue_position, False)
-        self.status, has_more = status, self.log.add(status)
+        before = (self._queue_status.status, self._queue_status.metrics, self._queue_status.queue_position, False)
+        self._queue_status, has_more = status, self._log.add(status)
         if (status.status, status.metrics, status.queue_position, has_more) != before:
-            self._notify()
+            self._notify_listeners()
+
+
+def find_end(entry: Entry) -> ReelbookError | None:
+    """How a run of the ledger has ended, if it has ended without a result."""
+    request_id = entry.request_id or ""
+    if entry.state == State.CANCELLED:
+        return RunCancelled(request_id)
+    if entry.state == State.UNCERTAIN:
+        # The answer of a request that is known was lost by a gateway.
+        reason = entry.error or "its answer was lost"
+        return UncertainRun(entry.service, reason, entry.credits, request_id=request_id)
+    if entry.state in (State.FAILED, State.REJECTED):
+        return RunFailed(request_id, entry.error or entry.state, entry.error_type)
+    return None
 
 
 def error_kind_of(error: ReelbookError) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import threading
 import time
@@ -24,7 +23,7 @@ from ..storage.table import find_marks
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS, background
 from ..util.printable import readable_id
-from .follow import RunFollower, error_kind_of
+from .follow import FollowedRun, error_kind_of
 
 if TYPE_CHECKING:
     from .submit import ClientContext
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 3600.0
 
 
-class Run:
+class Run(FollowedRun):
     """One run, as returned by `run`, `start` and `attach`. It is followed in the background.
 
     Example::
@@ -57,27 +56,13 @@ class Run:
         """Whether the result was already in the library, so that nothing was sent and nothing was paid."""
         self.displayed_in: int | None = None
         """Execution count of the cell that already displays this run, so that it is not displayed there twice."""
-        self._context = context
         sources = [getattr(picture, "label", picture) for _, picture in pictures_of(self.input)] if self.input else []
-        self._follower = RunFollower(
-            context(), entry, self._notify_listeners, watched=watched, source=next(iter(sources), "")
-        )
+        super().__init__(context, entry, watched=watched, source=next(iter(sources), ""))
         self._started, self._took = time.monotonic(), 0.0
         self._done = threading.Event()
-        self._listeners: list[Callable[[Run], None]] = []
         context().ledger.live[entry.id] = self
         # Runs are created on the background loop, where all HTTP calls run.
         self._task = asyncio.get_running_loop().create_task(self._follow(answer, owned_elsewhere))
-
-    @property
-    def entry(self) -> Entry:
-        """The run's row in the ledger, as last recorded."""
-        return self._follower.entry
-
-    @property
-    def request_id(self) -> str:
-        """The service's id of the run."""
-        return self.entry.request_id or ""
 
     @property
     def id(self) -> int:
@@ -97,19 +82,19 @@ class Run:
         no longer followed, and `rb.attach` resumes it at no cost.
         """
         if not self._done.is_set():
-            return self._follower.status.status if self._follower.status.status != COMPLETED else IN_PROGRESS
-        return get_end_status(self._follower.failure)
+            return self._queue_status.status if self._queue_status.status != COMPLETED else IN_PROGRESS
+        return get_end_status(self.failure)
 
     @property
     def progress(self) -> tuple[float, str]:
         """Fraction done, 0 to 1, and the current stage."""
-        metrics = self._follower.status.metrics or {}
+        metrics = self._queue_status.metrics or {}
         if self._done.is_set():
             return 1.0, self.status
-        if self._follower.status.status == COMPLETED:
-            return 1.0, self._follower.download_text
-        if self._follower.status.queue_position is not None:
-            return 0.0, f"{self._follower.status.queue_position} ahead in the queue"
+        if self._queue_status.status == COMPLETED:
+            return 1.0, self._download_text
+        if self._queue_status.queue_position is not None:
+            return 0.0, f"{self._queue_status.queue_position} ahead in the queue"
         value = metrics.get("progress")
         fraction = float(value) if isinstance(value, (int, float)) else 0.0
         return min(max(fraction, 0.0), 1.0), str(metrics.get("stage") or "starting")
@@ -117,32 +102,32 @@ class Run:
     @property
     def service_status(self) -> str:
         """Latest status from the service; when it is `COMPLETED`, the files may still be downloading."""
-        return self._follower.status.status
+        return self._queue_status.status
 
     @property
     def queue_position(self) -> int | None:
         """Number of requests ahead in the queue, if the service reports it."""
-        return self._follower.status.queue_position
+        return self._queue_status.queue_position
 
     @property
     def queue_seconds(self) -> float | None:
         """Seconds spent in the queue, if the service reports them."""
-        value = (self._follower.status.metrics or {}).get("queue_time")
+        value = (self._queue_status.metrics or {}).get("queue_time")
         return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
     @property
     def output(self) -> Output:
         """The typed output; waits for it."""
         self.wait()
-        assert self._follower.output is not None
-        _remember_media(self._follower.output, self._follower.media)
-        return self._follower.output
+        assert self._output is not None
+        _remember_media(self._output, self._media)
+        return self._output
 
     @property
     def media(self) -> tuple[LocalFile, ...]:
         """All files of the output as local files; waits for them."""
         self.wait()
-        return self._follower.media
+        return self._media
 
     @property
     def video(self) -> LocalFile:
@@ -188,14 +173,14 @@ class Run:
     @property
     def logs(self) -> list[str]:
         """Log lines so far, without repetitions; a long log is truncated to its last lines, after a note on that."""
-        return self._follower.log.text
+        return self._log.text
 
     @property
     def row(self) -> dict[str, Any]:
         """The run as a table row: input fields by name, output fields as `output_…`, then status, cost and timings."""
         inputs = {name: getattr(self.input, name) for name in type(self.input).model_fields} if self.input else {}
-        outputs = {f"output_{name}": value for name, value in self._follower.output or () if name != "video"}
-        media, timings, failure = self._follower.media, self.timings, self._follower.failure
+        outputs = {f"output_{name}": value for name, value in self._output or () if name != "video"}
+        media, timings, failure = self._media, self.timings, self.failure
         for file in media:
             if file.is_video and "output_video" not in outputs:
                 outputs |= {"output_video": str(file.path), "output_video_url": file.source.url}
@@ -234,8 +219,8 @@ class Run:
                     raise RunTimeout(self.request_id, self.status, limit)
         except KeyboardInterrupt:
             raise Interrupted(self.resume_hint) from None
-        if self._follower.failure is not None:
-            raise self._follower.failure.with_traceback(None)
+        if self.failure is not None:
+            raise self.failure.with_traceback(None)
         return self
 
     def __await__(self) -> Generator[Any, None, Run]:
@@ -255,11 +240,6 @@ class Run:
             )
         started: Run = self._context().start(self.input.revised(**changes))
         return started
-
-    @property
-    def failure(self) -> ReelbookError | None:
-        """The error of a run that ended without a result, else None."""
-        return self._follower.failure
 
     def on_change(self, listener: Callable[[Run], None]) -> None:
         """Call `listener` with the run on every change, from a background thread."""
@@ -287,9 +267,9 @@ class Run:
 
     def __repr__(self) -> str:
         what = [self.status, f"request {readable_id(self.request_id)}"]
-        if self._done.is_set() and self._follower.failure is None:
+        if self._done.is_set() and self.failure is None:
             paid = f"{self.credits} credits" if self.credits is not None else "credits unknown"
-            what += [str(file.path) for file in self._follower.media]
+            what += [str(file.path) for file in self._media]
             what += [f"from the library, paid before ({paid})" if self.from_library else paid]
         return f"<Run of {self.endpoint_id}: {', '.join(what)}>"
 
@@ -316,17 +296,11 @@ class Run:
 
     async def _follow(self, answer: Accepted | None, owned_elsewhere: bool) -> None:
         try:
-            await self._follower.follow_to_end(answer, owned_elsewhere=owned_elsewhere)
+            await self._follow_to_end(answer, owned_elsewhere)
         finally:
-            self._follower.unregister()
             self._took = time.monotonic() - self._started
             self._done.set()
             self._notify_listeners()
-
-    def _notify_listeners(self) -> None:
-        for listener in list(self._listeners):
-            with contextlib.suppress(Exception):
-                listener(self)
 
 
 _media: dict[int, tuple[weakref.ref[Output], tuple[LocalFile, ...]]] = {}

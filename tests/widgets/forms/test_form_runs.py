@@ -146,7 +146,7 @@ def paper(client: Client) -> Iterator[Callable[..., Paper]]:
     """Makes forms that are closed with the test."""
     made: list[Paper] = []
 
-    def make(value: Input | Exception, *, start: Callable[[Input], Any] = client.start_watched) -> Paper:
+    def make(value: Input | Exception, *, start: Callable[[Input], Any] = client.start) -> Paper:
         made.append(Paper(start, value))
         return made[-1]
 
