@@ -15,7 +15,7 @@ from reelbook.client import Client
 from reelbook.runs import follow, submit
 from reelbook.storage.ledger import transitions
 from reelbook.transport.picture_sources import build_request_input
-from tests.support import Served, as_data_uri, deep, png
+from tests.support import Served, as_data_uri, png
 from tests.transport.variants import Hosted, Received, Reply, page
 
 STITCH = rb.ImagesToVideo.endpoint_id
@@ -142,10 +142,9 @@ def test_the_same_run_from_many_threads_is_paid_for_once(served: Served, tmp_pat
 
 @pytest.mark.parametrize(
     "answer",
-    [Reply(fault="close"), Reply(fault="reset"), Reply(fault="half"), Reply(fault="garbage"), page(502), Reply(500, {"detail": "oops"}),
-     Reply(409, {"detail": "conflict"}), Reply(200, {"nothing": "useful"}), Reply(200, "not JSON")],
-    ids=["closed", "reset", "half", "garbage", "proxy", "500", "409", "no id", "no JSON"],
-)  # fmt: skip
+    [Reply(fault="close"), page(502), Reply(409, {"detail": "conflict"}), Reply(200, {"nothing": "useful"})],
+    ids=["closed", "proxy", "409", "no id"],
+)
 def test_a_lost_answer_makes_a_run_uncertain_and_it_is_never_sent_again_by_itself(
     hosted: Hosted, client: Client, answer: Reply
 ) -> None:
@@ -161,7 +160,7 @@ def test_a_lost_answer_makes_a_run_uncertain_and_it_is_never_sent_again_by_itsel
     assert states(client) == [("uncertain", 0, None)]
 
 
-@pytest.mark.parametrize("code", [400, 402, 403, 422, *deep((401,), (404,), (405,), (413,), (415,))])
+@pytest.mark.parametrize("code", [402, 422])
 def test_a_answers_leaves_the_run_free_to_be_run_again(hosted: Hosted, client: Client, code: int) -> None:
     """Nothing was paid; the same input is sent once more when it is run once more."""
     hosted.on("POST", RUN, Reply(code, {"detail": "not like this"}), {"requestId": "r1"})
@@ -183,18 +182,6 @@ def _set() -> threading.Event:
     return event
 
 
-def test_a_service_that_says_later_is_asked_later(hosted: Hosted, client: Client) -> None:
-    """429 is waited out, no shorter than it says, and the run goes through."""
-    hosted.on("POST", RUN, Reply(429, {"detail": "later"}, {"retry-after": "1"}), {"requestId": "r1"})
-    _script(hosted, "r1", _set())
-
-    began = time.monotonic()
-    run = client.run(BOAT)
-
-    assert run.status == "completed"
-    assert time.monotonic() - began >= 1.0
-
-
 @pytest.mark.usefixtures("impatient")
 def test_where_nobody_answers_nothing_is_written_as_sent(tmp_path: Path) -> None:
     """The run may be run again as soon as the service is back."""
@@ -206,25 +193,6 @@ def test_where_nobody_answers_nothing_is_written_as_sent(tmp_path: Path) -> None
             client.run(BOAT)
 
         assert [state for state, *_ in states(client)] in (["planned"], [])
-
-
-def test_an_idempotent_service_is_asked_again_with_the_same_key(hosted: Hosted, tmp_path: Path) -> None:
-    """Its lost answers are repeated: one key, one run, nothing uncertain."""
-    keys: list[str] = []
-
-    def answer(received: Received) -> Reply:
-        keys.append(received.headers["idempotency-key"])
-        return Reply(fault="close") if len(keys) < 3 else Reply(200, {"requestId": "r1"})
-
-    hosted.on("GET", "/", {"service": "x", "id": "svc-1", "features": ["idempotency"]})
-    hosted.on("POST", RUN, answer)
-    _script(hosted, "r1", _set())
-    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
-        run = client.run(BOAT)
-
-    assert run.status == "completed"
-    assert len(keys) == 3
-    assert len(set(keys)) == 1
 
 
 def test_a_picture_in_memory_can_be_used_again_from_the_library(served: Served, tmp_path: Path) -> None:
@@ -368,16 +336,6 @@ def test_a_claim_that_was_renewed_meanwhile_is_not_sent(
     with pytest.raises(rb.ReelbookError, match="Nothing was sent"):
         client.run(BOAT)
     assert hosted.seen("POST", RUN) == []
-
-
-def test_an_accepted_run_is_in_the_second_copy(hosted: Hosted, client: Client) -> None:
-    """Out of which a ledger that was lost, or restored from a backup, learns what is paid."""
-    hosted.on("POST", RUN, {"requestId": "r1"})
-    _script(hosted, "r1", _set())
-    client.run(BOAT)
-
-    (line,) = client._ledger.read_acceptances()
-    assert (line["request_id"], line["model"], line["attempt"]) == ("r1", BOAT.endpoint_id, 1)
 
 
 def test_an_accepted_run_is_recorded_as_soon_as_the_library_can_be_written(

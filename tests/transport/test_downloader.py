@@ -191,13 +191,6 @@ def test_only_web_addresses_are_fetched(shelf: Shelf, url: str) -> None:
         asyncio.run(fetched(shelf, File(url=url)))
 
 
-@pytest.mark.parametrize("size", [len(FILM) - 1, 0, 10**18])
-@pytest.mark.parametrize("served", ["sound", "chunked", "open_ended"])
-def test_a_whole_film_is_not_lost_for_a_wrong_size(shelf: Shelf, size: int, served: str) -> None:
-    """The film shows its own end; what another program once wrote of its size weighs less."""
-    assert brought(shelf, Document(FILM, faults=(served,), for_ever=True), file_size=size).sha256 == sha(FILM)
-
-
 @pytest.mark.parametrize(
     ("served", "size", "accepted"),
     [

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -63,16 +62,6 @@ def test_runs_of_two_seconds_need_about_four_calls_each_and_are_noticed_at_once(
     assert went.median_late <= 0.2
 
 
-def test_what_the_library_knows_spares_the_finding_out() -> None:
-    """Where earlier runs took two seconds, one look is enough for nearly every run."""
-    random.seed(0)
-
-    went = moved(followed(Pretended(), [2.0] * 64, past=[2.0] * 20))
-
-    assert went.calls_each <= 3.4
-    assert went.median_late <= 0.1
-
-
 @pytest.mark.parametrize("before", [0.5, 10.0])
 def test_what_the_library_knows_is_not_believed_for_long(before: float) -> None:
     """A model that has become quicker or slower since is found out by a few runs, and the others profit."""
@@ -97,17 +86,6 @@ def test_one_run_of_any_duration_is_noticed_within_a_tenth_of_it(seconds: float,
     assert went.late[0] <= max(0.1, 0.1 * seconds) + 0.02
     assert went.calls_each <= most
     assert max(after - before for before, after in pairwise([0.0, *looks])) <= 15.1
-
-
-@pytest.mark.parametrize(("first", "then"), [(10.0, 2.0), (2.0, 10.0)])
-def test_short_and_long_runs_of_one_model_do_not_hide_each_other(first: float, then: float) -> None:
-    """Half of the runs take five times as long as the others, whichever come first."""
-    late: list[float] = []
-    for seed in range(4):
-        random.seed(seed)
-        late += moved(followed(Pretended(), [first] * 32 + [then] * 32)).late
-
-    assert sorted(late)[int(len(late) * 0.9)] <= 2.0
 
 
 @pytest.mark.parametrize("runs", [500, *deep((2_000,))])
@@ -285,27 +263,6 @@ def test_a_run_that_is_refused_is_asked_about_for_as_long_as_it_is_worth(
 
 
 # Coming and going.
-
-
-def test_who_stops_waiting_is_not_asked_for_any_more() -> None:
-    """A cancelled follower leaves the schedule; the one that looked out for the others is replaced."""
-    service = Pretended()
-
-    async def story() -> float:
-        poller = Poller(service.status)
-        for name in "abc":
-            service.take(name, 20.0)
-        tasks = {name: asyncio.create_task(poller.follow(MODEL, name, nothing)) for name in "abc"}
-        await asyncio.sleep(2)
-        tasks["a"].cancel()
-        with suppress(asyncio.CancelledError):
-            await tasks["a"]
-        looks = len(service.jobs["a"].looks)
-        await asyncio.gather(tasks["b"], tasks["c"])
-        assert len(service.jobs["a"].looks) == looks
-        return clock()
-
-    assert moved(story()) <= 23
 
 
 def test_closing_ends_all_following() -> None:

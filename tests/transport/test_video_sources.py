@@ -19,8 +19,6 @@ from tests.support import Served, png
 
 ANYWHERE: dict[str, Any] = {
     "a picture field": lambda path: rb.ImageToVideo(prompt="closer", image_url=path),
-    "a source to resize": lambda path: rb.SmartResize(image_url=path, target_sizes=["16x16"]),
-    "a list of pictures": lambda path: rb.ImagesToVideo(images=[path]),
     "a frame": lambda path: rb.ImagesToVideo(images=[rb.Frame(url=path, frames=3)]),
     "a file: address": lambda path: rb.ImagesToVideo(images=[Path(path).as_uri()]),
 }  # fmt: skip
@@ -31,12 +29,11 @@ def read(request: Input) -> list[picture_sources.Source]:
 
 
 @pytest.mark.parametrize("asks", ANYWHERE.values(), ids=list(ANYWHERE))
-@pytest.mark.parametrize("kind", [str, Path])
-def test_a_path_of_a_video_is_its_last_frame(tmp_path: Path, asks: Any, kind: Any) -> None:
+def test_a_path_of_a_video_is_its_last_frame(tmp_path: Path, asks: Any) -> None:
     """The same bytes that the file itself gives, so that it is the same run."""
     clip = film(tmp_path / "clip.mp4", frames=9)
 
-    (source,) = read(asks(kind(clip.path)))
+    (source,) = read(asks(clip.path))
 
     content, label = clip.__reel_picture__()
     assert (source.content, source.label, source.content_type) == (content, label, "image/png")
