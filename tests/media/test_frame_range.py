@@ -86,18 +86,6 @@ def test_odd_sizes_and_other_codecs(tmp_path: Path) -> None:
     assert [number_of(frame) for frame in frames] == [2, 3, 4, 5, 6]
 
 
-def test_a_gif_runs_at_the_speed_of_its_clip(tmp_path: Path) -> None:
-    """Hundredths of a second are rounded so that they add up; the last frame has its time, too."""
-    source = film(tmp_path / "film.mp4").path
-
-    encode_gif(source, tmp_path / "clip.gif", 1, 24, longest=480)
-
-    with Image.open(tmp_path / "clip.gif") as picture:
-        times = [frame.info["duration"] for frame in ImageSequence.Iterator(picture)]
-    assert set(times) == {40, 50}
-    assert sum(times) == pytest.approx(1000, abs=10)
-
-
 def test_a_clip_is_turned_as_its_file_asks_for(tmp_path: Path) -> None:
     """As a player turns it; the parts of it need not be turned any more."""
     path = tmp_path / "film.mp4"

@@ -13,7 +13,6 @@ import pytest
 from PIL import Image
 
 from reelbook.media.metadata.packets import (
-    MP4_XMP,
     PNG_SIGNATURE,
     MalformedFile,
     copy_pieces,
@@ -63,22 +62,6 @@ def test_a_record_in_a_packet_is_any_text(record: str) -> None:
 
     assert find_record(packet) == record
     ElementTree.fromstring(packet)
-
-
-@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
-@pytest.mark.parametrize("lossless", [False, True])
-@pytest.mark.parametrize("size", [(24, 16), (1, 1), (301, 257)])
-def test_a_simple_webp_becomes_one_that_holds_texts(mode: str, lossless: bool, size: tuple[int, int]) -> None:
-    """Size and transparency go into the new header; the picture is the same to the pixel."""
-    original = picture("webp", grain(*size, mode=mode), lossless=lossless)
-
-    copy = edited(original)
-
-    assert copy[12:16] == b"VP8X"
-    assert bool(copy[20] & 0x10) == (mode == "RGBA")
-    with Image.open(io.BytesIO(original)) as before, Image.open(io.BytesIO(copy)) as after:
-        assert (after.size, after.mode, after.tobytes()) == (before.size, before.mode, before.tobytes())
-        assert find_record(after.info["xmp"]) == '{"seed":7}'
 
 
 @pytest.mark.parametrize("kind", ["png", "jpeg", "webp"])
@@ -147,33 +130,18 @@ class TestMp4:
 
 FTYP, MOOV = box(b"ftyp", b"isom", bytes(4)), box(b"moov")
 ODD: dict[str, bytes] = {
-    "png without anything": PNG_SIGNATURE,
     "png without pixels": PNG_SIGNATURE + chunk(b"IHDR", bytes(13)) + chunk(b"IEND", b""),
-    "png without an end": picture("png")[:-12],
     "png that claims 200 MB": PNG_SIGNATURE + struct.pack(">I", 200_000_000) + b"iTXtXML:com.adobe.xmp\0",
     "png with a broken packet": picture("png")[:33] + chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0no zlib"),
-    "jpeg without anything": b"\xff\xd8\xff",
-    "jpeg with a segment of one byte": b"\xff\xd8\xff\xfe\0\1",
-    "jpeg that breaks off": b"\xff\xd8\xff\xfe\xff\xff",
     "jpeg of fillings": b"\xff\xd8" + b"\xff" * 200_000,
-    "jpeg of comments": b"\xff\xd8" + segment(0xFE, b"x") * 200_000,
     "jpeg with a full packet": picture("jpeg", xmp=b"<!--" + b"x" * 65_400 + b"--></rdf:RDF>"),
-    "webp without chunks": riff(b""),
-    "webp with a short header": riff(b"VP8X\0\0\0\0"),
-    "webp without a picture": riff(b"VP8 \x0a\0\0\0" + bytes(10)),
     "webp without a lossless picture": riff(b"VP8L\x0a\0\0\0" + bytes(10)),
     "webp that claims 2 GB": riff(b"VP8 \0\0\0\x7f"),
-    "webp of nothing": riff(b"JUNK\0\0\0\0" * 110_000),
-    "webp without its padding": riff(b"XMP " + struct.pack("<I", 3) + b"odd"),
     "webp with a packet that is none": picture("webp", xmp=b"no packet"),
     "mp4 without an index": FTYP,
-    "mp4 with a box of 200 MB": FTYP + box(b"moov", b"", size=200_000_000),
     "mp4 with a long box of 2^63": FTYP + struct.pack(">I4sQ", 1, b"moov", 2**63),
-    "mp4 with a long box of 3": FTYP + struct.pack(">I4sQ", 1, b"moov", 3),
-    "mp4 with a box of 7": FTYP + box(b"moov", size=7),
     "mp4 with a box without an end": FTYP + MOOV + box(b"mdat", b"packets", size=0),
     "mp4 of a million boxes": FTYP + box(b"free") * 1_000_000,
-    "mp4 with an empty packet": FTYP + MOOV + box(b"uuid", MP4_XMP),
     "another format": b"GIF89a" + bytes(30),
 }
 

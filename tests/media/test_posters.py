@@ -45,19 +45,6 @@ class TestOfAClip:
         assert number_of(picture(get_poster(clip))) == 12
 
 
-class TestOfAPicture:
-    @pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "L", "1", "CMYK"])
-    def test_every_kind_of_pixel_becomes_rgb(self, tmp_path: Path, mode: str) -> None:
-        """Also one pixel by itself."""
-        kind = "jpg" if mode == "CMYK" else "png"
-        Image.new("RGB", (1, 1), "white").convert(mode).save(tmp_path / f"dot.{kind}")
-
-        found = picture(get_poster(tmp_path / f"dot.{kind}"))
-
-        assert (found.mode, found.size) == ("RGB", (1, 1))
-        assert found.getpixel((0, 0)) == (255, 255, 255)
-
-
 class TestKept:
     def test_it_is_made_once_and_lies_in_the_library(self, tmp_path: Path) -> None:
         """The second time the clip is not even opened."""
@@ -119,12 +106,3 @@ class TestSeveral:
         assert [number_of(picture(one)) for one in (found[0], found[2])] == [12, 0]
         assert found[3] == found[0]
         assert get_posters([]) == []
-
-
-class TestThumb:
-    @pytest.mark.parametrize(("box", "size"), [((96, 96), (96, 54)), ((20, 90), (20, 11)), ((640, 640), (640, 360)), ((900, 45), (80, 45))])  # fmt: skip
-    def test_it_lies_inside_the_box(self, tmp_path: Path, box: tuple[int, int], size: tuple[int, int]) -> None:
-        """The whole picture, sharp also where it is larger than a poster."""
-        clip = film(tmp_path / "clip.mp4", size=(640, 360)).path
-
-        assert picture(make_thumbnail(clip, *box)).size == size

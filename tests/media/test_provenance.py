@@ -67,16 +67,6 @@ class TestReading:
         with pytest.raises(rb.ReelbookError, match="cannot be opened"):
             read(tmp_path / name)
 
-    @pytest.mark.parametrize("change", [{"num_frames": 5}, {"speed": 2}, {"prompt": None}, {"loras": "watercolour"}])
-    def test_values_that_make_no_input_are_given_as_they_are(self, change: dict[str, Any], tmp_path: Path) -> None:
-        """A file of another version, or an edited one: no input is made up, the values stay readable."""
-        values = {"prompt": "a boat", **change}
-        write(plain(tmp_path / "boat.png"), tmp_path / "copy.png", {"model": MODEL, "input": values, "seed": 7})
-
-        told = read(tmp_path / "copy.png")
-
-        assert (told.input, told.values, told.seed) == (None, values, 7)
-
     def test_what_this_session_knows_counts_too(self, tmp_path: Path) -> None:
         """The file of a run tells what its bytes say and what its run knows."""
         file = LocalFile(signed(tmp_path / "boat.png"), File(url="https://host.example/boat.png"), FACTS)

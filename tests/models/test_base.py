@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from reelbook.errors import InvalidInput
 from reelbook.models.base import WIRE, Input, Output, Part
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.models.smart_resize import Size, SmartResize, SmartResizeOutput
+from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from tests.models.inputs import INPUTS, LORAS, NAMES
 from tests.support import examples
@@ -112,14 +112,6 @@ def test_every_problem_is_told_at_once() -> None:
     assert str(caught.value).startswith("TextToVideo has 6 problems:\n  - `prompt` is required.\n  - ")
 
 
-def test_changed_names_only_what_differs_from_the_defaults() -> None:
-    """Required fields are always there; a default that was spelled out is not."""
-    request = ImageToVideo(prompt="closer", image_url="a.png", duration="5", cfg_scale=0.7)
-
-    assert request.changed() == {"prompt": "closer", "image_url": "a.png", "cfg_scale": 0.7}
-    assert repr(request) == "ImageToVideo(prompt='closer', image_url='a.png', cfg_scale=0.7)"
-
-
 def test_the_wire_has_every_default_and_no_null() -> None:
     """The service gets the whole input, under the specification's names, in plain JSON."""
     wire = TextToVideo(prompt="a paper boat", loras=[LoRA(path="b")], temporal_adain_factor=-0.0).wire()
@@ -139,16 +131,6 @@ def test_an_output_never_changes_and_keeps_what_it_does_not_know() -> None:
     assert output.model_dump() == {"surprise": {"deep": [1, 2]}}
     with pytest.raises(ValidationError):
         output.surprise = 5  # type: ignore[attr-defined]
-
-
-def test_the_files_of_an_output_come_in_order() -> None:
-    """One video or many pictures: whoever downloads need not know which model it was."""
-    images = [{"url": f"https://example.org/{place}.png"} for place in range(3)]
-    results = [{"width": 1, "height": 1, "images": images[:1]}]
-
-    output = SmartResizeOutput.model_validate({"images": images, "results": results, "description": "three"})
-
-    assert [file.url for file in output.files] == [image["url"] for image in images]
 
 
 @given(st.lists(LORAS, max_size=3))

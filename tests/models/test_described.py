@@ -13,7 +13,6 @@ from random import Random
 from typing import Any
 
 import jsonschema_rs
-import numpy as np
 import pytest
 from openapi_spec_validator import validate
 from pydantic import ValidationError
@@ -22,7 +21,6 @@ from reelbook.errors import InvalidInput
 from reelbook.models.base import WIRE, Input
 from reelbook.models.catalog import CATALOG
 from reelbook.models.described import Described, describe
-from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.storage.run_identity import format_canonical
 from reelbook_service.docs import describe_model
 from tests.models.described_inputs import DESCRIPTIONS, reference, with_fields, wrapped
@@ -157,26 +155,6 @@ def test_it_is_immutable_hashable_and_as_deep_as_its_values() -> None:
         _ = scene.promt
     with pytest.raises(KeyError, match="scene"):
         _ = board["scene"]
-
-
-def test_python_values_are_taken_as_json_has_them() -> None:
-    """Numpy's scalars and arrays, tuples and our own small values are welcome; noise in the last digits is lost."""
-    described = describe(wrapped(TextToVideo))
-
-    request = described(
-        prompt=np.str_("a boat"),
-        num_frames=np.int64(49),
-        reverse_video=np.bool_(True),
-        temporal_adain_factor=np.linspace(0, 1, 21)[3],
-        frame_rate=30.0,
-        loras=(LoRA(path="ink"), {"path": "oil", "scale": np.float32(0.5)}),
-    )
-
-    assert repr(request) == (
-        "model('svc/text-to-video-13b-distilled')(prompt='a boat', loras=({'path': 'ink'}, "
-        "{'path': 'oil', 'scale': 0.5}), num_frames=49, frame_rate=30, reverse_video=True, temporal_adain_factor=0.15)"
-    )
-    assert on_the_wire(described, {"prompt": "a boat", "temporal_adain_factor": np.linspace(0, 1, 21)[3]}) is None
 
 
 def test_defaults_are_spelled_out_at_every_depth() -> None:

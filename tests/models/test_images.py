@@ -53,13 +53,6 @@ def closer(picture: Any) -> ImageToVideo:
     return ImageToVideo(prompt="closer", image_url=picture)
 
 
-@pytest.mark.parametrize("value", [Pillow.new("RGB", (2, 3)), DOT, b"", Path("boat.png"), None])
-def test_its_class_takes_text_alone_and_names_what_takes_the_rest(value: Any) -> None:
-    """The text of a PIL image would pass for a path."""
-    with pytest.raises(InvalidInput, match=r"Image\.of"):
-        Image(value)
-
-
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_what_a_service_reads_by_itself_stays_plain_text(address: str) -> None:
     """An address, the content as an address, and the name of an upload."""

@@ -103,19 +103,6 @@ def test_references_are_followed_wherever_they_lead() -> None:
             kind(**wrong)
 
 
-def test_in_3_0_nothing_counts_beside_a_reference() -> None:
-    """In 3.1 it does."""
-    fields = {"a": {**part("Word"), "maxLength": 1, "description": "Told beside it."}}
-
-    old = describe(document({"properties": fields}, version="3.0.3", Word={"type": "string"}))
-    new = describe(document({"properties": fields}, Word={"type": "string"}))
-
-    assert old(a="long").a == "long"
-    assert old.model_fields["a"].description == "Told beside it."
-    with pytest.raises(InvalidInput, match="at most 1"):
-        new(a="long")
-
-
 def test_nullable_is_a_word_of_3_0_only() -> None:
     """It adds null to the types, beside a list of parts also to those; in 3.1 it means nothing."""
     fields = {

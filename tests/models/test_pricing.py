@@ -95,26 +95,6 @@ def test_a_model_without_a_row_has_no_price() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "unit", "expected"),
-    [
-        (BOAT, "second", Fraction(121, 24)),
-        (BOAT.revised(num_frames=48, frame_rate=24), "second", 2),
-        (BOAT.revised(resolution="480p", num_frames=100), "megapixel", Fraction(854 * 480 * 100, 1_000_000)),
-        (CLOSER.revised(duration="10"), "second", 10),
-        (POSTER, "image", 6),
-        (POSTER, "megapixel", Fraction(3 * (300 * 600 + 1000 * 500), 1_000_000)),
-        (SHOW, "second", Fraction(36, 24)),
-        (SHOW.revised(fps=29.97), "second", Fraction(3600, 2997)),
-        (SHOW, "image", 2),
-    ],
-    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
-)
-def test_units_are_counted_exactly(request_: Input, unit: Any, expected: Fraction) -> None:
-    """As fractions, because a third of a second must not round a price up."""
-    assert quantity(request_, unit) == expected
-
-
-@pytest.mark.parametrize(
     ("request_", "unit", "rate", "credits"),
     [
         # 240 frames at 24 are 10 seconds: 4.375, below the minimum of 53.
@@ -192,20 +172,14 @@ def test_rates_are_read_from_a_table(tmp_path: Path) -> None:
 
 BAD_TABLES = {
     "not TOML": ("rate = = 1", "could not be read"),
-    "a name without quotes": ("[svc/smart-resize]", 'Write one table for each model, such as ["svc/smart-resize"]'),
-    "a number too long to read": (f"[a]\nrate = {'9' * 5000}", "could not be read"),
     "too deep": (f"a = {'[' * 5000}{']' * 5000}", "could not be read"),
     "an unknown model": ('["svc/other"]\nunit = "image"', "names the model 'svc/other'; the catalog has svc/text"),
-    "a nested name": ('[svc.smart-resize]\nunit = "image"', "names the model 'svc'"),
     "no table": ('"svc/smart-resize" = 5', 'has 5; write unit = "image", or megapixel, and rate = "0.4375" as text'),
     "another entry": ('["svc/smart-resize"]\nunit = "image"\nrate = "1"\ncurrency = "EUR"', "and nothing else"),
-    "no unit": ('["svc/smart-resize"]\nrate = "1"', "has {'rate': '1'}; write unit"),
     "a unit that cannot be counted": ('["svc/smart-resize"]\nunit = "second"\nrate = "1"', 'write unit = "image", or megapixel'),
-    "a list of units": ('["svc/smart-resize"]\nunit = ["image"]\nrate = "1"', "write unit"),
-    "no rate": ('["svc/smart-resize"]\nunit = "image"', 'and rate = "0.4375" as text'),
     **{
         f"the rate {rate[:20]}": (f'["svc/smart-resize"]\nunit = "image"\nrate = {rate}', "as text")
-        for rate in ("0.4375", "true", '"-1"', "-1", '"nan"', '"a lot"', '""', '"1e999999999"', "2026-01-01", '"1000001"', f'"{"0" * 5000}"')
+        for rate in ("0.4375", "true", '"-1"', '"nan"', '"1e999999999"', '"1000001"')
     },
 }  # fmt: skip
 

@@ -70,13 +70,6 @@ def test_a_target_gets_the_canvas_of_the_examples(example: dict[str, Any]) -> No
 
 
 @given(SIZES, ANY_TIER)
-@settings(max_examples=examples(80, 300), deadline=None)
-def test_the_canvas_is_the_one_of_the_rule(size: Size, resolution: Any) -> None:
-    """The same canvas as the rule finds, written down independently from the table."""
-    assert named(preset_for(size, resolution)) == best(size.width, size.height, resolution)
-
-
-@given(SIZES, ANY_TIER)
 @settings(max_examples=examples(60, 200), deadline=None)
 def test_an_input_takes_exactly_the_targets_that_have_a_canvas(size: Size, resolution: Any) -> None:
     """Where none covers the target the input is refused, in Python as on the wire, and the advice is a size that works."""

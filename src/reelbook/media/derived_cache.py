@@ -57,16 +57,6 @@ def get_cache_path(path: str, folder: str, ending: str) -> Path | None:
     return file.parent.parent / folder / f"{file.stem}-{VERSION}-{ending}"
 
 
-def find_cached(path: str, folder: str) -> list[Path]:
-    """Find all entries of a file, also of earlier versions, largest first."""
-    entry = get_cache_path(path, folder, "")
-    try:
-        entries = list(entry.parent.glob(f"{Path(path).stem}-*")) if entry else []
-        return sorted(entries, key=lambda file: file.stat().st_size, reverse=True)
-    except OSError:
-        return []
-
-
 def read_or_make(
     path: str, folder: str, ending: str, is_whole: Callable[[bytes], bool], make: Callable[[], Content]
 ) -> bytes | Content:

@@ -179,13 +179,12 @@ def _rate(path: str, model: str, table: Any) -> Rate:
     if row is None:
         raise BadRates(f"{path} names the model {model!r}; the catalog has {', '.join(row.id for row in CATALOG)}.")
     units = UNITS[row.input]
-    how = f'write unit = "{units[0]}"{f", or {units[1]}" if len(units) > 1 else ""}, and rate = "0.4375" as text'
-    if not isinstance(table, dict) or table.keys() != {"unit", "rate"} or table["unit"] not in units:
-        raise BadRates(f"{path}: {model} has {format_literal(table)}; {how}, and nothing else.")
-    text = table["rate"]
+    rate = table.get("rate") if isinstance(table, dict) else None
     # A TOML float has already lost its last digits. An exact 1e999999999 would fill the memory.
-    if re.fullmatch(RATE, str(text)) is None or not isinstance(text, (str, int)):
+    is_rate = isinstance(rate, (str, int)) and re.fullmatch(RATE, str(rate)) is not None
+    if not isinstance(table, dict) or table.keys() != {"unit", "rate"} or table["unit"] not in units or not is_rate:
+        how = f'unit = "{units[0]}"{f", or {units[1]}" if len(units) > 1 else ""}, and rate = "0.4375" as text'
         raise BadRates(
-            f"{path}: the rate of {model} is {format_literal(text)}; {how}, with at most {MAX_PLACES} places."
+            f"{path}: {model} has {format_literal(table)}; write {how}, with at most {MAX_PLACES} places, and nothing else."
         )
-    return Rate(cast(Unit, table["unit"]), Decimal(text))
+    return Rate(cast(Unit, table["unit"]), Decimal(rate))

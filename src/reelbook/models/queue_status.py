@@ -1,4 +1,4 @@
-"""The status of a queued request, and the log of a run: what each status adds to it, the last lines only."""
+"""The status of a queued request, and the log of a run: its last lines."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class QueueStatus(Output):
 
 
 class RunLog:
-    """The last lines of a log, each once, and how many earlier ones were dropped."""
+    """The last lines of a log, and how many earlier ones were dropped."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -108,27 +108,10 @@ class RunLog:
         return [f"({self.left_out:,} earlier lines are not kept)", *self.lines] if self.left_out else list(self.lines)
 
     def add(self, status: QueueStatus) -> bool:
-        """Add the lines of a status, which reports all of the log or its last lines; true if there are new ones."""
-        received, skipped = status.last_lines(MAX_LOG_LINES)
-        lines = merge_lines(self.lines, [line[:MAX_LINE_LENGTH] for line in received])
-        dropped = max(len(lines) - MAX_LOG_LINES, 0)
-        is_new = len(lines) != len(self.lines)
-        # A whole log that has grown by more than is stored shows by its own length how much is missing.
-        self.lines, self.left_out = lines[dropped:], max(self.left_out + dropped, skipped)
-        return is_new
-
-
-def merge_lines(seen: list[str], received: list[str]) -> list[str]:
-    """A log with its new lines added, whether the service sends all of it each time or only its last lines.
-
-    >>> merge_lines(["a", "b", "c"], ["b", "c", "d"]), merge_lines(["a", "b"], ["b", "a"])
-    (['a', 'b', 'c', 'd'], ['a', 'b', 'a'])
-    """
-    if not received:
-        return seen
-    for overlap in range(min(len(seen), len(received)), 0, -1):
-        # The first line is compared on its own, because most places differ in that already.
-        if seen[-overlap] == received[0] and seen[-overlap:] == received[:overlap]:
-            return seen + received[overlap:]
-    known = set(seen)
-    return seen + [line for line in received if line not in known]
+        """Take over the log of a status, if it has one; true if there are new lines."""
+        received, left_out = status.last_lines(MAX_LOG_LINES)
+        lines = [line[:MAX_LINE_LENGTH] for line in received]
+        if not lines or (lines, left_out) == (self.lines, self.left_out):
+            return False
+        self.lines, self.left_out = lines, left_out
+        return True
