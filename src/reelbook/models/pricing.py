@@ -187,4 +187,4 @@ def _rate(path: str, model: str, table: Any) -> Rate:
         raise BadRates(
             f"{path}: {model} has {format_literal(table)}; write {how}, with at most {MAX_PLACES} places, and nothing else."
         )
-    return Rate(cast(Unit, table["unit"]), Decimal(rate))
+    return Rate(cast(Unit, table["unit"]), Decimal(table["rate"]))
