@@ -117,16 +117,6 @@ def test_a_file_without_inputs_is_compared_by_its_name(pair: list[Path]) -> None
     ]
 
 
-def test_labels_of_the_index_choose_the_rows(pair: list[Path]) -> None:
-    """In the given order; an unknown one names those that there are."""
-    table = table_of([*pair, pair[0]]).set_index(pd.Index([7, 8, 9], name="run"))
-
-    assert [item.label for item in Reel(table).compare(9, 7).items] == ["seed 2", "seed 0"]
-    assert [item.label for item in rb.compare(table.loc[[7]], table.loc[8]).items] == ["seed 0", "seed 1"]
-    with pytest.raises(rb.errors.ReelbookError, match="no row 3: its rows are 7, 8, 9"):
-        Reel(table).compare(3, 7)
-
-
 def test_pictures_of_one_run_are_fitted_and_said_to_be(folder: Path) -> None:
     """Those of other shapes keep theirs; their sizes are their names."""
     paths = [folder / "tall.png", folder / "wide.png"]
@@ -149,8 +139,8 @@ def test_what_cannot_be_compared_is_said(pair: list[Path], folder: Path) -> None
 
     notes = list_notes(comparison)
 
-    assert notes[1] == f"{folder.name}/gone.mp4 is not there any more."
-    assert notes[2] == f"{folder.name}/broken.mp4 cannot be read as a clip or a picture."
+    assert notes[1] == "gone.mp4 is not there any more."
+    assert notes[2] == "broken.mp4 cannot be read as a clip or a picture."
     assert "fewer than two can be compared" in format_comparison(comparison)
     assert all(note in bare(render_comparison(comparison)).text for note in notes)
     with pytest.raises(rb.errors.ReelbookError, match="Fewer than two files"):

@@ -64,18 +64,6 @@ def test_of_many_values_the_most_expensive_are_listed_and_all_are_summed() -> No
     assert f"{sum(range(60)):,}" in rows[-1]
 
 
-def test_two_columns_head_each_row() -> None:
-    table = pd.DataFrame(
-        {"tier": ["1K", "1K", "2K"], "seed": [1, 2, 1], "status": "completed", "credits": [11, 11, 22]}
-    )
-
-    html = render_costs(make_costs(table, ["tier", "seed"], [1.0] * 3))
-
-    assert [row[:2] for row in cells(html)[:4]] == [["tier", "seed"], ["1K", "1"], ["1K", "2"], ["2K", "1"]]
-    assert 'role="region" tabindex="0" aria-label="Costs by tier and seed"' in html
-    assert html.count('scope="row"') == 7
-
-
 def test_costs_with_a_column_of_somebody_are_shown_by_pandas() -> None:
     shown = costs([("a", 53, "charged", 53)])
 

@@ -7,7 +7,6 @@ import hashlib
 import html
 import json
 import re
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,9 +20,6 @@ import reelbook as rb
 from reelbook.api import table_accessor
 from reelbook.decide.judged_clips import find_clips
 from reelbook.decide.ratings import Ratings
-from reelbook.display import live
-from reelbook.display.formatting import format_size
-from reelbook.display.report import media as report_media
 from reelbook.display.report.layout import choose_layout, find_axes
 from reelbook.display.report.make_report import write_report
 from reelbook.display.table_runs import group_runs
@@ -324,13 +320,6 @@ class TestRefused:
         assert [path.name for path in tmp_path.iterdir()] == ["mine"]
         assert write_report(table_of(clips[:1]), f"{tmp_path}/new/", folder=True) == tmp_path / "new"
 
-    @pytest.mark.parametrize("folder", [False, True])
-    @pytest.mark.parametrize("path", [None, 7, "", "a\0b"])
-    def test_what_is_no_path_is_refused_in_words(self, clips: list[str], path: Any, *, folder: bool) -> None:
-        """With an example of one."""
-        with pytest.raises(ReelbookError, match=r"A report goes to a path, for instance table\.reel\.report"):
-            write_report(table_of(clips[:1]), path, folder=folder)
-
 
 class TestLayout:
     """Where the clips stand."""
@@ -345,16 +334,6 @@ class TestLayout:
         assert layout.rows is not None
         assert layout.across.values == ("49 frames", "97 frames")
         assert layout.rows.values == ("seed 1", "seed 2", "seed 3")
-
-    def test_a_third_axis_makes_several_grids(self) -> None:
-        """Sentences head them: they fit nowhere else."""
-        prompts = ["a paper boat on a rainy street in June"] * 4 + ["a lighthouse in a storm at night, far away"] * 4
-        table = table_of([None] * 8, seed=[1, 1, 2, 2] * 2, num_frames=[49, 97] * 4, prompt=prompts)
-
-        layout = choose_layout(find_axes(table), 8)
-
-        assert [axis.columns for axis in layout.facets] == [("prompt",)]
-        assert layout.is_grid
 
     def test_what_moves_together_is_one_axis(self) -> None:
         """Zipped columns vary as one."""
@@ -404,34 +383,6 @@ def test_hostile_texts_stay_texts(clips: list[str], tmp_path: Path) -> None:
         assert shapes([*texts[start : start + 40]]) - friendly == set()
 
 
-def test_in_a_notebook_a_line_is_left_and_no_gap(
-    clips: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What told of the progress ends with the name of the page and its size; nothing empty stays in the cell."""
-    outputs: list[dict[str, str]] = []
-
-    class Handle:
-        def update(self, bundle: dict[str, str], **_: Any) -> None:
-            outputs.append(bundle)
-
-    def displayed(bundle: dict[str, str]) -> Handle:
-        outputs.append(bundle)
-        return Handle()
-
-    release = threading.Event()
-    monkeypatch.setattr(live, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(report_media, "get_preview", lambda *_, **__: release.wait(0.05) and None)
-    monkeypatch.setattr(live, "get_kernel_shell", lambda: object())
-    monkeypatch.setattr(live, "new_output", displayed)
-    written = write_report(table_of(clips), tmp_path / "<b>.html")
-
-    assert outputs[-1] == {
-        "text/plain": f"<b>.html · {format_size(written.stat().st_size)}",
-        "text/html": f"<div><bdi>&lt;b&gt;.html · {format_size(written.stat().st_size)}</bdi></div>",
-    }
-    assert all(all(output.values()) for output in outputs)
-
-
 def test_a_report_is_shown_as_a_link_and_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Below the notebook's folder; elsewhere no link of a page could reach it."""
     from reelbook.display.report.make_report import LinkedPath
@@ -474,23 +425,3 @@ class TestJudgements:
         assert (runs[0], sorted(runs)) == (("2", "25"), [("0", "9"), ("1", "17"), ("2", "25")])
         assert "12 of 12 won" in part
         assert "Ana Example" not in page
-
-    @pytest.mark.parametrize("kind", ["pairs", "stars", "keep"])
-    @pytest.mark.parametrize("pairs", [["bad"], ["tie"], ["skip"], ["left", "bad"], ["tie", "bad", "skip"]], ids=str)
-    def test_any_judgements_are_in_the_page(
-        self, clips: list[str], tmp_path: Path, pairs: list[str], kind: str
-    ) -> None:
-        """Rows without some of the columns, whatever was answered about the others."""
-        table, made = table_of(clips[:4], num_frames=[9, 17, 25, 33]), Made(tmp_path / "library")
-        ratings = self.rate(table, made, "Which?", kind=kind)
-        for place, answer in enumerate(pairs):
-            ratings.judge(place, place + 1, answer)
-        ratings.rate(3, 2)
-        ratings.keep(0, True)
-
-        page = page_of(table, tmp_path, ratings=ratings)
-        made.close()
-
-        assert '<section id="ratings"' in page
-        assert "0 of 1 won" not in page
-        assert "nan" not in page[page.index('<section id="ratings"') : page.index('<section id="costs"')].lower()

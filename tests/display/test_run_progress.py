@@ -15,7 +15,6 @@ from IPython.core.formatters import DisplayFormatter
 
 from reelbook.display import error_card, live, register, run_progress, update_clock
 from reelbook.display.run_progress import (
-    progress_bundle,
     show,
     watch,
 )
@@ -103,23 +102,6 @@ def test_the_line_follows_the_run(cell: Cell) -> None:
     assert "Scene: one boat." in third["text/html"]
 
 
-def test_nothing_is_sent_while_nothing_is_new(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page is not bothered with the same line again, however often the run is looked at."""
-    looked = threading.Semaphore(0)
-
-    def counted(run: Run) -> dict[str, str]:
-        looked.release()
-        return progress_bundle(run)
-
-    monkeypatch.setattr(run_progress, "progress_bundle", counted)
-    with watch(under_way()):
-        for _ in range(20):
-            assert looked.acquire(timeout=PATIENCE)
-        sent = cell.updates.qsize()
-
-    assert sent == 0
-
-
 def test_the_result_takes_the_place_of_the_line(cell: Cell, tmp_path: Path) -> None:
     """What stays is the figure, its strip as a picture of its own, and a line of text, in one message."""
     run = run_of(film(tmp_path / "clip.mp4", frames=3))
@@ -196,25 +178,6 @@ class TestHandle:
         assert last.keys() == {"text/plain", "text/html", "image/jpeg"}
         assert cell.updates.empty()
 
-    def test_what_ends_while_it_is_looked_at_is_looked_at_again(
-        self, cell: Cell, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The last message shows the end, also where the run ends while a message is being made."""
-        run = under_way()
-
-        def ends_meanwhile(run: Run) -> dict[str, Any]:
-            told = {"text/plain": f"still {run.status}"}
-            vars(run).update(status="failed", failure=RunFailed("r-1", "no such picture", None))
-            return told
-
-        show(run)
-        monkeypatch.setattr(run_progress, "progress_bundle", ends_meanwhile)
-        vars(run).update(progress=(0.5, "painting"))
-        first, last = cell.next_update(), cell.next_update()
-
-        assert first["text/plain"] == "still IN_PROGRESS"
-        assert last["text/plain"].startswith("✕ failed")
-
     def test_many_in_one_cell_bring_pictures_only(self, cell: Cell, tmp_path: Path) -> None:
         """Four runs bring their clips along; of five each brings its poster, so that the notebook stays small."""
         clip = film(tmp_path / "clip.mp4", frames=3)
@@ -279,15 +242,3 @@ def test_a_shell_learns_to_show_our_values(tmp_path: Path, monkeypatch: pytest.M
     assert file.keys() >= {"text/html", "image/jpeg", "text/plain"}
     assert "53 credits" in price["text/html"]
     assert (of_run, shown) == ({}, [run])
-
-
-def test_in_a_terminal_a_run_is_its_line_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing but text can be shown, no picture is made."""
-    monkeypatch.setattr(run_progress, "show", lambda run: pytest.fail("a figure was made"))
-    monkeypatch.setattr(Run, "__repr__", lambda run: "<Run of a model>")
-    formatter: Any = DisplayFormatter()
-    register(SimpleNamespace(display_formatter=formatter))
-
-    shown, _ = formatter.format(object.__new__(Run))
-
-    assert shown == {"text/plain": "<Run of a model>"}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import errno
 import io
-import os
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -276,21 +274,6 @@ class TestGif:
             write_animation(table_of(*[clip] * 61), tmp_path / "out.gif")
         with pytest.raises(rb.ReelbookError, match="width"):
             write_animation(table_of(clip), tmp_path / "out.gif", width=1)
-
-    def test_a_full_disk_leaves_what_was_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """No half of a picture is left."""
-        clip = film(tmp_path / "clip.mp4", frames=2).path
-        (tmp_path / "out.gif").write_bytes(b"before")
-
-        def full(*_: object) -> None:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        monkeypatch.setattr(Path, "replace", full)
-        with pytest.raises(rb.ReelbookError, match="No space left"):
-            write_animation(table_of(clip), tmp_path / "out.gif", width=320)
-
-        assert (tmp_path / "out.gif").read_bytes() == b"before"
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["clip.mp4", "out.gif"]
 
 
 class TestStrip:

@@ -6,7 +6,6 @@ import base64
 import datetime
 import io
 import json
-import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -169,18 +168,6 @@ class TestWithoutScripts:
             == "1 run · 1 waiting · 53 credits set aside"
         )
 
-    def test_of_several_models_what_all_have_comes_first(self) -> None:
-        """Fields that one of them lacks vary for that reason only, and stand behind what every run has."""
-        models = pd.Categorical(["one", "two"])
-        table = pd.concat([runs(1, loras=["a"]), runs(1, negative_prompt=["b"])]).assign(
-            model=models, error=pd.array([None, "no"], dtype="string")
-        )
-
-        heads = Page(render_table(table)).heads
-
-        assert heads[:7] == ["run", "model", "prompt", "seed", "credits", "status", "error"]
-        assert {"loras", "negative_prompt"} <= set(heads[7:])
-
 
 class TestAnyTable:
     """Tables that no sweep has made."""
@@ -273,14 +260,6 @@ class TestAnyTable:
         assert len(page.texts["tr"]) == len(table) + 1
         assert page.payload["rows"] == len(table)
         assert len({column["name"] for column in page.payload["columns"]}) >= table.shape[1]
-
-    @given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
-    def test_figures_keep_six_digits(self, values: list[float]) -> None:
-        """What is shown differs from the number by less than its sixth digit, or than the last of the column's decimals."""
-        for value, words in zip(values, make_cells("x", pd.Series(values, dtype=float)).words, strict=True):
-            decimals = len(str(words).partition(".")[2].partition("e")[0])
-            room = 0.51 * 10**-decimals if decimals and "e" not in str(words) else 0
-            assert float(words or "nan") == pytest.approx(value, rel=5.1e-6, abs=room)
 
     @given(st.lists(st.one_of(st.none(), st.integers(0, 3), st.text(max_size=3))))
     def test_what_is_packed_can_be_unpacked(self, values: list[Any]) -> None:
@@ -381,19 +360,6 @@ class TestWeight:
             f"{count - seen:,} rows have no poster here, which would make the notebook too heavy."
         )
 
-    @pytest.mark.usefixtures("noise")
-    def test_a_file_of_many_rows_is_carried_once(self) -> None:
-        """Two thousand rows of six files are as light as six, and every row has its poster."""
-        page = Page(render_table(runs(2_004, output_video=[f"{row % 6}.mp4" for row in range(2_004)])))
-
-        packed = page.payload["posters"]["addresses"]
-        later = unpacked(packed)[STATIC_ROWS:]
-        assert "poster" not in page.notes
-        assert len(packed["of"]) == 7
-        assert len(set(later[:6])) == 6
-        assert later == [later[row % 6] for row in range(len(later))]
-        assert all(address.startswith("data:image/webp;base64,") for address in later)
-
     def test_heavy_columns_that_are_not_shown_stay_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The heaviest goes first, and the note names it; what is shown always comes along."""
         monkeypatch.setattr(table_columns, "MAX_DATA", 200_000)
@@ -452,13 +418,6 @@ class TestClips:
         assert page.payload["clips"] == {"0": ["media/1.mp4"], "1": [""]}
         assert [found["src"] for tag, found in page.attributes if tag == "img"] == ["media/1.jpg"]
         assert "<style" not in markup
-
-    def test_a_clip_that_is_gone_leaves_its_row(self, clips: list[str]) -> None:
-        """No poster, no error; the row is there."""
-        page = Page(render_table(runs(2, output_video=[os.devnull, clips[0]])))
-
-        assert len([tag for tag, _ in page.elements if tag == "img"]) == 1
-        assert len(page.texts["tr"]) == 3
 
 
 SCRIPTS = sorted(path.name for path in (Path(theme.__file__).parents[1] / "static").glob("*.js"))

@@ -65,18 +65,3 @@ def test_sixty_four_outputs_are_told_once_in_a_turn_of_the_clock_all_together(mo
 
     assert 2 <= count <= seconds / 0.05 + 2
     assert last == set(range(RUNS))
-
-
-def test_a_closed_output_is_left_as_it_is() -> None:
-    """What was being made while it closed is not sent."""
-    sent = list[dict[str, Any]]()
-
-    def late() -> dict[str, Any]:
-        closing.close()
-        return {"text/plain": "late"}
-
-    closing = LiveOutput(sent.append, late, lambda: ("new",))
-
-    closing.update()
-
-    assert sent == []

@@ -72,13 +72,7 @@ def options_table(options: Options) -> str:
 
 
 def render_metrics(metrics: Metrics) -> str:
-    """A row for each metric, its definition in small print; with other columns, the table as pandas renders it."""
-    from ..sweeps.tables import METRIC_FACTS
-
-    if tuple(metrics.columns) != METRIC_FACTS:
-        import pandas as pd
-
-        return str(pd.DataFrame(metrics).to_html(notebook=True))
+    """A row for each metric, its definition in small print."""
     rows = [
         (name, blocks.two_lines(meaning, definition), unit, span, better)
         for name, meaning, definition, unit, span, better in metrics.itertuples(name=None)
@@ -115,11 +109,11 @@ def _model_row(model: Mapping[str, Any]) -> tuple[Markup, str]:
 def _find_lowest_price(model: Mapping[str, Any]) -> str:
     """The lowest price of a run, where the service reports it."""
     places = [model, *(inner for inner in model.values() if isinstance(inner, Mapping))]
-    names = ("minimum_credits", "minimumCredits", "base_credits", "baseCredits", "credits")
-    prices = (place[name] for place in places for name in names if type(place.get(name)) is int)
+    prices = (place[name] for place in places for name in PRICES if type(place.get(name)) is int)
     return format_credits(next(prices, None))
 
 
+PRICES = ("minimum_credits", "minimumCredits", "base_credits", "baseCredits", "credits")
 ORIGINS = {"exact": "exact, quoted by the service"}
 
 

@@ -64,11 +64,8 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
     root = render(
         "explorer.html",
         kind="clip" if file.is_video else "picture",
-        name=explorer.file_name,
+        explorer=explorer,
         key=key,
-        frames=explorer.frames,
-        at=explorer.frame,
-        range=" ".join(map(str, explorer.range or ())),
         rate=f"{rate.numerator}/{rate.denominator}",
         width=probe.width,
         height=probe.height,
@@ -98,10 +95,7 @@ def _make_stills(file: LocalFile) -> list[Still]:
 def _make_picture(file: LocalFile) -> list[Still]:
     from ..media.posters import make_poster
 
-    for longest in (PICTURE_SIDE, PICTURE_SIDE // 2):
-        content = make_poster(file.path, longest=longest)
-        if len(content) <= MAX_STILLS_BYTES:
-            break
+    content = make_poster(file.path, longest=PICTURE_SIDE)
     size = stills.fit_size((file.probe.width, file.probe.height), (PICTURE_SIDE, PICTURE_SIDE))
     return [Still(data_uri("image/jpeg", content), *size, 0)]
 

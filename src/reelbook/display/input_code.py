@@ -14,10 +14,6 @@ from ..models.smart_resize import Size
 MAX_LINE_LENGTH = 96
 MAX_CODE_LENGTH = 20_000
 """Characters of code that are displayed; an input may contain a picture as text."""
-MAX_SWEEP_CODE_LENGTH = 200_000
-SWEEP_TOO_LONG = (
-    "# Too long to be shown. The plan itself is `jobs[-1].plan` of this form, and can be run again with its run()."
-)
 
 
 def format_input_code(request: Part, *, seed: int | None = None) -> str:
@@ -54,7 +50,7 @@ def format_sweep_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: in
     ).run(budget=212)
     """
     per_run = "" if price is None else f", price={price}"
-    return _limit(f"table = {_format_sweep(base, axes)}.run(budget={budget}{per_run})")
+    return f"table = {_format_sweep(base, axes)}.run(budget={budget}{per_run})"
 
 
 def format_race_code(
@@ -71,7 +67,7 @@ def format_race_code(
     race
     """
     per_run = "" if price is None else f", price={price}"
-    return _limit(f"race = {_format_sweep(base, axes)}.race(by={by}, budget={budget}{per_run})\nrace")
+    return f"race = {_format_sweep(base, axes)}.race(by={by}, budget={budget}{per_run})\nrace"
 
 
 def _format_sweep(base: Input, axes: Mapping[str, Sequence[Any]]) -> str:
@@ -83,10 +79,6 @@ def _format_sweep(base: Input, axes: Mapping[str, Sequence[Any]]) -> str:
     first = format_input_code(base).replace("\n", "\n    ")
     body = "".join(f"    {line},\n" for line in (first, *lines))
     return f"rb.sweep(\n{body})"
-
-
-def _limit(text: str) -> str:
-    return text if len(text) <= MAX_SWEEP_CODE_LENGTH else SWEEP_TOO_LONG
 
 
 def _format_values(values: Sequence[Any]) -> str:

@@ -294,11 +294,11 @@ def _draw_rows(
     for run, one, height in zip(runs, media, heights, strict=True):
         canvas.rule(top)
         top += 2 * gap
-        canvas.write((look.pad, top - gap), run.number, number + 1, "soft", look.small)
+        canvas.write((look.pad, top - gap // 2), run.number, number + 1, "soft", look.small)
         # Sentences last, because the rest is cut.
         words = join_with_dots(*sorted(run.label, key=lambda part: len(part) > LONG_TEXT))
         lines = body.lines(words, label, max(2, height // body.line)) if label else []
-        canvas.write_lines((look.pad + number + 2 * gap, top - gap), lines, label + 1, len(lines))
+        canvas.write_lines((look.pad + number + 2 * gap, top - gap // 2), lines, label + 1, len(lines))
         for left, picture in zip(lefts, one.pictures, strict=False):
             canvas.paste((left, top), picture)
         if not one.pictures:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ..sweeps.progress import Progress
 
 Bundle = dict[str, Any]
-POSTERS, FEW, POSTER_WIDTH, POSTER_HEIGHT = 6, 8, 113, 64
-"""Posters displayed during a run, the most results drawn at double density, and the size of a poster in pixels."""
+POSTERS, POSTER_WIDTH, POSTER_HEIGHT, DENSITY = 6, 113, 64, 1.5
+"""Posters displayed during a run, the size of a poster in pixels, and the pixels of its picture for each of them."""
 MAX_POSTER_BYTES = 60_000
 """Maximum bytes of all posters of one panel in the notebook."""
 MAX_REASONS, MAX_TEXT_LENGTH = 4, 300
@@ -94,11 +94,10 @@ def _film(progress: Progress) -> Markup:
     # What is the same in all of them says nothing of any.
     names = dict.fromkeys(name for result in progress.results for name in result.values)
     varying = [name for name in names if len({repr(result.values.get(name)) for result in progress.results}) > 1]
-    # Fewer pixels for each where there are many.
-    room, scale = MAX_POSTER_BYTES, 2.0 if len(progress.results) <= FEW else 1.2
-    posters = []
+    room, posters = MAX_POSTER_BYTES, []
     for result in progress.results[: POSTERS if is_moving else None]:
-        picture = make_thumbnail(result.path, round(scale * POSTER_WIDTH), round(scale * POSTER_HEIGHT), quality=55)
+        size = round(DENSITY * POSTER_WIDTH), round(DENSITY * POSTER_HEIGHT)
+        picture = make_thumbnail(result.path, *size, quality=55)
         room -= len(picture or b"")
         if picture is not None and room >= 0:
             values = {name: value for name, value in result.values.items() if not varying or name in varying}

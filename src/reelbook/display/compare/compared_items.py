@@ -13,7 +13,7 @@ from ...errors import ReelbookError
 from ...media.frame_index import read_frame_index
 from ...media.local_file import LocalFile
 from ...models.base import Input
-from ..formatting import format_path, format_size, join_with_dots, shorten
+from ..formatting import format_size, join_with_dots, shorten
 from ..report.shared_table import find_picture_fields, strip_folders
 from ..run_text import format_value
 
@@ -94,7 +94,7 @@ class Item:
         if self.timing is None:
             is_there = self.file.path.is_file()
             why = "cannot be read as a clip or a picture" if is_there else "is not there any more"
-            return f"{format_path(self.file.path)} {why}."
+            return f"{self.file.path.name} {why}."
         return ""
 
     @cached_property
@@ -107,7 +107,7 @@ class Item:
         if timing.rate is not None:
             facts |= {"frames": f"{timing.frames:,}", "rate": f"{float(timing.rate):.5g}/s"}
             facts["seconds"] = f"{timing.seconds:.2f} s"
-        return {**facts, "bytes": format_size(self.file.path.stat().st_size), "file": format_path(self.file.path)}
+        return {**facts, "bytes": format_size(self.file.path.stat().st_size), "file": self.file.path.name}
 
 
 def format_inputs(values: Any) -> dict[str, str]:

@@ -18,7 +18,6 @@ from markupsafe import Markup
 
 from ..._version import __version__
 from ...decide.ratings import Ratings
-from ...media.posters import make_thumbnail
 from ...settings import options
 from ...sweeps.cost import compute_costs
 from ...util.printable import format_count
@@ -27,7 +26,6 @@ from ..compare.compared_items import Item
 from ..compare.comparison import Comparison
 from ..compare.comparison_html import FileOnPage, render_comparison_markup
 from ..cost_chart import render_cost_table
-from ..embedding import data_uri
 from ..formatting import format_duration, join_with_dots, shorten
 from ..plots import plot_html
 from ..plots.plot_html import Plot, render_plot_markup
@@ -46,8 +44,6 @@ from .media import MAX_CLIP_SIDE, PageMedia
 KEY = "report"
 """The key by which the parts of the page get its files, and share which runs are selected."""
 MAX_VALUES = 12
-THUMB, SMALL_THUMB, MANY = (96, 54), (64, 36), 60
-"""Pixels of a poster in the table, with up to `MANY` files and with more."""
 MAX_PLOTS = 3
 REPORT_COSTS = ("runs", "credits", "credits_per_success")
 """The columns of costs in a report, whose tables stand side by side."""
@@ -175,19 +171,8 @@ class ReportContent:
                 continue
 
     def _render_table(self) -> Markup:
-        posters = {
-            str(path): KnownPoster(address, one.width, one.height)
-            for path, one in self.media.items()
-            if (address := self._make_poster(path, one))
-        }
         clips = {str(path): one.original for path, one in self.media.items() if one.original}
-        return render_table_markup(self.table, key=KEY, posters=posters, clips=clips if self.is_folder else None)
-
-    def _make_poster(self, path: Path, one: PageMedia) -> str:
-        if self.is_folder or not one.poster:
-            return one.poster
-        small = make_thumbnail(path, *(THUMB if len(self.media) <= MANY else SMALL_THUMB))
-        return data_uri("image/jpeg", small) if small else ""
+        return render_table_markup(self.table, key=KEY, clips=clips if self.is_folder else None)
 
     @cached_property
     def _spots(self) -> dict[Path, tuple[int, int]]:
