@@ -68,7 +68,6 @@ def test_the_sentence_comes_first_then_the_lines_of_ones_own(kernel: Kernel) -> 
     [
         "raise rb.ReelbookError('Nothing was sent: this plan may cost 1,272 credits, and spend=159 pays for three of 24 runs. ' * 3)",
         "raise rb.Interrupted('You stopped waiting; 8 runs go on at the service. client.cancel_queued() cancels those of them that wait.')",
-        "ask(5000)", "rb.TextToVideo(prompt='a' * 300, num_frames='x' * 200, reslution='480p')",
         "raise rb.ReelbookError('A list:\\n  - ' + 'some words that are long enough to be broken somewhere, ' * 3)",
     ],
 )  # fmt: skip

@@ -12,9 +12,7 @@ from typing import Any, cast
 from PIL import Image
 
 from reelbook.display.cards import summary_card, uncertain_table
-from reelbook.display.formatting import STATE_SIGNS
 from reelbook.storage.library import Recent, Summary
-from reelbook.storage.run_status import RunStatus
 from reelbook.storage.shelf import Bytes
 from reelbook.storage.uncertain import Uncertain
 from tests.clips import film
@@ -70,11 +68,6 @@ def test_the_last_runs_have_small_pictures(tmp_path: Path) -> None:
     }
     assert len(read.all("tr")) == 4
     assert len(html) < 40_000
-
-
-def test_every_status_has_its_mark() -> None:
-    """The same shape for the same state everywhere."""
-    assert set(RunStatus) <= set(STATE_SIGNS)
 
 
 def test_uncertain_runs_stand_in_a_table_with_what_to_do() -> None:

@@ -342,14 +342,6 @@ class TestLayout:
         assert [axis.columns for axis in axes] == [("seed", "prompt")]
         assert axes[0].values[0] == "seed 1 · a"
 
-    def test_what_varies_in_a_dropped_column_is_not_held(self, clips: list[str]) -> None:
-        """The inputs know of it, though the table does not any more."""
-        table = table_of(clips[:2]).drop(columns="seed")
-
-        held = group_runs(table)[0].common
-
-        assert held == {"prompt": "a paper boat", "num_frames": "25"}
-
     def test_models_are_kept_apart(self, clips: list[str], tmp_path: Path) -> None:
         """Each has its plan and its clips; that there are several is said."""
         mixed: pd.DataFrame = pd.concat(

@@ -234,15 +234,3 @@ def test_odd_tables_are_drawn() -> None:
         Plot(pd.DataFrame({"a": ["网格" * 9, "شبكة", "🚢"], "b": [1, 2, 3]}), "a", "b", "a"),
     ):
         assert "rb-drawing" in render_plot(plot)
-
-
-def test_the_style_of_a_notebook_is_not_that_of_the_plot() -> None:
-    """Nor is ours that of the notebook, after a plot."""
-    import matplotlib
-
-    with matplotlib.rc_context({"axes.facecolor": "#ff00ff", "text.usetex": True, "font.size": 40}):
-        inside = render_plot(Plot(SWEEP, "num_frames", "credits"))
-        after = matplotlib.rcParams["font.size"]
-
-    assert inside == render_plot(Plot(SWEEP, "num_frames", "credits"))
-    assert after == 40

@@ -83,14 +83,6 @@ def test_what_a_race_assumes_is_said(changes: dict[str, object], facts: dict[str
     assert what in " ".join(found.assumptions)
 
 
-def test_a_decided_race_says_what_it_saved_and_one_with_free_evidence_what_that_was() -> None:
-    """And what of its budget is spent, without what was paid before it began."""
-    html = render_race(replace(RACE, is_decided=True, free=5, spent=530, earlier=212))
-
-    assert "742 saved against all runs" in html
-    assert "8 of 24 runs · 5 from the library · 318 of 509 credits spent" in format_race(replace(RACE, free=5, spent=530, earlier=212))  # fmt: skip
-
-
 def test_an_unfinished_race_says_how_to_go_on_and_a_repeated_one_that_all_was_paid() -> None:
     """For readers of a saved notebook."""
     running = render_race(replace(RACE, state=RaceState.RUNNING, round_runs=8, round_done=3))

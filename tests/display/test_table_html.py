@@ -211,45 +211,26 @@ class TestAnyTable:
         assert words["mixed"] == ["1", "x", None]
         assert words["huge"] == ["x" * 2_000 + "… (5,000 characters)", None, ""]
         assert list(words)[-4:] == ["<b>", "7", "None", "a / b"]
-
-    def test_cells_know_their_order(self) -> None:
-        """Numbers, flags, times and ordered categories are sorted by what they mean, all else by its words."""
-        order = {name: make_cells(name, self.ODD[name]).order for name in self.ODD.columns if isinstance(name, str)}
-
-        assert order["whole"] == [1, None, pytest.approx(2**62)]
-        assert order["real"] == [0.3, None, pytest.approx(1.797e308, rel=1e-3)]
-        assert order["flag"] == [1, None, 0]
-        assert order["kind"] == [0, None, 1]
-        assert order["day"] == [1767308400000.0, None, 1735808400000.0]
-        assert order["lasts"] == [60_000, None, 2_000]
-        assert {name for name, one in order.items() if one is None} == {
-            "list",
-            "dict",
-            "array",
-            "mixed",
-            "bytes",
-            "huge",
-            "date",
-        }
+        order = {name: make_cells(name, self.ODD[name]).order for name in ("whole", "flag", "kind", "day", "list")}
+        assert order == {
+            "whole": [1, None, pytest.approx(2**62)], "flag": [1, None, 0], "kind": [0, None, 1],
+            "day": [1767308400000.0, None, 1735808400000.0], "list": None,
+        }  # fmt: skip
 
     @pytest.mark.parametrize(
         "table",
         [
             ODD,
-            ODD.set_axis([1, 1, 1]),
             ODD.set_index(["whole", "huge"]),
             ODD.set_axis(["same"] * ODD.shape[1], axis=1),
             ODD.head(0),
             pd.DataFrame(),
-            pd.DataFrame(index=[1, 2]),
             pd.DataFrame({("a", 1): [1], ("a", 2): [2], ("output_video", ""): ["x.mp4"]}),
             pd.DataFrame([["a.mp4", "b.mp4"]], columns=["output_video", "output_video"]),
             pd.DataFrame({"output_images": [5, "x", ["a.png", None], None]}),
             pd.DataFrame({"output_video": [Path("a.mp4"), 3.5, None]}),
             pd.DataFrame({"status": [1, None], "credits": ["many", None], "num_frames": ["a", "b"], "frame_rate": 0}),
             pd.DataFrame({"credits": [np.inf, -np.inf], "status": ["completed", "odd one"]}),
-            pd.DataFrame({"when": pd.period_range("2026", periods=2), "part": pd.interval_range(0, 2)}),
-            pd.DataFrame({"z": [1j, 2j], "seconds": ["a", "b"], "num_frames": 1, "frame_rate": 0}),
         ],
         ids=lambda table: "-".join(map(str, table.shape)),
     )  # fmt: skip
@@ -265,18 +246,6 @@ class TestAnyTable:
     def test_what_is_packed_can_be_unpacked(self, values: list[Any]) -> None:
         """Each value is at its place again."""
         assert unpacked(json.loads(json.dumps(pack(values)))) == values
-
-    def test_a_payload_reads_as_the_table(self) -> None:
-        """Every column is there with its words, or with numbers that read the same."""
-        table = runs(50, share=np.linspace(0, 1, 50))
-
-        columns = {one["name"]: one for one in Page(render_table(table)).payload["columns"]}
-
-        assert {*table.columns, "run", "seconds"} == set(columns)
-        assert unpacked(columns["seed"]["order"]) == list(range(50))
-        assert "words" not in columns["seed"]
-        assert unpacked(columns["share"]["words"]) == [f"{one:.5f}" for one in table["share"]]
-        assert unpacked(columns["status"]["keys"]) == list(table["status"])
 
 
 class TestHostile:
@@ -389,14 +358,6 @@ class TestWeight:
 
 class TestClips:
     """What plays without a kernel."""
-
-    def test_by_default_no_clip_is_in_the_page(self, clips: list[str]) -> None:
-        """A poster says which clip it is of, and no more."""
-        payload = Page(render_table(runs(2, output_video=clips), key="word")).payload
-
-        assert payload["clips"] == {}
-        assert payload["key"] == "word"
-        assert payload["files"] == [[Path(path).name] for path in clips[:2]]
 
     def test_previews_are_small_clips(self, clips: list[str], tmp_path: Path) -> None:
         """Each run has a small film of its own; of a picture it is a picture."""

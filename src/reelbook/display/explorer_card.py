@@ -93,11 +93,9 @@ def _make_stills(file: LocalFile) -> list[Still]:
 
 
 def _make_picture(file: LocalFile) -> list[Still]:
-    from ..media.posters import make_poster
-
-    content = make_poster(file.path, longest=PICTURE_SIDE)
-    size = stills.fit_size((file.probe.width, file.probe.height), (PICTURE_SIDE, PICTURE_SIDE))
-    return [Still(data_uri("image/jpeg", content), *size, 0)]
+    box = (PICTURE_SIDE, PICTURE_SIDE)
+    content = fit_jpegs([stills.read_picture(file.path, box)], MAX_STILLS_BYTES)[0]
+    return [Still(data_uri("image/jpeg", content), *stills.fit_size((file.probe.width, file.probe.height), box), 0)]
 
 
 def _draw_strip(file: LocalFile) -> bytes:
