@@ -11,7 +11,7 @@ from ..media.bounded_open import MAX_PIXELS
 from ..media.stream_facts import read_display_size
 from ..models.file_kinds import parse_header
 from ..settings import options
-from .formatting import format_size
+from .formatting import format_path, format_size
 from .original_links import MAX_ORIGINAL_BYTES
 
 if TYPE_CHECKING:
@@ -51,33 +51,27 @@ def embed_clip(file: LocalFile, *, many: bool = False) -> EmbeddedPart:
     """The part of a clip to embed: none for one among `many`, unless `rb.options.embed` requests more."""
     from ..media.previews import get_preview
 
-    whole = file.path.stat().st_size
-    mime_type = MIME_TYPES.get(file.path.suffix.lower(), "video/mp4")
     if many and options.embed == "poster":
         return EmbeddedPart()
-    if mime_type in PLAYABLE_TYPES and whole <= (MAX_FULL_BYTES if options.embed == "full" else MAX_PREVIEW_BYTES):
+    whole, suffix = file.path.stat().st_size, file.path.suffix.lower()
+    mime_type = MIME_TYPES.get(suffix, "video/mp4")
+    if mime_type in PLAYABLE_TYPES and whole <= _get_limit(many=False):
         return EmbeddedPart(mime_type, file.path.read_bytes(), is_whole=True)
     small = get_preview(file.path, longest=MAX_PREVIEW_SIDE, max_bytes=MAX_PREVIEW_BYTES)
     if small is None:
         return EmbeddedPart(note=f"{format_size(whole)}, too large to play here")
-    pixels = _find_size(small)
-    note = f"preview {format_pixels(pixels)}, {format_size(len(small))}"
-    if mime_type not in PLAYABLE_TYPES:
-        note += f", because browsers do not play {file.path.suffix} files"
-    elif options.embed == "full":
-        note += f", because a file of {format_size(whole)} is too large for a notebook"
-    return EmbeddedPart("video/mp4", small, note=note + _format_original(file), size=pixels)
+    why = f", because browsers do not play {suffix} files" if mime_type not in PLAYABLE_TYPES else ""
+    if options.embed == "full" and not why:
+        why = f", because a file of {format_size(whole)} is too large for a notebook"
+    return _make_preview(file, "video/mp4", small, why)
 
 
 def embed_picture(file: LocalFile, width: int, *, many: bool = False) -> EmbeddedPart:
     """The part of a picture to embed: the file if it is small, else a JPEG for this width on the page."""
     from ..media.posters import get_poster
 
-    whole = file.path.stat().st_size
     mime_type = MIME_TYPES.get(file.path.suffix.lower())
-    fits = whole <= (
-        MAX_FULL_BYTES if options.embed == "full" else MAX_PREVIEW_BYTES // 4 if many else MAX_PREVIEW_BYTES
-    )
+    fits = file.path.stat().st_size <= _get_limit(many=many)
     # A browser has to decode all of it.
     if mime_type and fits and file.probe.width * file.probe.height <= MAX_PIXELS:
         return EmbeddedPart(mime_type, file.path.read_bytes(), is_whole=True)
@@ -85,9 +79,24 @@ def embed_picture(file: LocalFile, width: int, *, many: bool = False) -> Embedde
     small = file.poster(longest=width if many else 2 * width)
     if len(small) > MAX_PREVIEW_BYTES:
         small = get_poster(file.path, longest=width) or small
-    pixels = _find_size(small)
-    note = f"preview {format_pixels(pixels)}, {format_size(len(small))}{_format_original(file)}"
-    return EmbeddedPart("image/jpeg", small, note=note, size=pixels)
+    return _make_preview(file, "image/jpeg", small)
+
+
+def _get_limit(*, many: bool) -> int:
+    """Bytes up to which a file is embedded as it is."""
+    if options.embed == "full":
+        return MAX_FULL_BYTES
+    return MAX_PREVIEW_BYTES // 4 if many else MAX_PREVIEW_BYTES
+
+
+def _make_preview(file: LocalFile, mime_type: str, content: bytes, why: str = "") -> EmbeddedPart:
+    """A preview with its note; the original is named where it is too large to be fetched by the page."""
+    pixels, whole = _find_size(content), file.path.stat().st_size
+    original = (
+        f"; the original of {format_size(whole)} is {format_path(file.path)}" if whole > MAX_ORIGINAL_BYTES else ""
+    )
+    note = f"preview {format_pixels(pixels)}, {format_size(len(content))}{why}{original}"
+    return EmbeddedPart(mime_type, content, note=note, size=pixels)
 
 
 def data_uri(mime_type: str, content: bytes) -> str:
@@ -102,12 +111,6 @@ def format_pixels(pixels: tuple[int, int]) -> str:
     '480×270'
     """
     return "×".join(map(str, pixels))
-
-
-def _format_original(file: LocalFile) -> str:
-    """The note about the original of a preview, where it is too large to be fetched by the page; else empty."""
-    whole = file.path.stat().st_size
-    return f"; the original of {format_size(whole)} is {file.path}" if whole > MAX_ORIGINAL_BYTES else ""
 
 
 def _find_size(copy: bytes) -> tuple[int, int]:

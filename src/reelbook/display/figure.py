@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -29,22 +28,6 @@ MIN_CAPTION_WIDTH = 120
 MAX_POSTER_SIDE, MAX_SMALL_SIDE = 640, 320
 
 figures = Macros("figure.html")
-
-
-@dataclass(frozen=True, slots=True)
-class FigureMedia:
-    """What of a file is on the page."""
-
-    kind: str = ""
-    """`video`, `picture`, or a `still` of a clip that does not play; else empty."""
-    address: str = ""
-    poster: str = ""
-    strip: str = ""
-    width: int = 0
-    height: int = 0
-    text: str = ""
-    opens: Markup = Markup("")  # noqa: RUF009  # Never changed.
-    """The attributes of a still that plays on a click."""
 
 
 def file_figure(file: LocalFile, *, many: bool = False) -> str:
@@ -74,7 +57,7 @@ def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = F
     width = min(width, MAX_SMALL_SIDE) if many and is_alone else width
     if is_alone:
         facts = [known.seed, *facts, known.credits, known.made_by]
-    shown, embedded, advice = FigureMedia(), EmbeddedPart(), ""
+    shown, embedded, advice = Markup(""), EmbeddedPart(), ""
     try:
         box = _fit_box(file, width, MAX_HEIGHT if is_alone else MAX_ROW_HEIGHT)
         width = width if is_alone else max(box[0], MIN_CAPTION_WIDTH)
@@ -87,7 +70,7 @@ def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = F
         embedded = EmbeddedPart(note=_format_trouble(error, known.attach_code))
     caption = figures.caption(known.prompt if is_alone else "", facts, embedded.note)
     whose, path = (known, format_path(file.path)) if is_alone else (RunText(), "")
-    return figures.figure(_list_data(file, embedded), width, figures.media(shown), whose, caption, advice, path)
+    return figures.figure(_list_data(file, embedded), width, shown, whose, caption, advice, path)
 
 
 def _list_data(file: LocalFile, embedded: EmbeddedPart) -> dict[str, Any]:
@@ -107,23 +90,21 @@ def _list_data(file: LocalFile, embedded: EmbeddedPart) -> dict[str, Any]:
     return {**data, "data-rb-original": key, "data-rb-name": name} if key else data
 
 
-def _show(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tuple[FigureMedia, EmbeddedPart]:
-    """The player or picture of a file, and what of the file is embedded."""
-    width, height = size
-    if not file.is_video:
-        part = embedding.embed_picture(file, width, many=many)
-        address = data_uri(part.mime_type, part.content)
-        return FigureMedia("picture" if part.content else "", address, width=width, height=height, text=text), part
-    part = embedding.embed_clip(file, many=many)
-    longest = MAX_SMALL_SIDE if many and width <= MAX_SMALL_SIDE else MAX_POSTER_SIDE
-    poster = data_uri("image/jpeg", file.poster(longest=longest))
-    if many and not part.content:
-        return FigureMedia("still", poster, "", "", width, height, text, render_open_attributes(file.path)), part
-    strip = data_uri("image/jpeg", strip_jpeg(file))
-    if not part.content:
-        return FigureMedia("still", poster, "", strip, width, height, text), part
-    address = data_uri(part.mime_type, part.content)
-    return FigureMedia("video", address, poster, "" if many else strip, width, height, text), part
+def _show(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tuple[Markup, EmbeddedPart]:
+    """The player or picture of a file, or a still of a clip that does not play; and what of the file is embedded."""
+    poster, strip, opens = "", "", Markup("")
+    if file.is_video:
+        part = embedding.embed_clip(file, many=many)
+        longest = MAX_SMALL_SIDE if many and size[0] <= MAX_SMALL_SIDE else MAX_POSTER_SIDE
+        poster = data_uri("image/jpeg", file.poster(longest=longest))
+        strip = "" if many else data_uri("image/jpeg", strip_jpeg(file))
+        kind = "video" if part.content else "still"
+        if many and not part.content:
+            opens = render_open_attributes(file.path)
+    else:
+        part, kind = embedding.embed_picture(file, size[0], many=many), "picture"
+    address = data_uri(part.mime_type, part.content) if part.content else poster
+    return figures.media(kind, address, poster, strip, *size, text, opens), part
 
 
 def _format_trouble(error: Exception, attach_code: str) -> str:
