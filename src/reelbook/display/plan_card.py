@@ -32,8 +32,7 @@ def plan_card(plan: Plan) -> str:
             axes=axes,
             notes=_list_notes(facts),
             names=["run", *(shorten(name, MAX_VALUE_LENGTH) for name in names)],
-            sides=["right", *("right" if rows and _is_number(rows[0], name) else "left" for name in names)],
-            rows=[[row.number, *(_format_cell(row, name) for name in names)] for row in rows],
+            rows=[[row.number, *(_get_cell(row, name) for name in names)] for row in rows],
             more=f" · plan.frame has all {len(plan):,}" if len(plan) > FIRST_ROWS else "",
         )
     )
@@ -60,17 +59,10 @@ def _list_notes(facts: PlanFacts) -> list[str]:
     return [*notes, *(f"Note: {warning}" for warning in facts.warnings)]
 
 
-def _get_value(row: Row, name: str) -> Any:
-    return row.credits if name == "credits" and name not in row.columns else row[name]
-
-
-def _format_cell(row: Row, name: str) -> str:
+def _get_cell(row: Row, name: str) -> Any:
+    """A number, else the text of a value."""
     if name == "credits" and row.input is None:
         return "✕ impossible"
-    value = _get_value(row, name)
-    return "" if value is None else shorten(value, MAX_VALUE_LENGTH)
-
-
-def _is_number(row: Row, name: str) -> bool:
-    value = _get_value(row, name)
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    value = row.credits if name == "credits" and name not in row.columns else row[name]
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if is_number else "" if value is None else shorten(value, MAX_VALUE_LENGTH)

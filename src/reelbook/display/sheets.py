@@ -36,7 +36,7 @@ from .live import Count, watch_count
 from .report.layout import LONG_TEXT, format_named_value
 from .run_text import RunText, describe_file, describe_run
 from .strips import fit_jpegs
-from .table_runs import TableRun, group_runs, shorten_model
+from .table_runs import TableRun, group_runs, read_runs, shorten_model
 from .theme import read_colours
 
 if TYPE_CHECKING:
@@ -546,8 +546,6 @@ def _format_title(runs: Sequence[TableRun]) -> str:
 
 def _format_facts(table: pd.DataFrame, media: Sequence[RunPictures]) -> list[str]:
     """Number of runs, states other than completed, credits, and the size of all clips if it is one."""
-    from .table_runs import read_runs
-
     runs = read_runs(table)
     states = [status for run in runs if (status := run.text("status")) and status != RunStatus.COMPLETED]
     facts = [format_count(len(runs), "run"), *(f"{states.count(state):,} {state}" for state in dict.fromkeys(states))]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOT_INPUTS = frozenset({
-    "status", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", INPUT_JSON,
+    "status", "created", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", INPUT_JSON,
 })  # fmt: skip
 """The columns about the execution of a run."""
 MAX_ACROSS = 10
