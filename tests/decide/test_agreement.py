@@ -61,12 +61,3 @@ def test_what_cannot_be_computed_is_said_in_words(answers: dict[object, dict[str
     assert agreement.alpha is None
     assert np.isnan(float(agreement))
     assert re.search(words, str(agreement))
-
-
-def test_agreement_is_said_in_words() -> None:
-    """With the number of pairs and people that it is about."""
-    answers: dict[object, dict[str, int]] = {unit: {"ana": unit % 2, "ben": unit % 2} for unit in range(10)}
-
-    assert str(measure_agreement(answers, 2, level="nominal")) == (
-        "Krippendorff's alpha is 1.00 on the 10 pairs that more than one of 2 people judged: they agree."
-    )

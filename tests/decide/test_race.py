@@ -201,16 +201,6 @@ def test_when_all_runs_fail_the_race_ends_after_its_first_round(client: Client) 
     assert math.isnan(found.ranking()["mean"].iloc[0])
 
 
-def test_a_score_that_is_no_number_counts_for_nothing(client: Client) -> None:
-    """For all runs there is nothing to compare; for some the others decide."""
-    none = race(make_plan(), by=lambda run: None, budget=1.0)
-    some = race(make_plan(), by=lambda run: float("nan") if run.input.images[1].frames == 2 else merit(run), budget=1.0)
-
-    assert none.best is None
-    assert "None of the 8 completed runs has a number by a function" in none.progress.findings[0]
-    assert (some.best.images[0].frames, some.best.images[1].frames) == (3, 1)
-
-
 def test_a_function_that_fails_or_gives_a_text_ends_the_race_with_a_sentence(served: Served, client: Client) -> None:
     """Nothing paid for is lost: the corrected function goes on from there."""
     with pytest.raises(RaceStopped, match=r"`by` has failed for the run .*: ZeroDivisionError: .*race again"):

@@ -73,14 +73,6 @@ def test_scores_are_finite_whatever_was_judged(judged: list[tuple[int, int, floa
     assert (table["high"] - table["low"] > 0.1).all()
 
 
-@pytest.mark.parametrize("count", [3, 4, 12])
-def test_who_has_won_leads_those_that_nobody_has_seen(count: int) -> None:
-    """Also after a single answer; who has lost is behind them."""
-    table = rank(judge([(0, 1, 1.0)]), count).make_frame(range(count), name="run")
-
-    assert (table.index[0], table.index[-1]) == (0, 1)
-
-
 @pytest.mark.parametrize("with_axes", [False, True])
 def test_intervals_hold_what_they_promise(with_axes: bool) -> None:
     """The true score is between the bounds about as often as they say, with few judgements, too."""

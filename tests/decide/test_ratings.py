@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.decide.advice import compute_alpha
 from reelbook.decide.judged_clips import find_clips
 from reelbook.decide.ratings import Ratings
 from tests.decide.judged_worlds import make_table
@@ -136,22 +135,6 @@ def test_the_table_gets_columns(made: Made) -> None:
     assert list(rate_table(made, table).table.columns) == list(table.columns)
 
 
-def test_agreement_on_single_clips(made: Made) -> None:
-    """Ordinal for stars: values of the published example of four observers; the latest answer of each counts."""
-    rows = ("12332141", "12332241", ".3332342", "12332441")
-    for rater, values in zip("abcd", rows, strict=True):
-        ratings = rate(made, 8, rater=rater, kind="stars")
-        ratings.rate(0, 5)
-        ratings.rate(0, None)
-        for row, value in enumerate(values):
-            if value != ".":
-                ratings.rate(row, int(value))
-    units = [[int(value) - 1 for value in unit if value != "."] for unit in zip(*rows, strict=True)]
-
-    assert ratings.agreement().alpha == compute_alpha(units, 5, level="ordinal")
-    assert rate(made, kind="keep").agreement().alpha is None
-
-
 def test_stars_are_asked_for_every_clip_once(made: Made) -> None:
     """And then nothing more; a withdrawn one is asked again."""
     ratings, asked = rate(made, kind="stars"), list[int]()
@@ -169,22 +152,6 @@ def test_a_table_needs_row_numbers(index: list[Any]) -> None:
     """Answers name rows by their numbers."""
     with pytest.raises(rb.InvalidInput, match="reset_index"):
         find_clips(make_table(2).set_axis(index), ["clip a", "clip b"])
-
-
-def test_axes_are_found_in_a_table_that_lost_its_notes() -> None:
-    """A table from a file knows its inputs; what only repeats a setting is no axis."""
-    table = pd.DataFrame(
-        {
-            "prompt": ["a", "a", "b"], "seed": [1, 2, 3], "num_frames": [9, 17, 9], "credits": [1, 2, 3],
-            "input_json": ['{"prompt": "a", "seed": 1, "num_frames": 9}', "{}", None],
-        }
-    )  # fmt: skip
-
-    clips = find_clips(table, ["x", "y", "z"])
-
-    assert clips.axes == ("num_frames",)
-    assert clips.values == ((9, 17),)
-    assert clips.content.tolist() == [0, 0, 1]
 
 
 def test_stars_and_what_to_keep_are_summed_up(made: Made) -> None:

@@ -6,12 +6,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from reelbook.api import table_accessor  # noqa: F401  # Hangs `table.reel` into pandas.
 from reelbook.sweeps.cost import COLUMNS
-from tests.support import examples
 
 # What was asked, how it went, credits, who says so, the price told, frames at 24 per second.
 RUNS: list[tuple[str, str, int | None, str | None, int | None, int]] = [
@@ -73,33 +70,6 @@ def test_the_whole_table_is_one_line() -> None:
     assert row(whole, "all") == [11, 6, 505, 371, 399, 13.0, 126.25, 56.111]
     assert len(table([]).reel.cost()) == 0
     assert len(table([]).reel.cost("resolution")) == 0
-
-
-@settings(max_examples=examples(10, 40), deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["a", "b"]),
-            st.sampled_from(["completed", "failed", "uncertain", "not started"]),
-            st.none() | st.integers(0, 200),
-            st.sampled_from([None, "charged", "estimated"]),
-            st.none() | st.integers(0, 200),
-            st.integers(9, 257),
-        ),
-        min_size=1,
-        max_size=12,
-    )
-)
-def test_parts_add_up_to_the_whole(runs: list[Any]) -> None:
-    """Whatever the rows: sums over a column are the sums of the table, and what was charged is part of the credits."""
-    frame = table(runs)
-
-    whole, parts = frame.reel.cost(), frame.reel.cost("resolution")
-
-    for name in ("runs", "completed", "credits", "estimated", "charged"):
-        assert parts[name].sum() == whole[name].fillna(0).iloc[0]
-    assert (parts["charged"] <= parts["credits"].fillna(0)).all()
-    assert whole["credits"].fillna(0).iloc[0] == sum(run[2] or 0 for run in runs)
 
 
 @pytest.mark.parametrize("name", ["resolutoin", ["resolution", "nothing"]])

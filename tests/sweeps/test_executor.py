@@ -111,16 +111,6 @@ def test_the_most_expensive_guess_holds_where_nobody_knows_a_price(
     assert scripted.sent == 3
 
 
-def test_what_is_given_back_makes_room(served: Served, client: Client) -> None:
-    """Money for three, and the service cannot do one of the first three: the fourth runs with what that gave back."""
-    plan = sweep(rb.ImagesToVideo(images=["https://example.org/gone.png"]), images=[_broken(), *_good(4)])
-
-    table = plan.run(budget=3 * PRICE, order="as given")
-
-    assert counts(table) == {"completed": 3, "failed": 1, "not started": 1}
-    assert len(paid(served)) == 3
-
-
 def _broken() -> list[dict[str, object]]:
     return [{"url": "http://127.0.0.1:9/nobody.png", "frames": 1}]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from reelbook.errors import InvalidInput
 from reelbook.models.described import describe
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.pricing import Estimate
-from reelbook.sweeps.parts import template
 from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.plan_rows import Known
 from reelbook.sweeps.plan_summary import format_facts, summarise
@@ -76,16 +74,6 @@ def test_impossible_runs_stay_and_are_told() -> None:
     assert plan[0].prompt == "a paper boat"
 
 
-def test_where_keeps_what_is_asked_for() -> None:
-    """By fields, whether they vary or not, by labels, and by what the input computes."""
-    plan = sweep(BOAT, template("a {colour} boat", colour=["red", "blue"]), resolution=["480p", "720p"])
-
-    assert len(plan.where(lambda run: run.colour == "red" or run.resolution == "480p")) == 3
-    assert len(plan.where(lambda run: run.num_frames == 121)) == 4
-    assert len(plan.where(lambda run: run.frame_size == (854, 480))) == 2
-    assert len(plan.where(lambda run: False)) == 0
-
-
 def test_brackets_take_what_pandas_takes() -> None:
     """A number, also from the end or from numpy; a slice, numbers, a mask."""
     plan = sweep(BOAT, seed=range(5))
@@ -114,28 +102,6 @@ def test_repeats_are_takes() -> None:
             plan.repeated(wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="8,000,000 runs"):
         plan.repeated(1_000_000)
-
-
-def test_a_plan_never_changes() -> None:
-    """Its fields cannot be set, and what is made from it leaves it as it was."""
-    plan = sweep(BOAT, seed=[1, 2])
-    before = repr(plan), hash(plan)
-
-    (
-        plan.repeated(2),
-        plan.shuffled(),
-        plan[:1],
-        plan + plan,
-        plan.priced(lambda request: 1),
-        plan.derived(a=lambda run: 1),
-    )
-
-    assert (repr(plan), hash(plan)) == before
-    with pytest.raises(AttributeError):
-        plan.rows = ()  # type: ignore[misc]
-    with pytest.raises(AttributeError):
-        plan[0].take = 3  # type: ignore[misc]
-    assert pickle.loads(pickle.dumps(plan)) == plan
 
 
 def test_two_models_make_no_sum() -> None:

@@ -23,7 +23,6 @@ from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.plan_file import format_toml, parse_value
 from reelbook.sweeps.sweep_call import derived, sweep
 from tests.models.described_inputs import with_fields
-from tests.models.inputs import IMAGE_TO_VIDEO, SMART_RESIZE, TEXT_TO_VIDEO
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT, parse_plan
 
@@ -64,20 +63,6 @@ def test_a_grid_survives_its_file(axes: dict[str, list[Any]], cut: int) -> None:
         plan + sweep(BOAT.revised(seed=3, num_frames=33), frame_rate=[1, 99]),
     ):
         assert parse_plan(changed.to_toml()) == changed
-
-
-@settings(max_examples=examples(10, 30))
-@given(
-    base=TEXT_TO_VIDEO | IMAGE_TO_VIDEO | SMART_RESIZE,
-    cells=st.lists(st.text(st.characters(codec="utf-8")), min_size=1, max_size=3),
-)
-def test_any_base_survives_its_file(base: Any, cells: list[str]) -> None:
-    """Every field of it, and a table with notes."""
-    plan = sweep(base, rows([{"prompt": cell, "note": cell} for cell in cells], keep=["note"]))
-
-    read = parse_plan(plan.to_toml())
-
-    assert (read, read.base) == (plan, base)
 
 
 PLANS: dict[str, Callable[[], Plan]] = {

@@ -184,27 +184,6 @@ def test_names_that_collide_are_kept_apart() -> None:
     assert table["input_output_seed"].tolist() == [1, 2]
 
 
-def test_answers_of_another_kind_than_promised_are_kept() -> None:
-    """A seed that is a text, a field that the specification does not show, an output that is none."""
-    plan = sweep(TextToVideo(prompt="a boat"), seed=[1, 2, 3])
-    odd = [
-        seen(0, output='{"seed": "seven", "extra": {"a": 1}}'),
-        seen(1, output='{"seed": 8, "extra": null}'),
-        seen(2, output="null"),
-    ]
-
-    table = build_frame(plan, standings(plan, ["completed"] * 3), odd, {})
-    table.to_parquet(io.BytesIO())
-    large = build_frame(
-        plan, standings(plan, ["completed"] * 3), [seen(0, output=f'{{"seed": {2**70}}}'), None, None], {}
-    )
-    large.to_parquet(io.BytesIO())
-
-    assert large["output_seed"][0] == str(2**70)
-    assert [str(value) for value in table["output_seed"].dropna()] == ["seven", "8"]
-    assert table.loc[0, "output_extra"] == {"a": 1}
-
-
 @pytest.mark.parametrize(
     ("seeds", "types"),
     [

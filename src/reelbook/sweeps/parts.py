@@ -16,13 +16,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..errors import InvalidInput, Problem, ReelbookError
+from ..errors import InvalidInput, ReelbookError
 from ..models.base import Input
-from ..models.problems import format_bounds, format_literal, format_number, unknown_field
+from ..models.problems import format_bounds, format_literal, format_number
 from ..util.missing_values import is_missing
 from .values import (
     MAX_RUNS,
-    Schema,
     coerce_axis_values,
     coerce_value,
     get_fields,
@@ -105,11 +104,8 @@ class Rows(SweepPart):
         try:
             fits = {name: _find_field(model, name) for name in self.columns if name not in self.keep}
         except InvalidInput as error:
-            name = next(name for name in self.columns if f"`{name}`" in str(error))
-            raise usage_error(
-                f"{unknown_field((name,), None, get_fields(model)).message} Leave the column out (table.drop(columns=[…])), "
-                f"or keep it as a label: rows(table, keep=[{name!r}])."
-            ) from error
+            hint = "Leave the column out (table.drop(columns=[…])), or keep it as a label: rows(table, keep=[…])."
+            raise usage_error(f"{error.problems[0].message} {hint}") from error
         settings = [
             {
                 **{fits[name][0]: fits[name][1](cell) for name, cell in row.items() if name in fits},
@@ -130,7 +126,7 @@ class Template(SweepPart):
     words: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
 
     def __iter__(self) -> Iterator[str]:  # type: ignore[override]  # Its texts, and not the fields of a pydantic model.
-        return (str(setting[self.field]) for setting in self._settings(self.field))
+        return (text for _, text in self._fill())
 
     def table(self, model: type[Input]) -> Table:
         if taken := [gap for gap in self.words if gap in get_fields(model)]:
@@ -138,12 +134,13 @@ class Template(SweepPart):
         if (runs := prod(map(len, self.words.values()))) > MAX_RUNS:
             raise too_many(runs)
         name = parse_field_path(model, self.field).name
-        return Table((*self.words, name), list(self._settings(name)), frozenset(self.words))
+        settings = [{**words, name: text} for words, text in self._fill()]
+        return Table((*self.words, name), settings, frozenset(self.words))
 
-    def _settings(self, name: str) -> Iterator[Mapping[str, Any]]:
-        for words in product(*self.words.values()):
-            filled = dict(zip(self.words, words, strict=True))
-            yield {**filled, name: self.template.format_map(filled)}
+    def _fill(self) -> Iterator[tuple[dict[str, Any], str]]:
+        for values in product(*self.words.values()):
+            words = dict(zip(self.words, values, strict=True))
+            yield words, self.template.format_map(words)
 
 
 AnyPart: TypeAlias = Axis | Zipped | Template | Rows
@@ -296,8 +293,10 @@ def sampled(
     if method not in ("latin", "sobol"):
         raise usage_error(f"sampled() knows the methods 'latin' or 'sobol', not {format_literal(method)}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        hint = ' To draw the seeds of the runs, write sampled(n, {"seed": (0, 99)}).'
-        raise usage_error(f"The sampler's own seed is a whole number from 0, not {format_literal(seed)}.{hint}")
+        raise usage_error(
+            f"The sampler's own seed is a whole number from 0, not {format_literal(seed)}. "
+            'To draw the seeds of the runs, write sampled(n, {"seed": (0, 99)}).'
+        )
     domains = {name: _parse_domain(name, given) for name, given in {**(fields or {}), **more}.items()}
     if not domains:
         raise usage_error("sampled() has no fields; name at least one, such as num_frames=(9, 257).")
@@ -322,10 +321,11 @@ def _draw_from_range(model: type[Input], name: str, low: float, high: float) -> 
     rule = get_schema(model, parse_field_path(model, name))
     ends = f"from {format_number(low)} to {format_number(high)}"
     if "enum" in rule or rule.get("type") not in ("integer", "number", None):
-        raise _range_error(model, name, "is not a number, so it has no range; give a list of values to choose from")
-    if not all(_is_inside(end, rule) for end in (low, high)):
-        bounds = format_bounds(rule)
-        raise _range_error(model, name, f"is to be drawn {ends}, which leaves {bounds}. Stay inside them")
+        raise usage_error(f"`{name}` is not a number, so it has no range; give a list of values to choose from.")
+    least, most = rule.get("minimum", -math.inf), rule.get("maximum", math.inf)
+    above, below = rule.get("exclusiveMinimum", -math.inf), rule.get("exclusiveMaximum", math.inf)
+    if not (least <= low and above < low and high <= most and high < below):
+        raise usage_error(f"`{name}` is to be drawn {ends}, which leaves {format_bounds(rule)}. Stay inside them.")
     step = Decimal(str(rule["multipleOf"])) if "multipleOf" in rule else None
     if rule.get("type") == "integer":
         # The integral multiples of 2.5 are those of 5.
@@ -335,18 +335,7 @@ def _draw_from_range(model: type[Input], name: str, low: float, high: float) -> 
     first = int((Decimal(repr(low)) / step).to_integral_value(ROUND_CEILING))
     last = int((Decimal(repr(high)) / step).to_integral_value(ROUND_FLOOR))
     if first > last:
-        raise _range_error(model, name, f"has no value {ends}: it takes multiples of {step}")
+        raise usage_error(f"`{name}` has no value {ends}: it takes multiples of {step}.")
     convert = int if step == step.to_integral_value() else float
     # As a fraction, because a range of seeds can have more values than a float distinguishes.
     return lambda point: convert((first + int(Fraction(point) * (last - first + 1))) * step)
-
-
-def _is_inside(value: float, rule: Schema) -> bool:
-    return bool(
-        rule.get("minimum", value) <= value <= rule.get("maximum", value)
-        and rule.get("exclusiveMinimum", -math.inf) < value < rule.get("exclusiveMaximum", math.inf)
-    )
-
-
-def _range_error(model: type[Input], name: str, what: str) -> InvalidInput:
-    return InvalidInput(model.__name__, [Problem((name,), f"`{name}` {what}.", "sample_range")])

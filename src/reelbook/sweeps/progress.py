@@ -68,9 +68,8 @@ class Standing:
             self.status = RunStatus.WAITING  # Its files are downloaded again at no cost.
         if self.status == RunStatus.COMPLETED and stored.hashes:
             self.file = Path(files[stored.hashes[0]])
-        self.error_type, self.error = (
-            (stored.error_type or stored.stage, stored.error) if stored.error else (None, None)
-        )
+        if stored.error:
+            self.error_type, self.error = stored.error_type or stored.stage, cut_data_uris(stored.error)
         self.paid = self.status in UNDER_WAY or self.status == RunStatus.UNFINISHED
         self.from_library = self.status == RunStatus.COMPLETED
         self.spent, self.reserved, self.earlier = stored.certain, stored.counted - stored.certain, stored.counted

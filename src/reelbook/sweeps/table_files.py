@@ -6,8 +6,11 @@ import ast
 import secrets
 import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..errors import ReelbookError
 from ..util.missing_values import is_missing
@@ -20,11 +23,11 @@ VIDEO, IMAGES = "output_video", "output_images"
 FACTS = ("model", "request_id", "credits", "credits_source", "service", "seed")
 
 
-class _Shared(NamedTuple):
+@dataclass
+class _Shared:
     """What all displays of one table object have in common."""
 
-    table: weakref.ref[pd.DataFrame]
-    group: str
+    group: str = field(default_factory=lambda: secrets.token_urlsafe(9))
     ticked: tuple[int, ...] = ()
 
 
@@ -34,29 +37,25 @@ _shared: dict[int, _Shared] = {}
 
 def find_paths(table: pd.DataFrame) -> Iterator[list[str]]:
     """The files of each row, in the order of the output."""
-    import pandas as pd
-
-    empty: list[Any] = [None] * len(table)
-    video_column, image_column = (find_column(table, name) for name in (VIDEO, IMAGES))
-    if video_column is None and image_column is None:
+    columns = [column for name in (VIDEO, IMAGES) if (column := find_column(table, name)) is not None]
+    if not columns:
         raise ReelbookError(
             f"This table has neither {VIDEO} nor {IMAGES}, so it says nothing about files. Keep one of them in it."
         )
-    videos, images = (empty if found is None else list(found) for found in (video_column, image_column))
-    for video, pictures in zip(videos, images, strict=True):
-        listed = [] if pictures is None or isinstance(pictures, (float, str)) or pictures is pd.NA else list(pictures)
-        yield [path for path in (video, *listed) if isinstance(path, str) and path]
+    for cells in zip(*columns, strict=True):
+        # A video is one path, pictures are a list of them.
+        lists = (cell if isinstance(cell, (list, tuple, np.ndarray)) else [cell] for cell in cells)
+        yield [path for listed in lists for path in listed if isinstance(path, str) and path]
 
 
 def get_ticked(table: pd.DataFrame) -> tuple[int, ...]:
     """The positions of the rows ticked in the displays of this table object."""
-    found = _shared.get(id(table))
-    return found.ticked if found is not None and found.table() is table else ()
+    return _get_shared(table).ticked
 
 
 def tick(table: pd.DataFrame, places: Sequence[int]) -> None:
     """Tick the rows at these positions, replacing earlier ones."""
-    _shared[id(table)] = _get_shared(table)._replace(ticked=tuple(sorted(places)))
+    _get_shared(table).ticked = tuple(sorted(places))
 
 
 def get_group(table: pd.DataFrame) -> str:
@@ -65,12 +64,10 @@ def get_group(table: pd.DataFrame) -> str:
 
 
 def _get_shared(table: pd.DataFrame) -> _Shared:
-    key = id(table)
-    found = _shared.get(key)
-    if found is None or found.table() is not table:
-        found = _Shared(weakref.ref(table, lambda _: _shared.pop(key, None)), secrets.token_urlsafe(9))
-        _shared[key] = found
-    return found
+    if id(table) not in _shared:
+        _shared[id(table)] = _Shared()
+        weakref.finalize(table, _shared.pop, id(table))
+    return _shared[id(table)]
 
 
 def format_summary(table: pd.DataFrame) -> str:
@@ -122,15 +119,12 @@ def read_table(path: str | Path) -> pd.DataFrame:
 
 
 def _parse_list(value: Any) -> list[Any] | None:
-    import pandas as pd
-
     if isinstance(value, str):
         try:
-            found = ast.literal_eval(value)
+            value = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             return None
-        return list(found) if isinstance(found, (list, tuple)) else None
-    return None if value is None or value is pd.NA or isinstance(value, float) else list(value)
+    return list(value) if isinstance(value, (list, tuple, np.ndarray)) else None
 
 
 def get_row_facts(row: pd.Series[Any]) -> dict[str, Any]:

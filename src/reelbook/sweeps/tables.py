@@ -16,13 +16,13 @@ from ..models.base import File, Input
 from ..models.catalog import find_endpoint
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import INPUT_JSON
-from ..storage.run_status import SWEEP_STATUSES, RunStatus
+from ..storage.run_status import SWEEP_STATUSES
 from ..storage.table import Files, assemble_table, build_column, find_marks, parse_files, read_outputs
 from ..storage.tidy import get_paths
 from ..util.background_loop import background
 from .ledger_lookup import CALL_SECONDS, RunName, find_rows, name_rows
 from .plan_rows import Known
-from .progress import Standing, cut_data_uris, make_standing, make_standings
+from .progress import Standing, make_standing, make_standings
 from .values import Schema, coerce_value, get_fields, get_schema, parse_field_path
 
 if TYPE_CHECKING:
@@ -46,11 +46,12 @@ SOURCES = ("charged", "estimated")
 KINDS = {
     "credits": "integer",
     "credits_estimated": "integer",
+    "credits_due": "integer",
     "take": "integer",
     "queued_s": "number",
     "running_s": "number",
 }
-"""Columns of a table of results that are not texts."""
+"""Columns of a table that are not texts."""
 TYPES: Mapping[str, frozenset[type]] = {
     "integer": frozenset({int}),
     "number": frozenset({int, float}),
@@ -71,17 +72,25 @@ def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
     """
     due = {row.number for row in plan.distinct if known is None or not known(row)}
     prices = [row.credits for row in plan]
-    own = {
-        "take": build_column([row.take for row in plan], "integer").array,
-        "credits": build_column(prices, "integer").array,
+    columns: dict[str, Any] = {
+        **make_input_columns(plan),
+        "take": [row.take for row in plan],
+        "credits": prices,
         # Nothing for a row whose result is in the library, or that asks for the same as an earlier one.
-        "credits_due": build_column(
-            [price if row.number in due or row.input is None else 0 for row, price in zip(plan, prices, strict=True)],
-            "integer",
-        ).array,
-        "problem": build_column([row.problem for row in plan], "string").array,
+        "credits_due": [
+            price if row.number in due or row.input is None else 0 for row, price in zip(plan, prices, strict=True)
+        ],
+        "problem": [row.problem for row in plan],
     }
-    return pd.DataFrame({**make_input_columns(plan), **own}, index=pd.RangeIndex(len(plan), name="run"))
+    return pd.DataFrame(_type_lists(columns), index=pd.RangeIndex(len(plan), name="run"))
+
+
+def _type_lists(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a table, of which those that are lists are given the type of their name."""
+    return {
+        name: build_column(values, KINDS.get(name, "string")).array if isinstance(values, list) else values
+        for name, values in columns.items()
+    }
 
 
 def make_input_columns(plan: Plan) -> dict[str, Any]:
@@ -202,33 +211,22 @@ def build_frame(
         "queued_s": [row and row.queued_s for row in rows],
         "running_s": [row and row.running_s for row in rows],
         "error_type": [standing.error_type for standing in standings],
-        "error": list(map(_error, standings, rows)),
+        "error": [standing.error for standing in standings],
         "request_id": [row and row.request_id for row in rows],
         "model": pd.Categorical([plan.base.endpoint_id] * len(plan), categories=[plan.base.endpoint_id]),
         "take": [row.take + take for row in plan],
         "service": [service] * len(plan),
         INPUT_JSON: [standing.name and standing.name.input for standing in standings],
     }
-    for name, values in run.items():
-        if isinstance(values, list):
-            run[name] = build_column(values, KINDS.get(name, "string")).array
+    columns_by_name = get_columns(type(plan.base), plan.columns)
+    varies = [f"input_{name}" if name in outputs else name for name in map(columns_by_name.__getitem__, plan.columns)]
     index = pd.RangeIndex(len(plan), name="run")
-    columns = {**inputs, **outputs, **run}
-    varies = [get_columns(type(plan.base), plan.columns)[name] for name in plan.columns]
-    first = [*(f"input_{name}" if name in outputs else name for name in varies), *FIRST]
-    return assemble_table(columns, first, index)
+    return assemble_table({**inputs, **outputs, **_type_lists(run)}, [*varies, *FIRST], index)
 
 
 def _was_requested(row: Entry | None) -> TypeGuard[Entry]:
     """Whether a run was sent to the service, even if its outcome is uncertain."""
     return row is not None and (row.state != State.PLANNED or bool(row.counted))
-
-
-def _error(standing: Standing, row: Entry | None) -> str | None:
-    """The error of a run: the service's message if it failed there, with data URIs truncated."""
-    is_reported = row is not None and standing.status == RunStatus.FAILED and row.state == State.FAILED and row.error
-    error = row.error if row is not None and is_reported else standing.error
-    return error and cut_data_uris(error)
 
 
 def _output_columns(
@@ -285,8 +283,8 @@ class Metrics(pd.DataFrame):
 
 def metrics_table(metrics: Mapping[str, Metric]) -> Metrics:
     """A table with the meaning, definition, unit, range and better direction of each metric."""
-    rows = [[getattr(metric, name) for name in METRIC_FACTS] for metric in metrics.values()]
-    return Metrics(rows, columns=list(METRIC_FACTS), index=pd.Index(metrics, name="metric"))
+    columns = {name: [getattr(metric, name) for metric in metrics.values()] for name in METRIC_FACTS}
+    return Metrics(columns, index=pd.Index(metrics, name="metric"))
 
 
 def add_metric_columns(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.DataFrame:
