@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 
 import pytest
@@ -18,12 +17,9 @@ def test_only_facts_of_a_run_are_written() -> None:
 
 
 def test_a_record_has_bounds() -> None:
-    """Texts beyond all measure are shortened, and where that is not enough the input is left out; the run stays."""
-    long = json.loads(format_record({"input": TextToVideo(prompt="x" * 1_000_000), "seed": 7}))
-    many = json.loads(format_record({"input": {"images": ["https://example.org/a.png"] * 100_000}, "seed": 7}))
-
-    assert long["input"]["prompt"] == "x" * 4000 + f"… (sha256={hashlib.sha256(b'x' * 1_000_000).hexdigest()})"
-    assert many == {"input": None, "seed": 7}
+    """An input beyond all measure is left out; the run stays."""
+    for values in (TextToVideo(prompt="x" * 1_000_000), {"images": ["https://example.org/a.png"] * 100_000}):
+        assert json.loads(format_record({"input": values, "seed": 7})) == {"input": None, "seed": 7}
 
 
 @pytest.mark.parametrize(

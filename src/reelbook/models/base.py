@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -140,6 +141,7 @@ class Part(BaseModel):
         }
 
 
+@lru_cache(maxsize=1024)
 def _names_in(kind: type[Part]) -> dict[str, str]:
     """The name in JSON of each attribute; a described model may have names that no attribute can have."""
     return {key: key if field.alias is None else field.alias for key, field in kind.model_fields.items()}

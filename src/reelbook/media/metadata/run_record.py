@@ -42,13 +42,13 @@ _SHORTENED = re.compile(r"… \(sha256=[0-9a-f]{64}\)\Z")
 
 
 def format_record(facts: Mapping[str, Any], longest: int = LONGEST_RECORD) -> str:
-    """The facts as JSON in a fixed order; if too long, long texts are shortened, then the input is left out.
+    """The facts as JSON in a fixed order; if too long, without the input.
 
     >>> format_record({"model": "svc/smart-resize", "credits": 11, "note": "not a fact of a run"})
     '{"credits":11,"endpointId":"svc/smart-resize"}'
     """
     fields = {NAMES[name]: _plain(facts[name]) for name in NAMES if facts.get(name) is not None}
-    for attempt in (fields, {**fields, "input": _shortened(fields.get("input"))}, {**fields, "input": None}):
+    for attempt in (fields, {**fields, "input": None}):
         text = json.dumps(attempt, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
         # A lone surrogate cannot be encoded as UTF-8, but JSON can escape it as `\udc80`.
         content = text.encode("utf-8", "backslashreplace")
@@ -159,13 +159,3 @@ def _hashed(address: str) -> str:
     except DataAddressError:
         content = address.encode("utf-8", "replace")
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-def _shortened(value: Any) -> Any:
-    """The value with its long texts truncated, in the format that engines use."""
-    if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        digest = hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
-        return f"{value[:LONGEST_TEXT]}… (sha256={digest})"
-    if isinstance(value, dict):
-        return {name: _shortened(item) for name, item in value.items()}
-    return [_shortened(item) for item in value] if isinstance(value, list) else value
