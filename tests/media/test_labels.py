@@ -46,6 +46,13 @@ def test_a_label_is_in_a_font_that_has_its_characters(tmp_path: Path, only: pyte
     assert drawn(CHINESE).getpixel((8, 18)) == 0
 
 
+def test_without_any_fonts_sizes_stay_readable(only: pytest.MonkeyPatch) -> None:
+    """A server may have none."""
+    only.setattr(labels, "find_font_files", lambda: ())
+
+    assert flatten("1280×720 – ≈ 53") == "1280x720 - ~ 53"
+
+
 def test_the_fonts_of_this_machine_are_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the folders of the system and of the user; upright ones come before bold ones."""
     (tmp_path / "more").mkdir()

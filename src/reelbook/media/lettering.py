@@ -20,6 +20,8 @@ _PILLOWS = ""
 """Pillow's built-in font, for machines without any: it covers little more than ASCII."""
 _WANTED = "AZaz09·…×≈–àčßж"
 """Characters that the default font must cover, so that most labels need no other."""
+_INSTEAD = str.maketrans({"×": "x", "≈": "~", "–": "-", "—": "-", "→": ">"})
+"""What Pillow's built-in font has instead."""
 MAX_FILES, ENDINGS = 3000, (".ttf", ".otf", ".ttc", ".otc")
 _UPRIGHT_SANS = ("dejavusans.", "notosans", "arial", "segoeui", "sfns", "helvetica", "liberationsans", "roboto", "pingfang", "msyh", "yugoth", "malgun")  # fmt: skip
 _ODD = re.compile(
@@ -88,7 +90,8 @@ class Lettering:
 
 def flatten(text: str) -> str:
     """A text on one line, without control characters, cut to `LONGEST` characters."""
-    return " ".join("".join(map(_plain, text[: 4 * LONGEST])).split())[:LONGEST]
+    flat = " ".join("".join(map(_plain, text[: 4 * LONGEST])).split())[:LONGEST]
+    return flat.translate(_INSTEAD) if _usual() == _PILLOWS else flat
 
 
 def _plain(character: str) -> str:
