@@ -27,7 +27,7 @@ from .storage.description_cache import DescriptionCache
 from .storage.ledger import claims, connection, known_services, transitions
 from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import FORKED, Ledger
-from .storage.shelf import Shelf
+from .storage.shelf import Shelf, open_shelf
 from .transport.api_key import Key
 from .transport.argument_checks import check_id, check_input, check_take
 from .transport.downloader import Downloader
@@ -93,7 +93,7 @@ class Client:
         renew = self._renew_address if self._embedded else None
         self._pid = os.getpid()
         try:
-            work = self._make_context(key, address, renew, rates, Shelf(place), name, maker)
+            work = self._make_context(key, address, renew, rates, open_shelf(place), name, maker)
             self._current_context = background.wait(work, CALL_SECONDS)
         except BaseException:
             self._release()

@@ -216,8 +216,9 @@ def _reads(order: Order, news: Connection[Any, Any]) -> None:
 
     news.send("ready")
     news.recv()
-    looks = 0
-    while not news.poll():
+    looks, is_last = 0, False
+    while not is_last:
+        is_last = news.poll()  # Before the look, so that the last one begins when the others have ended.
         try:
             frame = rb.library(order.library).frame
         except Exception as error:

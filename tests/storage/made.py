@@ -110,7 +110,7 @@ class Made:
         return self.ledger.read(lambda db: transitions.get_entry(db, run))
 
     def entries(self) -> list[transitions.Entry]:
-        return [self.entry(run) for run in self.library]
+        return [self.entry(run) for (run,) in self.ledger.select("id")]
 
     def path_of(self, run: int, place: int = 0) -> Path:
         """Where a file of a run should be."""

@@ -18,7 +18,6 @@ from reelbook.storage.adopt import PROGRESS, merge_run, read_requests
 from reelbook.storage.ledger import connection, transitions
 from reelbook.storage.ledger.schema import SCHEMA
 from reelbook.storage.ledger.transitions import Entry, State
-from reelbook.storage.shelf import Shelf
 from tests.storage.made import BOAT, SERVICE, Made
 
 Make = Callable[[str], Made]
@@ -38,59 +37,53 @@ def states(made: Made) -> list[tuple[str, int, str | None]]:
     return [(entry.state, entry.take, entry.request_id) for entry in made.entries()]
 
 
-def test_runs_and_files_come_over_and_nothing_there_changes(make: Make) -> None:
-    """The files are checked on the way; the report says how much came."""
-    ours, theirs = make("ours"), make("theirs")
+def test_runs_and_files_come_over_and_nothing_there_changes(make: Make, tmp_path: Path) -> None:
+    """By the project's folder, with the pictures of inputs; the requests are in the list of accepted ones, too."""
+    ours, theirs = make("ours"), make("project/.reelbook")
     ours.stored(BOAT)
     theirs.stored(TRAM, [(b"a tram", ".mp4")], "request-t")
-    theirs.failed(TRAM.revised(seed=8), "request-f")
+    picture = theirs.shelf.keep(b"my photo", ".png")
+    theirs.failed({"image_url": {"sha256": picture.stem}, "note": "0" * 64}, "request-f")
     theirs.close()
     before = snapshot(theirs.folder)
 
-    report = ours.library.adopt(theirs.folder)
+    report = ours.library.adopt(str(tmp_path / "project"))
 
-    assert (report.runs, report.files, report.size, report.known, report.lost) == (2, 1, 6, 0, 0)
-    assert repr(report) == f"<2 runs and 1 file (6 bytes) came from {theirs.folder}>"
+    assert (report.runs, report.files, report.size, report.known, report.lost) == (2, 2, 14, 0, 0)
+    assert repr(report) == f"<2 runs and 2 files (14 bytes) came from {theirs.folder}>"
     assert ours.path_of(2).read_bytes() == b"a tram"
-    assert ours.library.frame["prompt"].tolist() == ["a paper boat", "a tram", "a tram"]
+    assert ours.shelf.find(picture.stem) is not None
+    assert ours.library.frame["prompt"].tolist()[:2] == ["a paper boat", "a tram"]
+    assert [line["request_id"] for line in ours.ledger.read_acceptances()] == ["request-t", "request-f"]
     assert snapshot(theirs.folder) == before
+    with pytest.raises(ReelbookError, match="no ledger"):
+        ours.library.adopt(tmp_path)
 
 
 def test_a_run_that_failed_here_takes_the_result_from_there(make: Make) -> None:
-    """As with a further attempt: the row is served from the library now, and what the first one cost stays counted."""
+    """The row is served from the library now, and what the failed one cost stays counted."""
     ours, theirs = make("ours"), make("theirs")
     ours.failed(BOAT, "ours", charged=20)
     theirs.stored(BOAT, request_id="theirs")
 
     ours.library.adopt(theirs.folder)
 
-    assert states(ours) == [("stored", 0, "theirs")]
-    assert ours.entry(1).credits == 53 + 20
+    assert states(ours) == [("failed", 1, "ours"), ("stored", 0, "theirs")]
+    assert ours.library.summary().credits == 53 + 20
 
 
-def test_runs_that_somebody_is_at_are_left_out(make: Make) -> None:
-    """They may move at any moment; the report says how many there are."""
-    ours, theirs = make("ours"), make("theirs")
-    theirs.sent(BOAT)
-    theirs.stored(TRAM)
-
-    report = ours.library.adopt(theirs.folder)
-
-    assert (report.busy, report.runs) == (1, 1)
-    assert "1 run left out, because a notebook follows them" in repr(report)
-    assert states(ours) == [("stored", 0, "request-2")]
-
-
-def test_a_run_that_somebody_is_at_here_is_left_to_them(make: Make) -> None:
-    """Nobody's row is changed under their hands."""
+def test_a_run_that_somebody_is_at_is_left_to_them(make: Make) -> None:
+    """In either library; the report says how many there are."""
     ours, theirs = make("ours"), make("theirs")
     ours.accepted(BOAT, "the same")
     ours.ledger.transact_now(lambda db: transitions.set_owner(db, transitions.get_entry(db, 1), ours.ledger.owner))
     theirs.stored(BOAT, request_id="the same")
+    theirs.sent(TRAM)
 
     report = ours.library.adopt(theirs.folder)
 
-    assert (report.busy, ours.entry(1).state) == (1, "accepted")
+    assert (report.busy, states(ours)) == (2, [("accepted", 0, "the same")])
+    assert "2 runs left out, because a notebook follows them" in repr(report)
 
 
 def test_the_same_request_is_the_same_run(make: Make) -> None:
@@ -112,75 +105,13 @@ def test_a_file_that_is_damaged_there_is_not_believed(make: Make) -> None:
     """Its run comes over without it, to fetch it again at no cost."""
     ours, theirs = make("ours"), make("theirs")
     theirs.stored(BOAT)
-    theirs.stored(TRAM, [(b"gone", ".png")])
     theirs.path_of(1).write_bytes(b"a clop")
-    theirs.path_of(2).unlink()
 
     report = ours.library.adopt(theirs.folder)
 
-    assert (report.runs, report.files, report.lost) == (2, 0, 2)
-    assert [entry.stage for entry in ours.entries()] == ["completed", "completed"]
-    assert ours.library.size == 0
+    assert (report.runs, report.files, report.lost) == (1, 0, 1)
+    assert [entry.stage for entry in ours.entries()] == ["completed"]
     assert list(ours.shelf.names()) == []
-
-
-def test_a_file_that_was_lost_here_comes_back(make: Make) -> None:
-    """The same run there still has it."""
-    ours, theirs = make("ours"), make("theirs")
-    ours.stored(BOAT, request_id="one")
-    theirs.stored(BOAT, request_id="one")
-    ours.path_of(1).unlink()
-    ours.library.verify()
-
-    report = ours.library.adopt(theirs.folder)
-
-    assert (report.runs, report.files, ours.entry(1).state) == (1, 1, "stored")
-    assert ours.path_of(1).read_bytes() == b"a clip"
-
-
-def test_pictures_of_inputs_come_along(make: Make) -> None:
-    """Without them the same input could not be made again."""
-    ours, theirs = make("ours"), make("theirs")
-    picture = theirs.shelf.keep(b"my photo", ".png")
-    theirs.failed({"image_url": {"sha256": picture.stem}, "note": "0" * 64})
-
-    report = ours.library.adopt(theirs.folder)
-
-    assert (report.files, report.lost) == (1, 0)
-    assert ours.shelf.find(picture.stem) is not None
-
-
-def test_adopted_requests_are_in_the_second_copy_too(make: Make) -> None:
-    """A ledger that is lost the day after is made again with them."""
-    ours, theirs = make("ours"), make("theirs")
-    theirs.stored(BOAT, request_id="paid")
-
-    ours.library.adopt(theirs.folder)
-
-    assert [line["request_id"] for line in ours.ledger.read_acceptances()] == ["paid"]
-
-
-def test_the_library_of_a_project_is_found(make: Make, tmp_path: Path) -> None:
-    """The folder of the project will do; a folder without a library says what is missing."""
-    ours, theirs = make("ours"), make("project/.reelbook")
-    theirs.stored(BOAT)
-
-    report = ours.library.adopt(str(tmp_path / "project"))
-
-    assert report.runs == 1
-    with pytest.raises(ReelbookError, match="no ledger"):
-        ours.library.adopt(tmp_path)
-
-
-def test_what_is_no_ledger_is_refused(make: Make, tmp_path: Path) -> None:
-    """Nothing is taken from it, and nothing is done to it."""
-    ours = make("ours")
-    (tmp_path / connection.NAME).write_bytes(b"not a database at all, whatever its name says" * 40)
-
-    with pytest.raises(ReelbookError, match="nothing was taken"):
-        ours.library.adopt(tmp_path)
-
-    assert (tmp_path / connection.NAME).read_bytes().startswith(b"not a database")
 
 
 def test_rows_of_a_stranger_are_judged(make: Make) -> None:
@@ -291,16 +222,3 @@ def test_whatever_two_ledgers_hold(ours: list[Entry], theirs: list[Entry]) -> No
         row.request_id or f"no id, {row.created}": row for row in (*first, *theirs) if row.state not in OPEN[:2]
     }
     assert sum(row.credits or 0 for row in once) == 53 * len(different)
-
-
-def test_a_remote_shelf_of_the_other_library_is_read(make: Make, tmp_path: Path) -> None:
-    """A library that is handed over as such brings its own shelf."""
-    ours, theirs = make("ours"), make("theirs")
-    theirs.shelf = Shelf(f"file://{tmp_path / 'remote'}", cache=tmp_path / "cache")
-    theirs.library = type(theirs.library)(theirs.folder, theirs.ledger, theirs.shelf)
-    theirs.stored(BOAT)
-    theirs.path_of(1).unlink()
-
-    report = ours.library.adopt(theirs.library)
-
-    assert (report.files, ours.entry(1).state) == (1, "stored")

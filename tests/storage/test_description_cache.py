@@ -101,10 +101,3 @@ def test_a_model_that_is_not_there_is_named_with_the_nearest_that_is(
         pytest.raises(rb.UnknownModel, match="'lab/echo'" if has_list else "There is no model 'lab/ecko'"),
     ):
         rb.model("lab/ecko")
-
-
-def test_the_four_models_of_the_catalog_need_no_description(hosted: Hosted, tmp_path: Path) -> None:
-    """Their classes are written by hand, and their prices known."""
-    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path):
-        assert rb.model(rb.TextToVideo.endpoint_id) is rb.TextToVideo
-    assert hosted.seen("GET", "/models/openapi.json") == []

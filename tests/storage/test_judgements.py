@@ -70,15 +70,6 @@ def test_judgements_come_with_an_adopted_library(make: Callable[[str], Made]) ->
     assert len(theirs.library.judgements.read()) == 1
 
 
-def test_a_library_without_the_table_is_adopted(make: Callable[[str], Made]) -> None:
-    """It is only read, so that nothing makes the table there."""
-    ours, theirs = make("ours"), make("theirs")
-    theirs.stored(BOAT)
-    theirs.ledger.transact_now(lambda db: db.execute("DROP TABLE judgements"))
-
-    assert ours.library.adopt(theirs.folder).runs == 1
-
-
 def test_what_is_exported_has_its_judgements_with_it(make: Callable[[str], Made], tmp_path: Path) -> None:
     """Those among the runs that are exported, in runs.json; without any the file is as before."""
     made = make("library")

@@ -27,12 +27,18 @@ def asked(name: str) -> RunRequest:
     return RunRequest("svc", name, "m", json.dumps({"prompt": name + " and some more words" * 9}), 5, False, True)
 
 
-def accepted(ledger: Ledger, name: str) -> None:
+def begun(ledger: Ledger, name: str) -> claims.Verdict:
+    """What is to be done about a run; its row is claimed where it is to be paid for."""
+    return ledger.transact_now(lambda db: claims.find_or_claim(db, asked(name), ledger, key=None))
+
+
+def accepted(ledger: Ledger, name: str, request: str = "request of {}") -> transitions.Entry:
     """A run that is paid for."""
-    run = ledger.transact_now(lambda db: claims.find_or_claim(db, asked(name), ledger, key=None)).entry
+    run = begun(ledger, name).entry
     ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
-    line = claims.make_acceptance(run, f"request of {name}")
+    line = claims.make_acceptance(run, request.format(name))
     ledger.submit(lambda db: transitions.mark_accepted(db, run.id, str(line["request_id"])), line=line).result(30)
+    return run
 
 
 def requests(folder: Path) -> dict[str, str | None]:
@@ -141,7 +147,7 @@ def test_a_lost_ledger_with_a_copy_is_rebuilt_too(folder: Path, gone: str) -> No
 def test_what_was_uncertain_stays_so(folder: Path, has_copy: bool) -> None:
     """The list has only what was accepted; a run whose answer was lost is read from the damaged file."""
     ledger = Ledger(folder)
-    run = ledger.transact_now(lambda db: claims.find_or_claim(db, asked("doubt"), ledger, key=None)).entry
+    run = begun(ledger, "doubt").entry
     ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
     ledger.transact_now(lambda db: transitions.mark_uncertain(db, run.id, "the connection was reset"))
     ledger.close()
@@ -153,7 +159,7 @@ def test_what_was_uncertain_stays_so(folder: Path, has_copy: bool) -> None:
 
     said = rebuild_ledger(folder)
     ledger = Ledger(folder)
-    verdict = ledger.transact_now(lambda db: claims.find_or_claim(db, asked("doubt"), ledger, key=None))
+    verdict = begun(ledger, "doubt")
     ledger.close()
 
     assert "1 of them are uncertain" in said
@@ -172,12 +178,57 @@ def test_a_library_in_use_is_not_rebuilt(folder: Path) -> None:
     ledger.close()
 
 
-def test_a_sound_ledger_is_left_alone(folder: Path) -> None:
-    """A command that somebody tries out harms nothing."""
+def test_a_ledger_out_of_a_copy_learns_what_the_list_knows(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """All runs are known before anything is sent, and the person reads once that it happened."""
     before = (folder / connection.NAME).read_bytes()
+    ledger = Ledger(folder)
+    for number in range(3):
+        accepted(ledger, f"later {number}")
+    ledger.close()
+    (folder / connection.NAME).write_bytes(before)
 
-    assert "is sound" in rebuild_ledger(folder)
-    assert (folder / connection.NAME).read_bytes() == before
+    known = [requests(folder), requests(folder)]
+
+    assert all(
+        each.items() >= {f"later {number}": f"request of later {number}" for number in range(3)}.items()
+        for each in known
+    )
+    (record,) = caplog.records
+    assert "3 paid runs were put back" in record.getMessage()
+
+
+@pytest.mark.parametrize("before", ["planned", "being sent", "refused", "failed"])
+def test_a_row_out_of_a_copy_goes_on_to_what_the_list_knows(tmp_path: Path, before: str) -> None:
+    """Whatever the row was when the copy was made, the latest request is followed, and what earlier ones cost is counted."""
+    folder = tmp_path / "library"
+    ledger = Ledger(folder)
+    if before == "failed":
+        run = accepted(ledger, "boat", "an earlier one")
+        ledger.transact_now(lambda db: transitions.mark_ended(db, run.id, "failed", "broken", "It broke.", None))
+    else:
+        run = begun(ledger, "boat").entry
+    if before in ("being sent", "refused"):
+        ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
+    if before == "refused":
+        ledger.transact_now(lambda db: transitions.mark_rejected(db, run.id, "refused", "No."))
+    if before == "planned":
+        ledger.transact_now(lambda db: transitions.mark_unsent(db, run.id))
+    copy = (folder / connection.NAME).read_bytes()
+    if before == "being sent":
+        ledger.submit(
+            lambda db: transitions.mark_accepted(db, run.id, "r"), line=claims.make_acceptance(run, "r")
+        ).result(30)
+    else:
+        accepted(ledger, "boat", "r")
+    ledger.close()
+    (folder / connection.NAME).write_bytes(copy)
+
+    again = Ledger(folder)
+    verdict = begun(again, "boat")
+    again.close()
+
+    assert (verdict.action, verdict.entry.request_id) == ("follow", "r")
+    assert verdict.entry.spent == (5 if before == "failed" else 0)
 
 
 def test_the_copy_is_of_today(folder: Path) -> None:
@@ -214,10 +265,7 @@ def test_the_ledger_of_a_newer_version_is_left_alone(folder: Path) -> None:
     [
         b'{"at":1,"service":"svc","iden',
         b"\xff\xfe\x00",
-        b'"a text"',
         b"[" * 100_000,
-        b'{"request_id":1}',
-        b"\n\n\n",
         b"{}\n",
     ],
 )
@@ -226,14 +274,6 @@ def test_a_torn_line_hides_no_other(folder: Path, tail: bytes) -> None:
     with (folder / accepted_list.NAME).open("ab") as file:
         file.write(tail)
 
-    accepted_list.append(folder / accepted_list.NAME, [accepted_list.format_line({**LINE, "request_id": "r-last"})])
+    accepted_list.append(folder / accepted_list.NAME, [{**LINE, "request_id": "r-last"}])
 
     assert [line["request_id"] for line in accepted_list.read_lines(folder)] == [*PAID.values(), "r-last"]
-
-
-def test_a_network_disk_gets_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Locks can fail there, and the sentence says what to do."""
-    monkeypatch.setattr(connection, "get_network_kind", lambda folder: "nfs4")
-
-    with pytest.warns(UserWarning, match="network disk"):
-        Ledger(folder).close()

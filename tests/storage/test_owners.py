@@ -27,7 +27,7 @@ FORKS = """
 import os, sys
 from pathlib import Path
 from reelbook.storage.ledger.writer import Ledger
-from reelbook.util import file_locks
+
 ledger = Ledger(Path(sys.argv[1]))
 if os.fork() == 0:
     print(ledger._owner.name, os.getpid(), flush=True)
@@ -65,7 +65,7 @@ def test_a_living_process_is_alive_and_a_killed_one_is_dead(tmp_path: Path) -> N
 
         assert alive
         assert here.is_dead(name)
-        assert here.find_dead() == [name]
+        assert here.is_alone()
 
 
 def test_who_leaves_in_order_is_gone_at_once(tmp_path: Path) -> None:
@@ -105,23 +105,3 @@ def test_a_forked_child_does_not_keep_its_parent_alive(tmp_path: Path) -> None:
 
         assert here.is_dead(name)
         os.kill(int(child), signal.SIGKILL)
-
-
-def test_who_enters_while_others_tidy_up_is_never_buried(tmp_path: Path) -> None:
-    """A file that is made and not yet locked looks like a dead one; who makes it sees that it is gone, and makes another."""
-    tidy, stop = Owner(tmp_path), threading.Event()
-
-    def bury() -> None:
-        while not stop.is_set():
-            for name in tidy.find_dead():
-                tidy.forget(name)
-
-    thread = threading.Thread(target=bury)
-    thread.start()
-    entered = [Owner(tmp_path) for _ in range(200)]
-    stop.set()
-    thread.join()
-
-    assert [owner for owner in entered if tidy.is_dead(owner.name)] == []
-    for owner in entered:
-        owner.release()

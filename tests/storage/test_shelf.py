@@ -6,6 +6,8 @@ import builtins
 import hashlib
 import resource
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +19,7 @@ import pytest
 
 from reelbook.errors import ReelbookError
 from reelbook.models.file_kinds import BINARY, KINDS, TEXT
-from reelbook.storage.shelf import SUFFIXES, Shelf
+from reelbook.storage.shelf import SUFFIXES, RemoteShelf, Shelf, open_shelf
 
 
 def sha(content: bytes) -> str:
@@ -120,92 +122,58 @@ def test_a_full_disk_leaves_no_half_file_and_says_what_to_do(shelf: Shelf) -> No
 
 
 def test_a_remote_shelf_serves_another_machine(url: str, tmp_path: Path) -> None:
-    """What one machine keeps or downloads there, another one finds, with its content checked."""
-    here, there = Shelf(url, cache=tmp_path / "here"), Shelf(url, cache=tmp_path / "there")
+    """What one machine keeps or downloads, another one finds there, and may discard; no content is believed unchecked."""
+    here, there = RemoteShelf(url, tmp_path / "here"), RemoteShelf(url, tmp_path / "there")
     kept, brought = here.keep(b"kept", ".png"), download(here, b"brought", suffix=".mp4")
 
     found = [there.find(path.stem) for path in (kept, brought)]
 
     assert [path and path.read_bytes() for path in found] == [b"kept", b"brought"]
     assert remote_files(url) == sorted([kept.name, brought.name])
-    assert {stat.S_IMODE(path.stat().st_mode) for path in found if path} == {0o600}
+    assert {sha256 for sha256, *_ in RemoteShelf(url, tmp_path / "third").names()} == {kept.stem, brought.stem}
+    assert there.find_copied({kept.stem: 4, brought.stem: 8}) == {kept.stem}
     assert there.find("0" * 64) is None
-
-
-def test_discarding_reaches_the_remote_shelf(url: str, tmp_path: Path) -> None:
-    """Also from a machine that never fetched the file."""
-    path = Shelf(url, cache=tmp_path / "here").keep(b"kept", ".png")
-
-    assert Shelf(url, cache=tmp_path / "there").discard(path.stem) == 4
-    assert remote_files(url) == []
-
-
-def test_a_damaged_remote_file_is_not_found_and_is_mended(url: str, tmp_path: Path) -> None:
-    """Its hash is checked on the way; whoever has the content puts it right."""
-    path = Shelf(url, cache=tmp_path / "here").keep(b"kept", ".png")
+    assert there.discard(brought.stem) == 7
     system, root = fsspec.core.url_to_fs(url)
-    system.pipe_file(f"{root}/{path.name[:2]}/{path.name}", b"ke")
-
-    assert Shelf(url, cache=tmp_path / "there").find(path.stem) is None
-    assert list((tmp_path / "there").iterdir()) == []
-
-    Shelf(url, cache=tmp_path / "other").keep(b"kept", ".png")
-    assert Shelf(url, cache=tmp_path / "there").find(path.stem) is not None
-
-
-class Down:
-    """A remote shelf that cannot be reached while `broken` is set."""
-
-    def __init__(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.broken = True
-        system = shelf._remote._system  # type: ignore[union-attr]  # There is one; the outage has to be made somewhere.
-        real = system.ls
-
-        def ls(*arguments: Any, **options: Any) -> Any:
-            if self.broken:
-                raise ConnectionError("secret-login@host is unreachable")
-            return real(*arguments, **options)
-
-        monkeypatch.setattr(system, "ls", ls)
+    system.pipe_file(f"{root}/{kept.name[:2]}/{kept.name}", b"ke")
+    assert RemoteShelf(url, tmp_path / "fourth").find(kept.stem) is None
+    here.keep(b"kept", ".png")
+    assert RemoteShelf(url, tmp_path / "fourth").find(kept.stem) is not None
+    assert remote_files(url) == [kept.name]
 
 
 def test_a_result_is_safe_here_while_the_remote_shelf_is_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One warning, no failure; with the next file, or by `push`, all of it goes there."""
+    """One warning without a login, no failure; all of it goes there with the next file. Until then nothing counts as missing."""
     url = f"memory://{uuid4().hex}"
-    shelf = Shelf(url, cache=tmp_path / "here")
-    outage = Down(shelf, monkeypatch)
+    shelf = RemoteShelf(url, tmp_path / "here")
 
-    with pytest.warns(UserWarning, match="cannot be used") as warned:
-        first, second = shelf.keep(b"one", ".png"), shelf.keep(b"two", ".png")
+    def unreachable(*arguments: Any, **options: Any) -> Any:
+        raise ConnectionError("secret-login@host is unreachable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shelf._system, "ls", unreachable)
+        patch.setattr(shelf._system, "find", unreachable)
+        with pytest.warns(UserWarning, match="cannot be used") as warned:
+            first, second = shelf.keep(b"one", ".png"), shelf.keep(b"two", ".png")
+        with pytest.raises(ReelbookError, match=r"cannot be used \(ConnectionError\)") as caught:
+            shelf.find("0" * 64)
+    between = remote_files(url)
+    third = shelf.keep(b"three", ".png")
 
     assert len(warned) == 1
-    assert first.exists()
-    assert second.exists()
-    assert remote_files(url) == []
-    outage.broken = False
-    third = shelf.keep(b"three", ".png")
-    assert remote_files(url) == sorted(path.name for path in (first, second, third))
-    assert shelf.push() == 0
-
-
-def test_an_unreachable_remote_shelf_is_an_error_and_not_an_absence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is thought to be gone may be paid for again; and no login shows in the sentence."""
-    shelf = Shelf(f"memory://{uuid4().hex}", cache=tmp_path / "here")
-    Down(shelf, monkeypatch)
-
-    with pytest.raises(ReelbookError, match=r"cannot be used \(ConnectionError\)") as caught:
-        shelf.find("0" * 64)
-
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
+    assert first.exists()
+    assert second.exists()
+    assert between == []
+    assert remote_files(url) == sorted(path.name for path in (first, second, third))
 
 
 def test_a_missing_extra_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without fsspec, and with a store whose own package is missing."""
+    """Without fsspec; an address of an unknown kind is refused; no login is shown."""
+    shelf = open_shelf("memory://user:secret@bucket/films")
     with pytest.raises(ReelbookError, match=r"not a place for a shelf"):
-        Shelf("nothing-known://bucket")
+        open_shelf("nothing-known://bucket")
     real = builtins.__import__
 
     def without(name: str, *arguments: Any, **options: Any) -> Any:
@@ -216,24 +184,13 @@ def test_a_missing_extra_names_the_command_that_installs_it(monkeypatch: pytest.
     monkeypatch.setattr(builtins, "__import__", without)
 
     with pytest.raises(ReelbookError, match=r"pip install 'reelbook\[cloud\]'") as caught:
-        Shelf("s3://user:secret@bucket/films")
-    assert "secret" not in str(caught.value)
-
-
-def test_the_shelf_shows_no_login(tmp_path: Path) -> None:
-    """A repr may land in a notebook, a folder name in a listing."""
-    shelf = Shelf("memory://user:secret@bucket/films")
-
+        open_shelf("s3://user:secret@bucket/films")
     assert repr(shelf) == "<Shelf at memory://bucket/films>"
-    assert "secret" not in str(shelf.folder)
-    assert repr(Shelf(tmp_path)) == f"<Shelf at {tmp_path}>"
+    assert "secret" not in f"{caught.value}{shelf.folder}"
 
 
 def test_a_local_shelf_does_without_fsspec() -> None:
     """The extra is imported by those who need it only."""
-    import subprocess
-    import sys
-
     code = "import sys; from reelbook.storage.shelf import Shelf; Shelf('x'); print('fsspec' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

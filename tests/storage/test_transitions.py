@@ -106,16 +106,6 @@ def test_fresh_always_opens_a_new_take(db: Ledger) -> None:
     assert takes == [6, 7]
 
 
-def test_an_unseeded_run_of_another_process_is_not_ours_to_join(db: Ledger) -> None:
-    """It is a new take, also while the other one is under way; two processes never get the same."""
-    theirs = choose(db, UNSEEDED, THERE)
-
-    ours = choose(db, UNSEEDED, HERE)
-
-    assert (theirs.action, ours.action) == ("send", "send")
-    assert (theirs.entry.take, ours.entry.take) == (0, 1)
-
-
 @pytest.mark.parametrize("newer", ["failed", "planned", "uncertain"])
 def test_a_paid_take_of_a_seeded_run_is_followed_whatever_came_after_it(db: Ledger, newer: str) -> None:
     """A later attempt with `fresh` went wrong; the earlier one is at the service and costs nothing more."""
@@ -137,37 +127,6 @@ def test_a_paid_take_of_a_seeded_run_is_followed_whatever_came_after_it(db: Ledg
 # Sending.
 
 
-def test_a_claim_that_was_given_up_sends_nothing(db: Ledger) -> None:
-    """Somebody slow in this very process, whose run was claimed anew meanwhile, and with another key."""
-    run = claimed(db, KEYED)
-    claims.abandon(db, run)
-    claimed(db, KEYED, key="new")
-
-    with pytest.raises(Moved, match="Nothing was sent"):
-        transitions.mark_sending(db, run, "here", "{}", attempt=1)
-    transitions.mark_sending(db, run, "here", "{}", attempt=2)
-
-    assert state(db, run) == "sending"
-
-
-@pytest.mark.parametrize(
-    ("asked", "step", "after"),
-    [
-        (PLAIN, "claimed", "planned"), (PLAIN, "sent", "uncertain"), (PLAIN, "accepted", "accepted"),
-        (KEYED, "claimed", "planned"), (KEYED, "sent", "planned"), (KEYED, "accepted", "accepted"),
-    ],
-)  # fmt: skip
-def test_what_the_dead_leave_is_put_in_order(db: Ledger, asked: RunRequest, step: str, after: str) -> None:
-    """What was never sent is free, what may have arrived is uncertain, what has a key may be repeated, the rest is paid."""
-    run = {"claimed": claimed, "sent": sent, "accepted": accepted}[step](db, asked, THERE)
-
-    claims.recover(db, AFTER_THERE)
-
-    entry = transitions.get_entry(db, run)
-    assert (entry.state, entry.owner) == (after, None)
-    assert (entry.attempt_key is not None) == (asked is KEYED and step == "sent")
-
-
 @pytest.mark.parametrize("passed", [24 * 3600, -24 * 3600])
 def test_a_key_is_repeated_for_a_day_only(db: Ledger, passed: float) -> None:
     """After that the service may not know it; a clock that was set back says nothing. Then a person decides."""
@@ -180,54 +139,7 @@ def test_a_key_is_repeated_for_a_day_only(db: Ledger, passed: float) -> None:
     assert (verdict.action, state(db, run)) == ("ask", "uncertain")
 
 
-def test_a_repetition_needs_a_service_that_knows_it(db: Ledger) -> None:
-    """The same service, started anew without that feature, would be paid a second time."""
-    run = sent(db, KEYED, THERE)
-    claims.recover(db, AFTER_THERE)
-
-    verdict = choose(db, PLAIN, HERE)
-
-    assert (verdict.action, state(db, run)) == ("ask", "uncertain")
-
-
-def test_a_repetition_says_the_same_with_the_same_key(db: Ledger) -> None:
-    """Another body under a known key would be refused, another key paid for."""
-    run = sent(db, KEYED, THERE)
-
-    verdict = choose(db, KEYED, AFTER_THERE, key="another")
-
-    assert (verdict.action, verdict.entry.id) == ("send", run)
-    assert (verdict.entry.attempt_key, verdict.entry.body) == ("k", "{}")
-
-
 # What the service says.
-
-
-@pytest.mark.parametrize("step", ["claimed", "freed", "sent", "lost"])
-def test_an_accepted_request_counts_whatever_the_ledger_thinks(db: Ledger, step: str) -> None:
-    """The service has it and is paid: a row that missed a step, or was given up by others, takes it in."""
-    run = claimed(db) if step == "claimed" else sent(db)
-    if step == "freed":
-        transitions.mark_unsent(db, run, never=True)
-    if step == "lost":
-        transitions.mark_uncertain(db, run, "reset")
-
-    transitions.mark_accepted(db, run, "r1", 60)
-
-    entry = transitions.get_entry(db, run)
-    assert (entry.state, entry.request_id, entry.price, entry.error) == ("accepted", "r1", 60, None)
-
-
-def test_a_second_request_of_one_run_is_not_lost(db: Ledger) -> None:
-    """Two ids for one run should not be; if it happens, the second is paid for too, and becomes a take of its own."""
-    run = accepted(db)
-
-    for _ in range(2):
-        transitions.mark_accepted(db, run, "r2")
-
-    rows = db.execute("SELECT take, state, request_id FROM runs ORDER BY take").fetchall()
-    assert rows == [(0, "accepted", "r1"), (1, "accepted", "r2")]
-    assert cost(db) == 100
 
 
 def test_a_charge_that_is_known_is_not_forgotten(db: Ledger) -> None:
@@ -296,33 +208,6 @@ def test_a_run_without_a_price_does_not_run_under_a_budget(db: Ledger) -> None:
         choose(db, replace(PLAIN, price=None), budget=Budget("plan", 10**9))
 
 
-def test_uncertain_runs_count_against_the_budget(db: Ledger) -> None:
-    """They may have been paid; so do those that a person has given up."""
-    budget = Budget("plan", 150)
-    runs = [sent(db, replace(PLAIN, identity=f"run {number}"), budget=budget) for number in range(3)]
-    for run in runs:
-        transitions.mark_uncertain(db, run, "reset")
-    transitions.write_off(db, runs[0])
-    transitions.allow_resubmission(db, runs[1])
-
-    with pytest.raises(OverBudget) as error:
-        choose(db, replace(PLAIN, identity="one more"), budget=budget)
-    with pytest.raises(OverBudget) as again:
-        choose(db, replace(PLAIN, identity="run 1"), budget=budget)
-
-    assert (error.value.committed, again.value.committed) == (150, 150)
-
-
-def test_a_take_that_was_opened_under_a_budget_belongs_to_it(db: Ledger) -> None:
-    """Also where nobody could know its number before."""
-    budget = Budget("plan", 100)
-    for _ in range(2):
-        claimed(db, UNSEEDED, join=False, budget=budget)
-
-    with pytest.raises(OverBudget):
-        choose(db, UNSEEDED, join=False, budget=budget)
-
-
 def left_to_spend(db: Ledger, spend: Spend) -> int:
     """How much more one run may cost under it."""
     with pytest.raises(OverBudget, match="spend=") as error:
@@ -334,7 +219,7 @@ def left_to_spend(db: Ledger, spend: Spend) -> int:
     ("ends", "left"),
     [
         ("under way", 50), ("stored", 50), ("charged less", 70), ("charged more", 30), ("lost", 50), ("written off", 50),
-        ("rejected", 100), ("failed", 50), ("given back", 100), ("expired", 50), ("thrown away", 50),
+        ("rejected", 100), ("failed", 50), ("given back", 100), ("expired", 50),
     ],
 )  # fmt: skip
 def test_what_a_caller_has_claimed_counts_as_it_ends(db: Ledger, ends: str, left: int) -> None:
@@ -357,8 +242,6 @@ def test_what_a_caller_has_claimed_counts_as_it_ends(db: Ledger, ends: str, left
         transitions.mark_ended(
             db, run, "expired" if ends == "expired" else "failed", None, "no", 0 if ends == "given back" else None
         )
-    if ends == "thrown away":
-        db.execute("DELETE FROM runs")
 
     assert (left_to_spend(db, spend), left_to_spend(db, spend)) == (left, left)
 
@@ -431,16 +314,6 @@ def test_an_expired_run_is_asked_about_and_never_sent_again(db: Ledger) -> None:
 # The second copy.
 
 
-def test_the_second_copy_answers_what_the_dead_left_unanswered(db: Ledger) -> None:
-    """The line was safe, the ledger's own word was not: the run is paid for and followed, not uncertain."""
-    run = sent(db, PLAIN, THERE)
-    line = claims.make_acceptance(transitions.get_entry(db, run), "r1")
-
-    verdict = choose(db, PLAIN, Keeper("here", {"there"}, [line]))
-
-    assert (verdict.action, verdict.entry.request_id) == ("follow", "r1")
-
-
 def test_the_second_copy_says_nothing_about_other_attempts_or_the_living(db: Ledger) -> None:
     """An old line is not about today's request, and who is alive writes its own answer down."""
     run = sent(db)
@@ -467,6 +340,3 @@ def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(db: Ledger) -> 
     row = Entry(*db.execute(f"SELECT {transitions.COLUMNS} FROM entries").fetchone())
     assert (news, row.request_id, row.attempt, row.price) == (3, "r3", 3, 50)
     assert (row.spent, row.unpriced, cost(db, unknown=7)) == (40, 1, 97)
-
-
-# What the library knows.

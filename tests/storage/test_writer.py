@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from functools import partial
@@ -57,26 +51,6 @@ def runs(folder: Path, columns: str = "identity, state") -> list[Any]:
         db.close()
 
 
-def start(script: str, *words: object) -> subprocess.Popen[str]:
-    """Another Python process at work on a library."""
-    command = [sys.executable, "-W", "ignore", "-c", script, *map(str, words)]
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )  # fmt: skip
-
-
-def ended(process: subprocess.Popen[str], words: str = "") -> str:
-    """What it printed; what it complained about is a failure."""
-    try:
-        out, complaints = process.communicate(words, timeout=60)
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)  # Its children, too.
-        process.communicate()
-        raise
-    assert (process.returncode, complaints) == (0, "")
-    return out
-
-
 def test_nobody_is_told_before_it_is_on_disk(ledger: Ledger, folder: Path) -> None:
     """At the moment that a step is confirmed, somebody else already reads it."""
     seen: list[bool] = []
@@ -111,17 +85,6 @@ def test_many_steps_share_a_commit(ledger: Ledger) -> None:
 
     assert len(commits) <= 13
     assert order == [0, 1, 2]
-
-
-def test_a_step_that_only_reads_does_not_wait_for_the_disk(ledger: Ledger, folder: Path) -> None:
-    """What the library has is served at once."""
-    claim(ledger)
-    before = (folder / connection.NAME).read_bytes()
-
-    verdicts = {claiming(ledger).result(30).action for _ in range(5)}
-
-    assert verdicts == {"join"}
-    assert (folder / connection.NAME).read_bytes() == before
 
 
 def test_a_step_that_fails_is_undone_alone(ledger: Ledger, folder: Path) -> None:
@@ -175,23 +138,6 @@ def test_after_a_commit_that_raises_the_same_step_can_be_done_again(
     assert runs(folder, "identity, state, request_id") == [("one", "accepted", "r1")]
 
 
-def test_who_stops_waiting_does_not_undo_it(ledger: Ledger, folder: Path) -> None:
-    """What has happened at the service is written down, whether anybody still waits for that or not."""
-    gate = threading.Event()
-    ledger.submit(lambda db: gate.wait(30))
-
-    async def hurried() -> None:
-        task = asyncio.ensure_future(ledger.transact(lambda db: claims.find_or_claim(db, asked(), ledger, key=None)))
-        await asyncio.sleep(0)
-        task.cancel()
-        gate.set()
-
-    asyncio.run(hurried())
-    ledger.transact_now(lambda db: None)
-
-    assert runs(folder) == [("one", "planned")]
-
-
 def test_closing_writes_what_was_asked_and_refuses_what_comes_after(ledger: Ledger, folder: Path) -> None:
     """Nobody waits for an answer that never comes."""
     futures = [claiming(ledger, f"{n}") for n in range(300)]
@@ -220,19 +166,6 @@ def test_no_text_is_too_odd_for_the_list(ledger: Ledger, text: str) -> None:
     assert [line["request_id"] for line in ledger.read_acceptances()] == [text]
     assert ledger.read_acceptances([entry.identity]) == ledger.read_acceptances()
     assert ledger.read_acceptances(["another"]) == []
-
-
-def test_looking_changes_nothing(ledger: Ledger, folder: Path) -> None:
-    """A look cannot write, and makes no file where there is none."""
-    claim(ledger)
-
-    with pytest.raises(LibraryError, match="cannot be written"):
-        ledger.read(lambda db: db.execute("DELETE FROM runs"))
-    (folder / connection.NAME).unlink()
-    with pytest.raises(LibraryError):
-        ledger.read(lambda db: db.execute("SELECT 1"))
-
-    assert not (folder / connection.NAME).exists()
 
 
 @pytest.mark.parametrize("becomes", ["deleted", "replaced"])
@@ -265,44 +198,3 @@ def test_the_folder_is_for_nobody_else(ledger: Ledger, folder: Path) -> None:
 
     assert {mode for name, mode in modes.items() if (folder / name).is_file()} == {"0o600"}
     assert (modes[".reelbook"], modes["owners"]) == ("0o700", "0o700")
-
-
-# Several processes.
-
-
-FORKS = """
-import os, sys, threading
-from pathlib import Path
-from reelbook.errors import ReelbookError
-from reelbook.storage.ledger import transitions
-from reelbook.storage.ledger.writer import Ledger
-ledger = Ledger(Path(sys.argv[1]))
-stop = threading.Event()
-
-def work():
-    while not stop.is_set():
-        ledger.transact_now(lambda db: transitions.record_stop(db, "at work"))
-
-thread = threading.Thread(target=work)
-thread.start()
-refused = 0
-for _ in range(12):
-    child = os.fork()
-    if child == 0:
-        try:
-            ledger.transact_now(lambda db: transitions.record_stop(db, "child"))
-        except ReelbookError as error:
-            os._exit(7 if "forked" in str(error) else 1)
-        os._exit(2)
-    refused += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-stop.set()
-thread.join()
-ledger.close()
-print(refused)
-"""
-
-
-def test_a_forked_child_is_told_to_use_the_library_in_its_parent(folder: Path) -> None:
-    """Twelve forks while the parent writes without a pause: none harms what the parent writes."""
-    assert ended(start(FORKS, folder)) == "12\n"
-    Ledger(folder).close()

@@ -114,7 +114,7 @@ class Reel:
         The numbers are those of this table, and its axes are in the names. `what` selects rows by labels of this table, such as `[7, 11]`, a mask, or rows; all rows by default.
         """
         rows = self._table if what is None else self._rows(what)
-        return find_library_of(rows).export(folder, rows, among=self._table)
+        return find_library_of(rows).export(folder, rows)
 
     def to_dataset(self) -> Dataset:
         """The table for Hugging Face's `datasets`, clips and pictures as features; `rb.read(dataset)` is the way back.

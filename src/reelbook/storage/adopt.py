@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,9 @@ from .shelf import HASHES, Bytes, Shelf
 MEDIA = "media"
 """The folder of a library's files, unless its shelf is elsewhere."""
 
-_BATCH_ROWS = 256
-_NAMES = tuple(name for name in transitions.STORED_COLUMNS if name != "id")
+_STORED = tuple(name for name in transitions.STORED_COLUMNS if name != "id")
+_KEPT = ("id", "owner", "service", "identity", "take", "model", "input", "created", "spent", "unpriced")
+"""The columns that a run here keeps when the other library has more of the same request."""
 _UNPAID = (State.PLANNED, State.REJECTED, State.FAILED, State.CANCELLED)
 PROGRESS = {
     State.ACCEPTED: 1, transitions.EXPIRED: 2, State.FAILED: 3, State.CANCELLED: 3, transitions.COMPLETED: 4, State.STORED: 5,
@@ -32,9 +33,6 @@ PROGRESS = {
 """How far a run with a request is, by its stage."""
 _SOUND = " AND ".join([
     f"state IN ({', '.join(repr(str(state)) for state in State)})",
-    *(f"typeof({name}) = 'text'" for name in ("service", "identity", "model", "input")),
-    *(f"typeof({name}) IN ('text', 'null')" for name in ("request_id", "attempt_key", "error", "error_type")),
-    *(f"typeof({name}) IN ('integer', 'real', 'null')" for name in ("created", "sent", "finished")),
     *(f"typeof({name}) IN ('integer', 'null') AND coalesce({name}, 0) BETWEEN 0 AND {MAX_CREDITS}"
       for name in ("take", "attempt", "spent", "unpriced", "price", "charged", "floor")),
     *(f"({name} IS NULL OR CASE WHEN json_valid({name}) THEN json_type({name}) END = '{kind}')"
@@ -66,24 +64,21 @@ class Adopted:
 
     def __repr__(self) -> str:
         text = f"{format_count(self.runs, 'run')} and {format_count(self.files, 'file')} ({self.size}) came from {self.source}"
-        more = [f"{format_count(self.judgements, 'judgement')} of clips came with them"] if self.judgements else []
-        more += [f"{self.known:,} runs were here already"] if self.known else []
-        if self.busy:
-            more.append(
-                f"{format_count(self.busy, 'run')} left out, because a notebook follows them: adopt again later"
-            )
-        if self.lost:
-            more.append(f"{format_count(self.lost, 'file')} missing or damaged there, fetched again when next wanted")
-        if self.skipped:
-            more.append(f"{format_count(self.skipped, 'row')} without a run")
-        return f"<{'; '.join([text, *more])}>"
+        more = {
+            f"{format_count(self.judgements, 'judgement')} of clips came with them": self.judgements,
+            f"{format_count(self.known, 'run')} here already": self.known,
+            f"{format_count(self.busy, 'run')} left out, because a notebook follows them: adopt again later": self.busy,
+            f"{format_count(self.lost, 'file')} missing or damaged there, fetched again when next wanted": self.lost,
+            f"{format_count(self.skipped, 'row')} without a run": self.skipped,
+        }
+        return f"<{'; '.join([text, *(words for words, count in more.items() if count)])}>"
 
 
 def find_library(folder: Path) -> Path:
     """Find the folder of a library, given that folder or its parent."""
-    for place in (folder, folder / ".reelbook"):
-        if (place / connection.NAME).is_file():
-            return place
+    for path in (folder, folder / ".reelbook"):
+        if (path / connection.NAME).is_file():
+            return path
     raise ReelbookError(
         f"There is no library in {folder}: no {connection.NAME} is there. Name the folder that holds it, such as project/.reelbook."
     )
@@ -93,85 +88,82 @@ def adopt_library(folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf) -> 
     """Merge the library in this folder into `ledger` and `shelf`. It is only read; repeats have no effect."""
     entries, skipped, judgements = _read_library(folder)
     free = [entry for entry in entries if entry.owner is None]
-    counts: Counter[str] = Counter(skipped=skipped, busy=len(entries) - len(free))
-    copier = _FileCopier(theirs, shelf)
-    # Requests that this library has had, also those of attempts before the latest one.
+    # Files are copied before rows: a row may be stored only if its files exist.
+    sizes, missing = _copy_files(free, theirs, shelf)
+    free = [
+        replace(entry, state=State.ACCEPTED, stage=transitions.COMPLETED)
+        if entry.state == State.STORED and not missing.isdisjoint(entry.hashes)
+        else entry
+        for entry in free
+    ]
     requests = ledger.transact_now(read_requests)
-    for start in range(0, len(free), _BATCH_ROWS):
-        batch = [copier.copy_files(entry) for entry in free[start : start + _BATCH_ROWS]]
-        futures = [ledger.submit(partial(merge_run, other=entry, requests=requests)) for entry in batch]
-        merged = [future.result(CALL_SECONDS) for future in futures]
-        counts.update(outcome for outcome, _ in merged)
-        paid = [entry for _, entry in merged if entry is not None and entry.request_id is not None]
-        lines = [make_acceptance(entry, entry.request_id or "") for entry in paid]
-        for written in [ledger.submit(lambda db: None, line=line) for line in lines]:
-            written.result(CALL_SECONDS)
+    outcomes = [ledger.submit(partial(merge_run, other=entry, requests=requests)) for entry in free]
+    counts = Counter(outcome.result(CALL_SECONDS) for outcome in outcomes)
+    new = [(entry, entry.request_id) for entry in free if entry.request_id and entry.request_id not in requests]
+    for written in [ledger.submit(lambda db: None, line=make_acceptance(entry, request)) for entry, request in new]:
+        written.result(CALL_SECONDS)
     judged = ledger.transact_now(lambda db: merge_judgements(db, judgements)) if judgements else 0
+    busy = len(entries) - len(free) + counts["busy"]
     return Adopted(
-        folder, counts["added"], copier.files, Bytes(copier.size), counts["known"], counts["busy"], copier.lost,
-        counts["skipped"], judged,
+        folder, counts["added"], len(sizes), Bytes(sum(sizes.values())), counts["known"], busy, len(missing),
+        skipped + counts["skipped"], judged,
     )  # fmt: skip
 
 
-def merge_run(db: Connection, other: Entry, requests: Collection[str]) -> tuple[str, Entry | None]:
-    """Merge a row of another library; returns "added", "known", "busy" or "skipped", and the row that was written.
-
-    A row here is replaced if the other one is further with the same request, or if this one was not paid for.
-    """
-    rows = db.execute(
-        f"SELECT {transitions.COLUMNS} FROM entries WHERE service = ? AND (identity = ? OR request_id = ?)",
-        (other.service, other.identity, other.request_id),
-    )
-    here = [Entry(*row) for row in rows]
-    takes = {entry.take for entry in here if entry.identity == other.identity}
-    free_take = other.take if other.take not in takes else max(takes) + 1
+def merge_run(db: Connection, other: Entry, requests: Collection[str]) -> str:
+    """Merge a row of another library: "added", "known", "busy" or "skipped". `requests` are all that this library has had."""
+    where = "service = ? AND (identity = ? OR request_id = ?)"
+    here = transitions.find_entries(db, where, other.service, other.identity, other.request_id)
     same = next((entry for entry in here if other.request_id and entry.request_id == other.request_id), None)
+    # The row in a copy of this ledger, or one that was adopted before.
+    twin = next((entry for entry in here if entry.identity == other.identity and entry.created == other.created), None)
+    if (
+        same is None
+        and twin is not None
+        and other.request_id
+        and twin.state == State.UNCERTAIN
+        and twin.sent == other.sent
+    ):
+        same = twin  # The other library has the answer that was lost here.
     if same is not None:
-        ours = same
-        if _is_attached(same) and not _is_attached(other):
-            ours = replace(same, identity=other.identity, take=free_take, model=other.model, input=other.input)
-        if PROGRESS.get(other.stage, 0) > PROGRESS.get(same.stage, 0):
-            ours = _take_over(ours, other, ours.spent, ours.unpriced)
-        return ("known", None) if ours == same else _write(db, same, ours)
-    # A row of a copy of this ledger, or one that was adopted before.
-    twin = next((entry for entry in here if entry.created == other.created), None)
-    is_earlier = twin is not None and other.attempt <= twin.attempt
-    if other.request_id is not None:
-        is_earlier = other.request_id in requests
+        return _update(db, same, other)
     # One that was never sent has neither a key nor a cost.
-    was_sent = other.state not in _UNPAID[:2] or other.attempt_key is not None or other.spent or other.unpriced
-    if not was_sent or (other.output is None and is_earlier):
-        return ("known" if here else "skipped"), None
-    if twin is not None and twin.state == State.UNCERTAIN and (twin.attempt, twin.sent) == (other.attempt, other.sent):
-        # The other library has the answer that was lost here.
-        return _write(db, twin, _take_over(twin, other, other.spent, other.unpriced))
-    place = twin or next((entry for entry in here if entry.take == other.take), None)
-    is_unpaid = place is not None and place.state in _UNPAID and place.attempt_key is None
-    if place is not None and is_unpaid and other.state in (State.ACCEPTED, State.STORED):
-        # Copies of one ledger have the same earlier attempts; otherwise both were paid.
-        combine = max if place is twin else int.__add__
-        spent, unpriced = combine(place.counted, other.spent), combine(place.unknown, other.unpriced)
-        return _write(db, place, _take_over(place, other, spent, unpriced))
-    return _write(db, None, replace(other, take=free_take, owner=None))
+    was_sent = other.state not in _UNPAID[:2] or other.attempt_key or other.spent or other.unpriced
+    is_known = twin is not None if other.request_id is None else other.output is None and other.request_id in requests
+    if is_known or not was_sent:
+        return "known" if here else "skipped"
+    values = {name: getattr(other, name) for name in _STORED}
+    next_take = transitions.get_next_take(db, other.service, other.identity)
+    before = next((entry for entry in here if (entry.identity, entry.take) == (other.identity, other.take)), None)
+    is_unpaid = before is not None and before.state in _UNPAID and before.owner is None and before.attempt_key is None
+    if before is not None and is_unpaid and other.state in (State.ACCEPTED, State.STORED):
+        # It would be sent once more, though its result is known. As another take it stays counted.
+        db.execute(
+            "INSERT INTO scopes SELECT scope, service, identity, ? FROM scopes WHERE service = ? AND identity = ? AND take = ?",
+            (next_take, other.service, other.identity, other.take),
+        )
+        transitions.update_run(db, before.id, take=next_take)
+    elif before is not None:
+        values["take"] = next_take
+    transitions.insert_run(db, **values)
+    return "added"
 
 
-def _take_over(ours: Entry, other: Entry, spent: int, unpriced: int) -> Entry:
-    """Our row with what the other library knows of the run."""
-    kept = {name: getattr(ours, name) for name in ("id", "identity", "take", "model", "input", "created")}
-    charged = ours.charged if other.charged is None and ours.request_id == other.request_id else other.charged
-    attempt = max(ours.attempt, other.attempt)
-    return replace(other, **kept, charged=charged, attempt=attempt, spent=spent, unpriced=unpriced)
-
-
-def _write(db: Connection, before: Entry | None, entry: Entry) -> tuple[str, Entry | None]:
-    values = {name: getattr(entry, name) for name in _NAMES}
-    if before is None:
-        return "added", transitions.get_entry(db, transitions.insert_run(db, **values))
-    if before.owner is not None:
-        return "busy", None
-    transitions.update_run(db, before.id, **values)
-    transitions.record_event(db, before.id, entry.stage, entry.request_id)
-    return "added", transitions.get_entry(db, before.id)
+def _update(db: Connection, ours: Entry, other: Entry) -> str:
+    """Take over what the other library has more of a request: its input, or how far it is."""
+    changes = {}
+    if _is_attached(ours) and not _is_attached(other):
+        takes = transitions.get_next_take(db, other.service, other.identity)
+        changes = {"identity": other.identity, "take": takes, "model": other.model, "input": other.input}
+    if PROGRESS.get(other.stage, 0) > PROGRESS.get(ours.stage, 0):
+        changes |= {name: getattr(other, name) for name in _STORED if name not in _KEPT}
+        if other.charged is None:
+            del changes["charged"]
+    if not changes or ours.owner is not None:
+        return "busy" if changes else "known"
+    transitions.update_run(db, ours.id, **changes)
+    transitions.record_event(db, ours.id, transitions.get_entry(db, ours.id).stage, other.request_id)
+    return "added"
 
 
 def read_requests(db: Connection) -> set[str]:
@@ -183,47 +175,33 @@ def _is_attached(entry: Entry) -> bool:
     return entry.identity.startswith(transitions.ATTACHED)
 
 
-class _FileCopier:
-    """Copies files from one shelf to another, and counts them."""
+def _copy_files(entries: Sequence[Entry], theirs: Shelf, ours: Shelf) -> tuple[dict[str, int], set[str]]:
+    """Copy the files of runs and of their inputs that are not here yet.
 
-    def __init__(self, theirs: Shelf, ours: Shelf) -> None:
-        self.files = self.size = self.lost = 0
-        self._theirs, self._ours = theirs, ours
-        self._seen: dict[str, bool] = {}
-
-    def copy_files(self, entry: Entry) -> Entry:
-        """Copy the files of a run and of its input; returns its row, as completed if a file is missing.
-
-        Files are copied before rows: a row may be stored only if its files exist.
-        """
-        for sha256 in dict.fromkeys(HASHES.findall(entry.input)):
-            self._copy(sha256, is_source=True)
-        # A list, so that all are copied, even after a missing one.
-        copied = [self._copy(str(file.get("sha256"))) for file in entry.files]
-        if entry.state == State.STORED and not all(copied):
-            return replace(entry, state=State.ACCEPTED, stage=transitions.COMPLETED)
-        return entry
-
-    def _copy(self, sha256: str, *, is_source: bool = False) -> bool:
-        """Copy a file that is not here yet; false if it is missing or damaged there."""
-        if sha256 not in self._seen:
-            self._seen[sha256] = self._ours.find(sha256) is not None
-            path = None if self._seen[sha256] else self._theirs.find(sha256)
-            content = None if path is None else path.read_bytes()
-            if path is not None and content is not None and hashlib.sha256(content).hexdigest() == sha256:
-                self._ours.keep(content, path.suffix)
-                self._seen[sha256] = True
-                self.files, self.size = self.files + 1, self.size + len(content)
-            # Sixty-four hexadecimal digits in an input need not be the hash of a file.
-            self.lost += not self._seen[sha256] and not is_source
-        return self._seen[sha256]
+    Returns the sizes of those copied by hash, and the hashes of those missing or damaged there.
+    """
+    results = dict.fromkeys(sha256 for entry in entries for sha256 in entry.hashes)
+    # Sixty-four hexadecimal digits in an input need not be the hash of a file.
+    sources = dict.fromkeys(sha256 for entry in entries for sha256 in HASHES.findall(entry.input))
+    sizes: dict[str, int] = {}
+    missing: set[str] = set()
+    for sha256 in {**results, **sources}:
+        if ours.find(sha256) is None:
+            path = theirs.find(sha256)
+            content = b"" if path is None else path.read_bytes()
+            if path is not None and hashlib.sha256(content).hexdigest() == sha256:
+                ours.keep(content, path.suffix)
+                sizes[sha256] = len(content)
+            elif sha256 in results:
+                missing.add(sha256)
+    return sizes, missing
 
 
 def _read_library(folder: Path) -> tuple[list[Entry], int, list[Judgement]]:
     """The valid rows of a ledger that is only read, the number of invalid ones, and judgements."""
     try:
         with contextlib.closing(connection.copy_to_memory(folder)) as db:
-            rows = db.execute(f"SELECT {transitions.COLUMNS} FROM entries WHERE {_SOUND} ORDER BY id").fetchall()
+            entries = transitions.find_entries(db, f"{_SOUND} ORDER BY id")
             (count,) = db.execute("SELECT count(*) FROM runs").fetchone()
             judgements = [judgement for judgement in read_judgements(db) if is_sound(judgement)]
     except LibraryError as error:
@@ -231,4 +209,4 @@ def _read_library(folder: Path) -> tuple[list[Entry], int, list[Judgement]]:
             f"The library in {folder} cannot be read ({error.reason}), so nothing was taken from it. Open it once "
             f'with rb.connect(library="{folder}"), which puts right what a crash has left, then adopt it again.'
         ) from error
-    return [Entry(*row) for row in rows], count - len(rows), judgements
+    return entries, count - len(entries), judgements

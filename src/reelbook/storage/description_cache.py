@@ -32,12 +32,10 @@ class DescriptionCache:
 
     def save(self, endpoint_id: str, document: Mapping[str, Any]) -> None:
         """Store a description. Disk errors are ignored: it is then requested again."""
-        path = self._path(endpoint_id)
         with contextlib.suppress(OSError):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_file(path, json.dumps(document).encode(), mode=PRIVATE)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(self._path(endpoint_id), json.dumps(document).encode(), mode=PRIVATE)
 
     def _path(self, endpoint_id: str) -> Path:
         # Hashed: a model's id may contain anything.
-        name = hashlib.sha256(f"{self._service}\n{endpoint_id}".encode()).hexdigest()[:32]
-        return self._folder / f"{name}.json"
+        return self._folder / f"{hashlib.sha256(f'{self._service} {endpoint_id}'.encode()).hexdigest()[:32]}.json"

@@ -9,10 +9,10 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import count
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -36,10 +36,8 @@ Write = Callable[[Path, Path, Mapping[str, Any]], str | None]
 
 CSV_NAME, JSON_NAME, SIDECAR_SUFFIX = "runs.csv", "runs.json", ".reelbook.json"
 MAX_STEM_BYTES = 180
-MAX_VALUE_LETTERS, MAX_VARYING = 16, 4
-"""Letters of a value in a file name, and values in it, besides the words and the seed."""
-NAMED, LONG = ("prompt", "seed"), "\0"
-"""Inputs that are in every name, and what stands for a value that fits in none."""
+NAMED = ("prompt", "seed")
+"""Inputs that are in every name."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -60,14 +58,14 @@ def export_runs(
     rows = rows or ExportRows()
     try:
         target.mkdir(parents=True, exist_ok=True)
-        copies, varying = _Copies(target, write or _plain_copy), find_varying(rows.among or entries)
+        copies = _Copies(target, write or _copy)
         names: dict[int, list[str | None]] = {}
         for entry in entries:
-            axes = rows.axes.get(entry.id)
-            axes = _find_values(entry, varying.get(entry.model, ())) if axes is None else axes
-            names[entry.id] = list(_copy_files(entry, rows.number(entry.id), axes, paths, copies))
-        records = [_run_record(entry, rows.number(entry.id), names[entry.id]) for entry in entries]
-        judged = {"judgements": _judgement_records(judgements, entries, rows)} if judgements else {}
+            axes = rows.axes.get(entry.id, {})
+            names[entry.id] = _copy_files(entry, rows.number(entry.id), axes, paths, copies)
+        records = [_format_run(entry, rows.number(entry.id), names[entry.id]) for entry in entries]
+        runs = {entry.request_id: rows.number(entry.id) for entry in entries}
+        judged = {"judgements": [_format_judgement(judgement, runs) for judgement in judgements]} if judgements else {}
         document = {"runs": records, **judged, "files": copies.notes}
         _write_text(target / JSON_NAME, json.dumps(document, ensure_ascii=False, indent=1, default=str))
         _write_csv(target, frame, rows, names)
@@ -108,18 +106,16 @@ class ExportRows:
     """The number of each run in the table; without one, the library's."""
     axes: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     """The values of the table's axes for each run."""
-    among: Sequence[Entry] = ()
-    """The runs of the whole table, whose differing inputs are in the names where it has no axes."""
 
     def number(self, run: int) -> int | str:
         """The number of a run for the user."""
         return self.numbers.get(run, run)
 
 
-def read_export_rows(table: pd.DataFrame, runs: Sequence[int | None], among: Sequence[Entry]) -> ExportRows:
+def read_export_rows(table: pd.DataFrame, runs: Sequence[int | None]) -> ExportRows:
     """The numbers and the axes of a table of these runs."""
     if table.index.name == INDEX_NAME:
-        return ExportRows(among=among)
+        return ExportRows()
     numbers, axes = dict[int, int | str](), dict[int, dict[str, Any]]()
     source = table.attrs.get("reelbook")
     named = [name for name in source.get("axes", ()) if name in table.columns] if isinstance(source, dict) else []
@@ -127,7 +123,7 @@ def read_export_rows(table: pd.DataFrame, runs: Sequence[int | None], among: Seq
         if run is not None and run not in numbers:
             numbers[run] = int(label) if isinstance(label, Integral) else str(label)
             axes[run] = {str(name): value for name, value in row.items() if name not in NAMED and _is_nameable(value)}
-    return ExportRows(numbers, axes if named else {}, among)
+    return ExportRows(numbers, axes)
 
 
 def _is_nameable(value: Any) -> bool:
@@ -135,27 +131,6 @@ def _is_nameable(value: Any) -> bool:
     if isinstance(value, str):
         return bool(find_picture_name(value)) or (len(value) <= MAX_NAME_LETTERS and not value.startswith("sha256:"))
     return not is_missing(value) and bool(pd.api.types.is_bool(value) or pd.api.types.is_number(value))
-
-
-def _find_values(entry: Entry, names: Iterable[str]) -> dict[str, Any]:
-    values = get_facts(entry)["input"]
-    return {name: values.get(name) for name in names}
-
-
-def find_varying(entries: Sequence[Entry]) -> dict[str, list[str]]:
-    """By model, the names of the inputs in which its runs differ, and whose values fit into a file name; a few at most."""
-    seen: dict[str, dict[str, set[str]]] = {}
-    for entry in entries:
-        (values,) = parse_texts([entry.input])
-        names = seen.setdefault(entry.model, {})
-        for name, value in values.items() if isinstance(values, dict) else ():
-            # A long one is a prompt, or as good as one.
-            is_short = isinstance(value, (bool, int, float, str)) and len(str(value)) <= MAX_VALUE_LETTERS
-            names.setdefault(name, set()).add(str(value) if is_short else LONG)
-    return {
-        model: [name for name, values in names.items() if len(values) > 1 and LONG not in values and name not in NAMED][:MAX_VARYING]
-        for model, names in seen.items()
-    }  # fmt: skip
 
 
 def get_facts(entry: Entry) -> dict[str, Any]:
@@ -185,35 +160,32 @@ class _Copies:
         # Signed and unsigned copies differ.
         key = [sha256, facts, *([repr(options.sign)] if options.sign else [])]
         mark = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
-        # Under the name that an earlier export gave it, when other runs were exported with it.
-        earlier = [name for name, note in self.notes.items() if note.get("of") == mark]
-        earlier.sort(key=lambda name: name != f"{stem}{source.suffix}")
-        for name in chain(earlier, _candidate_names(stem, source.suffix)):
-            is_free = name.casefold() not in self._taken
-            if is_free and (self._has(name, mark) or self._place(name, mark, source, facts)):
+        for number in count(1):
+            name = f"{stem}{f'~{number}' if number > 1 else ''}{source.suffix}"
+            if name.casefold() not in self._taken and self._place(name, mark, source, facts):
                 self._taken.add(name.casefold())
                 return name
-        raise AssertionError("there is always another name")
-
-    def _has(self, name: str, mark: str) -> bool:
-        """Whether this copy exists unchanged, with its sidecar if it has one."""
-        note, path = self.notes.get(name, {}), self._folder / name
-        has_all = note.get("of") == mark and path.exists() and (not note.get("sidecar") or _sidecar(path).exists())
-        return has_all and hash_file(path) == note.get("sha256")
+        raise AssertionError("There is always another name.")
 
     def _place(self, name: str, mark: str, source: Path, facts: Mapping[str, Any]) -> bool:
-        """Make this copy; false if a file of this name is not an unchanged copy of an earlier export."""
-        target, part = self._folder / name, self._folder / f".{secrets.token_hex(8)}{source.suffix}"
+        """Have this copy under a name; false if a file of this name is not an unchanged copy of an earlier export."""
+        note, path = self.notes.get(name, {}), self._folder / name
+        sidecar = path.with_name(path.name + SIDECAR_SUFFIX)
+        existing = hash_file(path) if path.exists() else None
+        is_ours = existing is not None and existing == note.get("sha256")
+        if is_ours and note.get("of") == mark and (not note.get("sidecar") or sidecar.exists()):
+            return True
+        part = self._folder / f".{secrets.token_hex(8)}{source.suffix}"
         try:
-            sidecar = self._write(source, part, facts)
-            sha256, existing = hash_file(part), hash_file(target) if target.exists() else None
-            if existing not in (None, sha256, self.notes.get(name, {}).get("sha256")):
+            sidecar_text = self._write(source, part, facts)
+            sha256 = hash_file(part)
+            if existing not in (None, sha256) and not is_ours:
                 return False
             if existing != sha256:
-                part.replace(target)
-            if sidecar:
-                _write_text(_sidecar(target), sidecar)
-            self.notes[name] = {"of": mark, "sha256": sha256, **({"sidecar": True} if sidecar else {})}
+                part.replace(path)
+            if sidecar_text:
+                _write_text(sidecar, sidecar_text)
+            self.notes[name] = {"of": mark, "sha256": sha256, **({"sidecar": True} if sidecar_text else {})}
             return True
         finally:
             part.unlink(missing_ok=True)
@@ -221,18 +193,24 @@ class _Copies:
 
 def _copy_files(
     entry: Entry, number: int | str, axes: Mapping[str, Any], paths: Mapping[str, str], copies: _Copies
-) -> Iterator[str | None]:
-    """Copy a run's files; yields their names in order, None for a missing file."""
-    files, facts = entry.files, get_facts(entry)
-    sized = is_resize(facts)
-    for place, file in enumerate(files, 1):
-        sha256 = str(file.get("sha256"))
+) -> list[str | None]:
+    """Copy a run's files; returns their names in order, None for a missing file."""
+    names: list[str | None] = []
+    facts = get_facts(entry)
+    for place, sha256 in enumerate(entry.hashes, 1):
         source = paths.get(sha256)
         if source is None or not os.path.exists(source):  # noqa: PTH110  # A string, and one of many thousand.
-            yield None
-        else:
-            stem = format_stem(facts, number, axes, _read_size(source) if sized else None)
-            yield copies.copy(Path(source), sha256, f"{stem}-{place}" if len(files) > 1 and not sized else stem, facts)
+            names.append(None)
+            continue
+        size = _read_size(source) if is_resize(facts) else None
+        stem = format_stem(facts, number, axes, size)
+        several = f"-{place}" if len(entry.hashes) > 1 and not is_resize(facts) else ""
+        names.append(copies.copy(Path(source), sha256, f"{stem}{several}", facts))
+    return names
+
+
+def _copy(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
+    shutil.copyfile(source, target)
 
 
 def _read_size(path: str) -> tuple[int, int] | None:
@@ -241,22 +219,6 @@ def _read_size(path: str) -> tuple[int, int] | None:
         return read_picture_size(Path(path))
     except Exception:  # Decoders raise errors of many types for a broken file.
         return None
-
-
-def _candidate_names(stem: str, suffix: str) -> Iterator[str]:
-    yield f"{stem}{suffix}"
-    number = 1
-    while True:
-        number += 1
-        yield f"{stem}~{number}{suffix}"
-
-
-def _plain_copy(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
-    shutil.copyfile(source, target)
-
-
-def _sidecar(path: Path) -> Path:
-    return path.with_name(path.name + SIDECAR_SUFFIX)
 
 
 def _read_notes(folder: Path) -> dict[str, dict[str, Any]]:
@@ -274,56 +236,46 @@ def _read_notes(folder: Path) -> dict[str, dict[str, Any]]:
     )
 
 
-def _run_record(entry: Entry, number: int | str, names: Sequence[str | None]) -> dict[str, Any]:
+def _format_run(entry: Entry, number: int | str, names: Sequence[str | None]) -> dict[str, Any]:
     (values,), (output,) = parse_texts([entry.input]), parse_texts([entry.output])
+    columns = (
+        "model", "service", "take", "request_id", "credits", "credits_source", "queued_s", "running_s", "error_type", "error",
+    )  # fmt: skip
     return {
-        "run": number, INDEX_NAME: entry.id, "model": entry.model, "service": entry.service, "take": entry.take,
-        "status": get_library_status(entry.stage), "request_id": entry.request_id, "input": values, "output": output,
-        "credits": entry.credits, "credits_source": entry.credits_source, "queued_s": entry.queued_s,
-        "running_s": entry.running_s, "error_type": entry.error_type, "error": entry.error,
+        "run": number, INDEX_NAME: entry.id, "status": get_library_status(entry.stage), "input": values, "output": output,
+        **{name: getattr(entry, name) for name in columns},
         "created": _format_time(entry.created), "finished": _format_time(entry.finished), "files": list(names),
     }  # fmt: skip
 
 
-def _judgement_records(
-    judgements: Sequence[Judgement], entries: Sequence[Entry], rows: ExportRows
-) -> list[dict[str, Any]]:
-    """The judgements as plain values, with the numbers of their runs."""
-    runs = {entry.request_id: rows.number(entry.id) for entry in entries}
-    return [
-        {
-            "question": one.question, "rater": one.rater, "kind": one.kind, "answer": one.answer, "seconds": one.seconds,
-            "at": _format_time(one.at), "runs": [runs.get(one.first), *([] if one.second is None else [runs.get(one.second)])],
-            "request_ids": [one.first, *([] if one.second is None else [one.second])],
-        }
-        for one in judgements
-    ]  # fmt: skip
+def _format_judgement(judgement: Judgement, runs: Mapping[str | None, int | str]) -> dict[str, Any]:
+    """A judgement as plain values, with the numbers of its runs."""
+    clips = [clip for clip in (judgement.first, judgement.second) if clip is not None]
+    return {
+        **{name: getattr(judgement, name) for name in ("question", "rater", "kind", "answer", "seconds")},
+        "at": _format_time(judgement.at), "runs": [runs.get(clip) for clip in clips], "request_ids": clips,
+    }  # fmt: skip
 
 
 def _write_csv(folder: Path, frame: pd.DataFrame, rows: ExportRows, names: Mapping[int, Sequence[str | None]]) -> None:
-    # Local paths are meaningless elsewhere; the names in the folder replace them.
-    table = frame.drop(columns=["output_video", "output_images"])
+    # Local paths mean nothing on another machine; the names in the folder replace them.
+    table = frame.drop(columns=["output_video", "output_images"]).rename_axis(INDEX_NAME).reset_index()
+    table.insert(0, "run", [rows.number(run) for run in frame.index])
+    table.insert(1, "files", [" ".join(filter(None, names.get(run, ()))) for run in frame.index])
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(["run", "files", INDEX_NAME, *map(_escape_formula, table.columns)])
-    columns = [table[name].tolist() for name in table.columns]
-    for run, *values in zip(table.index, *columns, strict=True):
-        files = " ".join(filter(None, names.get(run, ())))
-        writer.writerow([_format_cell(rows.number(run)), files, run, *map(_format_cell, values)])
+    writer.writerow(map(_format_cell, table.columns))
+    writer.writerows(map(_format_cell, row) for row in zip(*(table[name].tolist() for name in table), strict=True))
     _write_text(folder / CSV_NAME, text.getvalue())
 
 
 def _format_cell(value: Any) -> Any:
+    """A value for a cell, with text escaped that a spreadsheet would take for a formula."""
     if isinstance(value, (list, dict)):
-        return _escape_formula(format_json(value))
+        value = format_json(value)
     if isinstance(value, str):
-        return _escape_formula(value)
+        return f"'{value}" if value.startswith(_FORMULA) else value
     return "" if pd.isna(value) else value.isoformat() if isinstance(value, datetime) else value
-
-
-def _escape_formula(text: str) -> str:
-    """Escape text that a spreadsheet would execute as a formula when the table is opened."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -1,7 +1,7 @@
 """Judgements of clips by people, as rows in the ledger's database; a clip is named by the request id of its run.
 
-A request id, unlike the number, identity or take of a run, never changes: not when libraries are merged, when two
-names of a service turn out to be one, or when the input of an attached run becomes known.
+A request id, unlike the number, identity or take of a run, never changes: not when libraries are merged, or when the
+input of an attached run becomes known.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from functools import partial
-from typing import Any
 from uuid import uuid4
 
 from .ledger.transitions import to_storable
@@ -64,8 +62,6 @@ class Judgement:
 
 
 _NAMES = tuple(field.name for field in fields(Judgement))
-_STORED = _NAMES[:-1]
-_COLUMNS = ", ".join(_NAMES)
 MAX_LETTERS = 2_000
 """The longest question or name of a rater."""
 
@@ -80,21 +76,32 @@ class Judgements:
     def add(self, judgement: Judgement) -> None:
         """Store a judgement, with the time and a new mark."""
         stamped = replace(judgement, at=judgement.at or time.time(), mark=judgement.mark or uuid4().hex)
-        self._ledger.transact_now(partial(_insert, judgements=[stamped]))
+        self._ledger.transact_now(lambda db: _insert(db, [stamped]))
 
     def undo(self, rater: str, question: str, kinds: Collection[str], clips: Collection[str]) -> Judgement | None:
         """Mark the rater's last judgement of these clips as undone, and return it; None without one."""
-        return self._ledger.transact_now(
-            partial(_undo, rater=rater, question=question, kinds=frozenset(kinds), clips=frozenset(clips))
-        )
+
+        def undo(db: sqlite3.Connection) -> Judgement | None:
+            for judgement in reversed(read_judgements(db, question)):
+                is_theirs = judgement.rater == to_storable(rater) and judgement.kind in kinds
+                if is_theirs and not judgement.undone and _is_about(judgement, clips):
+                    db.execute("UPDATE judgements SET undone = 1 WHERE id = ?", (judgement.id,))
+                    return judgement
+            return None
+
+        return self._ledger.transact_now(undo)
 
     def read(self, question: str | None = None, clips: Collection[str] | None = None) -> list[Judgement]:
         """The judgements that count, oldest first: of one question or of all, if all their clips are among these."""
         if not self._has_ledger():
             return []
-        found = self._ledger.read(partial(read_judgements, question=question))
+        judgements = self._ledger.read(lambda db: read_judgements(db, question))
         wanted = None if clips is None else frozenset(clips)
-        return [one for one in found if not one.undone and (wanted is None or _is_about(one, wanted)) and is_sound(one)]
+        return [
+            judgement
+            for judgement in judgements
+            if not judgement.undone and (wanted is None or _is_about(judgement, wanted)) and is_sound(judgement)
+        ]
 
     @property
     def _ledger(self) -> Ledger:
@@ -102,22 +109,19 @@ class Judgements:
 
 
 def read_judgements(db: sqlite3.Connection, question: str | None = None) -> list[Judgement]:
-    """All judgements of a ledger, also undone ones, oldest first; none in a ledger of an older version."""
-    if db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'judgements'").fetchone() is None:
-        return []
-    where = "" if question is None else "WHERE question = ?"
+    """All judgements of a ledger, also undone ones, oldest first."""
     rows = db.execute(
-        f"SELECT {_COLUMNS} FROM judgements {where} ORDER BY at, id",
-        [] if question is None else [to_storable(question)],
+        f"SELECT {', '.join(_NAMES)} FROM judgements WHERE ? IS NULL OR question = ? ORDER BY at, id",
+        [to_storable(question)] * 2,
     )
-    return [_parse_row(row) for row in rows]
+    return [replace(Judgement(*row), undone=bool(row[-2])) for row in rows]
 
 
 def merge_judgements(db: sqlite3.Connection, judgements: Sequence[Judgement]) -> int:
     """Insert the judgements of another library that are not here, and return their number; one undone there is here, too."""
     before = db.execute("SELECT count(*) FROM judgements").fetchone()[0]
     _insert(db, judgements)
-    undone = [(one.mark,) for one in judgements if one.undone]
+    undone = [(judgement.mark,) for judgement in judgements if judgement.undone]
     db.executemany("UPDATE judgements SET undone = 1 WHERE mark = ? AND NOT undone", undone)
     return int(db.execute("SELECT count(*) FROM judgements").fetchone()[0] - before)
 
@@ -131,44 +135,24 @@ ANSWERS = {
 
 
 def is_sound(judgement: Judgement) -> bool:
-    """Whether the values of a row are valid: one of another library, or one rescued from a damaged ledger."""
+    """Whether the values of a row are valid, which may be of another library."""
     texts = (judgement.rater, judgement.question, judgement.first, judgement.answer, judgement.mark)
+    numbers = (judgement.at, judgement.seconds or 0)
     return (
         judgement.answer in ANSWERS.get(judgement.kind, ())  # type: ignore[call-overload]  # A text of any kind.
         and all(isinstance(text, str) and 0 < len(text) <= MAX_LETTERS for text in texts)
         and (isinstance(judgement.second, str) if judgement.kind == Kind.PAIRS else judgement.second is None)
-        and _is_number(judgement.at)
-        and (judgement.seconds is None or _is_number(judgement.seconds))
+        and all(isinstance(number, (int, float)) and abs(number) < 1e12 for number in numbers)
     )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and abs(value) < 1e12
-
-
-def _is_about(judgement: Judgement, clips: frozenset[str]) -> bool:
+def _is_about(judgement: Judgement, clips: Collection[str]) -> bool:
     return judgement.first in clips and (judgement.second is None or judgement.second in clips)
 
 
 def _insert(db: sqlite3.Connection, judgements: Sequence[Judgement]) -> None:
+    names = _NAMES[:-1]
     db.executemany(
-        f"INSERT OR IGNORE INTO judgements ({', '.join(_STORED)}) VALUES ({', '.join('?' * len(_STORED))})",
-        [[to_storable(getattr(one, name)) for name in _STORED] for one in judgements],
+        f"INSERT OR IGNORE INTO judgements ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
+        [[to_storable(getattr(judgement, name)) for name in names] for judgement in judgements],
     )
-
-
-def _undo(
-    db: sqlite3.Connection, *, rater: str, question: str, kinds: frozenset[str], clips: frozenset[str]
-) -> Judgement | None:  # fmt: skip
-    rows = db.execute(
-        f"SELECT {_COLUMNS} FROM judgements WHERE question = ? AND rater = ? AND NOT undone ORDER BY at DESC, id DESC",
-        (to_storable(question), to_storable(rater)),
-    )
-    last = next((one for one in map(_parse_row, rows) if one.kind in kinds and _is_about(one, clips)), None)
-    if last is not None:
-        db.execute("UPDATE judgements SET undone = 1 WHERE id = ?", (last.id,))
-    return last
-
-
-def _parse_row(row: Sequence[Any]) -> Judgement:
-    return replace(Judgement(*row), undone=bool(row[-2]))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import sqlite3
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
@@ -19,8 +17,7 @@ from ..errors import ReelbookError
 from .adopt import MEDIA, Adopted, adopt_library, find_library
 from .export import Write, export_runs, read_export_rows
 from .judgements import Judgements
-from .ledger import connection, transitions
-from .ledger.schema import SCHEMA
+from .ledger import connection
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
 from .library_folder import parse_folder
@@ -30,12 +27,9 @@ from .select_runs import Selection, Which, find_table, select_runs, usage_error
 from .shelf import SHA256, Bytes, Shelf
 from .table import READ_COLUMNS, build_table, parse_texts
 from .tidy import Pruned, Verified, get_paths, prune_files, verify_files
-from .uncertain import ResolveActions, Uncertain, Uncertainties, format_entry_input
+from .uncertain import Uncertain, Uncertainties, format_entry_input
 
-T = TypeVar("T")
-
-_LAST = 6
-_READ = ", ".join(READ_COLUMNS[1:])
+_READ = ", ".join(READ_COLUMNS)
 
 
 class NoSuchRun(ReelbookError, KeyError):
@@ -113,13 +107,12 @@ class Library:
         self._given = ledger
         self.folder = folder if folder is not None else self._ledger.folder
         self._shelf, self._write, self._runs = shelf, write, runs
-        self._actions = ResolveActions(attach, resend)
+        self._attach, self._resend = attach, resend
 
     @property
     def frame(self) -> pd.DataFrame:
         """One row per run, newest last: the fields of the input, `output_…`, then status, credits and times."""
-        rows = list(self._ledger.read_pages(_READ)) if self._is_there else []
-        frame = build_table(rows, get_paths(self._shelf))
+        frame = build_table(self._select(_READ), get_paths(self._shelf))
         frame.attrs["reelbook"] = {"library": str(self.folder)}
         return frame
 
@@ -135,22 +128,24 @@ class Library:
     def uncertain(self) -> Uncertainties:
         """The uncertain runs, each with `attach(request_id)`, `resubmit()` and `write_off()`."""
         entries = self._find_entries("state = 'uncertain'")
-        return Uncertainties(Uncertain(entry, self._ledger, self._actions) for entry in entries)
+        return Uncertainties(Uncertain(entry, self._ledger, self._attach, self._resend) for entry in entries)
 
-    def export(self, folder: str | Path, where: Which = None, *, among: Which = None) -> Path:
+    def export(self, folder: str | Path, where: Which = None) -> Path:
         """Copy runs to a folder: the files under readable names with provenance, `runs.csv` and `runs.json`.
 
-        `where` selects the runs: the rows of any table of runs, a `Run`, a job, request ids, or a function of a row; they
-        are found by request id and service. Rows of a table keep its numbers, and its axes are in the names, or what
-        differs between its rows: `among` is the whole table where `where` is a part of it. Existing files are kept; a repeated export copies only what is missing. Judgements
-        among these runs are in `runs.json`. In `runs.csv`, text that a spreadsheet would take for a formula is prefixed with an apostrophe.
+        `where` selects the runs: the rows of any table of runs, a `Run`, a job, or request ids; they are found by
+        request id and service. Rows of a table keep its numbers, and its axes are in the names. Existing files are kept;
+        a repeated export copies only what is missing. Judgements among these runs are in `runs.json`. In `runs.csv`, text that a
+        spreadsheet would take for a formula is prefixed with an apostrophe.
         """
         target = parse_folder(folder, "be a folder to export to")
-        frame, table = self._rows(where), find_table(where)
-        order = {run: place for place, run in enumerate(frame.index)}
-        entries = sorted(self._get_entries(frame.index), key=lambda entry: order[entry.id])
-        whole = [] if among is None else [entry for entry in self.entries(among) if entry is not None]
-        rows = None if table is None or not len(frame) else read_export_rows(table, self._find(table).each, whole)
+        frame, table, rows = self.frame, find_table(where), None
+        if where is not None:
+            selection = self._find(where, warns=True)
+            frame = frame.loc[selection.runs]
+            if table is not None and len(frame):
+                rows = read_export_rows(table, selection.each)
+        entries = self._get_entries(frame.index)
         judged = self.judgements.read(clips={entry.request_id for entry in entries if entry.request_id is not None})
         return export_runs(target, entries, frame, self._get_local_paths(entries), self._write, judged, rows)
 
@@ -167,7 +162,7 @@ class Library:
     def run(self, which: Any) -> Any:
         """The `Run` of a number in this library, a request id, or a row of a table, with its video and pictures."""
         is_number = isinstance(which, Integral) and not isinstance(which, bool)
-        selection = Selection([int(which)], [], []) if is_number else self._find(which)
+        selection = Selection([int(which)], []) if is_number else self._find(which)
         entries = self._get_entries(selection.runs)
         if len(entries) > 1:
             raise usage_error(f"This names {len(entries):,} runs, and run() gives one. Take runs(…) for all of them.")
@@ -188,18 +183,18 @@ class Library:
 
     def runs(self, where: Which = None) -> list[Any]:
         """The `Run` of each selected row, as for `export`; of all without `where`. Rows never sent are left out."""
-        each = list(self) if where is None else [run for run in self._find(where).each if run is not None]
-        entries = [entry for entry in self._get_entries(dict.fromkeys(each)) if entry.request_id is not None]
-        built = dict(zip((entry.id for entry in entries), self._build_runs(entries), strict=True))
-        return [built[run] for run in each if run in built]
+        entries = [entry for entry in self.entries(where) if entry is not None and entry.request_id is not None]
+        distinct = list({entry.id: entry for entry in entries}.values())
+        runs = dict(zip((entry.id for entry in distinct), self._build_runs(distinct), strict=True))
+        return [runs[entry.id] for entry in entries]
 
-    def entries(self, where: Which) -> list[Entry | None]:
+    def entries(self, where: Which = None) -> list[Entry | None]:
         """The ledger row of each selected run, as for `export`; None for each row never sent."""
-        each = self._find(where).each
-        found = {
-            entry.id: entry for entry in self._get_entries([run for run in dict.fromkeys(each) if run is not None])
-        }
-        return [None if run is None else found.get(run) for run in each]
+        if where is None:
+            return list(self._find_entries("1"))
+        selection = self._find(where)
+        entries = {entry.id: entry for entry in self._get_entries(selection.runs)}
+        return [None if run is None else entries.get(run) for run in selection.each]
 
     def adopt(self, other: str | Path | Library) -> Adopted:
         """Copy the runs, files and judgements of another library into this one. The other is unchanged; repeats have no effect."""
@@ -215,7 +210,7 @@ class Library:
 
         `where` selects the runs whose files are checked, as for `export`; default: all.
         """
-        only = None if where is None else self._select(where).runs
+        only = None if where is None else self._find(where, warns=True).runs
         return verify_files(self._shelf, self._ledger, only) if self._is_there else Verified(0)
 
     @property
@@ -234,10 +229,10 @@ class Library:
         """Remove old files that can be restored at no cost, and report old runs whose files would be paid for again.
 
         Those are listed in a table and removed only with `yes=True`. Rows are never removed. `keep` selects runs whose
-        files are kept, like `where` of `export`, but not by numbers alone; `dry_run=True` removes nothing.
+        files are kept, like `where` of `export`; `dry_run=True` removes nothing.
         """
         age = parse_span(older_than)
-        spared = [] if keep is None else self._select(keep, removes=True).runs
+        spared = [] if keep is None else self._find(keep, warns=True).runs
         if keep is not None and not spared:
             raise usage_error(
                 "`keep` selects no runs, so the files of all old runs would be removed. Check what it should "
@@ -247,27 +242,26 @@ class Library:
             return Pruned(0, Bytes(0), dry_run=dry_run)
         return prune_files(self._shelf, self._ledger, age, spared, dry_run=dry_run, yes=yes)
 
-    def summary(self, last: int = _LAST) -> Summary:
+    def summary(self, last: int = 6) -> Summary:
         """Summary figures of the library, with its most recent runs."""
-        sizes = list(get_paths(self._shelf))
-        empty = Summary(self.folder, 0, {}, 0, True, self.size, len(sizes), 0, ())
-        return self._read(lambda db: self._summarise(db, empty, last))
+        counts: dict[str, int] = {}
+        total, certain = 0, True
+        for stage, count, cost, estimated in self._select(
+            "stage, count(*), sum(credits), sum(credits > 0 AND charged IS NULL)", "1 GROUP BY stage"
+        ):
+            word = get_library_status(stage)
+            counts[word] = counts.get(word, 0) + count
+            total, certain = total + (cost or 0), certain and not estimated
+        newest = "id IN (SELECT id FROM runs ORDER BY created DESC, id DESC LIMIT ?)"
+        entries = sorted(self._find_entries(newest, last), key=lambda entry: (entry.created, entry.id), reverse=True)
+        paths = get_paths(self._shelf)
+        return Summary(
+            self.folder, sum(counts.values()), dict(sorted(counts.items(), key=lambda item: -item[1])), total, certain,
+            self.size, len(paths), counts.get(RunStatus.UNCERTAIN, 0), tuple(_describe_recent(entry, paths) for entry in entries),
+        )  # fmt: skip
 
     def __len__(self) -> int:
-        return self._read(lambda db: int(db.execute("SELECT count(*) FROM runs").fetchone()[0]))
-
-    def __iter__(self) -> Iterator[int]:
-        """Iterate over the numbers of all runs."""
-        return iter(self._read(lambda db: [int(row[0]) for row in db.execute("SELECT id FROM runs ORDER BY id")]))
-
-    def __contains__(self, run: object) -> bool:
-        return isinstance(run, Integral) and bool(self._get_entries([int(run)]))
-
-    def __getitem__(self, run: int) -> pd.Series[Any]:
-        """A run as a row of the table, without the fields of other models."""
-        if run not in self:
-            raise NoSuchRun(str(self.folder), run)
-        return build_table(self._ledger.read_runs(_READ, [run]), get_paths(self._shelf)).iloc[0]
+        return len(self._select("id"))
 
     def __bool__(self) -> bool:
         # Not `len(self)`: an empty library is truthy, too.
@@ -285,33 +279,15 @@ class Library:
     def _is_there(self) -> bool:
         return (self.folder / connection.NAME).exists()
 
-    def _find(self, which: Which, *, removes: bool = False) -> Selection:
-        """Resolve a selection of runs."""
-        return select_runs(which, self._read, lambda: self.frame, removes=removes)
-
-    def _select(self, which: Which, *, removes: bool = False) -> Selection:
-        """Resolve a selection of runs, with a warning about rows that were never sent."""
-        selection = self._find(which, removes=removes)
-        if selection.unsent:
+    def _find(self, which: Which, *, warns: bool = False) -> Selection:
+        """Resolve a selection of runs; `warns` about rows that were never sent."""
+        selection = select_runs(which, self._ledger.read if self._is_there else None)
+        if selection.unsent and warns:
             few = ", ".join(selection.unsent[:4]) + (", …" if len(selection.unsent) > 4 else "")
             warnings.warn(
                 f"Left out, because nothing was ever sent for it: {few}. The library has no run of it.", stacklevel=3
             )
         return selection
-
-    def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Query the ledger, or an empty one if it does not exist yet."""
-        if self._is_there:
-            return self._ledger.read(work)
-        with contextlib.closing(sqlite3.connect(":memory:")) as db:
-            db.executescript(SCHEMA)
-            return work(db)
-
-    def _rows(self, where: Which) -> pd.DataFrame:
-        if where is None:
-            return self.frame
-        frame = self.frame
-        return frame.loc[[run for run in self._select(where).runs if run in frame.index]]
 
     def _build_runs(self, entries: Sequence[Entry]) -> Sequence[Any]:
         if self._runs is None:
@@ -320,12 +296,16 @@ class Library:
             )
         return self._runs(entries)
 
-    def _find_entries(self, where: str) -> list[Entry]:
-        return list(self._ledger.read_entries(where)) if self._is_there else []
+    def _select(self, columns: str, where: str = "1", values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """These columns of runs; none while the library does not exist."""
+        return self._ledger.select(columns, where, values) if self._is_there else []
+
+    def _find_entries(self, where: str, *values: Any) -> list[Entry]:
+        return self._ledger.find_entries(where, *values) if self._is_there else []
 
     def _get_entries(self, runs: Collection[Any]) -> list[Entry]:
-        columns = transitions.COLUMNS.removeprefix("id, ")
-        return [Entry(*row) for row in self._ledger.read_runs(columns, runs)] if self._is_there else []
+        """The rows of these numbers, in their order."""
+        return self._ledger.get_entries(runs) if self._is_there else []
 
     def _get_local_paths(self, entries: Sequence[Entry]) -> dict[str, str]:
         """The local paths of these runs' files; those only on a remote shelf are downloaded."""
@@ -335,33 +315,13 @@ class Library:
                 here[sha256] = str(path)
         return here
 
-    def _summarise(self, db: sqlite3.Connection, empty: Summary, last: int) -> Summary:
-        counts: dict[str, int] = {}
-        for stage, count in db.execute("SELECT stage, count(*) FROM entries GROUP BY stage ORDER BY count(*) DESC"):
-            word = get_library_status(stage)
-            counts[word] = counts.get(word, 0) + count
-        cost = db.execute(
-            "SELECT coalesce(sum(credits), 0), sum(credits > 0 AND charged IS NULL) FROM entries"
-        ).fetchone()
-        newest = f"SELECT {transitions.COLUMNS} FROM entries ORDER BY created DESC, id DESC LIMIT ?"
-        paths = get_paths(self._shelf)
-        recent = tuple(_describe_recent(Entry(*row), paths) for row in db.execute(newest, (last,)))
-        return Summary(
-            empty.folder, sum(counts.values()), dict(sorted(counts.items(), key=lambda item: -item[1])), int(cost[0]),
-            not cost[1], empty.size, empty.files, counts.get(RunStatus.UNCERTAIN, 0), recent,
-        )  # fmt: skip
 
-
-def _describe_recent(entry: Entry, paths: Any) -> Recent:
-    file = next(iter(entry.files), {})
-    path = paths.get(str(file.get("sha256")))
+def _describe_recent(entry: Entry, paths: Mapping[str, str]) -> Recent:
+    path = paths.get(entry.hashes[0]) if entry.hashes else None
+    # The seed of the output, else that of the input.
+    seeds = (values.get("seed") for values in parse_texts([entry.output, entry.input]) if isinstance(values, dict))
     return Recent(
         entry.id, format_entry_input(entry), entry.model, get_library_status(entry.stage), entry.credits,
-        entry.credits_source, entry.created, Path(path) if path else None, _get_seed(entry),
+        entry.credits_source, entry.created, Path(path) if path else None,
+        next((seed for seed in seeds if type(seed) is int), None),
     )  # fmt: skip
-
-
-def _get_seed(entry: Entry) -> int | None:
-    """The seed of the output, else that of the input."""
-    seeds = (known.get("seed") for known in parse_texts([entry.output, entry.input]) if isinstance(known, dict))
-    return next((seed for seed in seeds if type(seed) is int), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
 from numbers import Number
 from typing import Any
@@ -29,74 +29,51 @@ def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
     >>> list(filter_rows(runs, {"prompt": "BOAT"}).index), list(filter_rows(runs, {"seed": range(8, 20)}).index)
     ([0], [1])
     """
-    # An iterator can be consumed only once.
-    fields = {name: tuple(wanted) if isinstance(wanted, Iterator) else wanted for name, wanted in fields.items()}
-    _check(frame, fields)
-    mask = pd.Series(True, index=frame.index)
-    for name, wanted in fields.items():
-        if name == "since":
-            mask &= frame["created"] >= parse_moment(wanted)
-        elif name in frame.columns:
-            matches = _matcher(wanted, exact=name == "status")
-            # Lists, because iterating over a Series converts each value separately.
-            cells = zip(mask.tolist(), frame[name].tolist(), strict=True)
-            mask = pd.Series([so_far and matches(value) for so_far, value in cells], index=frame.index, dtype=bool)
-        else:
-            mask &= wanted is None  # A field of a model without runs in this library.
-    return frame[mask]
-
-
-def _check(frame: pd.DataFrame, fields: Mapping[str, Any]) -> None:
-    """Reject a column or a status that no run can have: an empty result would suggest that there are no such runs."""
-    inputs = {name for row in CATALOG for name in row.input.model_fields}
-    known = {*map(str, frame.columns), *LAST_COLUMNS, *inputs, "since"}
-    for name, wanted in fields.items():
+    known = {
+        *map(str, frame.columns),
+        *LAST_COLUMNS,
+        *(name for row in CATALOG for name in row.input.model_fields),
+        "since",
+    }
+    for name, value in fields.items():
+        # An empty result would suggest that there are no such runs.
         if name not in known:
             raise invalid_field(name, f"There is no column {name!r} in this library.{suggest(name, known)}")
-        if name == "status":
-            listed = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Iterable) else list(wanted)
-            for word in listed:
-                if word not in LIBRARY_STATUSES and not is_missing(word):
-                    raise invalid_field(
-                        name,
-                        f"{word!r} is not a status.{suggest(str(word), LIBRARY_STATUSES)} It is {', '.join(LIBRARY_STATUSES)}.",
-                    )
+        wanted = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+        if name == "since":
+            frame = frame[frame["created"] >= parse_moment(value)]
+            continue
+        for word in wanted if name == "status" else ():
+            if word not in LIBRARY_STATUSES and not is_missing(word):
+                known_words = f"{suggest(str(word), LIBRARY_STATUSES)} It is {', '.join(LIBRARY_STATUSES)}."
+                raise invalid_field(name, f"{word!r} is not a status.{known_words}")
+        if name in frame.columns:
+            # A list, because iterating over a Series converts each value separately.
+            cells = frame[name].tolist()
+            matches = [any(_matches(cell, each, is_whole=name == "status") for each in wanted) for cell in cells]
+            frame = frame[pd.Series(matches, index=frame.index, dtype=bool)]
+        elif value is not None:
+            frame = frame[:0]  # A field of a model without runs in this library.
+    return frame
 
 
-def _matcher(wanted: Any, *, exact: bool = False) -> Callable[[Any], bool]:
-    """A predicate for cells. `exact`: a text must be equal, not only contained."""
+def _matches(cell: Any, wanted: Any, *, is_whole: bool) -> bool:
+    """Whether a cell has a value. `is_whole`: a text must be equal, not only contained."""
     if wanted is None or wanted is pd.NA:
-        return is_missing
-    if _is_model(wanted):
-        wanted, exact = wanted.endpoint_id, True
+        return is_missing(cell)
+    if isinstance(wanted, type) and isinstance(endpoint_id := getattr(wanted, "endpoint_id", None), str):
+        return bool(cell == endpoint_id)
+    if isinstance(cell, (list, dict)):
+        return any(
+            _matches(item, wanted, is_whole=is_whole) for item in (cell.values() if isinstance(cell, dict) else cell)
+        )
+    if is_missing(cell):
+        return False
     if isinstance(wanted, str):
-        text = wanted.casefold()
-        return lambda value: _contains(value, text, exact)
-    if isinstance(wanted, Iterable) and not isinstance(wanted, (Mapping, bytes)):
-        matchers = [_matcher(item, exact=exact) for item in wanted]
-        return lambda value: any(matches(value) for matches in matchers)
-    return lambda value: not is_missing(value) and _equals(value, wanted)
-
-
-def _is_model(value: Any) -> bool:
-    return isinstance(value, type) and isinstance(getattr(value, "endpoint_id", None), str)
-
-
-def _contains(value: Any, text: str, exact: bool) -> bool:
-    if isinstance(value, str):
-        return value.casefold() == text if exact else text in value.casefold()
-    if isinstance(value, Mapping):
-        return any(_contains(item, text, exact) for item in value.values())
-    if isinstance(value, Iterable):
-        return any(_contains(item, text, exact) for item in value)
-    return not is_missing(value) and str(value).casefold() == text
-
-
-def _equals(value: Any, wanted: Any) -> bool:
-    if isinstance(value, str):
-        # A text column of numbers, such as a seed of forty digits or a duration of "5".
-        return isinstance(wanted, Number) and value == str(wanted)
-    return bool(value == wanted) if not isinstance(value, (list, dict)) else wanted in value
+        text, value = wanted.casefold(), str(cell).casefold()
+        return text in value if isinstance(cell, str) and not is_whole else text == value
+    # A text column of numbers has seeds of forty digits, or a duration of "5".
+    return bool(cell == wanted or (isinstance(cell, str) and isinstance(wanted, Number) and cell == str(wanted)))
 
 
 def parse_span(value: timedelta | float | str) -> timedelta:

@@ -6,19 +6,17 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
-from ..errors import ReelbookError
 from ..util.printable import format_count
-from .ledger import accepted, transitions
-from .ledger.transitions import Entry, State
+from .ledger import accepted
+from .ledger.transitions import Entry, State, reopen
 from .ledger.writer import Ledger
 from .shelf import HASHES, SHA256, SUFFIXES, Bytes, Shelf, hash_file, list_entries, list_files
 from .table import INDEX_NAME
@@ -31,7 +29,7 @@ MIN_AGE_SECONDS = 86_400.0
 DERIVED_FOLDERS = ("posters", "previews")
 """The folders next to the shelf with posters and previews made from its files."""
 _TEXTS = "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')"
-_RUNS_PER_COMMIT, _LISTED = 256, 10
+_LISTED = 10
 
 
 # Verify.
@@ -66,13 +64,14 @@ class Verified:
 
 def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = None) -> Verified:
     """Check all files, or those of some runs: damaged ones are moved aside, and runs that lost a file reopened."""
-    stored = [run for run in read_stored_runs(ledger) if only is None or run.id in only]
+    all_stored = read_stored_runs(ledger)
+    stored = [run for run in all_stored if only is None or run.id in only]
     mine = None if only is None else {sha256 for run in stored for sha256 in run.hashes}
     names = [(sha256, path) for sha256, path, _ in shelf.names() if path.exists() and (mine is None or sha256 in mine)]
     damaged = [_move_aside(path) for sha256, path in names if not _is_intact(path, sha256)]
     known = {sha256 for sha256, _, _ in shelf.names()}
     missing = dict.fromkeys(sha256 for run in stored for sha256 in run.hashes if sha256 not in known)
-    lost = [run.id for run in read_stored_runs(ledger) if not missing.keys().isdisjoint(run.hashes)]
+    lost = [run.id for run in all_stored if not missing.keys().isdisjoint(run.hashes)]
     return Verified(len(names), tuple(damaged), tuple(missing), _mark_lost(ledger, lost))
 
 
@@ -86,9 +85,9 @@ def get_paths(shelf: Shelf) -> Mapping[str, str]:
     return {name[:64]: start + name for name in names if name[64:] in SUFFIXES}
 
 
-def read_stored_runs(ledger: Ledger) -> Iterator[Entry]:
-    """Iterate over the runs in the state `stored` with files."""
-    return ledger.read_entries("state = 'stored' AND media IS NOT NULL")
+def read_stored_runs(ledger: Ledger) -> list[Entry]:
+    """The runs in the state `stored` with files."""
+    return ledger.find_entries("state = 'stored' AND media IS NOT NULL")
 
 
 def _is_intact(path: Path, sha256: str) -> bool:
@@ -96,42 +95,29 @@ def _is_intact(path: Path, sha256: str) -> bool:
         return hash_file(path) == sha256
     except FileNotFoundError:
         return True  # Just removed: it is missing, not damaged.
-    except PermissionError as error:
-        raise ReelbookError(
-            f"{path} cannot be read ({error.strerror}). Make it readable for you, then verify again."
-        ) from error
+    except PermissionError:
+        raise
     except OSError:
         return False  # The disk cannot read it.
 
 
 def _move_aside(path: Path) -> Path:
     folder = path.parent / DAMAGED
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        target, number = folder / path.name, 1
-        while target.exists():
-            number += 1
-            target = folder / f"{path.stem}-{number}{path.suffix}"
-        return path.replace(target)
-    except OSError as error:
-        raise ReelbookError(
-            f"{path} is damaged and could not be moved to {folder} ({error.strerror}). Make the folder writable, then verify again."
-        ) from error
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return path.replace(folder / path.name)
 
 
-def _mark_lost(ledger: Ledger, runs: Sequence[int]) -> tuple[int, ...]:
+def _mark_lost(ledger: Ledger, runs: Collection[int]) -> tuple[int, ...]:
     """Reopen stored runs, so that their files are downloaded again when next used; returns those reopened."""
 
-    def reopen(db: sqlite3.Connection, *, chunk: Sequence[int]) -> list[int]:
-        entries = [transitions.get_entry(db, run) for run in chunk]
-        free = [entry.id for entry in entries if entry.state == State.STORED and entry.owner is None]
+    def mark(db: sqlite3.Connection) -> tuple[int, ...]:
+        stored = dict(db.execute("SELECT id, id FROM runs WHERE state = ? AND owner IS NULL", (State.STORED,)))
+        free = tuple(run for run in runs if run in stored)
         for run in free:
-            transitions.reopen(db, run, ledger.owner)
-            transitions.release(db, run, ledger.owner)
+            reopen(db, run, None)
         return free
 
-    chunks = [runs[start : start + _RUNS_PER_COMMIT] for start in range(0, len(runs), _RUNS_PER_COMMIT)]
-    return tuple(run for chunk in chunks for run in ledger.transact_now(partial(reopen, chunk=chunk)))
+    return ledger.transact_now(mark)
 
 
 # Prune.
@@ -166,35 +152,26 @@ class Pruned:
     """Whether the files of those runs were removed too."""
 
     @property
-    def at_stake(self) -> tuple[int, ...]:
-        """The numbers of those runs in the library."""
-        return tuple(run.run for run in self.going)
-
-    @property
-    def at_stake_credits(self) -> int:
-        """Cost of those runs."""
-        return sum(run.credits or 0 for run in self.going)
-
-    @property
     def frame(self) -> pd.DataFrame:
         """Those runs as a table: input, model, size of the files, and cost."""
-        names = ["prompt", "model", "finished", "files", "bytes", "credits"]
-        rows = [
-            (run.what, run.model, pd.Timestamp(run.finished, unit="s", tz="UTC"), run.files, int(run.size), run.credits)
-            for run in self.going
-        ]
-        index = pd.Index([run.run for run in self.going], dtype="int64", name=INDEX_NAME)
-        return pd.DataFrame(rows, columns=names, index=index).astype({"credits": "Int64"})
+        frame = pd.DataFrame(list(self.going), columns=list(PrunedRun._fields)).set_index("run").drop(columns="path")
+        frame["finished"] = pd.to_datetime(frame["finished"], unit="s", utc=True)
+        return (
+            frame.rename(columns={"what": "prompt", "size": "bytes"})
+            .rename_axis(INDEX_NAME)
+            .astype({"credits": "Int64"})
+        )
 
     @property
     def words(self) -> str:
         """The result as a sentence."""
-        files, size = format_count(self.removed, "file"), self.size
-        removed = f"{files} ({size}) would be removed" if self.dry_run else f"{files} ({size}) removed"
+        removed = (
+            f"{format_count(self.removed, 'file')} ({self.size}) {'would be removed' if self.dry_run else 'removed'}"
+        )
         if not self.going:
             return removed
-        of = Bytes(sum(run.size for run in self.going))
-        runs = f"{format_count(len(self.going), 'run')} ({of}, paid with {self.at_stake_credits:,} credits)"
+        size, paid = Bytes(sum(run.size for run in self.going)), sum(run.credits or 0 for run in self.going)
+        runs = f"{format_count(len(self.going), 'run')} ({size}, paid with {paid:,} credits)"
         if self.done:
             return f"{removed}, among them those of {runs}, which could only be made again for money"
         return (
@@ -221,25 +198,38 @@ def prune_files(
     yes: bool = False,
 ) -> Pruned:
     """Remove old files that can be restored at no cost; with `yes` also those that cannot."""
-    before = time.time() - older_than.total_seconds()
-    old, needed, known = _split_by_age(ledger, before, frozenset(keep))
-    spare = _find_spare(shelf, known, min(before, time.time() - MIN_AGE_SECONDS))
+    before, kept = time.time() - older_than.total_seconds(), frozenset(keep)
+    old = [
+        entry
+        for entry in read_stored_runs(ledger)
+        if (entry.finished or entry.created) < before and entry.id not in kept and entry.owner is None
+    ]
+    going = {entry.id for entry in old}
+    # Source pictures and the files of unfinished runs are kept, and those of all runs that are not old.
+    needed, known = set[str](), set[str]()
+    for run, source, results in ledger.select("id, input, coalesce(output, '') || ' ' || coalesce(media, '')"):
+        sources, files = HASHES.findall(source), HASHES.findall(results)
+        known.update(sources, files)
+        needed.update(sources, () if run in going else files)
     sizes = {sha256: (path, size) for sha256, path, size in shelf.names() if path.exists()}
     mine = {sha256 for entry in old for sha256 in entry.hashes if sha256 in sizes} - needed
     copied = shelf.find_copied({sha256: sizes[sha256][1] for sha256 in mine})
     lost = mine - copied
     losing = [entry for entry in old if not lost.isdisjoint(entry.hashes)]
-    going = [*spare, *(sizes[sha256] for sha256 in sorted(copied))]
+    files_to_remove = _find_spare(shelf, known, min(before, time.time() - MIN_AGE_SECONDS))
+    files_to_remove += [sizes[sha256] for sha256 in sorted(copied)]
     if yes and not dry_run:
         # Rows first: a file without a row does less harm than a row without its file.
         marked = set(_mark_lost(ledger, [entry.id for entry in losing]))
         still = {sha256 for entry in losing if entry.id not in marked for sha256 in entry.hashes}
-        going += [sizes[sha256] for sha256 in sorted(lost - still)]
-    removed = [(path, size) for path, size in going if dry_run or _remove(path)]
+        files_to_remove += [sizes[sha256] for sha256 in sorted(lost - still)]
     if not dry_run:
+        for path, _ in files_to_remove:
+            path.unlink(missing_ok=True)
         _remove_orphaned_derived(shelf)
     described = tuple(_describe(entry, sizes, lost) for entry in losing)
-    return Pruned(len(removed), Bytes(sum(size for _, size in removed)), described, dry_run, yes and not dry_run)
+    size = Bytes(sum(size for _, size in files_to_remove))
+    return Pruned(len(files_to_remove), size, described, dry_run, yes and not dry_run)
 
 
 def _describe(entry: Entry, sizes: Mapping[str, tuple[Path, int]], lost: Collection[str]) -> PrunedRun:
@@ -250,49 +240,15 @@ def _describe(entry: Entry, sizes: Mapping[str, tuple[Path, int]], lost: Collect
     )  # fmt: skip
 
 
-def _split_by_age(
-    ledger: Ledger, before: float, keep: Collection[int]
-) -> tuple[list[Entry], set[str], set[str]]:  # fmt: skip
-    """The stored runs that are old enough, the hashes that must be kept, and all hashes that any row names.
-
-    Source pictures and the files of unfinished runs are kept, and those of all runs that are not old.
-    """
-    old = [
-        entry
-        for entry in read_stored_runs(ledger)
-        if (entry.finished or entry.created) < before and entry.id not in keep and entry.owner is None
-    ]
-    going = {entry.id for entry in old}
-    needed: set[str] = set()
-    known: set[str] = set()
-    for run, source, results in ledger.read_pages("input, coalesce(output, '') || ' ' || coalesce(media, '')"):
-        sources, files = HASHES.findall(source), HASHES.findall(results)
-        known.update(sources, files)
-        needed.update(sources, () if run in going else files)
-    return old, needed, known
-
-
 def _find_spare(shelf: Shelf, known: Collection[str], before: float) -> list[tuple[Path, int]]:
     """Old partial downloads, and old files that no row references."""
-    found = []
+    spare = []
     for entry, facts in list_files(shelf.folder):
-        part = entry.name.endswith((".part", ".part.json"))
-        orphan = entry.name[64:] in SUFFIXES and SHA256.fullmatch(entry.name[:64]) and entry.name[:64] not in known
-        if (part or orphan) and entry.is_file(follow_symlinks=False) and facts.st_mtime < before:
-            found.append((Path(entry.path), facts.st_size))
-    return found
-
-
-def _remove(path: Path) -> bool:
-    try:
-        path.unlink()
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise ReelbookError(
-            f"{path} could not be removed ({error.strerror}). Make its folder writable, then prune again; what is gone so far is marked so."
-        ) from error
-    return True
+        is_orphan = entry.name[64:] in SUFFIXES and SHA256.fullmatch(entry.name[:64]) and entry.name[:64] not in known
+        is_spare = is_orphan or entry.name.endswith((".part", ".part.json"))
+        if is_spare and entry.is_file(follow_symlinks=False) and facts.st_mtime < before:
+            spare.append((Path(entry.path), facts.st_size))
+    return spare
 
 
 def _remove_orphaned_derived(shelf: Shelf) -> None:

@@ -18,20 +18,14 @@ _MAX_LETTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class ResolveActions:
-    """Functions that resolve a run with a client; without them the ledger is updated, and a later run continues."""
-
-    attach: Callable[[Entry, str], Any] | None = None
-    resend: Callable[[Entry], Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Uncertain:
     """An uncertain run, its possible cost, and three methods to resolve it."""
 
     entry: Entry = field(repr=False)
     _ledger: Ledger = field(repr=False, compare=False)
-    _actions: ResolveActions = field(default_factory=ResolveActions, repr=False, compare=False)
+    _attach: Callable[[Entry, str], Any] | None = field(default=None, repr=False, compare=False)
+    _resend: Callable[[Entry], Any] | None = field(default=None, repr=False, compare=False)
+    """What resolves it with a client; without one the ledger is updated, and a later run continues."""
 
     @property
     def run(self) -> int:
@@ -70,16 +64,19 @@ class Uncertain:
 
     def attach(self, request_id: str) -> Any:
         """Resolve it as the request with this id at the service, as found in the account's history."""
-        request_id = _parse_request_id(request_id)
-        if self._actions.attach is not None:
-            return self._actions.attach(self.entry, request_id)
+        if not isinstance(request_id, str) or not request_id.strip():
+            raise ReelbookError(
+                f"{request_id!r} is not a request id. Copy it as text from the account's history at the service."
+            )
+        request_id = request_id.strip()
+        if self._attach is not None:
+            return self._attach(self.entry, request_id)
 
         def resolve(db: sqlite3.Connection) -> None:
             transitions.resolve(db, self.run, request_id, self._ledger.owner)
             transitions.release(db, self.run, self._ledger.owner)
 
-        self._ledger.transact_now(resolve)
-        return None
+        return self._ledger.transact_now(resolve)
 
     def write_off(self) -> None:
         """Resolve it as failed; its price counts as spent."""
@@ -87,8 +84,8 @@ class Uncertain:
 
     def resubmit(self) -> Any:
         """Send it once more, because the service does not have it. If it had arrived after all, it is charged twice."""
-        if self._actions.resend is not None:
-            return self._actions.resend(self.entry)
+        if self._resend is not None:
+            return self._resend(self.entry)
         self._ledger.transact_now(lambda db: transitions.allow_resubmission(db, self.run))
         return None
 
@@ -141,11 +138,3 @@ def format_entry_input(entry: Entry) -> str:
 def _parse_input(entry: Entry) -> Mapping[str, Any]:
     (values,) = parse_texts([entry.input])
     return values if isinstance(values, dict) else {}
-
-
-def _parse_request_id(request_id: str) -> str:
-    if not isinstance(request_id, str) or not request_id.strip():
-        raise ReelbookError(
-            f"{request_id!r} is not a request id. Copy it as text from the account's history at the service."
-        )
-    return request_id.strip()

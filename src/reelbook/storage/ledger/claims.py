@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol
 from .budget import Budget, Spend, check_budget, join_scope, reserve_spend
 from .transitions import (
     ATTACHED,
-    COLUMNS,
     EXPIRED,
     RESUBMITTED,
     UNANSWERED,
@@ -20,6 +19,7 @@ from .transitions import (
     State,
     clear_owner,
     coerce_credits,
+    find_entries,
     get_entry,
     get_next_take,
     insert_extra_take,
@@ -28,7 +28,6 @@ from .transitions import (
     rank,
     record_event,
     set_owner,
-    to_storable,
     update_run,
 )
 
@@ -134,19 +133,17 @@ def find_or_claim(
 
 def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, process: LedgerProcess) -> Verdict:
     """Find the row of a run by its request id, or insert one if it was made elsewhere, and return the action to take."""
-    row = db.execute(
-        # A row resolved from an uncertain run is preferred to an attached one, which lacks the input.
-        f"SELECT {COLUMNS} FROM entries WHERE service = ? AND request_id = ? ORDER BY substr(identity, 1, ?) = ?, id DESC LIMIT 1",
-        (service, to_storable(request_id), len(ATTACHED), ATTACHED),
-    ).fetchone()
-    if row is None:
+    # A row resolved from an uncertain run is preferred to an attached one, which lacks the input.
+    order = f"ORDER BY identity GLOB '{ATTACHED}*', id DESC LIMIT 1"
+    entries = find_entries(db, f"service = ? AND request_id = ? {order}", service, request_id)
+    if not entries:
         now = time.time()
         run = insert_run(
             db, service=service, identity=ATTACHED + request_id, take=0, model=model, input="{}", state=State.ACCEPTED,
             owner=process.owner, request_id=request_id, created=now, sent=now,
         )  # fmt: skip
         return Verdict(Action.FOLLOW, get_entry(db, run))
-    entry = clear_dead_owner(db, Entry(*row), process)
+    entry = clear_dead_owner(db, entries[0], process)
     if entry.state == State.STORED:
         return Verdict(Action.SERVE, entry)
     return _follow_or_wait(db, entry, process.owner) if entry.state == State.ACCEPTED else Verdict(Action.ENDED, entry)
@@ -154,36 +151,31 @@ def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, pr
 
 def get_waiting(db: sqlite3.Connection, service: str, owner: str) -> list[Entry]:
     """Get the accepted runs of a service that are not known to have ended, and that have this owner or none."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM entries WHERE service = ? AND stage = ? AND (owner IS NULL OR owner = ?) ORDER BY id",
-        (service, State.ACCEPTED, owner),
-    )
-    return [Entry(*row) for row in rows]
+    where = "service = ? AND stage = ? AND (owner IS NULL OR owner = ?) ORDER BY id"
+    return find_entries(db, where, service, State.ACCEPTED, owner)
 
 
 def _find_candidate(
     db: sqlite3.Connection, request: RunRequest, process: LedgerProcess, take: int | None, join: bool
 ) -> Entry | None:  # fmt: skip
     """Find the preferred row with the same input. Without a seed a finished run is a separate take, and not reused."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM entries WHERE service = ? AND identity = ? AND (? IS NULL OR take = ?) AND (? OR state != ?)"
-        " ORDER BY take DESC",
-        (request.service, request.identity, take, take, take is not None or request.reusable, State.STORED),
-    ).fetchall()
-    found = [clear_dead_owner(db, Entry(*row), process) for row in rows]
+    where = "service = ? AND identity = ? AND (? IS NULL OR take = ?) AND (? OR state != ?) ORDER BY take DESC"
+    may_be_stored = take is not None or request.reusable
+    entries = find_entries(db, where, request.service, request.identity, take, take, may_be_stored, State.STORED)
+    entries = [clear_dead_owner(db, entry, process) for entry in entries]
     if take is None and not request.reusable:
         # Unfinished takes of other processes cannot be joined; expired ones are superseded by later takes.
         latest = get_next_take(db, request.service, request.identity) - 1
-        found = [entry for entry in found if entry.owner is None or (join and entry.owner == process.owner)]
-        found = [entry for entry in found if entry.stage != EXPIRED or entry.take == latest]
-    return min(found, key=rank, default=None)
+        entries = [entry for entry in entries if entry.owner is None or (join and entry.owner == process.owner)]
+        entries = [entry for entry in entries if entry.stage != EXPIRED or entry.take == latest]
+    return min(entries, key=rank, default=None)
 
 
 def _find_named(db: sqlite3.Connection, request: RunRequest, process: LedgerProcess, name: str) -> Entry | None:
     """Find the row of this name, unless it was for another service, where it can only have been refused."""
-    query = f"SELECT {COLUMNS} FROM entries WHERE service = ? AND id = (SELECT run FROM names WHERE name = ?)"
-    row = db.execute(query, (request.service, name)).fetchone()
-    return None if row is None else clear_dead_owner(db, Entry(*row), process)
+    where = "service = ? AND id = (SELECT run FROM names WHERE name = ?)"
+    entries = find_entries(db, where, request.service, name)
+    return clear_dead_owner(db, entries[0], process) if entries else None
 
 
 def _follow_or_wait(db: sqlite3.Connection, entry: Entry, owner: str) -> Verdict:
@@ -211,24 +203,22 @@ def _claim(
     spend: Spend | None,
 ) -> Entry:
     """Claim the run for sending; or mark it uncertain, if it was sent before and cannot be repeated safely."""
+    # What was sent before is repeated with its key, and so paid once.
     repeats = entry.state == State.PLANNED and entry.attempt_key is not None
     if repeats and (why := _why_unrepeatable(entry, request)):
         move(db, entry, State.UNCERTAIN, error_type="uncertain", error=why)
         return get_entry(db, entry.id)
-    # What was sent before is repeated with its key, and so paid once.
-    spent, unpriced = (entry.spent, entry.unpriced) if repeats else (entry.counted, entry.unknown)
-    price = coerce_credits(request.price)
-    if repeats and entry.price is not None:
-        price = entry.price
+    earlier = (entry.spent, entry.unpriced) if repeats else (entry.counted, entry.unknown)
+    price = entry.price if repeats and entry.price is not None else coerce_credits(request.price)
     if budget is not None:
-        check_budget(db, budget, price, besides=entry.id, earlier=spent, unpriced=unpriced)
+        check_budget(db, budget, price, besides=entry.id, earlier=earlier)
     if spend is not None:
-        reserve_spend(db, spend, entry.id, (spent, unpriced), price)
+        reserve_spend(db, spend, entry.id, earlier, price)
     move(
-        db, entry, State.PLANNED, owner=owner, attempt=entry.attempt + 1, spent=spent, unpriced=unpriced,
-        price=price, floor=request.floor, charged=None, attempt_key=entry.attempt_key if repeats else key, body=entry.body if repeats else None,
-        request_id=None, output=None, media=None, error_type=RESUBMITTED if entry.error_type == RESUBMITTED else None, error=None, queued_s=None, running_s=None,
-        finished=None,
+        db, entry, State.PLANNED, owner=owner, attempt=entry.attempt + 1, spent=earlier[0], unpriced=earlier[1], price=price,
+        floor=request.floor, error_type=RESUBMITTED if entry.error_type == RESUBMITTED else None,
+        **dict.fromkeys(("charged", "request_id", "output", "media", "error", "queued_s", "running_s", "finished")),
+        **({} if repeats else {"attempt_key": key, "body": None}),
     )  # fmt: skip
     return get_entry(db, entry.id)
 
@@ -250,9 +240,7 @@ def recover(db: sqlite3.Connection, process: LedgerProcess) -> list[str]:
     """Clear the owner of every run whose process has ended; returns the names of those processes."""
     owners = [row[0] for row in db.execute("SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL")]
     dead = [name for name in owners if process.is_dead(name)]
-    left_by_dead = [
-        Entry(*row) for name in dead for row in db.execute(f"SELECT {COLUMNS} FROM entries WHERE owner = ?", (name,))
-    ]
+    left_by_dead = [entry for name in dead for entry in find_entries(db, "owner = ?", name)]
     unanswered = [entry.identity for entry in left_by_dead if entry.state in (State.PLANNED, State.SENDING)]
     if unanswered:
         # The list first: it may have the answers to these runs.
@@ -301,35 +289,28 @@ def apply_acceptances(
 
 def _apply_line(db: sqlite3.Connection, line: Mapping[str, Any], is_dead: Callable[[str], bool]) -> bool:
     """Put back one request: a lost answer, a later attempt, a second request, or a run that has no row."""
-    service, request_id = to_storable(line["service"]), to_storable(line["request_id"])
-    known = "SELECT 1 FROM runs WHERE request_id = ? AND service = ?"
-    if db.execute(known, (request_id, service)).fetchone() is not None:
+    service, request_id, sent = line["service"], line["request_id"], line["at"]
+    if find_entries(db, "request_id = ? AND service = ?", request_id, service):
         return False
-    query = f"SELECT {COLUMNS} FROM entries WHERE service = ? AND identity = ? AND take = ?"
-    row = db.execute(query, (service, to_storable(line["identity"]), line["take"])).fetchone()
-    if row is None:
-        names = ("service", "identity", "take", "model", "input", "attempt", "request_id", "price")
-        known_of_it = {name: line[name] for name in names}
-        insert_run(db, **known_of_it, state=State.ACCEPTED, created=line["at"], sent=line["at"])
+    rows = find_entries(db, "service = ? AND identity = ? AND take = ?", service, line["identity"], line["take"])
+    attempt = {"state": State.ACCEPTED, **{name: line[name] for name in ("attempt", "request_id", "price")}}
+    if not rows:
+        names = ("service", "identity", "take", "model", "input")
+        insert_run(db, **{name: line[name] for name in names}, **attempt, created=sent, sent=sent)
         return True
-    entry = Entry(*row)
+    entry = rows[0]
     if (entry.owner is not None and not is_dead(entry.owner)) or line["attempt"] < entry.attempt:
         return False  # A live process records it itself.
-    if line["attempt"] == entry.attempt and entry.request_id is None and entry.state in UNANSWERED:
+    is_later = line["attempt"] > entry.attempt
+    if is_later and entry.output is None:
+        # Of an older copy of the ledger: its attempt may have been paid for, too.
+        if entry.request_id is not None or entry.state == State.UNCERTAIN:
+            attempt |= {"spent": entry.counted, "unpriced": entry.unknown}
+        cleared = dict.fromkeys(("owner", "attempt_key", "body", "charged", "error", "error_type", "finished"))
+        update_run(db, entry.id, **attempt, **cleared, sent=sent)
+        record_event(db, entry.id, State.ACCEPTED, request_id)
+    elif not is_later and entry.request_id is None and entry.state in UNANSWERED:
         move(db, entry, State.ACCEPTED, request_id=request_id, owner=None, note=request_id)
-    elif line["attempt"] > entry.attempt and entry.output is None:
-        _overwrite(db, entry, line)
     else:
         insert_extra_take(db, entry, request_id, line["price"])
     return True
-
-
-def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any]) -> None:
-    """Update a row of an older copy of the ledger with a later attempt known only from the line."""
-    is_paid = entry.request_id is not None or entry.state == State.UNCERTAIN
-    update_run(
-        db, entry.id, spent=entry.counted if is_paid else entry.spent, unpriced=entry.unknown if is_paid else entry.unpriced,
-        state=State.ACCEPTED, attempt=line["attempt"], request_id=line["request_id"], price=line["price"], sent=line["at"],
-        **dict.fromkeys(("owner", "attempt_key", "body", "charged", "output", "media", "error", "error_type", "finished")),
-    )  # fmt: skip
-    record_event(db, entry.id, State.ACCEPTED, line["request_id"])

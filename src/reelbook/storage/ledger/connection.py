@@ -7,7 +7,6 @@ import errno
 import os
 import shlex
 import sqlite3
-import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -53,12 +52,16 @@ def open_ledger(folder: Path) -> sqlite3.Connection:
     with translate_errors(folder):
         path = folder / NAME
         if (folder / BACKUP_NAME).exists() and not (path.exists() and path.stat().st_size):
-            raise _damage("it is missing or empty")
-        _create_files(folder)
+            raise _make_damage("it is missing or empty")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            for name in (NAME, accepted.NAME):
+                os.close(os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600))
+            sync_folder(folder)
+            sync_folder(folder.parent)
         db = connect(path)
         try:
-            _check(db)
-            _create_tables(db, folder)
+            _check(db, folder)
         except BaseException:
             db.close()
             raise
@@ -76,9 +79,8 @@ def copy_to_memory(folder: Path) -> sqlite3.Connection:
     with translate_errors(folder):
         copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         with contextlib.closing(sqlite3.connect(f"{(folder / NAME).absolute().as_uri()}?mode=ro", uri=True)) as db:
-            _check(db)
             db.backup(copy)
-        _create_tables(copy, folder)
+        _check(copy, folder)
     return copy
 
 
@@ -125,17 +127,6 @@ def get_file_id(folder: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def is_damage(error: BaseException) -> bool:
-    """Whether the error means that the file's content is damaged, rather than the disk."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    # Raised by Python, without an error code of SQLite.
-    is_invalid_text = isinstance(error, sqlite3.OperationalError) and "Could not decode to UTF-8" in str(error)
-    is_content = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-    # SQLite's message about a damaged table may contain bytes of it.
-    is_in_message = isinstance(error, UnicodeDecodeError)
-    return is_in_message or (isinstance(error, sqlite3.DatabaseError) and (is_content or is_invalid_text))
-
-
 @contextlib.contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
     """Convert errors of file system and database to `LibraryError`."""
@@ -148,28 +139,21 @@ def translate_errors(folder: Path) -> Iterator[None]:
 
 
 def make_library_error(folder: Path, error: BaseException) -> LibraryError:
-    """The error of the library for an error of file system or database."""
+    """The error that says what is wrong with a library and what to do."""
     if isinstance(error, LibraryError):
         return error
-    if not is_damage(error):
+    if not _is_damage(error):
         return LibraryError(str(folder), format_reason(error))
-    backup = folder / BACKUP_NAME
-    copy = (
-        f"the copy of {time.strftime('%Y-%m-%d %H:%M', time.localtime(backup.stat().st_mtime))} ({BACKUP_NAME}) and "
-        if backup.exists()
-        else ""
-    )
+    copy = f"the daily copy ({BACKUP_NAME}) and " if (folder / BACKUP_NAME).exists() else ""
     return LibraryError(
         str(folder), format_reason(error),
-        f"Close all notebooks that use it, then run: reelbook library rebuild {shlex.quote(str(folder))}. That makes a new ledger from {copy}the list of "
-        f"accepted requests ({accepted.NAME}): nothing that is paid for is lost or sent again.",
+        f"Close the notebooks that use it, then run: reelbook library rebuild {shlex.quote(str(folder))}. It makes a new "
+        f"ledger from {copy}the list of accepted requests ({accepted.NAME}): nothing that is paid for is lost or sent again.",
     )  # fmt: skip
 
 
 def format_reason(error: BaseException) -> str:
     """Format an error of file system or database as a short reason."""
-    if isinstance(error, LibraryError):
-        return error.reason
     code, number = getattr(error, "sqlite_errorcode", 0) & 0xFF, getattr(error, "errno", None)
     if code == sqlite3.SQLITE_FULL or number in _FULL:
         return "the disk is full"
@@ -177,7 +161,7 @@ def format_reason(error: BaseException) -> str:
         return "it cannot be written"
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or isinstance(error, LockTimeout):
         return f"another process has kept it locked for {BUSY_SECONDS:.0f} s"
-    if is_damage(error):
+    if _is_damage(error):
         return f"its ledger is damaged: {error}"
     if code == sqlite3.SQLITE_IOERR:
         # SQLite reports no more, even for an exceeded quota or file size limit.
@@ -187,47 +171,25 @@ def format_reason(error: BaseException) -> str:
 
 def get_network_kind(folder: Path) -> str | None:
     """The type of a folder's network file system; None for a local disk, or if unknown."""
-    if not sys.platform.startswith("linux"):
-        return None
     try:
         mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return None
-    here, found = str(folder.resolve()), ("", "")
-    for line in mounts:
-        _, place, kind, *_ = line.split(" ")
-        if (here == place or here.startswith(place.rstrip("/") + "/")) and len(place) >= len(found[0]):
-            found = (place, kind)
-    return found[1] if found[1] in NETWORK_KINDS else None
+        return None  # Only Linux has it.
+    kinds = {Path(line.split(" ")[1]): line.split(" ")[2] for line in mounts}
+    path = folder.resolve()
+    kind = next((kinds[parent] for parent in (path, *path.parents) if parent in kinds), "")
+    return kind if kind in NETWORK_KINDS else None
 
 
-def _create_files(folder: Path) -> None:
-    """Create the folder and the files of a library, readable only by this user, and sync them to disk."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not (folder / NAME).exists():
-        for name in (NAME, accepted.NAME):
-            os.close(os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600))
-        sync_folder(folder)
-        sync_folder(folder.parent)
-
-
-def _check(db: sqlite3.Connection) -> None:
-    (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        raise _damage(str(found).splitlines()[-1])
-
-
-def _damage(problem: str) -> sqlite3.DatabaseError:
-    error = sqlite3.DatabaseError(problem)
-    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-    return error
-
-
-def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
+def _check(db: sqlite3.Connection, folder: Path) -> None:
+    """Raise if the ledger is damaged or of a newer version; bring the tables of an older one up to date."""
+    (problem,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if problem != "ok":
+        raise _make_damage(str(problem).splitlines()[-1])
     has_meta = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is not None
     row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if has_meta else None
     version = str(row[0]) if row is not None else "1"
-    if version not in ("1", "2", str(VERSION)):
+    if version not in ("1", str(VERSION)):
         raise LibraryError(
             str(folder), "another version of Reelbook made it",
             "Use that version for it, or choose another folder with REELBOOK_LIBRARY.",
@@ -235,3 +197,17 @@ def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
     if version != str(VERSION) and create_tables(db):
         # The list of accepted requests has the former names, and the ledger all that it has.
         accepted.mark_as_read(db, folder)
+
+
+def _is_damage(error: BaseException) -> bool:
+    """Whether the error means that the file's content is damaged, rather than the disk."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    # Text that cannot be decoded is reported by Python, in two ways and without an error code.
+    is_undecodable = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
+    return is_undecodable or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def _make_damage(problem: str) -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError(problem)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error

@@ -1,4 +1,4 @@
-"""Names of services in the ledger, and what it keeps about requests and durations of runs."""
+"""What the ledger knows of services: their names here, where their requests are, and how long their models take."""
 
 from __future__ import annotations
 
@@ -69,14 +69,13 @@ def get_last_service(db: sqlite3.Connection) -> str:
     return "" if row is None else str(row[0])
 
 
-def get_past_seconds(db: sqlite3.Connection, max_runs: int = 40) -> dict[str, list[float]]:
-    """The durations of the latest runs of each model."""
+def get_past_seconds(db: sqlite3.Connection, max_runs: int = 320) -> dict[str, list[float]]:
+    """The durations of the latest runs by model, newest last."""
     rows = db.execute(
-        "SELECT model, finished - sent FROM runs WHERE state = ? AND sent IS NOT NULL ORDER BY id DESC LIMIT ?",
-        (State.STORED, max_runs * 8),
-    )
-    found: dict[str, list[float]] = {}
-    for model, seconds in rows:
-        if seconds is not None and seconds >= 0 and len(found.setdefault(model, [])) < max_runs:
-            found[model].append(seconds)
-    return found
+        "SELECT model, finished - sent FROM runs WHERE state = ? AND finished >= sent ORDER BY id DESC LIMIT ?",
+        (State.STORED, max_runs),
+    ).fetchall()
+    seconds_by_model: dict[str, list[float]] = {}
+    for model, seconds in reversed(rows):
+        seconds_by_model.setdefault(model, []).append(seconds)
+    return seconds_by_model

@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import time
 from pathlib import Path
-from typing import Any
 
 from ...errors import LibraryError, ReelbookError
 from ...util.file_locks import write_lock
@@ -18,6 +17,7 @@ from .writer import Ledger
 
 _KEPT = ("service", "identity", "take", "model", "input", "attempt", "price", "created", "sent")
 """What is kept of a run that was sent without an answer."""
+_UNPAID = (State.PLANNED, State.REJECTED, State.FAILED, State.CANCELLED)
 
 
 def rebuild_ledger(folder: Path) -> str:
@@ -29,8 +29,7 @@ def rebuild_ledger(folder: Path) -> str:
         return f"The ledger in {folder} is sound, so nothing was changed."
     owner = Owner(folder / "owners")
     try:
-        others = [other.name for other in (folder / "owners").iterdir() if other.name != owner.name]
-        if not all(owner.is_dead(name) for name in others):
+        if not owner.is_alone():
             raise LibraryError(str(folder), "another notebook uses it", "Close that one, then try again.")
         with connection.translate_errors(folder), write_lock(folder):
             kept = folder / f"ledger.damaged-{time.strftime('%Y%m%d-%H%M%S')}.sqlite"
@@ -47,7 +46,7 @@ def rebuild_ledger(folder: Path) -> str:
         owner.release()
     ledger = Ledger(folder)
     try:
-        doubtful = ledger.transact_now(lambda db: sum(_keep_doubt(db, row) for row in _read_doubtful(kept)))
+        doubtful = ledger.transact_now(lambda db: _keep_doubts(db, kept))
         runs, paid = ledger.read(lambda db: db.execute("SELECT count(*), count(request_id) FROM runs").fetchone())
     finally:
         ledger.close()
@@ -67,33 +66,24 @@ def _is_sound(path: Path) -> bool:
     return False
 
 
-def _read_doubtful(damaged: Path) -> list[dict[str, Any]]:
-    """The runs of a damaged ledger that were sent without an answer, as far as they can be read: no list has them."""
-    rows: list[dict[str, Any]] = []
-    with contextlib.suppress(sqlite3.Error, UnicodeDecodeError), contextlib.closing(sqlite3.connect(damaged)) as db:
-        (last,) = db.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'runs'").fetchone()
-        query = f"SELECT {', '.join(_KEPT)} FROM runs WHERE id = ? AND state IN (?, ?)"
+def _keep_doubts(db: sqlite3.Connection, damaged: Path) -> int:
+    """Have the runs that were sent without an answer uncertain here too, as far as they can be read; returns their number."""
+    kept = 0
+    query = f"SELECT {', '.join(_KEPT)} FROM runs WHERE id = ? AND state IN ('{State.UNCERTAIN}', '{State.SENDING}')"
+    doubt = {"state": State.UNCERTAIN, "error_type": "uncertain", "error": "its answer was lost, and later the ledger"}
+    with contextlib.suppress(sqlite3.Error, UnicodeDecodeError), contextlib.closing(sqlite3.connect(damaged)) as source:
+        (last,) = source.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'runs'").fetchone()
         for run in range(1, int(last or 0) + 1):
             # Each by itself, because the damage may be in between.
             with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
-                found = db.execute(query, (run, State.UNCERTAIN, State.SENDING)).fetchall()
-                rows += [dict(zip(_KEPT, values, strict=True)) for values in found]
-    return rows
-
-
-def _keep_doubt(db: sqlite3.Connection, row: dict[str, Any]) -> bool:
-    """Have a run that was sent without an answer uncertain in the new ledger too; returns whether it was not yet."""
-    values = {
-        **row, "state": State.UNCERTAIN, "error_type": "uncertain",
-        "error": "its answer was lost, and the ledger was damaged later",
-    }  # fmt: skip
-    known = db.execute(
-        "SELECT id, state FROM runs WHERE service = :service AND identity = :identity AND take = :take", row
-    ).fetchone()
-    if known is None:
-        insert_run(db, **values)
-    elif known[1] in (State.PLANNED, State.REJECTED, State.FAILED, State.CANCELLED):
-        update_run(db, known[0], **values)
-    else:
-        return False
-    return True
+                for row in source.execute(query, (run,)).fetchall():
+                    values = {**dict(zip(_KEPT, row, strict=True)), **doubt}
+                    known = db.execute(
+                        "SELECT id, state FROM runs WHERE service = ? AND identity = ? AND take = ?", row[:3]
+                    ).fetchone()
+                    if known is None:
+                        insert_run(db, **values)
+                    elif known[1] in _UNPAID:
+                        update_run(db, known[0], **values)
+                    kept += known is None or known[1] in _UNPAID
+    return kept

@@ -23,8 +23,6 @@ CREATE TABLE IF NOT EXISTS runs (
 CREATE INDEX IF NOT EXISTS runs_by_request ON runs (request_id);
 CREATE INDEX IF NOT EXISTS runs_open ON runs (owner) WHERE owner IS NOT NULL;
 CREATE INDEX IF NOT EXISTS runs_uncertain ON runs (id) WHERE state = 'uncertain';
-CREATE INDEX IF NOT EXISTS runs_charged_too_little ON runs (service)
-    WHERE charged < floor AND state NOT IN ('failed', 'cancelled');
 CREATE VIEW IF NOT EXISTS entries AS SELECT
     *,
     CASE WHEN state = 'planned' AND owner IS NOT NULL THEN 'claimed'
@@ -39,11 +37,7 @@ FROM (SELECT
     CASE WHEN charged IS NOT NULL THEN charged
         WHEN state = 'rejected' OR (state = 'planned' AND owner IS NULL AND attempt_key IS NULL) THEN 0
         ELSE price END AS last,
-    CASE WHEN charged IS NULL THEN 0
-        WHEN state IN ('failed', 'cancelled') AND NOT EXISTS (SELECT 1 FROM runs AS other WHERE
-            other.service = runs.service AND other.charged < other.floor AND other.state NOT IN ('failed', 'cancelled'))
-            THEN 0
-        ELSE coalesce(floor, 0) END AS least
+    CASE WHEN charged IS NULL OR state IN ('failed', 'cancelled') THEN 0 ELSE coalesce(floor, 0) END AS least
 FROM runs);
 CREATE TABLE IF NOT EXISTS events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, run INTEGER, state TEXT NOT NULL, note TEXT
@@ -70,24 +64,17 @@ of earlier attempts: their cost, and the number of those whose cost is unknown.
 
 `counted` is what a limit counts, with a price of the caller's for each of the `unknown` attempts. It is above `credits`
 only where the service charges less than the model's known price, or than the one that the user states (`floor`): that
-is treated as an error of the service, such as another unit. The account's balance is no evidence against that, because
-it is shared with others, may be booked later, and is reported in the same unit. For a run that failed or was cancelled
-a lower charge is a refund, unless the service has charged too little for a run that succeeded.
+is treated as an error of the service, such as another unit. For a run that failed or was cancelled it is a refund.
 
 `certain` is the part of `counted` that was paid for certain; the rest is set aside.
 """
 
 
 def create_tables(db: sqlite3.Connection) -> bool:
-    """Create the tables of a ledger, or bring older ones up to date; returns whether services were renamed."""
+    """Create the tables of a ledger, or bring those of version 0.1.0 up to date; returns whether services were renamed."""
     db.execute("BEGIN IMMEDIATE")
     tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
     has_renamed = "floors" in tables and _upgrade(db)
-    if "runs" in tables:
-        db.execute("DROP VIEW IF EXISTS entries")
-        db.execute("UPDATE runs SET state = 'planned' WHERE state = 'intent'")
-        db.execute("UPDATE runs SET state = 'accepted', error_type = 'expired' WHERE state = 'expired'")
-        db.execute("UPDATE runs SET state = 'accepted' WHERE state IN ('running', 'completed')")
     for statement in SCHEMA.split(";\n"):
         db.execute(statement)
     db.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (str(VERSION),))
@@ -96,10 +83,13 @@ def create_tables(db: sqlite3.Connection) -> bool:
 
 
 def _upgrade(db: sqlite3.Connection) -> bool:
-    """Change the tables of version 1 to the present ones; returns whether services were renamed."""
+    """Change the tables of version 0.1.0 to the present ones; returns whether services were renamed."""
     db.execute("ALTER TABLE runs ADD COLUMN floor INTEGER")
     db.execute("UPDATE runs SET floor = (SELECT credits FROM floors WHERE run = runs.id)")
     db.execute("DROP TABLE floors")
+    db.execute("UPDATE runs SET state = 'planned' WHERE state = 'intent'")
+    db.execute("UPDATE runs SET state = 'accepted', error_type = 'expired' WHERE state = 'expired'")
+    db.execute("UPDATE runs SET state = 'accepted' WHERE state IN ('running', 'completed')")
     # Its services had ids. They are named by their addresses now: under the ids their runs would be paid again.
     aliases = db.execute("SELECT name, value FROM meta WHERE name GLOB 'service at *'").fetchall()
     for alias, name in aliases:

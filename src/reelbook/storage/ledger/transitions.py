@@ -133,9 +133,7 @@ class Entry:
 
 COLUMNS = ", ".join(Entry.__dataclass_fields__)
 """The columns of the view `entries` for an `Entry`."""
-STORED_COLUMNS = tuple(
-    name for name in Entry.__dataclass_fields__ if name not in ("stage", "credits", "counted", "unknown", "certain")
-)
+STORED_COLUMNS = tuple(Entry.__dataclass_fields__)[:-5]
 """Those of the table `runs`; the view computes the others."""
 
 
@@ -199,12 +197,12 @@ def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int 
     entry = get_entry(db, run)
     if entry.request_id == to_storable(request_id):
         return  # Recorded before.
-    known = coerce_credits(price)
-    known = entry.price if known is None else max(known, entry.floor or 0)
-    if entry.state not in UNANSWERED:
-        insert_extra_take(db, entry, request_id, known)
-        return
-    move(db, entry, State.ACCEPTED, request_id=request_id, price=known, note=request_id)
+    quoted = coerce_credits(price)
+    price = entry.price if quoted is None else max(quoted, entry.floor or 0)
+    if entry.state in UNANSWERED:
+        move(db, entry, State.ACCEPTED, request_id=request_id, price=price, note=request_id)
+    else:
+        insert_extra_take(db, entry, request_id, price)
 
 
 def mark_completed(
@@ -214,9 +212,8 @@ def mark_completed(
     entry = get_entry(db, run)
     if entry.stage not in (COMPLETED, State.STORED):
         _require_stage(entry, State.ACCEPTED, EXPIRED)
-        reported = coerce_credits(charged)
         move(
-            db, entry, State.ACCEPTED, output=output, charged=entry.charged if reported is None else reported, queued_s=queued_s,
+            db, entry, State.ACCEPTED, output=output, charged=_coerce_charge(charged, entry), queued_s=queued_s,
             running_s=running_s, finished=time.time(),
         )  # fmt: skip
 
@@ -236,14 +233,11 @@ def mark_ended(
     if state == EXPIRED:
         state, error_type = State.ACCEPTED, EXPIRED
     if entry.stage == State.ACCEPTED or (entry.stage == EXPIRED and error_type != EXPIRED):
-        reported = coerce_credits(charged)
-        move(
-            db, entry, state, error_type=error_type, error=error, charged=entry.charged if reported is None else reported,
-            owner=None, finished=time.time(),
-        )  # fmt: skip
+        charge, now = _coerce_charge(charged, entry), time.time()
+        move(db, entry, state, error_type=error_type, error=error, charged=charge, owner=None, finished=now)
 
 
-def reopen(db: sqlite3.Connection, run: int, owner: str) -> None:
+def reopen(db: sqlite3.Connection, run: int, owner: str | None) -> None:
     """Move a stored run back to accepted, because files are missing: they are downloaded again, at no cost."""
     entry = get_entry(db, run)
     if entry.state == State.STORED:
@@ -297,12 +291,17 @@ def record_stop(db: sqlite3.Connection, note: str) -> None:
     record_event(db, None, "stop", note)
 
 
+def find_entries(db: sqlite3.Connection, where: str, *values: Any) -> list[Entry]:
+    """The runs for which a condition on their columns holds."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM entries WHERE {where}", [*map(to_storable, values)])
+    return [Entry(*row) for row in rows]
+
+
 def get_entry(db: sqlite3.Connection, run: int) -> Entry:
     """Get a run by its number."""
-    row = db.execute(f"SELECT {COLUMNS} FROM entries WHERE id = ?", (run,)).fetchone()
-    if row is None:
-        raise Moved(f"There is no run {run} in this library any more.")
-    return Entry(*row)
+    for entry in find_entries(db, "id = ?", run):
+        return entry
+    raise Moved(f"There is no run {run} in this library any more.")
 
 
 def set_owner(db: sqlite3.Connection, entry: Entry, owner: str) -> Entry:
@@ -342,22 +341,14 @@ def record_event(db: sqlite3.Connection, run: int | None, state: str, note: str 
     db.execute("INSERT INTO events (at, run, state, note) VALUES (?, ?, ?, ?)", values)
 
 
-def coerce_credits(credits: Any) -> int | None:
-    """Credits reported by a service as an integer, rounded up; None for invalid values."""
-    if isinstance(credits, bool) or not isinstance(credits, (int, float)) or not 0 <= credits <= MAX_CREDITS:
-        return None
-    return math.ceil(credits)
-
-
-def to_storable(value: Any) -> Any:
-    """Foreign text with lone surrogates escaped, which SQLite cannot store."""
-    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
-
-
-def _require_stage(entry: Entry, *stages: str) -> Entry:
-    if entry.stage not in stages:
-        raise Moved(f"Run {entry.id} of the library is {entry.stage} by now, and not {' or '.join(stages)}.")
-    return entry
+def insert_run(db: sqlite3.Connection, **values: Any) -> int:
+    """Insert a run with these columns, and an event if it is one with a request; returns its number."""
+    columns, marks = ", ".join(values), ", ".join("?" * len(values))
+    stored = [*map(to_storable, values.values())]
+    run = db.execute(f"INSERT INTO runs ({columns}) VALUES ({marks})", stored).lastrowid or 0
+    if values.get("request_id") is not None:
+        record_event(db, run, values["state"], values["request_id"])
+    return run
 
 
 def insert_extra_take(db: sqlite3.Connection, entry: Entry, request_id: str, price: int | None) -> None:
@@ -371,16 +362,6 @@ def insert_extra_take(db: sqlite3.Connection, entry: Entry, request_id: str, pri
         )  # fmt: skip
 
 
-def insert_run(db: sqlite3.Connection, **values: Any) -> int:
-    """Insert a run with these columns, and an event if it is one with a request; returns its number."""
-    columns, marks = ", ".join(values), ", ".join("?" * len(values))
-    stored = [*map(to_storable, values.values())]
-    run = db.execute(f"INSERT INTO runs ({columns}) VALUES ({marks})", stored).lastrowid or 0
-    if values.get("request_id") is not None:
-        record_event(db, run, values["state"], values["request_id"])
-    return run
-
-
 def update_run(db: sqlite3.Connection, run: int, **changes: Any) -> None:
     """Change columns of a run."""
     columns = ", ".join(f"{name} = ?" for name in changes)
@@ -391,3 +372,27 @@ def get_next_take(db: sqlite3.Connection, service: str, identity: str) -> int:
     """The number of the next take of a run."""
     query = "SELECT coalesce(max(take) + 1, 0) FROM runs WHERE service = ? AND identity = ?"
     return int(db.execute(query, (service, identity)).fetchone()[0])
+
+
+def coerce_credits(credits: Any) -> int | None:
+    """Credits reported by a service as an integer, rounded up; None for invalid values."""
+    if isinstance(credits, bool) or not isinstance(credits, (int, float)) or not 0 <= credits <= MAX_CREDITS:
+        return None
+    return math.ceil(credits)
+
+
+def to_storable(value: Any) -> Any:
+    """Foreign text with lone surrogates escaped, which SQLite cannot store."""
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+
+
+def _coerce_charge(charged: int | None, entry: Entry) -> int | None:
+    """What the service says that a run cost, or what it said before."""
+    reported = coerce_credits(charged)
+    return entry.charged if reported is None else reported
+
+
+def _require_stage(entry: Entry, *stages: str) -> Entry:
+    if entry.stage not in stages:
+        raise Moved(f"Run {entry.id} of the library is {entry.stage} by now, and not {' or '.join(stages)}.")
+    return entry
