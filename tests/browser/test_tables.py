@@ -25,7 +25,6 @@ from reelbook.display.tables.table_html import (
     render_table_markup,
     table_bundle,
 )
-from reelbook.display.tables.table_media import KnownPoster
 from reelbook.display.theme import read_static, render_script, render_style
 from reelbook.media.local_file import LocalFile
 from reelbook.media.posters import get_poster
@@ -36,6 +35,7 @@ from tests.browser.fake_kernel import listen
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import playback, shot
 from tests.browser.sanitised import sanitised
+from tests.clips import film
 from tests.hostile import OUTSIDE, PAYLOADS, TEXTS
 from tests.support import deep, examples
 
@@ -564,14 +564,11 @@ def test_nothing_that_is_written_in_a_table_runs(chromium: Browser) -> None:
     context.close()
 
 
-def test_posters_of_a_page_keep_their_shape(opened: Open, clips: list[str]) -> None:
-    """Where a page brings posters of its own, portrait ones are portrait: in the row, and where the clip is to play."""
-    tall = film_poster(clips[2])
-    page = opened(
-        render_style(*STYLES),
-        render_table_markup(runs(2, clips[2:]), posters={clips[2]: KnownPoster(tall, 90, 160)}, clips={}, key="mine"),
-        render_script(SCRIPT),
-    )
+def test_portrait_posters_keep_their_shape(opened: Open, tmp_path: Path) -> None:
+    """In the row, and where the clip is to play."""
+    tall = str(film(tmp_path / "tall.mp4", frames=3, size=(90, 160)).path)
+    markup = render_table_markup(runs(2, [tall, tall]), key="mine")
+    page = opened(render_style(*STYLES), markup, render_script(SCRIPT))
 
     listen(page, "mine")
     before = page.locator("button.rb-poster img").first.bounding_box()

@@ -29,7 +29,6 @@ from reelbook.display.tables.table_html import (
     render_table_markup,
     table_bundle,
 )
-from reelbook.display.tables.table_media import KnownPoster
 from reelbook.display.theme import read_static
 from reelbook.media import posters
 from tests.clips import film
@@ -370,14 +369,11 @@ class TestClips:
         assert payload["previews"] == {"0": [0], "1": [0]}
 
     def test_a_page_may_bring_its_own(self, clips: list[str]) -> None:
-        """A report has posters and clips already: they are used, and none are made."""
-        posters, films = {clips[0]: KnownPoster("media/1.jpg", 320, 180)}, {clips[0]: "media/1.mp4"}
-
-        markup = render_table_markup(runs(2, output_video=clips), posters=posters, clips=films)
+        """A report has clips already: they are used, and none are made."""
+        markup = render_table_markup(runs(2, output_video=clips), clips={clips[0]: "media/1.mp4"})
 
         page = Page(markup)
         assert page.payload["clips"] == {"0": ["media/1.mp4"], "1": [""]}
-        assert [found["src"] for tag, found in page.attributes if tag == "img"] == ["media/1.jpg"]
         assert "<style" not in markup
 
 

@@ -67,7 +67,7 @@ def render_ranking(rows: Sequence[RankedRow], *, columns: tuple[str, str] = COLU
     ends = [(_finite(row.low, row.score), _finite(row.high, row.score)) for row in shown]
     bottom = min(low for low, _ in ends)
     share = 94 / (max(high for _, high in ends) - bottom or 1.0)  # Room for half of the point at both ends.
-    posters = make_posters([[row.path] if row.path else [] for row in shown], box=POSTER_BOX)
+    posters = make_posters([[row.path] if row.path else [] for row in shown], POSTER_BOX)
     drawn = [
         {
             "name": row.name, "poster": posters.addresses.get(place), "size": posters.sizes.get(place), "score": (score := _format_score(row.score)), "count": row.count,

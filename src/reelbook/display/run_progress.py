@@ -27,7 +27,7 @@ MAX_WITH_CLIPS = 4
 GOES_ON = "You stopped waiting; the run continues. To wait for it again, or to cancel it:"
 
 _runs_by_cell: dict[int, int] = {}
-"""Number of unfinished runs displayed by each of the latest cells."""
+"""Number of unfinished runs displayed by each cell."""
 
 
 @contextmanager
@@ -67,8 +67,6 @@ def show(run: Run) -> None:
     original_links.prepare_links()
     cell = shell.execution_count
     _runs_by_cell[cell] = _runs_by_cell.pop(cell, 0) + 1
-    while len(_runs_by_cell) > 100:
-        del _runs_by_cell[next(iter(_runs_by_cell))]
     key = progress_key(run)
     handle = new_output(progress_bundle(run))
     updater.add(

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from PIL import Image
 
 from ...errors import ReelbookError
+from ...media.stills import fit_size
 from ...settings import options
 from ...sweeps.table_files import get_ticked
 from ...util.printable import printable
@@ -19,7 +20,7 @@ from ...util.replace_file import replace_file
 from ..embedding import data_uri
 from ..formatting import shorten
 from ..tables.table_columns import Column, find_columns, format_json, pack
-from ..tables.table_media import KnownPoster, find_files, format_column_captions, make_posters, pack_media
+from ..tables.table_media import PixelSize, Posters, find_files, format_column_captions, make_posters, pack_media
 from ..theme import read_colours, render, render_script, render_style
 from .plot_drawing import PAGE, check_matplotlib, draw_points, matplotlib_style, render_svg, write_figure
 from .plot_points import Points, find_points
@@ -84,13 +85,13 @@ def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None
     return {"text/plain": points.summary, "text/html": str(html), "image/png": still}
 
 
-def render_plot_markup(plot: Plot, *, key: str, rows: Sequence[int], posters: Mapping[str, KnownPoster]) -> Markup:
+def render_plot_markup(plot: Plot, *, key: str, rows: Sequence[int], sizes: Mapping[str, PixelSize]) -> Markup:
     """The plot alone, for a report with its style sheet and script, which has the posters and the files already.
 
-    `rows` are the positions on the page of the table's rows, and `posters` the sizes of posters by the paths of files.
+    `rows` are the positions on the page of the table's rows, and `sizes` those of the files by their paths.
     """
     on_page = [rows[row] for row in plot.points.rows.tolist()]
-    return _render_root(plot, on_page, {"key": key, "group": key, "isReport": True}, "poster", known=posters)
+    return _render_root(plot, on_page, {"key": key, "group": key, "isReport": True}, "poster", sizes=sizes)
 
 
 def render_plot(plot: Plot) -> str:
@@ -110,7 +111,7 @@ def _render_root(
     facts: Mapping[str, Any],
     embed: str,
     still: bytes = b"",
-    known: Mapping[str, KnownPoster] | None = None,
+    sizes: Mapping[str, PixelSize] | None = None,
 ) -> Markup:
     """The plot with its drawing, in which each point has its number, and the data for the script by point."""
     points = plot.points
@@ -120,8 +121,12 @@ def _render_root(
         svg = render_svg(drawing, series, f"Plot: {points.summary}")
     table = plot.table.iloc[points.rows]
     files, columns = find_files(table), find_columns(table)
-    box = None if options.poster is not None else BOX if len(table) <= FEW else SMALL_BOX
-    posters = make_posters(files, known=known, box=box)
+    box = BOX if len(table) <= FEW else SMALL_BOX
+    if sizes is None:
+        posters = make_posters(files, None if options.poster is not None else box)
+    else:
+        shapes = {row: fit_size(sizes[found[0]], box) for row, found in enumerate(files) if found and found[0] in sizes}
+        posters = Posters(box, {}, shapes)
     media, notes = pack_media(files, format_column_captions(columns, len(table)), posters, embed)
     if posters.left_out:
         notes = [f"{posters.left_out:,} runs have no poster here, which would make the notebook too heavy.", *notes]

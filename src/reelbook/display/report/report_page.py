@@ -34,7 +34,6 @@ from ..table_runs import ModelRuns, TableRun
 from ..tables import table_html
 from ..tables.table_columns import format_json
 from ..tables.table_html import render_table_markup
-from ..tables.table_media import KnownPoster
 from ..theme import read_static, render, render_script, render_style
 from . import clip_grid
 from .clip_grid import ClipGrid
@@ -192,9 +191,9 @@ class ReportContent:
 
     def _render_view(self, view: Plot | Comparison, rows: Sequence[int]) -> Markup:
         if isinstance(view, Plot):
-            # Without addresses, because the grid has the posters.
-            posters = {str(path): KnownPoster("", one.width, one.height) for path, one in self.media.items()}
-            return render_plot_markup(view, key=KEY, rows=rows, posters=posters)
+            # Not the posters themselves, which the grid has.
+            sizes = {str(path): (one.width, one.height) for path, one in self.media.items()}
+            return render_plot_markup(view, key=KEY, rows=rows, sizes=sizes)
         items = [view.items[place] for place in view.timings]
         media = [self.media[item.file.path] for item in items if item.file]
         notes = [COPIES] if any(one.copy_size for one in media) else []

@@ -17,7 +17,6 @@ from ..formatting import join_with_dots, shorten
 from ..theme import render, render_script, render_style
 from .table_columns import UNSETTLED, Column, find_columns, format_json, pack_columns
 from .table_media import (
-    KnownPoster,
     Posters,
     find_files,
     format_column_captions,
@@ -66,17 +65,16 @@ def render_table_markup(
     embed: str = "poster",
     key: str = "",
     group: str = "",
-    posters: Mapping[str, KnownPoster] | None = None,
     clips: Mapping[str, str] | None = None,
 ) -> Markup:
     """The table alone, for a page that has its style sheet and script already.
 
-    `posters` and `clips` are pictures and addresses by the paths of files, for a page that has them already; without
-    `posters` small ones are made, and without `clips` `embed` decides which clips are embedded.
+    `clips` are addresses by the paths of files, for a page that has them already; else `embed` decides which clips are
+    embedded.
     """
     head = table.head(MAX_ROWS)
     columns, files = find_columns(head), find_files(head)
-    pictures = make_posters(files, known=posters)
+    pictures = make_posters(files)
     captions = format_column_captions(columns, len(head))
     packed, left = pack_columns(columns)
     media, notes = pack_media(files, captions, pictures, embed, clips, first=STATIC_ROWS)

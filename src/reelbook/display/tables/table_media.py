@@ -39,14 +39,6 @@ FileLists = list[list[str]]
 PixelSize = tuple[int, int]
 
 
-class KnownPoster(NamedTuple):
-    """A poster that the page has already."""
-
-    address: str
-    width: int
-    height: int
-
-
 class Posters(NamedTuple):
     """The posters of rows, by the numbers of the rows."""
 
@@ -79,19 +71,12 @@ def choose_poster_box(count: int) -> tuple[int, int]:
     return BOX if count <= FEW else SMALL_BOX
 
 
-def make_posters(
-    files: FileLists, *, known: Mapping[str, KnownPoster] | None = None, box: PixelSize | None = None
-) -> Posters:
-    """Posters of the first file of each row, or those that the page has already."""
+def make_posters(files: FileLists, box: PixelSize | None = None) -> Posters:
+    """Posters of the first file of each row."""
     from ...media.posters import get_posters
-    from ...media.stills import fit_size
 
     box = box or choose_poster_box(len(files))
     firsts = {row: found[0] for row, found in enumerate(files) if found}
-    if known is not None:
-        given = {row: known[path] for row, path in firsts.items() if path in known}
-        sizes = {row: fit_size((poster.width, poster.height), box) for row, poster in given.items()}
-        return Posters(box, {row: poster.address for row, poster in given.items()}, sizes)
     # Many rows may have the same file, which is read and embedded once.
     wanted = dict.fromkeys(islice(dict.fromkeys(firsts.values()), MAX_POSTERS))
     contents = {path: content for path, content in zip(wanted, get_posters(wanted), strict=True) if content}
