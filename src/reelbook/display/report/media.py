@@ -9,14 +9,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock
 from urllib.parse import quote
 
 from ...errors import ReelbookError
 from ...media.frame_index import FrameIndex, read_frame_index, read_uneven_times
 from ...media.local_file import LocalFile
-from ...media.metadata.file_marks import MANIFEST_SUFFIX
 from ...media.metadata.provenance import sidecar_for, sidecar_path
 from ...media.posters import get_poster
 from ...media.previews import get_preview
@@ -74,7 +72,9 @@ class FolderMedia(InlineMedia):
 
     def __init__(self, folder: Path, service: str | None) -> None:
         self.folder, self.service = folder, service
+        (folder / MEDIA).mkdir()
         self.names: dict[Path, str] = {}
+        self._taken = set[str]()
         self._guard = Lock()
 
     def add_clip(self, file: LocalFile, entry: TableRun) -> tuple[str, FrameIndex | None]:
@@ -89,7 +89,6 @@ class FolderMedia(InlineMedia):
         """Write the picture as a file; returns its address."""
         name = f"{file.path.stem[:16]}-{entry.place}.poster.jpg"
         name = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-.") else "_" for letter in name)
-        (self.folder / MEDIA).mkdir(exist_ok=True)
         (self.folder / MEDIA / name).write_bytes(content)
         return f"{MEDIA}/{quote(name)}"
 
@@ -98,26 +97,21 @@ class FolderMedia(InlineMedia):
         if file.path not in self.names:
             facts = entry.facts(self.service)
             with_facts = LocalFile(file.path, file.source, facts)
-            with TemporaryDirectory(dir=self.folder) as apart:
-                copy = with_facts.save(f"{apart}{os.sep}")
-                beside = sidecar_for(file.path, facts)
-                self.names[file.path] = self._move_into_folder(copy, entry.file_number)
-            if beside:
-                place = self.folder / MEDIA / self.names[file.path]
-                sidecar_path(place).write_text(beside, encoding="utf-8")
+            # With the run's number in the table first.
+            copy = with_facts.save(self._choose_path(f"{entry.file_number}-{with_facts.make_name()}"))
+            self.names[file.path] = copy.name
+            if beside := sidecar_for(file.path, facts):
+                sidecar_path(copy).write_text(beside, encoding="utf-8")
         return f"{MEDIA}/{quote(self.names[file.path])}"
 
-    def _move_into_folder(self, copy: Path, number: str) -> str:
-        """Move the copy into the folder, with the run's number in the table first; returns its name."""
+    def _choose_path(self, name: str) -> Path:
+        """The path for a file of this name; of several with one name each gets another."""
+        stem, dot, suffix = name.rpartition(".")
         with self._guard:
-            (self.folder / MEDIA).mkdir(exist_ok=True)
-            stem = f"{number}-{copy.stem}"
-            tries = (f"{stem}{f'~{place}' if place > 1 else ''}{copy.suffix}" for place in count(1))
-            name = next(name for name in tries if not (self.folder / MEDIA / name).exists())
-            copy.replace(self.folder / MEDIA / name)
-            if (manifest := copy.with_suffix(MANIFEST_SUFFIX)).exists():
-                manifest.replace((self.folder / MEDIA / name).with_suffix(MANIFEST_SUFFIX))
-        return name
+            tries = (f"{stem}{f'~{place}' if place > 1 else ''}{dot}{suffix}" for place in count(1))
+            chosen = next(name for name in tries if name not in self._taken)
+            self._taken.add(chosen)
+        return self.folder / MEDIA / chosen
 
 
 def prepare_media(entries: Sequence[TableRun], target: InlineMedia, count: Count) -> Mapping[Path, PageMedia]:
