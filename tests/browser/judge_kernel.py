@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -141,11 +141,6 @@ def connect(page: Page, key: str) -> None:
     """Open the connection of this key; what the page sends goes to its function `toKernel`."""
     script = read_static("kernel_link.js").encode()
     page.evaluate(CONNECT, [base64.b64encode(script).decode(), key])
-
-
-def serve(page: Page, handle: Callable[[dict[str, Any]], Answers]) -> None:
-    """Have this answer what the page sends, from now on."""
-    page.expose_function("toKernel", lambda _, message: handle(message))
 
 
 def _main(folder: Path, rater: str, key: str) -> None:

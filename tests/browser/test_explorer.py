@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import av
-import nbformat
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Error, Page, expect
+from playwright.sync_api import Error, Page, expect
 
-from reelbook.display.explorer_card import explorer_bundle, render_explorer
+from reelbook.display.explorer_card import render_explorer
 from reelbook.media.frame_index import read_frame_index
 from reelbook.media.local_file import LocalFile
 from reelbook.media.previews import get_preview
 from reelbook.models.base import File
-from tests.browser.lab import Lab, OpenNotebook
-from tests.browser.looks import shot
-from tests.clips import DARKEST, STEP, at, film, number_of
+from tests.clips import DARKEST, STEP, at, film
 from tests.support import png
 
 pytestmark = pytest.mark.browser
@@ -293,72 +289,3 @@ def test_off_the_page_its_memory_is_given_back(opened: Open, clip: LocalFile) ->
     frame_on_screen(page, 3)
     page.locator("[data-rb-explorer]").press("ArrowRight")
     frame_on_screen(page, 4)
-
-
-def test_what_is_saved_reads_without_a_kernel(opened: Open, clip: LocalFile) -> None:
-    """Twelve stills with their numbers, and what to do; with the script, below 120 kB."""
-    page = opened(clip, has_kernel=False, width=640)
-    bundle = explorer_bundle(clip.explore(), key="a-key")
-
-    assert page.locator("[data-rb-stills] img").count() == 12
-    assert page.locator("[data-rb-stills]").inner_text().split()[-1] == "25"
-    assert page.get_by_role("button").count() == 0
-    expect(page.locator("[data-rb-note]")).to_contain_text("Run the cell")
-    assert len(json.dumps({**bundle, "image/jpeg": base64.b64encode(bundle["image/jpeg"]).decode()})) <= 120_000
-    shot(page, "explorer-static")
-
-
-EXPLORE = """
-import reelbook as rb; rb.options
-from pathlib import Path
-from reelbook.media.local_file import LocalFile
-from reelbook.media.previews import get_preview
-from reelbook.models.base import File
-explorer = LocalFile(Path("clip.mp4"), File(url=""), facts={"model": "svc/text-to-video", "seed": 7}).explore()
-explorer
-"""
-
-
-@pytest.mark.deep
-def test_files_are_saved_beside_the_notebook(lab: Lab, chromium: Browser) -> None:
-    """In JupyterLab: the frame under the focus is saved and used, the range is exact; what is saved has no widget in it."""
-    folder = lab.root / "explored"
-    folder.mkdir()
-    film(folder / "clip.mp4", size=(640, 360), options={"bf": "2"})
-    path = folder / "explored.ipynb"
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(EXPLORE)])  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-
-    with OpenNotebook(lab, chromium, path) as notebook:
-        page = notebook.open().page
-        notebook.run_all()
-        page.wait_for_function(f"{SHOWN} === 0")
-        root = page.locator("[data-rb-explorer]")
-        root.focus()
-        for key in ("Shift+ArrowRight", "ArrowRight", "[", "ArrowRight", "ArrowRight", "ArrowRight", "]"):
-            page.keyboard.press(key)
-        frame_on_screen(page, 14)
-        said = page.locator(".rb-said")
-        for button in ("Save still", "Save range", "Save GIF"):
-            page.get_by_role("button", name=button).click()
-            expect(said).to_contain_text("Saved saved/")
-            page.wait_for_function("!document.querySelector('.rb-bar [aria-busy]')")
-        page.get_by_role("button", name="Use this frame").click()
-        code = page.locator(".rb-use code").inner_text()
-        shot(page, "explorer-lab")
-        notebook.save()
-
-        assert notebook.cell_errors() == []
-        assert notebook.complaints == []
-        assert code == 'rb.ImageToVideo(image_url=explorer.image, prompt="…")'
-
-    saved = {found.suffix: found for found in (folder / "saved").iterdir()}
-    assert [number_of(frame) for frame in at(saved[".mp4"]).frames()] == [11, 12, 13, 14]
-    assert number_of(LocalFile(saved[".png"], File(url="")).still()) == 14
-    assert saved[".png"].name == "text-to-video_seed-7_640x360_frame-15-of-25.png"
-    assert saved[".gif"].name.endswith("_frames-12-15-of-25.gif")
-    text = path.read_text(encoding="utf-8")
-    assert "widget-view" not in text
-    assert "blob:http" not in text
-    assert len(text) < 120_000

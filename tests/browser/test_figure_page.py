@@ -11,7 +11,9 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
+from reelbook.display.embedding import data_uri
 from reelbook.display.figure import file_figure
+from reelbook.display.original_links import set_link_provider
 from reelbook.media.local_file import LocalFile
 from reelbook.models.text_to_video import TextToVideo
 from tests.browser.looks import playback
@@ -99,17 +101,6 @@ class TestMouse:
         assert not hovered
         assert asked["advanced"] > 0
 
-    def test_what_a_person_has_started_goes_on(self, chromium: Browser, clips: list[LocalFile]) -> None:
-        """The pointer stops only what the pointer has started."""
-        with opened(chromium, file_figure(clips[0])) as page:
-            video = page.locator("video")
-            video.evaluate("video => video.play()")
-            video.hover()
-            page.mouse.move(790, 5)
-            page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-            assert is_playing(video)
-
 
 class TestKeys:
     """With the focus on a clip."""
@@ -162,23 +153,6 @@ class TestKeys:
         assert heard == ["ArrowDown", "Escape"]
         assert "one frame" in says
 
-    def test_everything_can_be_reached(self, chromium: Browser, clips: list[LocalFile]) -> None:
-        """The clip, what is folded away, and the actions, in the order in which they stand."""
-        with opened(chromium, file_figure(clips[0])) as page:
-            page.locator("summary").first.click()
-            page.evaluate("document.activeElement.blur()")
-            seen = []
-            for _ in range(12):
-                page.keyboard.press("Tab")
-                seen.append(
-                    page.evaluate(
-                        "document.activeElement.tagName + ' ' + document.activeElement.textContent.slice(0, 9)"
-                    )
-                )
-
-        for wanted in ("VIDEO ", "A Save", "SUMMARY Code", "BUTTON Copy", "SUMMARY Details"):
-            assert wanted in seen
-
 
 class TestActions:
     """What our script adds."""
@@ -206,13 +180,38 @@ class TestActions:
         assert copied.startswith("rb.run(rb.TextToVideo(")
         assert "num_frames=49" in copied
 
-    def test_an_output_that_is_there_twice_is_upgraded_once_each(
-        self, chromium: Browser, clips: list[LocalFile]
+    def test_the_original_takes_the_place_of_its_preview_while_there_is_a_kernel(
+        self, chromium: Browser, tmp_path: Path
     ) -> None:
-        """The script comes with each output, and a notebook may show an output in two places."""
-        with opened(chromium, file_figure(clips[0]) * 2) as page:
-            assert page.locator("[role=status]").count() == 2
-            assert page.get_by_text("Save", exact=True).count() == 2
+        """It is what is shown and saved then; without a kernel the preview is, and says so."""
+        clip = film(tmp_path / "clip.mp4", frames=12, size=(1280, 720), noise=12)
+        set_link_provider(lambda path: "key 0" if path else "")
+        try:
+            body = file_figure(clip)
+        finally:
+            set_link_provider(lambda _: "")
+        kernel = f"""<script>addEventListener("reelbook:want", event => {{
+          event.preventDefault(); event.detail.answer("{data_uri("video/mp4", clip.path.read_bytes())}"); }});</script>"""
+
+        with opened(chromium, kernel + body) as page:
+            video, save = page.locator("video"), page.locator(".rb-actions a")
+            page.locator("[data-rb-shows=original]").wait_for()
+            page.wait_for_function("video => video.videoWidth === 1280", arg=video.element_handle())
+            original = (
+                save.inner_text(),
+                save.get_attribute("download"),
+                page.get_by_text("preview 480×270").is_visible(),
+            )
+            page.evaluate("dispatchEvent(new CustomEvent('reelbook:gone', { detail: { key: 'key' } }))")
+            page.wait_for_function("video => video.videoWidth === 480", arg=video.element_handle())
+            preview = (
+                save.inner_text(),
+                save.get_attribute("download"),
+                page.get_by_text("preview 480×270").is_visible(),
+            )
+
+        assert original == ("Save", "clip.mp4", False)
+        assert preview == ("Save preview (480×270)", "clip_preview.mp4", True)
 
     def test_a_clip_that_the_browser_cannot_play_says_so(self, chromium: Browser, tmp_path: Path) -> None:
         """A poster, a strip, and a sentence are left."""

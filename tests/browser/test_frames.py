@@ -194,24 +194,6 @@ def test_damaged_bytes_leave_it_to_the_player_and_the_others_go_on(page: Page, t
     assert page.evaluate("store.clips.size") == 3
 
 
-def test_damaged_bytes_are_noticed_while_it_plays(page: Page, tmp_path: Path) -> None:
-    """Then too it is left to the player, rather than standing still."""
-    path = numbered_clip(tmp_path, kind_of("plain"))
-    index = read_frame_index(path)
-    assert index is not None
-    content = bytearray(path.read_bytes())
-    place = index.offsets[index.keys[1]]
-    content[place : place + 200] = bytes(200)
-    box = markup(path, as_preview=False).replace(
-        data_uri("video/mp4", path.read_bytes()), data_uri("video/mp4", bytes(content))
-    )
-    open_page(page, tmp_path, [box])
-
-    page.evaluate("window.clock = new Clock(clips); watchView(clock); clock.play()")
-
-    page.wait_for_function("clips[0].box.dataset.loaded === 'played'")
-
-
 @pytest.mark.parametrize("name", ["HEVC", *deep(("MPEG-4 part 2",))])
 def test_what_cannot_be_played_says_so(page: Page, tmp_path: Path, name: str) -> None:
     """If the original is given all the same; the others go on."""
@@ -269,25 +251,6 @@ def test_an_output_removed_out_of_view_gives_its_memory_back(page: Page, tmp_pat
     assert page.evaluate("[store.clips.size, store.owners.size, clips.map(({isLoaded}) => isLoaded)]") == [
         1, 1, [False, False, True],
     ]  # fmt: skip
-
-
-def test_what_comes_after_it_was_closed_is_not_held(page: Page, tmp_path: Path) -> None:
-    """A file takes its time, and the viewer may be closed meanwhile."""
-    open_page(page, tmp_path, [markup(numbered_clip(tmp_path, KINDS[0]), as_preview=False)])
-
-    page.evaluate("(() => { const loaded = clips[0].load(); clips[0].unload(); return loaded; })()")
-
-    assert page.evaluate("[store.clips.size, clips[0].isLoaded]") == [0, False]
-
-
-def test_96_clips_go_together(page: Page, tmp_path: Path) -> None:
-    """Each within its share of the memory."""
-    path = numbered_clip(tmp_path, kind_of("B-frames, one group"))
-    open_page(page, tmp_path, [markup(path, as_preview=True)] * 96)
-
-    assert page.evaluate("scrub", random_numbers(4)) == []
-    assert page.evaluate("store.used <= store.budget")
-    assert loaded(page) == ["decoded"] * 96
 
 
 COLOUR_CASES = [

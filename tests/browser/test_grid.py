@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import nbformat
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 import reelbook as rb
@@ -18,10 +17,9 @@ from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from tests.browser.bare_page import new_page
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.lab import Lab, OpenNotebook
-from tests.browser.looks import contrast, overflow, shot
+from tests.browser.looks import shot
 from tests.hostile import TEXTS
 from tests.numbered import KINDS, READ_NUMBER, Kind, numbered_clip
-from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
@@ -218,31 +216,6 @@ def test_tabs_hold_the_values_of_a_third_axis(opened: Open, folder: Path) -> Non
         make_clip_grid(table, parts={"rows": "nothing"})
 
 
-def test_far_and_long_values_have_their_room(opened: Open, folder: Path) -> None:
-    """Chinese, Arabic, emoji, and a word without end: four lines at most, whole in the title, in the large view, too."""
-    texts = ["纸船在雨夜的街道上漂流", "قارب ورقي على شارع ممطر", "🚤🌧️👨‍👩‍👧‍👦 boat", "Donaudampfschifffahrt" * 20]
-    table = table_of(folder, rows=2, cols=4, kinds=[KINDS[0]])
-    table["guidance"], table["status"], table["error"] = (
-        texts * 2,
-        ["completed"] * 7 + ["failed"],
-        [""] * 7 + texts[3:],
-    )
-    table.loc[7, "output_video"] = None
-    page = opened(table)
-    heads = page.locator(".rb-clips thead th")
-    heights = heads.locator("bdi").evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
-    words = page.locator(".rb-none p")
-    is_cut = words.evaluate("words => words.scrollWidth > words.clientWidth")
-    page.locator(".rb-name").first.click()
-    choices = page.locator(".rb-choices label").evaluate_all("all => all.map(one => one.clientHeight)")
-
-    assert max(heights) <= 4 * 20
-    assert texts[3] in (heads.nth(3).get_attribute("title") or "")
-    assert not is_cut
-    assert max(choices) <= 100
-    assert overflow(page) <= 0
-
-
 def test_what_has_no_clip_says_why(opened: Open, folder: Path) -> None:
     """Failed, not started, gone from the disk, broken: a word in the place of the clip, and the others play."""
     table = table_of(folder, rows=2, cols=3, kinds=[KINDS[0]])
@@ -303,29 +276,6 @@ def test_without_a_kernel_posters_and_words_remain(opened: Open, folder: Path) -
     assert page.get_by_role("checkbox").count() == 0
 
 
-def test_a_saved_grid_is_small_and_reads_without_scripts(
-    chromium: Browser, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """24 posters with their values and prices in less than a megabyte, nothing of them broken."""
-    table = table_of(folder, kinds=[KINDS[0]])
-    html = grid_bundle(make_clip_grid(table, key=KEY, parts=BY))["text/html"]
-    path = folder / "plain.html"
-    path.write_text(PAGE.format(html), encoding="utf-8")
-    context = chromium.new_context(offline=True, java_script_enabled=False)
-    page = context.new_page()
-    page.goto(path.as_uri())
-
-    assert len(html) < 1_000_000
-    assert page.locator("figure img").count() == 24
-    assert page.locator("video").count() == 0
-    assert not page.locator("[data-rb-transport]").is_visible()
-    expect(page.locator("figcaption").first).to_have_text("run 0 · 53 credits")
-    assert page.locator("th").all_inner_texts()[:7] == ["guidance 0", "guidance 1.5", "guidance 3", "guidance 4.5", "guidance 6", "guidance 7.5", "seed 0"]  # fmt: skip
-    context.close()
-    monkeypatch.setattr(rb.options, "embed", "preview")
-    assert "data:video/mp4" in grid_bundle(make_clip_grid(table.head(2), key=KEY))["text/html"]
-
-
 def test_a_cell_is_replaced_while_a_sweep_runs(opened: Open, folder: Path) -> None:
     """The place of a run that has come keeps the frame of the others."""
     done = table_of(folder, rows=1, cols=2, kinds=[KINDS[0]])
@@ -346,39 +296,6 @@ def test_a_cell_is_replaced_while_a_sweep_runs(opened: Open, folder: Path) -> No
 
     assert "running" in waiting
     assert page.evaluate(NUMBERS) == [[12, 12], [12, 12]]
-
-
-@pytest.mark.parametrize(
-    ("scheme", "width", "view"),
-    [("dark", 320, "grid"), ("light", 1280, "one"), *deep(("light", 320, "one"), ("dark", 1280, "grid"))],
-)
-def test_it_fits_and_can_be_read(
-    chromium: Browser, folder: Path, scheme: Literal["light", "dark"], width: int, view: str
-) -> None:
-    """In both schemes and on a telephone; all words stand out by 4.5 to 1, and nobody is shut out."""
-    table = table_of(folder, rows=2, cols=3, kinds=[KINDS[0]])
-    table["status"] = ["completed"] * 5 + ["failed"]
-    table.loc[5, "output_video"] = None
-    grid = make_clip_grid(table, key=KEY, view=view)
-    (folder / "fit.html").write_text(PAGE.format(grid_bundle(grid)["text/html"]), encoding="utf-8")
-    context = chromium.new_context(offline=True, viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page = context.new_page()
-    page.goto((folder / "fit.html").as_uri())
-    page.add_style_tag(content="html { color-scheme: light dark } body { background: Canvas }")
-    answer_requests(page, [[path] if isinstance(path, str) else [] for path in table["output_video"].astype(object)])
-    listen(page, KEY, [1])
-    page.locator("[data-rb-do=on]").click()
-    page.wait_for_function(f"{ROOT}.clock.clips[0].shown === 1")
-    shot(page, f"grid-{view}-{scheme}-{width}", whole=True)
-    kinds = {"grid": ["th", "figcaption span", ".rb-name", ".rb-none p", ".rb-told"], "one": ["legend", ".rb-choices label", ".rb-one-words", ".rb-told"]}  # fmt: skip
-
-    faint = {kind: value for kind in kinds[view] if (value := contrast(page.locator(f"{kind}:visible").first)) < 4.5}
-    findings = Axe().run(page).response["violations"]
-
-    assert overflow(page) == 0
-    assert faint == {}
-    assert [(one["id"], one["nodes"][0]["html"]) for one in findings if one["impact"] in ("serious", "critical")] == []
-    context.close()
 
 
 def test_hostile_texts_do_nothing(opened: Open, folder: Path) -> None:

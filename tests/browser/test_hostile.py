@@ -185,11 +185,6 @@ def media(tmp_path_factory: pytest.TempPathFactory) -> Media:
     return media_in(tmp_path_factory.mktemp("media"))
 
 
-def test_there_are_many_of_them() -> None:
-    """At least 150, no two alike."""
-    assert len(set(TEXTS)) == len(TEXTS) >= 150
-
-
 @pytest.mark.parametrize("step", [EVERY, *deep((1,))])
 def test_the_texts_do_run_and_load_where_nobody_escapes_them(tab: Page, step: int) -> None:
     """The control: put into a page as they are, most of them act. Without this the tests below would prove nothing."""
@@ -250,16 +245,6 @@ def test_a_report_runs_and_loads_nothing(tab: Page, media: Media, tmp_path: Path
     assert foreign == []
     assert watched.asked == []
     assert watched.dialogs == []
-
-
-def test_a_table_of_pandas_stays_as_pandas_has_it(tab: Page, media: Media) -> None:
-    """What a plain table shows is escaped by pandas, whose own mistakes would be ours in the reader's eyes."""
-    with page_of(tab, hostile_table(media, TEXTS).to_html()) as watched:
-        watched.page.evaluate(USE)
-        fired = watched.fired
-
-    assert fired == []
-    assert watched.asked == []
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +12,8 @@ from playwright.sync_api import Locator, expect
 from reelbook.display.embedding import data_uri
 from reelbook.display.plots.plot_html import Plot, plot_bundle
 from reelbook.display.tables.table_html import table_bundle
-from tests.browser import axe
 from tests.browser.bare_page import Open
-from tests.browser.looks import overflow, shot
-from tests.browser.sanitised import sanitised
+from tests.browser.looks import shot
 
 pytestmark = pytest.mark.browser
 
@@ -166,45 +163,6 @@ def test_the_keyboard_does_all(opened: Open, table: pd.DataFrame) -> None:
     assert last == [int(np.nanargmax(table["motion"].where(table["sharpness"].notna()).to_numpy()))]
     assert name.endswith(", selected")
     assert heard.startswith("run ")
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(1000, "light"), (320, "dark")])
-def test_it_can_be_read_in_every_theme_and_width(opened: Open, table: pd.DataFrame, scheme: str, width: int) -> None:
-    """The type is 11 pixels at least, nothing sticks out, and axe has nothing grave to say."""
-    page = opened(
-        html_of(table, "motion", "sharpness", "seed"), html_of(table, "resolution", "num_frames", "motion", key="two"),
-        width=width, color_scheme=scheme,
-    )  # fmt: skip
-    plot = page.locator(PLOT).first
-    page.keyboard.down("Shift")
-    page.mouse.click(*point(plot, 5))
-    page.keyboard.up("Shift")
-    page.mouse.move(*point(plot, 7))
-    shot(page, f"plot-{scheme}-{width}")
-    heights = page.locator(".rb-drawing:visible text").evaluate_all(
-        "texts => texts.map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().d)"
-    )
-    reached = axe.tabbed(page, PLOT)
-
-    assert min(heights) >= 10.9
-    assert overflow(page) <= 0
-    assert axe.findings(page, PLOT) == []
-    assert axe.faint(page, PLOT) == []
-    assert axe.beyond(page, PLOT) == []
-    assert (reached.missed, reached.unseen) == ([], [])
-    card = plot.locator(".rb-card").bounding_box()
-    assert card is None or (card["x"] >= 0 and card["x"] + card["width"] <= width)
-
-
-def test_without_scripts_and_styles_there_is_a_picture(opened: Open, table: pd.DataFrame) -> None:
-    """A host that removes drawings, too, leaves the PNG and the summary, and no words of the drawing lie about."""
-    page = opened(sanitised(html_of(table, "motion", "sharpness", "seed")))
-    text = page.locator("body").inner_text()
-
-    assert page.locator("img").count() == 1
-    assert page.locator("img").evaluate("image => image.naturalWidth") > 600
-    assert "sharpness by motion, coloured by seed · 21 runs · 3 left out without sharpness" in text
-    assert not re.search(r"0\.\d", text)
 
 
 def test_as_many_points_as_there_may_be_do_not_hang(opened: Open) -> None:

@@ -19,9 +19,7 @@ from reelbook.api import table_accessor
 from reelbook.display.report.make_report import write_report
 from reelbook.storage.run_identity import format_canonical
 from tests.browser.looks import shot
-from tests.clips import DARKEST, STEP, film
-from tests.hostile import PAYLOADS, TEXTS
-from tests.support import deep
+from tests.clips import film
 
 pytestmark = pytest.mark.browser
 
@@ -46,17 +44,6 @@ SAMPLES = """async seconds => {
     found.push([Math.max(...numbers) - Math.min(...numbers), Math.max(...numbers.map(number => Math.abs(number - clock.frame))), clock.time]);
   }
   return found;
-}"""
-# How grey the picture is; by that the films tell the numbers of their frames.
-GREY = """async frame => {
-  const clock = document.querySelector('[data-rb-clock]').clock;
-  await clock.seek(frame);
-  return clock.clips.filter(clip => clip.isInView).map(({picture, frames}) => {
-    const context = new OffscreenCanvas(8, 8).getContext('2d', {willReadFrequently: true});
-    context.drawImage(picture.canvas ?? picture.video, 0, 0, 8, 8);
-    const {data} = context.getImageData(0, 0, 8, 8);
-    return [frames, data.filter((_, place) => place % 4 === 0).reduce((sum, value) => sum + value, 0) / 64];
-  });
 }"""
 LATE = """() => {
   const {clock} = document.querySelector('[data-rb-clock]');
@@ -217,16 +204,6 @@ def test_a_played_clip_that_fell_behind_catches_up(chromium: Browser, tmp_path: 
     assert small_print.startswith("Played by the browser")
 
 
-def test_scrubbing_shows_exactly_that_frame(told: Page) -> None:
-    """In every clip, by what is painted on it; a shorter one shows its last."""
-    for frame in (0, 1, 72, 12, 24, 25, 48, 60, 61, 3):
-        greys = told.evaluate(GREY, frame)
-
-        painted = [(frames, round((grey - DARKEST) / STEP)) for frames, grey in greys]
-        assert len(painted) >= 9
-        assert painted == [(frames, min(frame, frames - 1) % 25) for frames, _ in painted], frame
-
-
 def test_keys_act_while_the_clips_have_the_focus(told: Page) -> None:
     """Arrows step, Home and End jump, L loops, Space plays; outside they do what they always do."""
     done: list[tuple[int, bool]] = []
@@ -318,53 +295,3 @@ def test_on_paper_there_are_pictures_and_a_table(chromium: Browser, page_path: P
     assert rows == 13
     assert paper == "rgb(255, 255, 255)"
     assert 1 <= pages <= 4
-
-
-def test_without_scripts_it_still_tells_and_shows(chromium: Browser, page_path: Path) -> None:
-    """Pictures, players with the browser's own buttons, table, recipes: scripts only add to them."""
-    with opened(chromium, page_path, java_script_enabled=False) as (page, noted):
-        assert page.locator("video[controls]").count() == 12
-        assert not page.locator("[data-rb-transport]").is_visible()
-        assert page.locator(".rb-table tbody tr").count() == 13
-        assert noted == []
-
-
-@pytest.mark.parametrize("every", [4, *deep((1,))])
-def test_hostile_texts_do_nothing(chromium: Browser, tmp_path: Path, every: int) -> None:
-    """Whatever prompts, errors, ids, names and titles say, nothing runs and nothing is asked for."""
-    clip = str(film(tmp_path / "a.mp4", frames=5).path)
-    texts = TEXTS[::every]
-    said = pd.Series(texts, dtype=object)
-    table = pd.DataFrame(
-        {
-            "prompt": said, texts[0]: said, "output_video": [clip] * len(said), "status": said, "error_type": said, "error": said,
-            "request_id": said, "model": ["svc/x" if number % 50 else text for number, text in enumerate(texts)],
-            "credits": 1, "credits_source": said, "input_json": [f'{{"prompt": {json.dumps(text)}}}' for text in texts],
-        },
-        index=pd.Index([text.encode(errors="replace").decode() for text in texts], name="run"),
-    )  # fmt: skip
-    path = write_report(table, tmp_path / "hostile.html", title=texts[0])
-
-    with opened(chromium, path, width=600) as (page, noted):
-        page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
-        page.evaluate("for (const image of document.images) image.loading = 'eager'")
-        page.locator(".rb-table tbody tr").first.wait_for()
-        page.wait_for_load_state("load")
-        ran = page.evaluate("window.__pwned ?? null")
-
-    assert ran is None
-    assert noted == []
-
-
-def test_the_watch_on_hostile_texts_works(chromium: Browser, tmp_path: Path) -> None:
-    """The control of the test above: the same texts as markup, in a page without a policy, are noticed."""
-    acting = [payload for payload in PAYLOADS if payload.can_act and payload.place == "text"][:40]
-    path = tmp_path / "control.html"
-    path.write_text("".join(payload.raw for payload in acting), encoding="utf-8", errors="replace")
-
-    with opened(chromium, path) as (page, noted):
-        page.wait_for_load_state("load")
-        ran = page.evaluate("window.__pwned ?? null")
-
-    assert ran is not None
-    assert any(line.startswith("http://") for line in noted)

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
 import reelbook as rb
 from reelbook.display.report.make_report import write_report
-from tests.browser.looks import contrast, overflow, shot
 from tests.browser.test_report import opened, table_of
 from tests.clips import DARKEST, STEP, film
 from tests.hostile import TEXTS
@@ -155,45 +153,6 @@ def test_beside_the_page_the_files_themselves_are_compared(
 
     assert noted == []
     assert "previews" not in said
-
-
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 320), ("light", 1200)])
-def test_they_fit_and_can_be_read(chromium: Browser, path: Path, scheme: Any, width: int) -> None:
-    """In both schemes, and on a telephone with everything opened."""
-    kinds = [
-        ".rb-compare-words",
-        ".rb-compare-inputs th",
-        ".rb-compare small, .rb-compare p",
-        ".rb-plot .rb-bar",
-        ".rb-plot text",
-    ]
-
-    with opened(chromium, path, scheme, width, height=800) as (page, noted):
-        point(page, 4).click(modifiers=["Shift"], force=True)
-        point(page, 4).click(force=True)
-        for root in page.locator(VIEWS).all():
-            root.locator(".rb-compare-stage").scroll_into_view_if_needed()
-            expect(root.locator(".rb-compare-words")).to_have_text("")
-        shot(page, f"report-views-{scheme}-{width}", whole=True)
-        faint = {kind: value for kind in kinds if (value := contrast(page.locator(kind).first)) < 4.5}
-        wide = overflow(page)
-        findings = Axe().run(page).response["violations"] if width == 320 else []
-
-    assert noted == []
-    assert wide == 0
-    assert faint == {}
-    assert [(one["id"], one["nodes"][0]["html"]) for one in findings if one["impact"] in ("serious", "critical")] == []
-
-
-def test_without_scripts_they_are_pictures(chromium: Browser, path: Path) -> None:
-    """The drawing of the plot, and stills side by side with the chart and the figures; no button that does nothing."""
-    with opened(chromium, path, java_script_enabled=False) as (page, noted):
-        assert page.locator(f"{PLOT} .rb-drawing:visible").count() == 1
-        assert page.locator(f"{VIEWS} .rb-compare-stills img:visible").count() == 4
-        assert page.locator(f"{VIEWS} .rb-compare-panel:visible").count() == 4
-        assert page.locator("#views-2").inner_text().count("A and B: mean absolute difference") == 2
-        assert page.locator("#views-1 button:visible, #views-2 button:visible, #views-2 input:visible").count() == 0
-        assert noted == []
 
 
 def test_hostile_texts_do_nothing(chromium: Browser, table: Any, tmp_path: Path) -> None:

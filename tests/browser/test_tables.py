@@ -2,48 +2,35 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pandas as pd
 import pytest
 from markupsafe import Markup
-from playwright.sync_api import Browser, CDPSession, Page, expect
+from playwright.sync_api import Page, expect
 
 from reelbook.display.embedding import data_uri
 from reelbook.display.figure import file_figure
 from reelbook.display.original_links import render_open_attributes, render_posters
 from reelbook.display.tables.table_html import (
-    SCRIPT,
     STYLES,
     format_table,
     render_table,
     render_table_markup,
-    table_bundle,
 )
-from reelbook.display.theme import read_static, render_script, render_style
+from reelbook.display.theme import render_style
 from reelbook.media.local_file import LocalFile
 from reelbook.media.posters import get_poster
 from reelbook.models.base import File
-from reelbook.settings import options
 from tests.browser.bare_page import Open
 from tests.browser.fake_kernel import listen
-from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import playback, shot
-from tests.browser.sanitised import sanitised
-from tests.clips import film
-from tests.hostile import OUTSIDE, PAYLOADS, TEXTS
-from tests.support import deep, examples
+from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
-PAGE = (
-    "<!doctype html><meta charset=utf-8><style>:root{{color-scheme:light dark}}body{{margin:16px}}</style><h1>.</h1>{}"
-)
 ROWS = "tbody tr"
 
 
@@ -114,18 +101,6 @@ def test_words_and_comparisons_filter(opened: Open) -> None:
     assert page.locator(ROWS).count() == 0
 
 
-def test_words_are_looked_for_in_what_is_shown(opened: Open) -> None:
-    """A column that is put into view is searched from then on; prompts and errors always are."""
-    page = opened(render_table(runs(40, request_id=[f"ab{row:02}cd" for row in range(40)])))
-
-    assert filtered(page, "ab07").startswith("0 of 40 runs")
-    page.get_by_role("button", name="Columns").click()
-    page.get_by_label("request_id").check()
-
-    assert page.locator(".rb-summary").inner_text().startswith("1 of 40 runs")
-    assert filtered(page, "boat").startswith("40 runs")
-
-
 def test_page_and_python_sum_up_alike(opened: Open) -> None:
     """What is spent, and apart from it what is reserved for runs in progress."""
     states = ["completed", "running", "waiting", "from library", "uncertain", "failed"]
@@ -135,64 +110,6 @@ def test_page_and_python_sum_up_alike(opened: Open) -> None:
 
     assert page.locator(".rb-summary").inner_text() == format_table(table)
     assert "credits set aside" in format_table(table)
-
-
-def test_only_the_sign_of_a_state_is_coloured(opened: Open) -> None:
-    """The word is as dark as any other; a sign need not be read."""
-    page = opened(render_table(runs(4)))
-
-    cell = page.locator("td[data-state=completed]").first
-    word, sign = (one.evaluate("one => getComputedStyle(one).color") for one in (cell, cell.locator(".rb-sign")))
-
-    assert cell.inner_text() == "● completed"
-    assert sign != word == page.locator(".rb-summary").evaluate("one => getComputedStyle(one).color")
-
-
-def test_rows_of_one_file_share_its_poster(opened: Open, clips: list[str]) -> None:
-    """Also far below the first rows, each shows the picture of its own file."""
-    page = opened(render_table(runs(300, clips)))
-    for _ in range(3):
-        page.locator(".rb-box").evaluate("box => box.scrollTo(0, box.scrollHeight)")
-        page.wait_for_timeout(50)
-
-    row = page.locator(ROWS).last
-    expect(row.locator("td").nth(1)).to_have_text("299")
-
-    expect(row.locator("img")).to_have_js_property("complete", True)
-    assert row.locator("img").evaluate("one => [one.style.width, one.naturalWidth]") == ["20px", 20]
-
-
-def test_a_courier_without_a_kernel_says_so(opened: Open) -> None:
-    """After a restart nothing can be sent: whoever asked for a clip is told, and no error is left on the page."""
-    page = opened(render_table(runs(1)))
-    code = base64.b64encode(read_static("kernel_link.js").encode()).decode()
-
-    told = page.evaluate(
-        """async (code) => {
-          const { default: courier } = await import(`data:text/javascript;base64,${code}`);
-          const send = () => { throw new Error("Cannot send"); };
-          courier.initialize({ model: { get: () => "word", on: () => null, off: () => null, send } });
-          return new Promise((answered) => {
-            const answer = (url, words) => answered([url, words]);
-            dispatchEvent(new CustomEvent("reelbook:want", { detail: { key: "word", row: 0, place: 0, answer }, cancelable: true }));
-          });
-        }""",
-        code,
-    )
-
-    assert told == [None, "The kernel has ended; run the cell again to see it here."]
-
-
-def test_the_summary_is_of_what_is_filtered(opened: Open) -> None:
-    """How many of all, how they went, and the credits of these alone."""
-    page = opened(render_table(runs(1240)))
-
-    assert page.locator(".rb-summary").inner_text() == "1,240 runs · 1,116 completed · 124 failed · 66,959 credits"
-    assert filtered(page, "seed<4") == "4 of 1,240 runs · 3 completed · 1 failed · 215 credits"
-    assert page.locator(".rb-hidden[role=status]").first.inner_text() == ""
-    expect(page.locator(".rb-hidden[role=status]").first).to_have_text(
-        "4 of 1,240 runs · 3 completed · 1 failed · 215 credits"
-    )
 
 
 def test_columns_can_be_chosen(opened: Open) -> None:
@@ -394,56 +311,6 @@ def test_rows_can_be_ticked_where_a_kernel_listens(opened: Open, clips: list[str
     assert page.get_by_label("Select all rows shown").evaluate("box => box.indeterminate")
 
 
-def test_tables_of_one_group_have_the_same_ticks(opened: Open) -> None:
-    """A row ticked in one is ticked in the other, which may have been built or connected later; a third is another's."""
-    tables = [
-        str(table_bundle(runs(4), key=key, group=group)["text/html"])
-        for key, group in (("one", "boats"), ("two", "boats"), ("three", "foxes"))
-    ]
-    page = opened(*tables)
-    page.evaluate("""() => {
-      window.sent = [];
-      addEventListener("reelbook:selected", event => sent.push([event.detail.key, event.detail.rows]));
-      for (const key of ["one", "three"]) dispatchEvent(new CustomEvent("reelbook:listens", { detail: { key, rows: [3] } }));
-    }""")
-    boxes = [page.locator("[data-rb-table]").nth(number).locator(f"{ROWS} .rb-select input") for number in range(3)]
-
-    boxes[0].nth(1).check()
-    page.evaluate("dispatchEvent(new CustomEvent('reelbook:listens', { detail: { key: 'two', rows: [] } }))")
-    boxes[1].nth(0).check()
-    ticked = [[box.is_checked() for box in each.all()] for each in boxes]
-
-    assert ticked == [[True, True, False, True], [True, True, False, True], [False, False, False, True]]
-    assert page.evaluate("sent") == [["one", [1, 3]], ["two", [0, 1, 3]]]
-
-
-def test_posters_can_be_larger(opened: Open, clips: list[str]) -> None:
-    """As wide as was chosen, each in its own shape, in rows that are high enough."""
-    with options(poster=240):
-        page = opened(render_table(runs(6, clips)))
-
-    sizes = [page.locator("button.rb-poster").nth(row).bounding_box() for row in range(2)]
-    shot(page, "table-large-posters")
-
-    assert [(round(size["width"]), round(size["height"])) for size in sizes if size] == [(240, 135), (135, 135)]
-    assert page.locator(ROWS).first.evaluate("row => row.clientHeight") >= 135
-
-
-def test_headings_end_where_their_numbers_end(opened: Open) -> None:
-    """And numbers of one column have their points under each other."""
-    page = opened(render_table(runs(12).assign(sharpness=[675.59, 668.408, *[700.0 + row for row in range(10)]])))
-
-    ends = page.evaluate("""() => ["seed", "sharpness"].map((name) => {
-      const place = [...document.querySelectorAll("thead th")].findIndex((head) => head.innerText.trim() === name);
-      const end = (node) => { const range = document.createRange(); range.selectNodeContents(node); return range.getBoundingClientRect().right; };
-      const rows = [...document.querySelectorAll("tbody tr")];
-      return [document.querySelectorAll("thead th")[place].querySelector("bdi"), ...rows.map((row) => row.children[place].querySelector("bdi"))].map(end);
-    })""")
-
-    assert all(max(column) - min(column) < 1 for column in ends)
-    assert column(page, "sharpness")[:3] == ["675.590", "668.408", "700.000"]
-
-
 def test_columns_that_are_cut_off_are_said(opened: Open) -> None:
     """How many are further to the right, until they are scrolled to."""
     page = opened(render_table(runs(5)), width=360)
@@ -518,70 +385,6 @@ def test_keys_stay_in_the_table(opened: Open) -> None:
     assert page.locator("[data-rb-table]").get_attribute("data-lm-suppress-shortcuts") == "true"
 
 
-def test_tables_do_not_mix(opened: Open) -> None:
-    """Two on one page, each with its script; a filter acts on its own, and nothing is built twice."""
-    html = render_table(runs(5))
-    page = opened(html, html)
-
-    page.get_by_label("Filter rows").first.fill("seed=3")
-
-    assert page.locator(".rb-summary").all_inner_texts() == [
-        "1 of 5 runs · 1 failed · 53 credits",
-        "5 runs · 4 completed · 1 failed · 269 credits",
-    ]
-    assert page.locator(".rb-bar").count() == 2
-
-
-def test_nothing_that_is_written_in_a_table_runs(chromium: Browser) -> None:
-    """Hundreds of hostile texts in cells, names, states, paths and captions; opened, filtered, with every column: nothing happens."""
-    data: dict[str, Any] = dict.fromkeys(("prompt", "status", "error", "output_video", "resolution", "seed"), TEXTS)
-    table = pd.DataFrame({**data, **{text: range(len(TEXTS)) for text in TEXTS[: examples(15, 60)]}}, dtype=object)
-    context = chromium.new_context(viewport={"width": 1000, "height": 760})
-    page, asked = context.new_page(), list[str]()
-    page.on("request", lambda request: asked.append(request.url))
-
-    page.set_content(PAGE.format(render_table(table, key="mine")))
-    listen(page, "mine")
-    page.locator("button.rb-chooser").click()
-    page.evaluate("document.querySelectorAll('.rb-menu input:not(:checked)').forEach(box => box.click())")
-    for place in (0, 2, 4):
-        page.locator("button.rb-poster").nth(place).click()
-    page.locator("button.rb-text").nth(1).click()
-    page.locator(".rb-box").evaluate("box => box.scrollTop = box.scrollHeight")
-    for text in ("<img", TEXTS[5], ""):
-        page.get_by_label("Filter rows").fill(text)
-    page.wait_for_timeout(200)
-    ran = page.evaluate("window.__pwned")
-
-    assert page.locator(ROWS).count() > 3
-    assert ran is None
-    assert [url for url in asked if not url.startswith(("data:", "blob:", "about:"))] == []
-    page.set_content(PAGE.format(next(one.raw for one in PAYLOADS if one.text.startswith("<img src=x onerror"))))
-    page.wait_for_function("window.__pwned !== undefined")  # The control: as markup it does run.
-    page.set_content(PAGE.format(f"<img src='{OUTSIDE[0]}control'>"))
-    page.wait_for_function("[...document.images].every(image => image.complete)")
-    assert f"{OUTSIDE[0]}control" in asked
-    context.close()
-
-
-def test_portrait_posters_keep_their_shape(opened: Open, tmp_path: Path) -> None:
-    """In the row, and where the clip is to play."""
-    tall = str(film(tmp_path / "tall.mp4", frames=3, size=(90, 160)).path)
-    markup = render_table_markup(runs(2, [tall, tall]), key="mine")
-    page = opened(render_style(*STYLES), markup, render_script(SCRIPT))
-
-    listen(page, "mine")
-    before = page.locator("button.rb-poster img").first.bounding_box()
-    page.locator("button.rb-poster").first.click()
-    opened_up = page.locator(".rb-film img").bounding_box()
-    shot(page, "table-portrait")
-
-    assert before is not None
-    assert opened_up is not None
-    assert before["width"] / before["height"] == pytest.approx(90 / 160, abs=0.02)
-    assert opened_up["width"] / opened_up["height"] == pytest.approx(90 / 160, abs=0.02)
-
-
 def film_poster(path: str) -> str:
     """The address of a picture of a clip."""
     content = get_poster(Path(path))
@@ -608,71 +411,3 @@ def test_inside_a_chosen_theme_a_table_has_its_colours(opened: Open, forced: str
 
     # Light letters stand on dark paper.
     assert inks == (["light", "dark", "dark"] if forced == "dark" else ["dark", "light", "light"])
-
-
-def spent(session: CDPSession) -> float:
-    """Seconds that the page has been at work."""
-    return float(
-        next(one["value"] for one in session.send("Performance.getMetrics")["metrics"] if one["name"] == "TaskDuration")
-    )
-
-
-CELL = """\
-import reelbook as rb
-table = rb.read("runs.parquet")
-table.reel"""
-TICKED = "print('ticked', list(table.reel.selected.index), len(table.reel.selected.columns) == len(table.columns))"
-
-
-@pytest.mark.deep
-def test_in_a_notebook_clips_come_from_the_kernel(lab: Lab, chromium: Browser, opened: Open, clips: list[str]) -> None:
-    """A click plays the file itself; the saved notebook holds posters, no widget and no clip, and still reads without scripts.
-
-    With a kernel and in a Lab that does not trust it, a table is looked at with everything else, in the tests of survival.
-    """
-    runs(30, clips).to_parquet(lab.root / "runs.parquet")
-    cells = [nbformat.v4.new_code_cell(source) for source in (CELL, TICKED)]  # type: ignore[no-untyped-call]
-    book = nbformat.v4.new_notebook(cells=cells)  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = lab.root / "table.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path) as notebook:
-        notebook.open()
-        notebook.run_all()
-        page = notebook.page
-        page.locator("button.rb-poster").nth(1).click()
-        clip = playback(page.locator(".rb-film video"))
-        address = page.locator(".rb-film video").get_attribute("src") or ""
-        told = page.locator(".jp-OutputArea-output", has_text="ticked")
-        expect(told).to_contain_text("ticked [] True")
-        head(page, "seed").click()
-        head(page, "seed").click()
-        for seed in (29, 27):
-            page.get_by_label(f"Select a paper boat on a rainy street · seed {seed} ").check()
-        page.locator(".jp-CodeCell .jp-InputArea-editor").nth(1).click()
-        notebook.command("notebook:run-cell")
-        expect(told).to_contain_text("ticked [27, 29] True")
-        shot(page, "table-lab-light")
-        notebook.use_theme("JupyterLab Dark")
-        notebook.resize(420, 900)
-        shot(page, "table-lab-dark-narrow")
-        notebook.use_theme("JupyterLab Light")
-        notebook.save()
-        complaints = [*notebook.complaints, *notebook.cell_errors()]
-    saved = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    outputs = saved.cells[0].outputs
-
-    assert complaints == []
-    assert (clip["error"], clip["size"]) == (None, [180, 180])
-    assert clip["advanced"] > 0
-    assert address.startswith("blob:")
-    assert [sorted(output.data) for output in outputs] == [["text/html", "text/plain"]]
-    assert "widgets" not in saved.metadata
-    assert "video/mp4" not in json.dumps(saved)
-    page = opened(sanitised(outputs[0].data["text/html"]))
-    pictures = page.locator("img").evaluate_all("images => images.filter(i => i.naturalWidth > 20).length")
-    words = page.locator("p").all_inner_texts()
-    shot(page, "table-sanitised")
-    assert page.locator("tbody tr").count() == 24
-    assert pictures == 24
-    assert words == ["30 runs · 27 completed · 3 failed · 1,620 credits", "The first 24 of 30 rows."]

@@ -18,14 +18,11 @@ from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from reelbook.display.tables.table_html import table_bundle
 from reelbook.media.local_file import LocalFile
 from reelbook.models.base import File
-from reelbook.widgets.forms.base_widget import pack_script
 from tests.browser.bare_page import new_page
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.finger import Finger, middle, small_targets
 from tests.browser.looks import overflow, shot
-from tests.browser.test_form_hostile import page_with
 from tests.browser.test_grid import table_of
-from tests.browser.test_studio import gallery_of
 from tests.clips import film
 from tests.numbered import KINDS
 from tests.support import deep
@@ -40,7 +37,7 @@ EXPLORER = "document.querySelector('[data-rb-explorer]')"
 CLOCKS = {"grid": f"{GRID}.clock", "explore": f"{GRID}.clock", "compare": f"{COMPARE}.clock", "explorer": f"{EXPLORER}.clock"}  # fmt: skip
 SURFACES = {
     "grid": "figure .rb-clip", "explore": ".rb-one-clip", "compare": ".rb-compare-view", "explorer": ".rb-stage.rb-clip",
-    "plot": ".rb-drawing:visible", "table": ".rb-summary", "gallery": ".rbs-card", "strip": ".rb-line", "chart": ".rb-compare-plot",
+    "plot": ".rb-drawing:visible", "table": ".rb-summary", "strip": ".rb-line", "chart": ".rb-compare-plot",
     "wipe": ".rb-compare-handle",
 }  # fmt: skip
 """What a finger is on when it scrolls the page."""
@@ -69,7 +66,7 @@ class PhonePage:
         self._table, self._clips, self._folder = table, clips, folder
         self._makers: Mapping[str, Callable[[], None]] = {
             "grid": lambda: self._grid("grid"), "explore": lambda: self._grid("one"), "compare": self._compare, "explorer": self._explorer,
-            "plot": self._plot, "table": self._runs, "gallery": self._gallery,
+            "plot": self._plot, "table": self._runs,
         }  # fmt: skip
 
     def open(self, viewer: str) -> Page:
@@ -117,12 +114,6 @@ class PhonePage:
         self._write(str(table_bundle(self._table, key=KEY)["text/html"]))
         self._answer([Path(path) for path in self._table["output_video"]])
 
-    def _gallery(self) -> None:
-        self._folder.joinpath("studio.html").write_text(page_with(pack_script("studio")[1], gallery_of(6)), encoding="utf-8")  # fmt: skip
-        self.page.goto((self._folder / "studio.html").as_uri())
-        self.page.add_style_tag(content="body { padding-bottom: 900px }")
-        self.page.locator(".rbs-card").first.wait_for()
-
 
 @pytest.fixture(scope="module")
 def shown(
@@ -133,7 +124,7 @@ def shown(
         yield PhonePage(page, table, clips, tmp_path_factory.mktemp("touch"))
 
 
-@pytest.mark.parametrize("viewer", ["grid", "explore", "compare", "explorer", "plot", "table", "gallery"])
+@pytest.mark.parametrize("viewer", ["grid", "explore", "compare", "explorer", "plot", "table"])
 def test_targets_are_large_enough(shown: PhonePage, viewer: str) -> None:
     """24 pixels at least either way, and nothing is wider than the page."""
     page = shown.open(viewer)

@@ -22,7 +22,7 @@ const STILLS = "Small copies of the middle frames, until the files are here.";
 /** The viewer of one comparison. */
 export class CompareViewer {
   /** Not for screen readers, and not seen: where clips are played. */
-  #room = made("div", { class: "rb-compare-room", "aria-hidden": "true" });
+  #room = made("div", { class: "rb-room", "aria-hidden": "true" });
   items = [...this.root.querySelectorAll<HTMLElement>("[data-rb-item]")].map(
     (figure) => new CompareItem(figure, this.#room, this.bring),
   );

@@ -8,7 +8,7 @@
 import { Clock, watchPage } from "../media/clock.ts";
 import { buttons, isWriting, keys } from "../media/controls.ts";
 import { isCalm } from "../media/video.ts";
-import { button, made } from "../page/element.ts";
+import { made } from "../page/element.ts";
 import { askKernel, onKernel } from "../page/kernel_files.ts";
 import { answerKey } from "../page/keys.ts";
 import { type Judged, JudgeSide } from "./side.ts";
@@ -34,7 +34,6 @@ const UNSAVED_BUSY = "The kernel is busy. Your answer is kept in this page, and 
 const ENDED = "The kernel has ended. All answers are saved; run the cell again to continue.";
 const UNSAVED_ENDED =
   "The kernel has ended. Your answer is kept in this page; run the cell again to save it and continue.";
-const NOT_HERE = "The kernel has ended, so there are no more questions. Run the cell again to continue judging.";
 const ALL_DONE = "There is nothing more to judge here.";
 const CALM = "Press Play to see them move";
 
@@ -53,7 +52,7 @@ export class Judge {
   held: Held;
   #parts = this.#unpack();
   #store = `reelbook-judge-${this.root.dataset.group}`;
-  #room = made("div", { class: "rb-judge-room", inert: true });
+  #room = made("div", { class: "rb-room", inert: true });
   #shownAt = 0;
   #isSaving = false;
   #isStarted = false;
@@ -116,11 +115,10 @@ export class Judge {
 
   /** Begin, or go on, where a kernel answers. */
   async start() {
-    const ranking = this.root.querySelector("[data-rb-judge-ranking]");
-    if (ranking) return this.#offer(ranking);
+    if (this.root.querySelector("[data-rb-judge-ranking]")) return; // The cell is run again to go on.
     const { unsaved, rater } = this.held;
     const message = unsaved ? { do: "answer", ...unsaved } : { do: "next", ...(rater === undefined ? {} : { rater }) };
-    return this.#ask(message, unsaved ? UNSAVED_BUSY : BUSY);
+    await this.#ask(message, unsaved ? UNSAVED_BUSY : BUSY);
   }
 
   async answer(value: string) {
@@ -153,16 +151,14 @@ export class Judge {
     this.root.dataset.gone = "";
   }
 
-  /** Ask the kernel, and show what it asks. @returns Whether it has answered. */
-  async #ask(message: Record<string, any>, busy = BUSY): Promise<boolean> {
+  /** Ask the kernel, and show what it asks. */
+  async #ask(message: Record<string, any>, busy = BUSY) {
     const timer = setTimeout(() => this.#say(busy), BUSY_AFTER);
     const reply = (await askKernel(this.key, message))?.message;
     clearTimeout(timer);
     if (reply?.gone) this.lose();
-    if (!reply || reply.gone) return false;
-    if (reply.asked) await this.#take(reply);
-    else if (reply.error) this.#say(reply.error, true);
-    return true;
+    else if (reply?.asked) await this.#take(reply);
+    else if (reply?.error) this.#say(reply.error, true);
   }
 
   /** Show what the kernel asks now, and load what it asks next. */
@@ -253,25 +249,6 @@ export class Judge {
     this.now = this.next = null;
     this.#shownAt = 0;
     this.#isStarted = this.#isSaving = false;
-  }
-
-  /** A button that leads from the ranking back to the clips. */
-  #offer(ranking: Element) {
-    if (this.root.querySelector("[data-rb-judge-on]")) return;
-    const { note } = this.#parts;
-    const goOn = async () => {
-      if (await this.#ask({ do: "next" })) {
-        on.remove();
-        ranking.remove();
-        this.root.focus({ preventScroll: true });
-      } else {
-        note.textContent = NOT_HERE;
-        note.hidden = false;
-        note.setAttribute("role", "status");
-      }
-    };
-    const on = button("Go on judging", goOn, { "data-rb-judge-on": "" });
-    ranking.after(on);
   }
 
   async #rename() {

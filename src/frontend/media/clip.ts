@@ -31,12 +31,12 @@ export class Clip {
   isBroken = false;
   picture: DecodedPicture | PlayedPicture | null = null;
   source: Source | null = null;
+  /** In the markup; a player that is given back has none. */
   #url = this.video?.getAttribute("src") ?? "";
   #loading: Promise<void> | null = null;
   #hasWaited = false;
   #goal = 0;
   #turn = 0; // Counts unloads, so that a file that comes afterwards is not loaded.
-  #made = ""; // The address of the bytes, if they are played.
 
   /**
    * @param box The element around the poster, with the number of frames and their rate.
@@ -69,7 +69,6 @@ export class Clip {
     this.picture?.close();
     this.picture = null;
     this.source = null;
-    URL.revokeObjectURL(this.#made);
     pageFrames().owners.delete(this);
     delete this.box.dataset.loaded;
   }
@@ -124,7 +123,7 @@ export class Clip {
   async #load() {
     const turn = this.#turn;
     const bring = this.bring ?? (() => sourceOf(this.box, this.#url));
-    const source = await bring().catch(() => ({ words: "" }) as Source);
+    const source: Source = await bring().catch(() => ({ words: "" }));
     if (turn !== this.#turn) return;
     this.source = source;
     const times = [source.times, source.index?.times].find((found) => found?.length === this.frames);
@@ -150,11 +149,9 @@ export class Clip {
   async #playInstead() {
     this.picture?.close();
     this.picture = null;
-    const { bytes, url, words, index } = this.source ?? {};
-    if (!url && !this.#url && bytes) this.#made = URL.createObjectURL(new Blob([bytes as any], { type: "video/mp4" }));
-    const address = url || this.#url || this.#made;
-    if (!address || !this.video) return this.#fail(words);
-    this.video.src = address;
+    const { url, words, index } = this.source ?? {};
+    if (!url || !this.video) return this.#fail(words);
+    this.video.src = url;
     const { frames, rate, seconds } = this;
     const times = index ? (index.times ?? null) : this.times;
     this.#use(new PlayedPicture({ frames, rate, seconds, times }, this.video, () => this.#fail()));
@@ -175,24 +172,12 @@ export class Clip {
 
 /** A box for a clip whose file comes later. */
 export function makeClipBox(clip: { frames: number | string; rate: string }, attributes: Record<string, string> = {}) {
-  const video = made("video", {
-    playsinline: "",
-    disablepictureinpicture: "",
-    preload: "none",
-    tabindex: "-1",
-    "aria-label": "the clip",
-  });
+  const still = { playsinline: "", disablepictureinpicture: "", preload: "none", tabindex: "-1" };
+  const video = made("video", { ...still, "aria-label": "the clip" });
   video.muted = true;
-  return made(
-    "div",
-    {
-      "data-frames": clip.frames,
-      "data-rate": clip.rate,
-      ...attributes,
-      class: `rb-clip ${attributes.class ?? ""}`.trim(),
-    },
-    video,
-  );
+  const box = made("div", { "data-frames": clip.frames, "data-rate": clip.rate, ...attributes }, video);
+  box.classList.add("rb-clip");
+  return box;
 }
 
 /** The file in the markup of a box. */

@@ -9,8 +9,6 @@ import type { Clip } from "./clip.ts";
 import { middleOf, within } from "./clock_time.ts";
 import type { Player } from "./controls.ts";
 
-const MAX_PLAYED = 32; // Browsers refuse to hold many more players than this at once on a telephone.
-
 /** The shared playback position of several clips. Dispatches `change` when its state changes, and `frame` for every new frame. */
 export class Clock extends EventTarget implements Player {
   loop = true;
@@ -178,8 +176,7 @@ export class Clock extends EventTarget implements Player {
   leave(clip: Clip) {
     clip.isInView = false;
     clip.rest();
-    const played = this.clips.filter(({ picture }) => picture && !picture.isDecoded);
-    if (!clip.box.isConnected || (played.length > MAX_PLAYED && played.includes(clip))) clip.unload();
+    if (!clip.box.isConnected) clip.unload();
     if (this.clips.every(({ box }) => !box.isConnected)) this.#stop();
   }
 

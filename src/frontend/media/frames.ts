@@ -42,6 +42,7 @@ export const canDecode = () => "VideoDecoder" in globalThis;
 
 /** The decoded frames of all clips of a viewer. Those used least recently are released first. */
 export class FrameStore {
+  readonly budget = BUDGET;
   used = 0;
   clips: Set<Frames> = new Set();
   /** What shows them, to be unloaded when it is off the page. */
@@ -53,8 +54,6 @@ export class FrameStore {
   #count = 0;
   /** Clips that wait for a decoder. */
   #waiting: Set<Frames> = new Set();
-
-  constructor(readonly budget = BUDGET) {}
 
   get(clip: Frames, number: number) {
     const name = `${clip.id}/${number}`;

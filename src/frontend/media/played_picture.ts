@@ -12,9 +12,6 @@ function withinFrame(clip: Timed, number: number) {
   return start + (end - start) * (clip.times ? 0.9 : 0.5);
 }
 
-/** The number of the frame that begins at this time; containers round it. */
-const numberOf = (clip: Timed, time: number) => (clip.times ? frameAt(clip, time) : Math.round(time * clip.rate));
-
 /** Seeks a video to exact frames, and keeps it near the clock while it plays. */
 export class PlayedPicture {
   isDecoded = false;
@@ -47,34 +44,35 @@ export class PlayedPicture {
   async show(number: number) {
     const video = this.video;
     video.pause();
-    const middle = withinFrame(this.clip, number);
-    if (video.readyState < HTMLMediaElement.HAVE_METADATA) await this.#waitFor("loadedmetadata");
-    if (this.isBroken) return;
-    const isThere = Math.abs(video.currentTime - middle) < 1e-3 && !video.seeking && this.#sought === number;
-    if (isThere && video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA) return;
+    if (video.readyState < HTMLMediaElement.HAVE_METADATA) await this.#metadata();
+    if (this.isBroken || (this.#sought === number && this.shown === number)) return;
     this.#sought = number;
-    const presented = this.#waitForFrame(number);
-    video.currentTime = middle;
+    const presented = this.#presented(number);
+    video.currentTime = withinFrame(this.clip, number);
     await presented;
   }
 
   /** Stay with the clock by playing a little quicker or slower. @param time Where the clock is. */
   follow(number: number, time: number, speed: number) {
+    const video = this.video;
     const now = performance.now();
-    if (now - this.#chased < CHASE_EVERY || this.video.seeking || this.isBroken) return;
+    if (now - this.#chased < CHASE_EVERY || video.seeking || this.isBroken) return;
     this.#chased = now;
     this.#sought = -1;
     // The file is a copy with even times, and the clock runs by the original's.
     if (frameAt(this.clip, time) !== number) time = withinFrame(this.clip, number);
+    const last = withinFrame(this.clip, this.clip.frames - 1);
     if (isOver(this.clip, time)) {
-      this.#hold();
+      // On the last frame, while longer clips go on.
+      if (Math.abs(video.currentTime - last) < 0.75 / this.clip.rate) return;
+      video.pause();
+      video.currentTime = last;
       return;
     }
-    if (this.video.paused || this.video.ended) this.video.play().catch(() => null); // Rejected when paused meanwhile.
-    const found = chase(this.video.currentTime - time, speed);
-    if (found.isJump)
-      this.video.currentTime = Math.min(time + JOIN_AHEAD, withinFrame(this.clip, this.clip.frames - 1));
-    this.video.playbackRate = found.speed;
+    if (video.paused || video.ended) video.play().catch(() => null); // Rejected when paused meanwhile.
+    const { isJump, speed: rate } = chase(video.currentTime - time, speed);
+    if (isJump) video.currentTime = Math.min(time + JOIN_AHEAD, last);
+    video.playbackRate = rate;
   }
 
   rest() {
@@ -90,42 +88,31 @@ export class PlayedPicture {
     this.video.load();
   }
 
-  /** On the last frame, while longer clips go on. */
-  #hold() {
-    const last = withinFrame(this.clip, this.clip.frames - 1);
-    if (Math.abs(this.video.currentTime - last) < 0.75 / this.clip.rate) return;
-    if (!this.video.paused) this.video.pause();
-    this.video.currentTime = last;
-  }
-
-  #waitForFrame(frame: number) {
-    return new Promise((resolve) => {
-      const video = this.video;
-      let seeked = false;
-      const done = () => {
-        clearTimeout(timer);
-        video.removeEventListener("seeked", after);
-        resolve(null);
+  /** Resolves when a frame is on the screen, or does not come. */
+  #presented(frame: number) {
+    const { clip, video } = this;
+    return new Promise<void>((resolve) => {
+      let isSought = false;
+      setTimeout(resolve, MAX_WAIT);
+      const sought = () => {
+        isSought = true;
+        if (!video.requestVideoFrameCallback) resolve();
       };
-      const timer = setTimeout(done, MAX_WAIT);
-      const after = () => {
-        seeked = true;
-        if (!video.requestVideoFrameCallback) done();
-      };
-      const check = (_: number, meta: VideoFrameCallbackMetadata) => {
-        // A frame decoded earlier may be presented before the requested one.
-        if (numberOf(this.clip, meta.mediaTime) === frame || seeked) done();
+      video.addEventListener("seeked", sought, { once: true });
+      const check = (_: number, { mediaTime }: VideoFrameCallbackMetadata) => {
+        // Containers round the time; and a frame decoded earlier may be presented before the requested one.
+        const number = clip.times ? frameAt(clip, mediaTime) : Math.round(mediaTime * clip.rate);
+        if (number === frame || isSought) resolve();
         else video.requestVideoFrameCallback(check);
       };
-      video.addEventListener("seeked", after);
-      if (video.requestVideoFrameCallback) video.requestVideoFrameCallback(check);
+      video.requestVideoFrameCallback?.(check);
     });
   }
 
-  #waitFor(event: string) {
+  #metadata() {
     return new Promise((resolve) => {
       setTimeout(resolve, MAX_WAIT);
-      for (const name of [event, "error"]) this.video.addEventListener(name, resolve, { once: true });
+      for (const name of ["loadedmetadata", "error"]) this.video.addEventListener(name, resolve, { once: true });
     });
   }
 }

@@ -49,7 +49,6 @@ export class Column {
   order: (number | null)[] | null;
   words: (string | null)[];
   keys: (string | null)[] | null;
-  longest: number;
 
   constructor(packed: any) {
     this.name = String(packed.name);
@@ -63,8 +62,6 @@ export class Column {
         ? (this.order ?? []).map((number) => (number === null ? null : String(number)))
         : unpacked(packed.words);
     this.keys = packed.keys === undefined ? null : unpacked(packed.keys);
-    /** Letters of its longest cell. */
-    this.longest = this.words.reduce((most, word) => Math.max(most, word?.length ?? 1), 0);
   }
 
   /** @returns The rows in order; those with nothing are last. */

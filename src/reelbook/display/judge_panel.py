@@ -15,6 +15,8 @@ RUN_AGAIN = (
     "Run the cell to judge. The ranking is not in this output while clips are judged, so that it influences nobody."
 )
 
+JUDGE_ON = "Run the cell again to judge on."
+
 _PLAYER_HELP = "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range"
 
 
@@ -71,7 +73,7 @@ def judge_bundle(
         question=question,
         shortcuts=" ".join([*(answer.key for answer in answers), "U Backspace Space ArrowLeft ArrowRight Home End L"]),
         summary=summary,
-        note="" if ranking else RUN_AGAIN,
+        note=JUDGE_ON if ranking else RUN_AGAIN,
         ranking=ranking,
         letters=("A", "B") if kind == PAIRS else ("",),
         answers=answers,
