@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.errors import InvalidInput
-from reelbook.sweeps import ledger_lookup
 from reelbook.sweeps.ledger_lookup import RunName, make_budget_scope, name_runs
 from reelbook.sweeps.sweep_call import sweep
-from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, png
 from tests.sweeps.dots import BOAT, PRICE, Scripted, dots, reserved
@@ -41,26 +36,6 @@ def test_names_are_those_under_which_runs_are_paid(served: Served, client: Clien
         tuple(row) for row in ledger
     ]
     assert names[3] == names[1]
-
-
-def test_a_shared_picture_is_read_once(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand runs of one file read it once; one that is missing is told for each of them."""
-    picture = tmp_path / "a.png"
-    picture.write_bytes(png(16, 16))
-    count: list[int] = []
-
-    async def counted(request: rb.ImagesToVideo, *, library: Callable[[str], Path | None]) -> object:
-        count.append(1)
-        return await read_sources(request, library=library)
-
-    monkeypatch.setattr(ledger_lookup, "read_sources", counted)
-    base = rb.ImagesToVideo(images=[rb.Frame(url=picture, frames=1)])
-    good = named([base.revised(fps=float(number)) for number in range(1, 101)], client)
-    missing = named([rb.ImagesToVideo(images=[rb.Frame(url=tmp_path / "b.png", frames=1)])] * 3, client)
-
-    assert len(count) == 1 + 3
-    assert len({name.identity for name in good if isinstance(name, RunName)}) == 100
-    assert all(isinstance(error, InvalidInput) for error in missing)
 
 
 def test_what_is_due_follows_the_library(served: Served, client: Client) -> None:

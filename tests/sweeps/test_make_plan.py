@@ -183,10 +183,11 @@ def test_described_inputs_sweep_like_the_others() -> None:
 
 
 def test_the_words_of_a_template_are_axes_and_columns() -> None:
-    """Every combination, the last gap fastest, crossed with other axes."""
+    """Every combination, the last gap fastest, for the prompt or another text; doubled braces stand for themselves."""
     words = template("a {colour} boat in {weather}", weather=["rain", "sun"], colour=["red", 7])
 
     plan = sweep(BOAT, prompt=words, seed=[1, 2])
+    shy = sweep(BOAT, zipped(negative_prompt=template("no {{}} {thing}", thing=["fog", "fox"]), seed=[1, 2]))
 
     assert [run.prompt for run in plan][::2] == [
         "a red boat in rain", "a red boat in sun", "a 7 boat in rain", "a 7 boat in sun",
@@ -194,6 +195,7 @@ def test_the_words_of_a_template_are_axes_and_columns() -> None:
     assert plan.axes["colour"] == ("red", 7)
     assert plan.labels == {"colour", "weather"}
     assert plan.frame["weather"].tolist() == ["rain", "rain", "sun", "sun"] * 2
+    assert [(run.negative_prompt, run.seed) for run in shy] == [("no {} fog", 1), ("no {} fox", 2)]
 
 
 MISTAKES: list[tuple[str, Any, str]] = [

@@ -31,14 +31,13 @@ from ..settings import options as session_options
 from ..storage.ledger import transitions
 from ..storage.ledger.budget import Budget, Spend, join_scope, lower_floors
 from ..storage.run_status import RunStatus, get_end_status
-from ..storage.tidy import get_paths
 from ..transport.retries import get_pause
 from ..util.notebook import get_kernel_shell
-from .ledger_lookup import RunName, find_rows, make_budget_scope, name_rows
+from .ledger_lookup import RunName, make_budget_scope, name_rows
 from .money_text import add_advice, count_affordable, find_prices, sum_or_none
 from .options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, RunOptions
 from .plan_rows import order_rows
-from .progress import Standing, format_error, get_error_type, make_standings
+from .progress import Standing, format_error, get_error_type, load_standings
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -187,10 +186,8 @@ class Executor:
 
     def _load_standings(self, names: dict[int, RunName | InvalidInput]) -> None:
         """Load the state of every run from the library and queue the missing ones, paid ones first."""
-        keys = [name.key for name in names.values() if isinstance(name, RunName)]
-        stored = find_rows(self.context.ledger, self.service, keys, unknown=self.options.price or 0)
         rows = order_rows(self.plan, self.options.order)
-        standings = make_standings(rows, names, stored, get_paths(self.context.shelf))
+        standings = load_standings(rows, names, self.context, self.service, unknown=self.options.price or 0)
         # Paid runs come first, because they cost nothing more, whatever the budget.
         due = sorted((standing for standing in standings if standing.is_due), key=lambda standing: not standing.paid)
         self.affordable = self._count_affordable(standings, due)

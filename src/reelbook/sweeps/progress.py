@@ -14,12 +14,14 @@ from ..errors import InvalidInput, ReelbookError, RunFailed, ServiceError
 from ..runs.follow import error_kind_of
 from ..storage.ledger.transitions import Entry
 from ..storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
+from ..storage.tidy import get_paths
 from ..util.printable import format_count
-from .ledger_lookup import RunName, has_result
+from .ledger_lookup import RunName, find_rows, has_result
 from .plan_rows import Row
 
 if TYPE_CHECKING:
     from ..runs.run import Run
+    from ..runs.submit import ClientContext
 
 
 _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
@@ -59,10 +61,8 @@ class Standing:
     """When the service has run it for this sweep, by the monotonic clock."""
     run: Run | None = field(default=None, repr=False)
 
-    def update_from(self, stored: Entry | None, files: Mapping[str, str]) -> None:
+    def update_from(self, stored: Entry, files: Mapping[str, str]) -> None:
         """Set the state from the ledger; `files` are the files of the shelf."""
-        if stored is None:
-            return
         self.id, self.status = stored.id, get_sweep_status(stored.stage)
         if self.status == RunStatus.COMPLETED and not has_result(stored, files):
             self.status = RunStatus.WAITING  # Its files are downloaded again at no cost.
@@ -93,21 +93,23 @@ class Standing:
         return spent, max(self.spent + self.reserved - self.earlier, 0) - spent
 
 
-def make_standings(
-    rows: Iterable[Row],
-    names: Mapping[int, RunName | InvalidInput],
-    stored: Mapping[tuple[str, int], Entry],
-    files: Mapping[str, str],
-) -> list[Standing]:
-    """The distinct runs of the rows with their state in the library; `names` are by the rows' numbers."""
+def load_standings(
+    rows: Iterable[Row], names: Mapping[int, RunName | InvalidInput], context: ClientContext, service: str, *, unknown: int = 0
+) -> list[Standing]:  # fmt: skip
+    """The distinct runs of the rows with their state in the library; `names` are by the rows' numbers.
+
+    `unknown` is what an attempt of unknown price counts.
+    """
+    keys = [name.key for name in names.values() if isinstance(name, RunName)]
+    stored, files = find_rows(context.ledger, service, keys, unknown=unknown), get_paths(context.shelf)
     runs: dict[object, Standing] = {}
     for row in rows:
         name = names.get(row.number)
         key = name.key if isinstance(name, RunName) else row.number
         if key not in runs:
             runs[key] = make_standing(row, name)
-            if isinstance(name, RunName):
-                runs[key].update_from(stored.get(name.key), files)
+            if isinstance(name, RunName) and name.key in stored:
+                runs[key].update_from(stored[name.key], files)
         runs[key].numbers.append(row.number)
     return list(runs.values())
 

@@ -20,9 +20,9 @@ from ..storage.run_status import SWEEP_STATUSES
 from ..storage.table import Files, assemble_table, build_column, find_marks, parse_files, read_outputs
 from ..storage.tidy import get_paths
 from ..util.background_loop import background
-from .ledger_lookup import CALL_SECONDS, RunName, find_rows, name_rows
+from .ledger_lookup import CALL_SECONDS, find_rows, name_rows
 from .plan_rows import Known
-from .progress import Standing, make_standing, make_standings
+from .progress import Standing, load_standings, make_standing
 from .values import Schema, coerce_value, get_fields, get_schema, parse_field_path
 
 if TYPE_CHECKING:
@@ -184,8 +184,7 @@ def make_result_table(
 def make_stored_table(plan: Plan, context: ClientContext) -> pd.DataFrame:
     """The table of a plan with the results that the library has; nothing is sent."""
     service, names = background.wait(name_rows(plan, context), CALL_SECONDS)
-    stored = find_rows(context.ledger, service, [name.key for name in names.values() if isinstance(name, RunName)])
-    return make_result_table(plan, make_standings(plan, names, stored, get_paths(context.shelf)), context, service)
+    return make_result_table(plan, load_standings(plan, names, context, service), context, service)
 
 
 def build_frame(
