@@ -208,7 +208,7 @@ class Http:
         client = self._client(0 if paid else MAX_FREE_CALLS)
 
         async def trace(event: str, info: Mapping[str, Any]) -> None:
-            if paid is not None and event.endswith("send_request_headers.started"):
+            if paid and event.endswith("send_request_headers.started"):
                 # The ledger write must not be cut off by the deadline, which begins when the bytes leave.
                 limit.reschedule(None)
                 await paid.mark_sending()
@@ -222,7 +222,7 @@ class Http:
                     content=content,
                     files={"file": upload} if upload else None,
                     headers={**({} if upload else {"content-type": "application/json"}), **headers},
-                    extensions={"trace": trace},
+                    extensions={"trace": trace} if paid else None,
                 )
                 self.key.sign(request.headers)
                 return await _read(await client.send(request, stream=True))
