@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from functools import partial
@@ -88,13 +88,22 @@ class Client:
                 raise LibraryError(str(library), connection.format_reason(error)) from None
             address, key, name = found.base_url, Key(found.key), found.id
             maker = self._embedded.maker
-        place: Path | str = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
         self._ledger = Ledger.acquire(library)
-        renew = self._renew_address if self._embedded else None
         self._pid = os.getpid()
+
+        async def make_context() -> ClientContext:
+            # On the background loop, where all its calls run.
+            ledger, http = self._ledger, Http(key)
+            place = open_shelf(shelf or os.getenv("REELBOOK_SHELF") or library / "media")
+            calls = ServiceCalls(http, address, self._renew_address if self._embedded else None, rates)
+            past = await ledger.transact(known_services.get_past_seconds)
+            if name:
+                await ledger.transact(partial(known_services.record_maker, name=name, words=maker))
+            poller = Poller(calls.poll, past=lambda endpoint_id: past.get(endpoint_id, ()))
+            return ClientContext(http, calls, ledger, place, poller, Downloader(place), name, start=self.start)
+
         try:
-            work = self._make_context(key, address, renew, rates, open_shelf(place), name, maker)
-            self._current_context = background.wait(work, CALL_SECONDS)
+            self._current_context = background.wait(make_context(), CALL_SECONDS)
         except BaseException:
             self._release()
             raise
@@ -123,8 +132,10 @@ class Client:
 
     @property
     def context(self) -> ClientContext:
-        """The dependencies shared by this client's runs, for callers that start many at once."""
-        return self._open_context()
+        """The dependencies shared by this client's runs, as long as it is open."""
+        if self._ending is not None:
+            raise ReelbookError("This client is closed. Open another one with rb.connect().")
+        return self._context()
 
     @property
     def in_flight(self) -> tuple[Entry, ...]:
@@ -174,12 +185,12 @@ class Client:
         the user is polled more often.
         """
         take = check_take(take, fresh)
-        submission = Submission(self._open_context(), check_input(request), take=take, fresh=fresh, join=False)
+        submission = Submission(self.context, check_input(request), take=take, fresh=fresh, join=False)
         return self._submit_and_wait(submission, watched=watched)
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are downloaded, with progress in a notebook."""
-        submission = Submission(self._open_context(), check_input(request), take=check_take(take, fresh), fresh=fresh)
+        submission = Submission(self.context, check_input(request), take=check_take(take, fresh), fresh=fresh)
         run = self._submit_and_wait(submission, watched=get_kernel_shell() is not None)
         try:
             with registry.find("watch")(run):
@@ -191,10 +202,9 @@ class Client:
 
     def attach(self, request_id: str, *, model: str | None = None) -> Run:
         """Return a run that was submitted earlier or on another machine; `model` is required if the library does not know it."""
-        self._open_context()
-        named = None if model is None else check_id(model, "model")
+        ledger, named = self.context.ledger, None if model is None else check_id(model, "model")
         # An id in the library is accepted even if its format is unusual.
-        is_known = isinstance(request_id, str) and self._ledger.transact_now(
+        is_known = isinstance(request_id, str) and ledger.transact_now(
             lambda db: known_services.has_request(db, request_id)
         )
         name = request_id if is_known else check_id(request_id, "request")
@@ -202,7 +212,7 @@ class Client:
 
     def cancel_queued(self) -> CancelResult:
         """Cancel the queued runs, except those of active sweeps and of other open notebooks."""
-        return background.wait(self._cancel_queued(self._open_context()), CALL_SECONDS)
+        return background.wait(self._cancel_queued(self.context), CALL_SECONDS)
 
     def resolve(self, entry: Entry, request_id: str) -> Run:
         """Resolve an uncertain run of the library as this request, and return it."""
@@ -282,26 +292,6 @@ class Client:
         self._ledger.release()
         if self._embedded is not None:
             self._embedded.close()
-
-    async def _make_context(
-        self,
-        key: Key | None,
-        address: str,
-        renew: Callable[[], str] | None,
-        rates: Rates | None,
-        shelf: Shelf,
-        name: str | None,
-        maker: str,
-    ) -> ClientContext:
-        """Create the dependencies of this client's runs; `maker` is what to call the service of this name."""
-        # Created on the background loop, where all its calls run.
-        http, ledger = Http(key), self._ledger
-        calls = ServiceCalls(http, address, renew, rates)
-        past = await ledger.transact(known_services.get_past_seconds)
-        if name:
-            await ledger.transact(partial(known_services.record_maker, name=name, words=maker))
-        poller = Poller(calls.poll, past=lambda endpoint_id: past.get(endpoint_id, ()))
-        return ClientContext(http, calls, ledger, shelf, poller, Downloader(shelf), name, start=self.start)
 
     def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
         """Submit in the background and return the run; an interrupt ends the wait, after which nothing is sent."""
@@ -383,7 +373,7 @@ class Client:
         return Run(self._context, verdict.entry, owned_elsewhere=verdict.action == claims.Action.AWAIT)
 
     def _context_for(self, entry: Entry) -> ClientContext:
-        context = self._open_context()
+        context = self.context
         service = background.wait(context.name(), CALL_SECONDS)
         if service != entry.service:
             raise ReelbookError(
@@ -391,11 +381,6 @@ class Client:
                 "Connect to that service first."
             )
         return context
-
-    def _open_context(self) -> ClientContext:
-        if self._ending is not None:
-            raise ReelbookError("This client is closed. Open another one with rb.connect().")
-        return self._context()
 
     def _context(self) -> ClientContext:
         """The dependencies of this client's runs."""

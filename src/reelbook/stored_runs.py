@@ -41,12 +41,9 @@ def open_library(client: Client | None, folder: str | Path | None = None) -> Lib
     if client is None or client.library != path:
         # Without a client, the library is readable and nothing can be sent.
         ledger, shelf = cache(lambda: Ledger(path)), Shelf(path / "media")
+        offline = cache(lambda: _offline_context(ledger(), shelf))
         return Library(
-            path,
-            ledger,
-            shelf,
-            write=write_with_sidecar,
-            runs=lambda entries: runs_without_client(ledger(), shelf, entries),
+            path, ledger, shelf, write=write_with_sidecar, runs=lambda entries: _get_runs(entries, offline, None)
         )
     return Library(
         path,
@@ -55,35 +52,26 @@ def open_library(client: Client | None, folder: str | Path | None = None) -> Lib
         resend=client.resend,
         attach=client.resolve,
         write=write_with_sidecar,
-        runs=lambda entries: runs_with_client(client, entries),
+        runs=lambda entries: _get_runs(entries, lambda: client.context, client),
     )
 
 
-def runs_with_client(client: Client, entries: Sequence[Entry]) -> list[Run]:
-    """The runs of these ledger rows; unfinished ones are followed by the client."""
-    over = [entry for entry in entries if _is_over(entry, client.shelf)]
-    runs_over = dict(zip((entry.id for entry in over), _make_runs(over, lambda: client.context), strict=True))
-    return [runs_over.get(entry.id) or _attach(client, entry) for entry in entries]
-
-
-def runs_without_client(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) -> list[Run]:
-    """The runs of these ledger rows without a client; raises a `ReelbookError` if one is not finished."""
-    open_still = next((entry for entry in entries if not _is_over(entry, shelf)), None)
-    if open_still is not None:
+def _get_runs(entries: Sequence[Entry], context: Callable[[], ClientContext], client: Client | None) -> list[Run]:
+    """The runs of these ledger rows; unfinished ones are followed by the client, and without one they are an error."""
+    ledger, shelf = context().ledger, context().shelf
+    over = [entry for entry in entries if _is_over(entry, shelf)]
+    if len(over) < len(entries) and client is None:
+        first = next(entry for entry in entries if entry not in over)
         raise ReelbookError(
-            f"Run {open_still.id} (request {readable_id(open_still.request_id or '')}) of the library in {ledger.folder} is not finished here, and no "
+            f"Run {first.id} (request {readable_id(first.request_id or '')}) of the library in {ledger.folder} is not finished here, and no "
             f"client is connected to that library. Connect first, rb.connect(…, library={str(ledger.folder)!r}), then ask again."
         )
-    context = _offline_context(ledger, shelf)
-    return _make_runs(entries, lambda: context)
 
+    async def make() -> dict[int, Run]:
+        return {entry.id: ledger.live.get(entry.id) or Run(context, entry) for entry in over}
 
-def _make_runs(entries: Sequence[Entry], context: Callable[[], ClientContext]) -> list[Run]:
-    async def make() -> list[Run]:
-        live = context().ledger.live
-        return [run if isinstance(run := live.get(entry.id), Run) else Run(context, entry) for entry in entries]
-
-    return background.wait(make(), CALL_SECONDS)
+    runs = background.wait(make(), CALL_SECONDS)
+    return [runs[entry.id] if client is None or entry.id in runs else _attach(client, entry) for entry in entries]
 
 
 def _attach(client: Client, entry: Entry) -> Run:

@@ -143,7 +143,7 @@ def done(client: Client, runs: int, at_once: int, *, first: int = 0) -> None:
 
         async def one(seed: int) -> None:
             async with places:
-                run = await client.submit_run(Submission(client._open_context(), boat(seed)))
+                run = await client.submit_run(Submission(client.context, boat(seed)))
                 await run.wait_finished()
                 if run.failure is not None:
                     raise run.failure

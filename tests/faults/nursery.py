@@ -219,7 +219,7 @@ def _on_the_loop(address: str, key: str, library: Path, numbers: Sequence[int]) 
 
     async def one(number: int) -> None:
         try:
-            run = await client.submit_run(Submission(client._open_context(), rb.ImagesToVideo(**clip(number))))
+            run = await client.submit_run(Submission(client.context, rb.ImagesToVideo(**clip(number))))
             say("accepted", number)
             await run.wait_finished()
             say("done", number)

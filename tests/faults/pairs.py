@@ -174,8 +174,8 @@ def _as_everybody(order: Order, news: Connection[Any, Any]) -> None:
 
         def submission(number: int) -> Submission:
             if order.asked is None:
-                return Submission(client._open_context(), rb.ImagesToVideo(**clip(number)), budget=budget, spend=spend)
-            return Submission(client._open_context(), rb.TextToVideo(**order.asked[number]), budget=budget, spend=spend)
+                return Submission(client.context, rb.ImagesToVideo(**clip(number)), budget=budget, spend=spend)
+            return Submission(client.context, rb.TextToVideo(**order.asked[number]), budget=budget, spend=spend)
 
         async def one(number: int) -> None:
             async with room:

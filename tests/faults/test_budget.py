@@ -167,7 +167,7 @@ def tried(client: Client, requests: Sequence[rb.ImagesToVideo], limit: int) -> l
 
     async def one(request: rb.ImagesToVideo) -> str:
         try:
-            run = await client.submit_run(Submission(client._open_context(), request, budget=Budget("all", limit)))
+            run = await client.submit_run(Submission(client.context, request, budget=Budget("all", limit)))
         except rb.OverBudget:
             return "OverBudget"
         await run.wait_finished()

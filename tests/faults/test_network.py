@@ -82,7 +82,7 @@ def clip(number: int) -> rb.ImagesToVideo:
 def made(client: Client, number: int) -> rb.Run | rb.ReelbookError:
     """The run of this number as far as it goes; every third as if a person looked at it."""
     try:
-        work = client.submit_run(Submission(client._open_context(), clip(number)), watched=number % 3 == 0)
+        work = client.submit_run(Submission(client.context, clip(number)), watched=number % 3 == 0)
         return background.submit(work).result(60).wait(60)
     except rb.ReelbookError as error:
         return error

@@ -110,12 +110,6 @@ class Run(FollowedRun):
         return self._queue_status.queue_position
 
     @property
-    def queue_seconds(self) -> float | None:
-        """Seconds spent in the queue, if the service reports them."""
-        value = (self._queue_status.metrics or {}).get("queue_time")
-        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-    @property
     def output(self) -> Output:
         """The typed output; waits for it."""
         self.wait()

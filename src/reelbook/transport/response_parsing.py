@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from ..errors import ServiceError
 from ..models.pricing import Estimate, Line
-from ..models.queue_status import IN_PROGRESS, IN_QUEUE, QueueStatus, parse_count
+from ..models.queue_status import IN_PROGRESS, IN_QUEUE, parse_count
 from .service_address import MAX_ID_LENGTH
 
 UNFINISHED_STATUSES = frozenset({IN_QUEUE, IN_PROGRESS, "QUEUED", "PENDING", "STARTING", "PROCESSING", "RUNNING"})
@@ -80,15 +80,6 @@ def is_unfinished(error: ServiceError) -> bool:
     return error.status in (400, 404, 409) and UNFINISHED_TEXT.search(error.message) is not None
 
 
-def parse_status(answer: Any, request_id: str) -> QueueStatus | None:
-    """The status of a request; None where the response has none."""
-    if not isinstance(answer, dict) or not isinstance(answer.get("status"), str):
-        return None
-    if answer.get("error") and str(answer.get("request_id") or request_id) != request_id:
-        return None  # The failure of another run: a stale response from a cache.
-    return QueueStatus.model_validate({**answer, "request_id": request_id})
-
-
 def parse_cancelled(answer: Any, *, default: bool) -> bool:
     """Whether a service agreed to a cancellation; `default` where it does not report it."""
     if not isinstance(answer, dict):
@@ -108,22 +99,6 @@ def parse_estimate(answer: Any) -> Estimate | None:
     breakdown = tuple(filter(None, map(_line, lines))) if isinstance(lines, list) else ()
     # A fractional price is charged as the next integer.
     return Estimate(math.ceil(amount), breakdown, card if isinstance(card, str) else None, "exact")
-
-
-def parse_models(answer: Any) -> Sequence[Mapping[str, Any]] | None:
-    """A list of models, each with its `id`; None where the response has no list."""
-    if isinstance(answer, dict):
-        answer = answer.get("models")
-    if not isinstance(answer, list):
-        return None
-    models = [model if isinstance(model, dict) else {"id": model} for model in answer]
-    return [model for model in models if isinstance(model.get("id"), str)]
-
-
-def parse_file_name(answer: Any) -> str | None:
-    """The id of an uploaded file, else its address, for use in an input; None where there is neither."""
-    name = (answer.get("file_id") or answer.get("url")) if isinstance(answer, dict) else None
-    return name if isinstance(name, str) and name else None
 
 
 def has_files(values: Iterable[Any]) -> bool:

@@ -132,11 +132,12 @@ class ServiceCalls:
         """The status of a request, with its log."""
         answer = await self._queue("GET", endpoint_id, request_id, "status", "logs=1", is_repeated=is_repeated)
         body = self._value(answer)
-        status = response_parsing.parse_status(body, request_id)
-        if status is None:
+        if not isinstance(body, dict) or not isinstance(body.get("status"), str):
             raise unreadable_error(answer, self._http.key)
+        if body.get("error") and str(body.get("request_id") or request_id) != request_id:
+            raise unreadable_error(answer, self._http.key)  # The failure of another run: a stale response from a cache.
         self.paths.record_addresses(request_id, endpoint_id, body)
-        return status
+        return QueueStatus.model_validate({**body, "request_id": request_id})
 
     async def poll(self, endpoint_id: str, request_id: str) -> QueueStatus:
         """The status of a request, asked once; where that call is refused, what its result says about it."""
@@ -188,7 +189,9 @@ class ServiceCalls:
     async def upload(self, content: bytes, name: str, content_type: str) -> str:
         """Upload a source file to a service with `uploads`; returns its id or URL for use in an input."""
         answer = await self._free("POST", "/files", upload=(name, content, content_type), is_large=True)
-        return self._required(answer, response_parsing.parse_file_name(self._value(answer)))
+        body = self._value(answer)
+        uploaded = (body.get("file_id") or body.get("url")) if isinstance(body, dict) else None
+        return self._required(answer, uploaded if isinstance(uploaded, str) else None)
 
     async def estimate(self, request: Input) -> Estimate:
         """The service's price of a run; where it gives none, that of the built-in catalog, labelled accordingly."""
@@ -231,7 +234,11 @@ class ServiceCalls:
     async def models(self) -> Sequence[Mapping[str, Any]]:
         """The models that the service lists."""
         answer = await self._free("GET", "/models")
-        return self._required(answer, response_parsing.parse_models(self._value(answer)))
+        listed = self._value(answer)
+        listed = listed.get("models") if isinstance(listed, dict) else listed
+        rows = self._required(answer, listed if isinstance(listed, list) else None)
+        models = [row if isinstance(row, dict) else {"id": row} for row in rows]
+        return [model for model in models if isinstance(model.get("id"), str)]
 
     async def description(self, endpoint_id: str) -> Mapping[str, Any]:
         """The machine-readable description of one model."""
