@@ -52,7 +52,6 @@ def main(folder: Path) -> None:
         with _opened(lab, browser, "studio.ipynb", [RUNS, STUDIO], 1200, 2600) as notebook:
             notebook.run_all()
             studio = notebook.page.locator(".jp-Cell").nth(1)
-            studio.get_by_role("button", name="Earlier runs").click()
             studio.get_by_role("button", name="Run · 53 credits").click()
             studio.locator("video").wait_for()
             notebook.page.wait_for_function(IS_LOADED)
