@@ -7,6 +7,7 @@ import datetime
 import io
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from reelbook.display import theme
-from reelbook.display.tables import table_columns
+from reelbook.display.tables import table_columns, table_media
 from reelbook.display.tables.table_cells import make_cells
 from reelbook.display.tables.table_columns import format_json, pack
 from reelbook.display.tables.table_html import (
@@ -367,6 +368,21 @@ class TestClips:
         kinds = [payload["clips"][row][0].partition(",")[0] for row in "01"]
         assert kinds == ["data:video/mp4;base64", "data:image/jpeg;base64"]
         assert payload["previews"] == {"0": [0], "1": [0]}
+
+    def test_full_is_the_file_itself_while_there_is_room(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The first file as it is; when the room is used up, a small copy; and the note says how many those are."""
+        path = film(tmp_path / "noise.mp4", frames=6, size=(640, 360), noise=60).path
+        whole = path.read_bytes()
+        monkeypatch.setattr(table_media, "MAX_CLIP_BYTES", int(1.8 * len(whole)))
+        other = str(shutil.copy(path, tmp_path / "other.mp4"))
+
+        page = Page(render_table(runs(2, output_video=[str(path), other]), embed="full"))
+
+        first, second = (page.payload["clips"][row][0] for row in "01")
+        assert first == f"data:video/mp4;base64,{base64.b64encode(whole).decode()}"
+        assert second.startswith("data:video/mp4;base64,")
+        assert len(second) < len(first) / 2
+        assert page.notes.startswith("1 of the clips are small copies")
 
     def test_a_page_may_bring_its_own(self, clips: list[str]) -> None:
         """A report has clips already: they are used, and none are made."""

@@ -137,11 +137,11 @@ def pack_media(
     `known` are the addresses of clips that the page has already; the posters of the `first` rows are in its HTML.
     """
     paths, rows = [path for listed in files for path in listed], range(len(files))
-    copies = _make_copies(paths) if known is None and embed != "poster" else {}
-    clips = known if known is not None else copies
-    missing = sum(path not in copies for path in paths) if copies else 0
+    whole = _embed_files(paths) if known is None and embed == "full" else {}
+    copies = _embed_copies(paths, whole) if known is None and embed != "poster" else {}
+    clips = {**copies, **whole} if known is None else known
     previews = {str(row): [place for place, path in enumerate(files[row]) if path in copies] for row in rows}
-    has_clips = known is not None or bool(copies)
+    has_clips = known is not None or bool(clips)
     packed = {
         # A page does not show their folders.
         "files": [[Path(path).name for path in listed] for listed in files], "captions": pack(captions),
@@ -152,16 +152,35 @@ def pack_media(
         "clips": {str(row): [clips.get(path, "") for path in files[row]] for row in rows if files[row]} if has_clips else {},
         "previews": {row: places for row, places in previews.items() if places},
     }  # fmt: skip
-    note = f"{missing:,} of the clips are not in the notebook, which has no room for them or cannot read them."
-    return packed, [note] if missing else []
+    notes = []
+    if embed == "full" and copies:
+        notes.append(
+            f"{len(copies):,} of the clips are small copies: their files together would make the notebook too heavy."
+        )
+    if known is None and embed != "poster" and (missing := sum(path not in clips for path in paths)):
+        notes.append(
+            f"{missing:,} of the clips are not in the notebook, which has no room for them or cannot read them."
+        )
+    return packed, notes
 
 
-def _make_copies(paths: Sequence[str]) -> dict[str, str]:
-    """The addresses of small copies by path, as far as there is room."""
+def _embed_files(paths: Sequence[str]) -> dict[str, str]:
+    """The addresses of whole files by path, as far as there is room."""
+    room, found = MAX_CLIP_BYTES, dict[str, str]()
+    for path in dict.fromkeys(paths[:MAX_CLIPS]):
+        if is_media(path) and (size := Path(path).stat().st_size) <= room:
+            room -= size
+            found[path] = data_uri(get_mime_type(path), Path(path).read_bytes())
+    return found
+
+
+def _embed_copies(paths: Sequence[str], whole: Mapping[str, str]) -> dict[str, str]:
+    """The addresses of small copies of the other files by path, as far as there is room."""
     from ...media.posters import get_poster
     from ...media.previews import get_previews
 
-    wanted, room, copies = list(dict.fromkeys(paths[:MAX_CLIPS])), MAX_CLIP_BYTES, dict[str, str]()
+    wanted = [path for path in dict.fromkeys(paths[:MAX_CLIPS]) if path not in whole]
+    room, copies = MAX_CLIP_BYTES - sum(len(address) * 3 // 4 for address in whole.values()), dict[str, str]()
     for path, film in zip(wanted, get_previews(wanted), strict=True):
         content = film or (b"" if get_mime_type(path).startswith("video/") else get_poster(path) or b"")
         if content and len(content) <= room:
