@@ -21,7 +21,7 @@ from PIL import Image
 
 from reelbook.display import theme
 from reelbook.display.tables import table_columns, table_media
-from reelbook.display.tables.table_cells import make_cells
+from reelbook.display.tables.table_cells import make_column
 from reelbook.display.tables.table_columns import format_json, pack
 from reelbook.display.tables.table_html import (
     STATIC_ROWS,
@@ -199,7 +199,7 @@ class TestAnyTable:
     def test_cells_say_what_they_hold(self) -> None:
         """Numbers to six digits, times with their zone, lists as Python writes them, long texts cut; nothing is None."""
         words = {
-            column.name: column.words for column in (make_cells(name, self.ODD[name]) for name in self.ODD.columns)
+            column.name: column.words for column in (make_column(name, self.ODD[name]) for name in self.ODD.columns)
         }
 
         assert words["whole"] == ["1", None, "4611686018427387904"]
@@ -211,7 +211,7 @@ class TestAnyTable:
         assert words["mixed"] == ["1", "x", None]
         assert words["huge"] == ["x" * 2_000 + "… (5,000 characters)", None, ""]
         assert list(words)[-4:] == ["<b>", "7", "None", "a / b"]
-        order = {name: make_cells(name, self.ODD[name]).order for name in ("whole", "flag", "kind", "day", "list")}
+        order = {name: make_column(name, self.ODD[name]).order for name in ("whole", "flag", "kind", "day", "list")}
         assert order == {
             "whole": [1, None, pytest.approx(2**62)], "flag": [1, None, 0], "kind": [0, None, 1],
             "day": [1767308400000.0, None, 1735808400000.0], "list": None,

@@ -19,7 +19,8 @@ from ...util.printable import printable
 from ...util.replace_file import replace_file
 from ..embedding import data_uri
 from ..formatting import shorten
-from ..tables.table_columns import Column, find_columns, format_json, pack
+from ..tables.table_cells import Column
+from ..tables.table_columns import find_columns, format_json, pack
 from ..tables.table_media import PixelSize, Posters, find_files, format_column_captions, make_posters, pack_media
 from ..theme import read_colours, render, render_script, render_style
 from .plot_drawing import PAGE, check_matplotlib, draw_points, matplotlib_style, render_svg, write_figure
@@ -147,13 +148,13 @@ def _render_root(
 
 def _make_facts(columns: Sequence[Column], points: Points) -> list[dict[str, Any]]:
     """What a point says of its run: its label, the values of the plot, then what else distinguishes the runs."""
-    facts = {column.cells.name or "row": column.cells.words for column in columns if column.is_index}
+    facts = {column.name or "row": column.words for column in columns if column.is_index}
     for axis in (points.y, points.x, points.color):
         if axis is not None:
             facts[axis.name] = [axis.words[row] for row in points.rows]
     for column in columns:
         if column.is_visible and not column.is_index and column.role not in ("credits", "state"):
-            facts.setdefault(column.cells.name, column.cells.words)
+            facts.setdefault(column.name, column.words)
     return [
         {"name": name, "words": pack([word and shorten(word, MAX_FACT_LENGTH) for word in words])}
         for name, words in facts.items()

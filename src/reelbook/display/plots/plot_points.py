@@ -18,7 +18,7 @@ from ...media.measuring.metrics import METRICS
 from ...util.printable import format_count, format_line
 from ..formatting import join_with_dots, shorten
 from ..report.shared_table import is_address_column, share_values
-from ..tables.table_cells import format_column_name, make_cells
+from ..tables.table_cells import format_column_name, make_column
 
 NUMBER, DATE, CATEGORY = "number", "date", "category"
 NANOSECONDS_PER_DAY = 86_400 * 10**9
@@ -123,7 +123,7 @@ def find_axis(table: pd.DataFrame, wanted: Any) -> PlotAxis:
 
 def make_axis(name: str, values: pd.Series[Any]) -> PlotAxis:
     """The positions of any values, by what most readers take them for."""
-    cells = make_cells(name, values)
+    cells = make_column(name, values)
     name = shorten(format_line(cells.name), MAX_NAME_LENGTH)
     items = [None if word is None else item for item, word in zip(values.tolist(), cells.words, strict=True)]
     present = [item for item in items if item is not None]

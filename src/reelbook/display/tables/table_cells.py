@@ -26,24 +26,36 @@ Number = int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
-    """A column: the text of each cell, None where it is missing, and sort keys where those are not the texts."""
+class Column:
+    """A column: the text of each cell, None where it is missing, and its place in the table."""
 
     name: str
     words: list[str | None]
     order: list[Number | None] | None = None
+    """Sort keys, where those are not the texts."""
     is_number: bool = False
+    is_visible: bool = False
+    is_index: bool = False
+    role: str = ""
+    """`state`, `credits` or `source`, which the summary uses; else empty."""
+    keys: list[str | None] | None = None
+    """The states as in the table, which a filter may name as well."""
+
+    @property
+    def side(self) -> str:
+        """Where its cells are aligned."""
+        return "right" if self.is_number else "left"
 
 
-def make_cells(name: Any, values: pd.Series[Any]) -> Cells:
-    """The cells of a column with any name and any values."""
+def make_column(name: Any, values: pd.Series[Any]) -> Column:
+    """A column with any name and any values."""
     items = values.tolist()
     missing = [is_missing(value) for value in items]
     words = [None if gone else format_cell(value) for value, gone in zip(items, missing, strict=True)]
     order, is_number = _find_order(values, items, missing)
     if is_number and any(isinstance(value, (float, np.floating)) for value in items):
         words = _align(words, items)
-    return Cells(format_column_name(name), words, order, is_number)
+    return Column(format_column_name(name), words, order, is_number)
 
 
 def format_column_name(label: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ from ...sweeps.table_files import find_column
 from ...util.missing_values import is_missing
 from ..formatting import STATE_SIGNS
 from ..report.shared_table import is_address_column, share_values
-from .table_cells import Cells, format_cell, format_column_name, make_cells
+from .table_cells import Column, format_cell, format_column_name, make_column
 
 STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS = "status", "credits", "credits_source", "marks", "error", "seconds"
 SERVICE, MADE_BY = "service", "made by"
+ROLES = {STATUS: "state", CREDITS: "credits", SOURCE: "source"}
 OURS = frozenset({
     STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS, MADE_BY, "error_type", "queued_s", "running_s", "request_id", "input_json",
 })  # fmt: skip
@@ -39,45 +40,29 @@ MAX_DATA = 3_000_000
 """Bytes of the cells of one table; beyond it columns that are not visible are left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column and its role in the table."""
-
-    cells: Cells
-    is_visible: bool = False
-    is_index: bool = False
-    role: str = ""
-    """`state`, `credits` or `source`, which the summary uses; else empty."""
-    keys: list[str | None] | None = None
-    """The states as in the table, which a filter may name as well."""
-
-    @property
-    def side(self) -> str:
-        """Where its cells are aligned."""
-        return "right" if self.cells.is_number else "left"
-
-
 def find_columns(table: pd.DataFrame) -> list[Column]:
     """All columns: the visible ones (index, state, those that vary, credits, seconds, errors), then the others.
 
     Addresses that give access to files are left out unless they are visible, because a saved notebook may be shared.
     """
-    index = [Column(part, is_visible=True, is_index=True) for part in _make_index_cells(table)]
     named = _make_columns(table)
     axes = _find_axes(table, named)
-    roles = {STATUS: "state", CREDITS: "credits", SOURCE: "source"}
     errors = [ERROR] if ERROR in named and any(named[ERROR].words) else []
-    marked = [MARKED] if _has_marks(named.get(MARKED)) else []
+    # A column of `unsigned` alone is of no use.
+    marked = [MARKED] if MARKED in named and set(named[MARKED].words) - {None, "", UNSIGNED} else []
     first = [STATUS, *axes, CREDITS, MADE_BY, *marked, SECONDS, *errors]
     if _is_mixed(named):
         # The inputs of one model alone are empty in the rows of the others, and vary for that reason only.
         first = ["model", "prompt", "seed", CREDITS, STATUS, *errors, *first]
+    if STATUS in named:
+        words = [None if word is None else f"{STATE_SIGNS.get(word, '·')} {word}" for word in named[STATUS].words]
+        named[STATUS] = replace(named[STATUS], words=words, order=None, is_number=False, keys=named[STATUS].words)
     visible = [name for name in dict.fromkeys(first) if name in named]
     rest = [name for name in named if name not in visible and not is_address_column(name)]
     return [
-        *index,
-        *(_make_visible_column(name, named[name], roles.get(name, "")) for name in visible),
-        *(Column(named[name], role=roles.get(name, "")) for name in rest),
+        *(replace(column, is_visible=True, is_index=True) for column in _make_index_columns(table)),
+        *(replace(named[name], is_visible=True, role=ROLES.get(name, "")) for name in visible),
+        *(replace(named[name], role=ROLES.get(name, "")) for name in rest),
     ]
 
 
@@ -103,7 +88,7 @@ def pack_columns(columns: Sequence[Column]) -> tuple[list[dict[str, Any]], list[
             left_out.add(place)
             weights[place] = 0
     kept = [values for place, values in enumerate(packed) if place not in left_out]
-    return kept, [columns[place].cells.name for place in sorted(left_out)]
+    return kept, [columns[place].name for place in sorted(left_out)]
 
 
 def pack(values: Sequence[Any]) -> Any:
@@ -133,18 +118,17 @@ def format_json(value: Any) -> Markup:
 
 
 def _pack_column(column: Column) -> dict[str, Any]:
-    cells = column.cells
-    flags = {"shown": column.is_visible, "index": column.is_index, "right": cells.is_number}
-    packed: dict[str, Any] = {"name": cells.name, **{name: 1 for name, is_set in flags.items() if is_set}}
+    flags = {"shown": column.is_visible, "index": column.is_index, "right": column.is_number}
+    packed: dict[str, Any] = {"name": column.name, **{name: 1 for name, is_set in flags.items() if is_set}}
     if column.role:
         packed["role"] = column.role
     if column.keys is not None:
         packed["keys"] = pack(column.keys)
-    if cells.order is not None:
-        packed["order"] = pack(cells.order)
+    if column.order is not None:
+        packed["order"] = pack(column.order)
     # A number whose text is the same in Python and JavaScript needs no text.
-    if cells.order is None or list(map(_format_as_page, cells.order)) != cells.words:
-        packed["words"] = pack(cells.words)
+    if column.order is None or list(map(_format_as_page, column.order)) != column.words:
+        packed["words"] = pack(column.words)
     return packed
 
 
@@ -154,40 +138,40 @@ def _format_as_page(number: int | float | None) -> str | None:
     return repr(number) if isinstance(number, int) or 1e-4 <= abs(number) < 1e15 else ""
 
 
-def _make_index_cells(table: pd.DataFrame) -> list[Cells]:
+def _make_index_columns(table: pd.DataFrame) -> list[Column]:
     index = table.index
     names = [format_column_name(name) if name is not None else "" for name in index.names]
     levels = [index.get_level_values(level) for level in range(index.nlevels)]
     # With its own dtype: the inference of pandas fails at a lone surrogate.
     return [
-        make_cells(name, pd.Series(level.array, dtype=level.dtype)) for name, level in zip(names, levels, strict=True)
+        make_column(name, pd.Series(level.array, dtype=level.dtype)) for name, level in zip(names, levels, strict=True)
     ]
 
 
-def _make_columns(table: pd.DataFrame) -> dict[str, Cells]:
+def _make_columns(table: pd.DataFrame) -> dict[str, Column]:
     """All columns by name, and the seconds of clips; later columns of the same name are numbered."""
-    found: dict[str, Cells] = {}
+    found: dict[str, Column] = {}
     for place, label in enumerate(table.columns):
         name, count = format_column_name(label), 2
         while name in found:
             name, count = f"{format_column_name(label)} ({count})", count + 1
-        found[name] = make_cells(name, share_values(name, table.iloc[:, place], has_files=False))
+        found[name] = make_column(name, share_values(name, table.iloc[:, place], has_files=False))
     if SERVICE in found and MADE_BY not in found:
         makers = describe_makers(table)
         words = [None if word is None else makers.get(word, word) for word in found[SERVICE].words]
         found = {MADE_BY if name == SERVICE else name: cells for name, cells in found.items()}
-        found[MADE_BY] = Cells(MADE_BY, words)
+        found[MADE_BY] = Column(MADE_BY, words)
     if SECONDS not in found and (seconds := _make_seconds(found)) is not None:
         found[SECONDS] = seconds
     return found
 
 
-def _is_mixed(named: Mapping[str, Cells]) -> bool:
+def _is_mixed(named: Mapping[str, Column]) -> bool:
     """Whether the runs are of several models."""
     return "model" in named and len(set(named["model"].words) - {None}) > 1
 
 
-def _make_seconds(named: Mapping[str, Cells]) -> Cells | None:
+def _make_seconds(named: Mapping[str, Column]) -> Column | None:
     """The column of each clip's seconds, from frames and rate, where the table has both."""
     frames, rate = (named.get(name) for name in ("num_frames", "frame_rate"))
     if frames is None or rate is None or not (frames.order and frames.is_number and rate.order and rate.is_number):
@@ -201,10 +185,10 @@ def _make_seconds(named: Mapping[str, Cells]) -> Cells | None:
         for count, each, is_there in zip(frames.order, rate.order, has_clip, strict=True)
     ]
     words = [None if value is None else format_cell(value) for value in seconds]
-    return Cells(SECONDS, words, [*seconds], is_number=True) if any(seconds) else None
+    return Column(SECONDS, words, [*seconds], is_number=True) if any(seconds) else None
 
 
-def _find_axes(table: pd.DataFrame, named: Mapping[str, Cells]) -> list[str]:
+def _find_axes(table: pd.DataFrame, named: Mapping[str, Column]) -> list[str]:
     """The columns that distinguish runs: the axes of the sweep, then other inputs and metrics that vary."""
     known = table.attrs.get("reelbook")
     axes = [format_column_name(name) for name in known.get("axes", ())] if isinstance(known, dict) else []
@@ -215,16 +199,3 @@ def _find_axes(table: pd.DataFrame, named: Mapping[str, Cells]) -> list[str]:
     if not varying and not axes and STATUS not in named:
         varying = list(named)
     return [name for name in dict.fromkeys([*axes, *varying]) if name in named][:MAX_VARYING]
-
-
-def _has_marks(column: Cells | None) -> bool:
-    """Whether any file is signed or marked; a column of `unsigned` alone is of no use."""
-    return column is not None and bool(set(column.words) - {None, "", UNSIGNED})
-
-
-def _make_visible_column(name: str, column: Cells, role: str) -> Column:
-    """A visible column; states with their sign."""
-    if role != "state":
-        return Column(column, is_visible=True, role=role)
-    words = [None if word is None else f"{STATE_SIGNS.get(word, '·')} {word}" for word in column.words]
-    return Column(Cells(column.name, words), is_visible=True, role=role, keys=column.words)

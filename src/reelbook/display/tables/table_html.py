@@ -15,7 +15,8 @@ from markupsafe import Markup
 from ...settings import options
 from ..formatting import join_with_dots, shorten
 from ..theme import render, render_script, render_style
-from .table_columns import UNSETTLED, Column, find_columns, format_json, pack_columns
+from .table_cells import Column
+from .table_columns import UNSETTLED, find_columns, format_json, pack_columns
 from .table_media import (
     Posters,
     find_files,
@@ -96,7 +97,7 @@ def render_table_markup(
 def _format_summary(all_places: Sequence[Column], count: int, total: int = 0) -> str:
     """`240 runs · 236 completed · 4 failed · 12,720 credits`; of a very long table, for its first rows."""
     roles = {place.role: place for place in all_places if place.role}
-    states = roles["state"].cells.words if "state" in roles else []
+    states = roles["state"].words if "state" in roles else []
     counts = Counter(word.partition(" ")[2] for word in states if word is not None)
     shown = f"the first {count:,} of {total:,}" if total > count else f"{count:,}"
     return join_with_dots(
@@ -108,10 +109,10 @@ def _format_summary(all_places: Sequence[Column], count: int, total: int = 0) ->
 
 def _format_totals(roles: Mapping[str, Column]) -> list[str]:
     """Credits spent, and credits reserved for runs of unknown outcome, computed as by `summed` in the script."""
-    if "credits" not in roles or not roles["credits"].cells.is_number:
+    if "credits" not in roles or not roles["credits"].is_number:
         return []
-    amounts = roles["credits"].cells.order or []
-    sources = roles["source"].cells.words if "source" in roles else [None] * len(amounts)
+    amounts = roles["credits"].order or []
+    sources = roles["source"].words if "source" in roles else [None] * len(amounts)
     states = (roles["state"].keys if "state" in roles else None) or [None] * len(amounts)
     is_open = [source != "charged" and state in UNSETTLED for source, state in zip(sources, states, strict=True)]
     spent = [row for row, amount in enumerate(amounts) if amount is not None and not is_open[row]]

@@ -16,8 +16,8 @@ from PIL import Image
 from ...settings import options
 from ..embedding import MAX_FULL_BYTES, MIME_TYPES, data_uri
 from ..formatting import format_credits, join_with_dots, shorten
-from .table_cells import Number, format_cell
-from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, Column, find_columns, pack
+from .table_cells import Column, Number, format_cell
+from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, find_columns, pack
 
 BOX, SMALL_BOX, FEW = (96, 54), (64, 36), 60
 """Pixels that a poster may take, in a table of few rows and in a longer one."""
@@ -97,7 +97,7 @@ def make_posters(files: FileLists, box: PixelSize | None = None) -> Posters:
 
 def format_column_captions(columns: Sequence[Column], count: int) -> list[str]:
     """The captions of `format_captions`, for columns that are known already."""
-    named = {column.cells.name: column.cells for column in columns if not column.is_index}
+    named = {column.name: column for column in columns if not column.is_index}
 
     def words(name: str, row: int) -> str:
         return (named[name].words[row] or "") if name in named else ""
