@@ -90,7 +90,6 @@ def filled(forms: Forms) -> None:
     forms["reel"].locator("input[type=file]").set_input_files(files)
     forms["resize"].locator(".rbf-size-add").fill("1080x1920, 300x600, 9x9, ")
     forms["text"].get_by_role("button", name="Add to LoRAs").click()
-    forms["reel"].get_by_role("button", name="URLs").click()
     expect(forms["reel"].locator(".rbf-tl-tile")).to_have_count(3)
     for name in ("moving", "resize"):
         expect(forms[name].locator(".rbf-image-words")).to_contain_text("boat.png")

@@ -251,11 +251,13 @@ interface NumberProps {
   hasSlider?: boolean;
   placeholder?: string;
   describedBy?: string;
+  /** What the input is called, where it has no label of its own. */
+  label?: string;
   /** What the slider is called and says, where the label and the number alone do not do. */
   slider?: { label: string; words: string };
 }
 
-export function NumberRow({ field, hasSlider = true, placeholder, describedBy, slider }: NumberProps) {
+export function NumberRow({ field, hasSlider = true, placeholder, describedBy, label, slider }: NumberProps) {
   const { node, value, change } = field;
   const track = hasSlider ? findTrack(node) : null;
   const now = value === "" || value === null ? undefined : value;
@@ -292,6 +294,7 @@ export function NumberRow({ field, hasSlider = true, placeholder, describedBy, s
       <input
         type="text"
         {...inputFacts(field, describedBy)}
+        aria-label={label}
         class={classes("rbf-number", emptyText(node) === BY_SERVICE && "rbf-number-open")}
         inputmode={node.kind === "whole" ? "numeric" : "decimal"}
         placeholder={placeholder ?? emptyText(node)}

@@ -245,61 +245,79 @@ function Aspect(field: FieldProps) {
 
 /** A number of frames, dragged or typed, and the seconds that it lasts, which can be typed as well. */
 function Frames(field: FieldProps) {
-  const { node, link, change, id } = field;
-  const [typed, type] = useState<string | null>(null);
+  const { node, link, change } = field;
   const rateName: string | undefined = node.beside?.rate;
   const count = positive(currentOf(field));
   const rate = positive(link.current(rateName));
-  // Two digits behind the point, as one types them.
-  const length = count && rate ? String(Math.round((100 * count) / rate) / 100) : "";
   const set = (frames: number) => {
     const step = node.step && node.step > 0 ? node.step : 1;
     const { low, high } = findTrack(node) ?? { low: step, high: Infinity };
     change(Math.min(Math.max(Math.round(frames / step) * step, low), high));
   };
-  const read = typed === null ? undefined : readNumber(typed);
-  const words = `${count ?? "no"} frames${length && `, ${length} s`}`;
+  const words = [`${count ?? "no"} frames`, secondsOf(count, rate) && `${secondsOf(count, rate)} s`];
   return (
     <Frame field={field} isWide>
       <div class="rbf-frames">
-        <NumberRow field={field} slider={{ label: `${node.label}, slider`, words }} />
+        <NumberRow field={field} slider={{ label: `${node.label}, slider`, words: words.filter(Boolean).join(", ") }} />
         frames
         <span class="rbf-frames-part" hidden={!rateName}>
-          <span aria-hidden="true">=</span>
-          <input
-            type="text"
-            id={`${id}-seconds`}
-            class="rbf-special-number"
-            inputmode="decimal"
-            autocomplete="off"
-            spellcheck={false}
-            aria-label={`${node.label}, in seconds`}
-            aria-invalid={!!typed?.trim() && (typeof read !== "number" || read < 0)}
-            disabled={!rate}
-            // Seconds that are being typed stay as they are.
-            value={typed ?? length}
-            onInput={({ currentTarget: { value } }) => {
-              type(value);
-              const seconds = readNumber(value);
-              if (typeof seconds === "number" && seconds >= 0 && rate) set(seconds * rate);
-            }}
-            onBlur={() => type(null)}
-            onKeyDown={(event) => {
-              const by = arrowStep(event);
-              if (!by || !count || !rate) return;
-              event.preventDefault();
-              type(null);
-              set(count + by * rate);
-            }}
-          />
-          s<span class="rbf-caption rbf-frames-rate">{rate ? `at ${rate}/s` : "at an unknown rate"}</span>
+          <Seconds label={`${node.label}, in seconds`} frames={count} rate={rate} set={set} />
+          <span class="rbf-caption rbf-frames-rate">{rate ? `at ${rate}/s` : "at an unknown rate"}</span>
         </span>
       </div>
     </Frame>
   );
 }
 
-function positive(value: unknown) {
+/** Seconds with two digits behind the point, as one types them. */
+function secondsOf(frames: number | null, rate: number | null) {
+  return frames && rate ? String(Math.round((100 * frames) / rate) / 100) : "";
+}
+
+interface SecondsProps {
+  label: string;
+  frames: number | null;
+  rate: number | null;
+  /** Hears how many frames typed seconds are. */
+  set: (frames: number) => void;
+}
+
+/** Frames in seconds. What is being typed stays as it is until it is left. */
+export function Seconds({ label, frames, rate, set }: SecondsProps) {
+  const [typed, type] = useState<string | null>(null);
+  const read = readNumber(typed ?? "");
+  return (
+    <>
+      <span aria-hidden="true">=</span>
+      <input
+        type="text"
+        class="rbf-special-number"
+        inputmode="decimal"
+        autocomplete="off"
+        aria-label={label}
+        aria-invalid={!!typed?.trim() && (typeof read !== "number" || read < 0)}
+        disabled={!rate}
+        value={typed ?? secondsOf(frames, rate)}
+        onInput={({ currentTarget: { value } }) => {
+          type(value);
+          const seconds = readNumber(value);
+          if (typeof seconds === "number" && seconds >= 0 && rate) set(seconds * rate);
+        }}
+        onBlur={() => type(null)}
+        onKeyDown={(event) => {
+          const by = arrowStep(event);
+          if (!by || !frames || !rate) return;
+          event.preventDefault();
+          type(null);
+          set(frames + by * rate);
+        }}
+      />
+      s
+    </>
+  );
+}
+
+export function positive(value: unknown) {
   return typeof value === "number" && value > 0 ? value : null;
 }
 

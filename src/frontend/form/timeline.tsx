@@ -1,17 +1,16 @@
 /** Pictures in a row, each held for its own number of frames: added, ordered, timed and played before the video is paid for. */
 
-import type { Ref } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { CONTROLS, classes, type FieldProps, Frame, Quiet, useSpelling } from "./fields.tsx";
+import { CONTROLS, classes, type FieldProps, Frame, NumberRow, Quiet } from "./fields.tsx";
 import { Busy, ChooseFiles, Thumb, useCatches, useEarlier } from "./image.tsx";
 import { fileOfData, isData, linesOf, MAX_LETTERS, nameOf, type Preview, Refused, type Source } from "./pictures.ts";
 import { whenSeen } from "./seen.ts";
+import { positive, Seconds } from "./special.tsx";
 import { drag, dropPlace } from "./timeline_drag.ts";
-import { TimelinePlayer } from "./timeline_player.tsx";
-import { arrowStep, type Node, withPoint } from "./values.ts";
+import type { Node } from "./values.ts";
 
 /** One picture; `raw` is what is drafted for it. */
-export interface Item {
+interface Item {
   url: any;
   frames: any;
   raw: any;
@@ -35,7 +34,7 @@ function entryFields(node: Node) {
 }
 
 /** For how many frames a picture is held; 0 if that cannot be read. */
-export function framesOf({ frames }: Item) {
+function framesOf({ frames }: Item) {
   return Number.isSafeInteger(frames) && frames > 0 ? frames : 0;
 }
 
@@ -58,11 +57,10 @@ function sorted(sources: Source[]) {
 }
 
 function Timeline(field: FieldProps) {
-  const { node, value, change, link, id, path } = field;
+  const { node, value, change, link, id } = field;
   const { image, hold, least, longest } = entryFields(node);
   const most = node.most ?? Infinity;
-  const rated = Number(link.current(node.beside?.rate) ?? 24);
-  const rate = rated > 0 && Number.isFinite(rated) ? rated : null;
+  const rate = positive(link.current(node.beside?.rate) ?? 24);
   const within = (frames: number) => Math.min(Math.max(frames, least), longest);
   const second = within(Math.round(rate ?? 24));
   const read = (drafted: any): Item[] =>
@@ -83,11 +81,10 @@ function Timeline(field: FieldProps) {
   const [busy, setBusy] = useState({ words: "", share: 0 });
   const [isPlaying, play] = useState(false);
   const [shown, show] = useState(-1);
-  const [addresses, address] = useState<string | null>(null);
+  const [typed, type] = useState("");
   const box = useRef<HTMLDivElement>(null);
   const strip = useRef<HTMLDivElement>(null);
   const file = useRef<HTMLInputElement>(null);
-  const opener = useRef<HTMLButtonElement>(null);
   /** What is being added; what is asked for meanwhile waits for it. */
   const coming = useRef<{ stop: AbortController; done: Promise<void> } | null>(null);
   const takesFocus = useRef(false);
@@ -229,7 +226,6 @@ function Timeline(field: FieldProps) {
   const total = items.reduce((sum, one) => sum + framesOf(one), 0);
   const length = [counted(total, "frame"), secondsText(total, rate)].filter(Boolean).join(" · ");
   const totals = items.length ? `${counted(items.length, "picture")} · ${length}` : "";
-  const lines = linesOf(addresses ?? "").length;
   const visible = troubles.slice(0, MAX_TROUBLES);
   if (troubles.length > visible.length) visible.push(`${troubles.length - visible.length} more could not be added.`);
   return (
@@ -277,16 +273,9 @@ function Timeline(field: FieldProps) {
               inputRef={file}
               given={(files) => add(sorted(files))}
             />
-            <Quiet
-              buttonRef={opener}
-              aria-expanded={addresses !== null}
-              act={() => address(addresses === null ? "" : null)}
-            >
-              URLs
-            </Quiet>
             {earlier.button}
             <Quiet
-              hidden={!items.length}
+              hidden={!total}
               aria-expanded={isPlaying}
               act={() => {
                 play(!isPlaying);
@@ -297,29 +286,29 @@ function Timeline(field: FieldProps) {
             </Quiet>
           </div>
         </div>
-        {addresses !== null && (
-          <div class="rbf-tl-addresses">
-            <textarea
-              rows={3}
-              class="rbf-tl-typed"
-              aria-label="URLs or paths, one on each line"
-              placeholder="One URL or path on each line"
-              spellcheck={false}
-              value={addresses}
-              ref={focusOnce}
-              onInput={(event) => address(event.currentTarget.value)}
-            />
-            <Quiet
-              act={() => {
-                add(linesOf(addresses));
-                address(null);
-                opener.current?.focus();
-              }}
-            >
-              {lines > 1 ? `Add ${lines} pictures` : "Add"}
-            </Quiet>
-          </div>
-        )}
+        <input
+          type="text"
+          class="rbf-image-typed"
+          placeholder="or addresses or paths, and Enter"
+          aria-label="URLs or paths"
+          autocomplete="off"
+          spellcheck={false}
+          value={typed}
+          onInput={(event) => type(event.currentTarget.value)}
+          onPaste={(event) => {
+            const lines = linesOf(event.clipboardData?.getData("text") ?? "");
+            if (lines.length < 2) return;
+            event.preventDefault(); // The input would join the lines.
+            add(lines);
+          }}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.shiftKey) return;
+            event.preventDefault();
+            event.stopPropagation();
+            add(linesOf(typed));
+            type("");
+          }}
+        />
         {earlier.el}
         <Busy label="Adding pictures" {...busy} stop={stop} />
         <p class="rbf-problem rbf-tl-troubles" role="status" hidden={!visible.length}>
@@ -330,17 +319,37 @@ function Timeline(field: FieldProps) {
         {item && (
           <div class="rbf-tl-hold-panel">
             <p class="rbf-tl-title">{`Picture ${at + 1} of ${items.length}: ${nameAt(at)}`}</p>
-            <p class="rbf-tl-wrong-words" hidden={!previews[item.url]?.error}>
+            <p class="rbf-problem" hidden={!previews[item.url]?.error}>
               {previews[item.url]?.error}
             </p>
-            <Hold
-              key={keys[at]}
-              item={item}
-              rate={rate}
-              within={within}
-              set={(frames) => held([at], frames)}
-              setAll={items.length > 1 ? (frames) => held([...items.keys()], frames) : undefined}
-            >
+            <div class="rbf-row rbf-tl-one">
+              <span>Hold</span>
+              <NumberRow
+                field={{
+                  ...field,
+                  id: `${id}-hold`,
+                  node: { name: "", label: "", kind: "whole", min: least, max: longest, required: true },
+                  value: item.frames,
+                  problems: field.problems.filter((problem) => problem.at[0] === at).map((one) => ({ ...one, at: [] })),
+                  change: (frames) => held([at], frames),
+                }}
+                hasSlider={false}
+                label="Hold this picture, in frames"
+              />
+              <span>frames</span>
+              <Seconds
+                key={keys[at]}
+                label="Hold this picture, in seconds"
+                frames={framesOf(item)}
+                rate={rate}
+                set={(frames) => held([at], within(Math.round(frames)))}
+              />
+              <Act
+                words="Hold all as long"
+                says="Hold all pictures as long as this one"
+                isOff={items.length < 2 || !framesOf(item)}
+                act={() => held([...items.keys()], item.frames)}
+              />
               <span class="rbf-tl-acts">
                 <Act words="←" says="Move earlier (Alt+Left)" isOff={!at} act={() => move(at, at - 1)} />
                 <Act
@@ -357,22 +366,13 @@ function Timeline(field: FieldProps) {
                 />
                 <Act words="Remove" says="Remove this picture (Delete)" act={remove} />
               </span>
-            </Hold>
+            </div>
           </div>
         )}
         <p class="rbf-caption" id={`${id}-hint`} hidden={!item}>
           Drag to reorder, or Alt+← and Alt+→. Delete removes.
         </p>
-        {isPlaying && item && (
-          <TimelinePlayer
-            items={items}
-            rate={rate}
-            pictures={link.pictures}
-            chosen={at}
-            shows={show}
-            key={path.join()}
-          />
-        )}
+        {isPlaying && total > 0 && rate && <Played items={items} rate={rate} previews={previews} shows={show} />}
         <span class="rb-hidden" role="status">
           {live}
         </span>
@@ -389,10 +389,6 @@ function keysOf(items: Item[]) {
     return `${counts.get(url)} ${url}`;
   });
 }
-
-const focusOnce: Ref<HTMLTextAreaElement> = (area) => {
-  area?.focus();
-};
 
 function Act({ words, says, act, isOff }: { words: string; says: string; act: () => void; isOff?: boolean }) {
   return (
@@ -451,98 +447,40 @@ function Tile({ item, number, of, rate, name, preview, wrong, isChosen, isOn, se
   );
 }
 
-/** A number as it was typed: itself, or the text where it is none. */
-function readFrames(text: string) {
-  const typed = text.trim();
-  return typed === "" ? undefined : /^\d+$/.test(typed) ? Number(typed) : typed;
+interface PlayedProps {
+  items: Item[];
+  rate: number;
+  previews: Record<string, Preview>;
+  /** Hears which picture is on; -1 at the end. */
+  shows: (place: number) => void;
 }
 
-interface HoldProps {
-  item: Item;
-  rate: number | null;
-  within: (frames: number) => number;
-  set: (frames: any) => void;
-  setAll?: ((frames: number) => void) | undefined;
-  children: any;
-}
-
-/** How long a picture is held, in frames or in seconds. */
-function Hold({ item, rate, within, set, setAll, children }: HoldProps) {
-  const [spelt, spell] = useSpelling(item.frames, (frames) => String(frames ?? ""), readFrames);
-  const [typed, type] = useState<string | null>(null);
-  const frames = framesOf(item);
-  const isWrong = !frames || within(frames) !== frames;
-  const seconds = frames && rate ? String(Number((frames / rate).toFixed(3))) : "";
-  /** How many frames typed seconds are; null where they are no number. */
-  const inFrames = (text: string) => {
-    const read = withPoint(text.trim());
-    return /^(\d+\.?\d*|\.\d+)$/.test(read) && rate ? within(Math.round(Number(read) * rate)) : null;
-  };
-  const meant = inFrames(typed ?? "");
-  // Seconds that are being typed stay as they are, for as long as nothing else changes them.
-  const isKept = typed !== null && (meant === null || meant === frames);
-  const isUnread = isKept && meant === null && typed.trim() !== "";
+/** Plays the pictures on the page before the video is paid for: each for as long as it is held. */
+function Played({ items, rate, previews, shows }: PlayedProps) {
+  const [frame, setFrame] = useState(0);
+  const holds = items.map(framesOf);
+  const total = holds.reduce((sum, hold) => sum + hold, 0);
+  useEffect(() => {
+    const began = performance.now();
+    let next = requestAnimationFrame(function tick(now) {
+      const at = Math.floor(((now - began) / 1000) * rate);
+      setFrame(Math.max(Math.min(at, total - 1), 0));
+      if (at < total) next = requestAnimationFrame(tick);
+    });
+    return () => cancelAnimationFrame(next);
+  }, [rate, holds.join()]);
+  let place = 0;
+  for (let end = holds[0]; end <= frame && place < items.length - 1; end += holds[place]) place += 1;
+  useEffect(() => shows(place), [place]);
+  const { url } = items[place];
+  const [width, height] = previews[items[0].url]?.size ?? [16, 9];
   return (
-    <>
-      <div class="rbf-row rbf-tl-one">
-        <span>Hold</span>
-        <label class="rbf-tl-unit">
-          <input
-            type="text"
-            inputmode="numeric"
-            class="rbf-tl-figure"
-            aria-label="Hold this picture, in frames"
-            autocomplete="off"
-            aria-invalid={isWrong}
-            value={spelt}
-            onInput={({ currentTarget: { value } }) => {
-              spell(value);
-              set(readFrames(value));
-            }}
-            onKeyDown={(event) => {
-              const by = arrowStep(event);
-              if (!by) return;
-              event.preventDefault();
-              set(within(frames + by * (event.shiftKey ? 10 : 1)));
-            }}
-          />
-          <span>frames</span>
-        </label>
-        <span aria-hidden="true">=</span>
-        <label class="rbf-tl-unit">
-          <input
-            type="text"
-            inputmode="decimal"
-            class="rbf-tl-figure"
-            aria-label="Hold this picture, in seconds"
-            autocomplete="off"
-            disabled={!rate}
-            aria-invalid={isUnread}
-            value={isKept ? typed : seconds}
-            onInput={({ currentTarget: { value } }) => {
-              type(value);
-              const now = inFrames(value);
-              if (now) set(now);
-            }}
-            onBlur={() => type(null)}
-          />
-          <span>s</span>
-        </label>
-        <Quiet
-          hidden={!setAll}
-          isOff={isWrong}
-          title="Hold all pictures as long as this one"
-          aria-label="Hold all pictures as long as this one"
-          act={() => setAll?.(frames)}
-        >
-          Hold all as long
-        </Quiet>
-        {children}
+    <div class="rbf-tl-player" role="group" aria-label="Preview" data-frame={frame} data-picture={place}>
+      <div class="rbf-tl-stage" style={{ aspectRatio: `${width} / ${height}` }}>
+        {previews[url]?.url ? <img src={previews[url].url} alt="" /> : <span class="rbf-tl-away">{nameOf(url)}</span>}
       </div>
-      <p class="rbf-tl-wrong-words" role="status" hidden={!isUnread}>
-        {rate ? "Seconds are a number, such as 1.5." : "Set the frames per second first."}
-      </p>
-    </>
+      <span class="rbf-caption">{`${frame + 1} of ${total} · ${(frame / rate).toFixed(2)} s`}</span>
+    </div>
   );
 }
 

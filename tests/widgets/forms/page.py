@@ -52,10 +52,6 @@ class Page:
         """What the page draws for a field."""
         return next(node for node in self.form.sheet["fields"] if node["name"] == name)
 
-    def offers(self, name: str, value: Any) -> bool:
-        """Whether the control of a field can make this value."""
-        return takes(self.node(name), value)
-
     @property
     def names(self) -> list[str]:
         """The fields that the page draws, in its order."""

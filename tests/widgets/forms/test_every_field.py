@@ -25,7 +25,6 @@ from tests.widgets.forms.described import (
     Values,
     accepted,
     beyond,
-    inputs,
     samples,
 )
 from tests.widgets.forms.page import Page
@@ -66,11 +65,6 @@ def strange(place: int, *, deep: bool) -> list[Any]:
     """A few of those for the field at this place, in turn, and the last; all in `make deep`."""
     *others, last = STRANGE
     return STRANGE if deep else [others[place % len(others)], others[(place + 3) % len(others)], last]
-
-
-def nested(levels: int) -> Any:
-    """A list in a list in a list …"""
-    return json.loads("[" * levels + "]" * levels)
 
 
 @pytest.fixture(scope="module")
@@ -190,25 +184,6 @@ def test_a_field_refuses_what_its_class_refuses(pages: Pages, name: str, request
                 assert page.places == [], (field, value)
 
         assert refused, field
-
-
-@pytest.mark.parametrize("examples", SIZES)
-@pytest.mark.parametrize("name", EACH_KIND)
-def test_a_form_has_the_inputs_that_its_class_has(pages: Pages, name: str, examples: int) -> None:
-    """Each value can be typed in the control that is drawn for it, and together they are what Python's own call takes."""
-    page, kind = pages(name), KINDS[name]
-
-    @settings(max_examples=examples, database=None)
-    @given(inputs(name))
-    def agree(values: dict[str, Any]) -> None:
-        page.show(values)
-
-        assert [name for name, value in values.items() if not page.offers(name, value)] == []
-        assert page.places == []
-        assert page.form.value == kind(**values)
-        assert page.form.value.wire() == kind(**values).wire()
-
-    agree()
 
 
 @pytest.mark.parametrize("examples", SIZES)

@@ -7,7 +7,6 @@ import json
 import threading
 import weakref
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import ipywidgets
@@ -122,16 +121,6 @@ def test_a_row_brings_its_pictures_back(shared: Served, tmp_path: Path) -> None:
                 assert again.from_library is (type(base) is rb.ImagesToVideo)
 
 
-def test_rules_between_fields_stand_at_a_field(page: Page) -> None:
-    """Steps that leave nothing to do are told at the field that skips them."""
-    page.edit("prompt", "a boat")
-    page.edit("second_pass_num_inference_steps", 4)
-
-    assert page.places == [["second_pass_skip_initial_steps"]]
-    assert page.form.state["price"]["credits"] == 53
-    assert page.form.state["ready"] is False
-
-
 def test_the_first_problem_is_the_first_on_the_page(page: Page) -> None:
     """What Run waits for is told from the top of the form down, however the model lists its fields."""
     page.edit("loras", [{}])
@@ -233,12 +222,6 @@ def test_names_that_cannot_be_sent_do_not_silence_a_form() -> None:
     page.form.close()
 
 
-def test_a_mapping_with_odd_names_is_refused_in_words(page: Page) -> None:
-    """A name that is no text is a field that there is not."""
-    with pytest.raises(InvalidInput, match="no field `1`"):
-        page.form.fill({1: 2})
-
-
 def test_a_closed_form_says_so_where_it_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """Shown once more, it is a sentence and no picture of something that works."""
     page = Page(rb.TextToVideo)
@@ -248,40 +231,3 @@ def test_a_closed_form_says_so_where_it_is_shown(capsys: pytest.CaptureFixture[s
 
     assert page.form.bundle() == {"text/plain": CLOSED}
     assert CLOSED in capsys.readouterr().out
-
-
-def test_a_closed_form_leaves_its_picture_as_it_was(page: Page) -> None:
-    """A redraw that was on its way when the form was closed, and collected, takes nothing out of the saved notebook."""
-    drawn: list[Any] = []
-    form = page.form
-    form._snapshots = [SimpleNamespace(update=lambda bundle, raw: drawn.append(bundle))]
-    page.edit("prompt", "a boat")
-    card = form._redrawing._card
-
-    form.close()
-    assert card is not None
-    card.update()
-
-    assert [bundle for bundle in drawn if "text/html" not in bundle] == []
-
-
-def test_whoever_follows_the_state_and_fails_stops_no_prices(tmp_path: Path) -> None:
-    """The price is asked again with the next edit; the service's own stands there in the end."""
-    fails = [True]
-    told = threading.Event()
-
-    def follow(change: Any) -> None:
-        if change["new"]["price"]["source"].startswith("exact"):
-            told.set()
-            if fails.pop():
-                raise ValueError("something odd")
-
-    with rb.connect(library=tmp_path):
-        form = rb.form(rb.TextToVideo(prompt="a boat"))
-        form.observe(follow, "state")
-        for number, frames in enumerate((49, 97), 1):
-            told.clear()
-            fails[:] = [number == 1]
-            form._handle_custom_msg(edit("v", number, num_frames=frames), [])
-            assert told.wait(30)
-        form.close()

@@ -20,7 +20,7 @@ from .base_widget import Host, answer_request
 from .earlier import IN_LIBRARY, OF_CLIP, PAGE, SHA256, EarlierPictures, find_earlier_texts
 from .picture_previews import (
     MAX_NAME_LENGTH,
-    PicturePreview,
+    Preview,
     VideoGiven,
     convert_picture,
     format_too_large,
@@ -95,7 +95,7 @@ class Pictures:
             return self._store(picture.content, picture.label)
         return str(picture)
 
-    def preview(self, text: str) -> PicturePreview:
+    def preview(self, text: str) -> Preview:
         """The preview of a picture: thumbnail and text, or an `error`."""
         if text[:7].lower() in ("http://", "https:/") or text[:5].lower() == "file_":
             return preview_address(text)
@@ -107,9 +107,9 @@ class Pictures:
         try:
             return preview_content(self._read(text), name)
         except NotAPicture as error:
-            return PicturePreview(name, error=f"{name} {error}")
+            return {"name": name, "error": f"{name} {error}"}
         except OSError as error:
-            return PicturePreview(name, error=f"{name} cannot be read ({error.strerror}).")
+            return {"name": name, "error": f"{name} cannot be read ({error.strerror})."}
 
     def store_all(self) -> None:
         """Store every picture in the library, so that code that refers to it runs in another notebook."""
@@ -186,7 +186,7 @@ class Pictures:
     def _on_preview(self, content: Content, _: Buffers) -> None:
         text = content.get("picture")
         if isinstance(text, str):
-            answer_request(self._form, content, lambda: self.preview(text).answer())
+            answer_request(self._form, content, lambda: self.preview(text))
 
     def _on_earlier(self, content: Content, _: Buffers) -> None:
         start = content.get("from")

@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
+from ...display.formatting import shorten
 from ...models.base import Input
 from ...models.catalog import CATALOG, find_endpoint
 from ...models.smart_resize import FORMATS
@@ -46,9 +47,9 @@ ACRONYMS = {
 FRAME_RATES = ("frame_rate", "fps", "frames_per_second")
 """Names of the field with the frame rate, that of the specification first."""
 
-_SHEETS: WeakKeyDictionary[type[Input], dict[str, Any]] = WeakKeyDictionary()
 
-
+# It is the slowest part of a form. A sheet is never changed.
+@lru_cache(maxsize=64)
 def get_sheet(kind: type[Input]) -> dict[str, Any]:
     """The description of a form for this class that the page draws, as plain JSON.
 
@@ -57,14 +58,6 @@ def get_sheet(kind: type[Input]) -> dict[str, Any]:
     >>> [node["name"] for node in sheet["fields"]][:3], sheet["fields"][0]["kind"]
     (['prompt', 'aspect_ratio', 'resolution'], 'text')
     """
-    # Cached by class: it is the slowest part of a form. A sheet is never changed.
-    known = _SHEETS.get(kind)
-    if known is None:
-        known = _SHEETS[kind] = _make_sheet(kind)
-    return known
-
-
-def _make_sheet(kind: type[Input]) -> dict[str, Any]:
     schema = kind.model_json_schema()
     reader = _TreeBuilder(schema.get("$defs", {}))
     nodes = reader.fields(schema)
@@ -84,7 +77,7 @@ def _make_sheet(kind: type[Input]) -> dict[str, Any]:
     return {
         "model": kind.endpoint_id,
         "title": get_title(kind),
-        "purpose": row.purpose if row else _shorten(str(schema.get("description") or ""), MAX_HELP),
+        "purpose": row.purpose if row else shorten(str(schema.get("description") or ""), MAX_HELP),
         "fields": nodes,
     }
 
@@ -99,7 +92,7 @@ def get_title(kind: type[Input]) -> str:
     name = kind.__name__
     if any(row.input is kind for row in CATALOG):
         name = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip().capitalize()
-    return _shorten(name, MAX_LABEL)
+    return shorten(name, MAX_LABEL)
 
 
 class _TreeBuilder:
@@ -119,7 +112,7 @@ class _TreeBuilder:
         node: Node = {"name": name, "label": _label(name, rule, kind["kind"]), **kind}
         if help_ := rule.get("description"):
             # Backticks are markup in documentation only.
-            node["help"] = _shorten(str(help_).replace("`", ""), MAX_HELP)
+            node["help"] = shorten(str(help_).replace("`", ""), MAX_HELP)
         if nullable:
             node["nullable"] = True
         if "default" in rule:
@@ -276,16 +269,11 @@ def _label(name: str, rule: Schema, kind: str = "") -> str:
         parts = ["number", "of", *parts[1:]] if parts[0] == "num" else [word for word in parts if word != "num"]
     words = [ACRONYMS.get(word.lower(), word) for word in parts]
     text = " ".join(words) or str(rule.get("title") or "(no name)")
-    return _shorten(text[:1].upper() + text[1:], MAX_LABEL)
+    return shorten(text[:1].upper() + text[1:], MAX_LABEL)
 
 
 def _format_choice(value: Any) -> str:
-    return _shorten(value if isinstance(value, str) else json.dumps(value), MAX_CHOICE) or "(empty)"
-
-
-def _shorten(text: str, max_length: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= max_length else f"{flat[: max_length - 1]}…"
+    return shorten(value if isinstance(value, str) else json.dumps(value), MAX_CHOICE) or "(empty)"
 
 
 # What special controls know beyond their node.
