@@ -23,7 +23,7 @@ from reelbook.models.text_to_video import TextToVideo
 from tests.media.making import FACTS, KINDS, MODEL, boxes, content, plain, signed
 from tests.models.inputs import INPUTS
 from tests.service.engines.playing import second_opinion
-from tests.support import as_data_uri, examples, png
+from tests.support import Served, as_data_uri, examples, png
 
 BOAT = TextToVideo(prompt="a paper boat", num_frames=49, seed=7)
 
@@ -225,3 +225,14 @@ def without_folders(picture: str) -> str:
     name = picture.replace("\\", "/").rpartition("/")[2]
     kept = images.Image.of(name) if name else ""
     return name if isinstance(kept, images.Image) and kept.kind == "path" else "unknown"
+
+
+def test_a_painted_clip_tells_the_seed_that_was_drawn(shared: Served, tmp_path: Path) -> None:
+    """Asked of the embedded service without a seed, it names the one that was used, with which it can be made again."""
+    asked = TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", aspect_ratio="1:1")
+    output = shared.done(asked.endpoint_id, asked.wire())
+    (tmp_path / "clip.mp4").write_bytes(shared.http.get(output["video"]["url"]).content)
+
+    told = read(tmp_path / "clip.mp4")
+
+    assert (told.input, told.seed) == (asked, output["seed"])

@@ -61,18 +61,14 @@ def _find_applicable(rules: Iterable[Rule], defs: Mapping[str, Rule]) -> list[Ma
         applicable[id(rule)] = rule
         if isinstance(rule.get("$ref"), str):
             waiting.append(defs.get(rule["$ref"].removeprefix("#/$defs/"), True))
-        waiting += [part for word in ("allOf", "anyOf", "oneOf") for part in rule.get(word, ())]
+        waiting += rule.get("anyOf", ())
     return list(applicable.values())
 
 
 def _rule_for_step(rule: Mapping[str, Any], step: str | int) -> Rule:
     """The rule for one field of an object, or for one entry of a list."""
-    if isinstance(step, int):
-        first = rule.get("prefixItems", ())
-        wanted: Rule = first[step] if step < len(first) else rule.get("items", True)
-    else:
-        wanted = rule.get("properties", {}).get(step, rule.get("additionalProperties", True))
-    return wanted
+    wanted: Rule = rule.get("items", True) if isinstance(step, int) else rule.get("additionalProperties", True)
+    return rule.get("properties", {}).get(step, wanted)
 
 
 def merge_rules(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

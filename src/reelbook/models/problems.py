@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..errors import Problem
+from ..util.printable import replace_surrogates
 from .json_schema import rule_at, rules_at
 from .value_types import MAX_DIGITS
 
@@ -102,32 +103,15 @@ def format_literal(value: Any, max_chars: int = 60) -> str:
 def compact_value(value: Any) -> Any:
     """The value if it is plain and short, else its literal: a problem must be small and picklable."""
     if type(value) is str:
-        plain = len(value) <= 100 and _is_utf8(value)
+        plain = len(value) <= 100 and value == replace_surrogates(value)
     else:
         plain = value is None or type(value) in (bool, float) or (type(value) is int and value.bit_length() <= 200)
     return value if plain else format_literal(value)
 
 
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-class _Short(reprlib.Repr):
-    """A `repr` with bounds on nesting and on the length of texts."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxlevel, self.maxstring, self.maxlong, self.maxother = 4, 60, 60, 60
-
-    def repr_instance(self, x: Any, level: int) -> str:
-        return repr(x)
-
-
-_SHORT = _Short()
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxlong, _SHORT.maxother = 4, 60, 60, 60
+"""A `repr` with bounds on nesting and on the length of texts."""
 
 
 @lru_cache(maxsize=256)
