@@ -67,8 +67,9 @@ def _find_applicable(rules: Iterable[Rule], defs: Mapping[str, Rule]) -> list[Ma
 
 def _rule_for_step(rule: Mapping[str, Any], step: str | int) -> Rule:
     """The rule for one field of an object, or for one entry of a list."""
-    wanted: Rule = rule.get("items", True) if isinstance(step, int) else rule.get("additionalProperties", True)
-    return rule.get("properties", {}).get(step, wanted)
+    others = rule.get("items", True) if isinstance(step, int) else rule.get("additionalProperties", True)
+    wanted: Rule = rule.get("properties", {}).get(step, others)
+    return wanted
 
 
 def merge_rules(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
