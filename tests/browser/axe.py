@@ -50,7 +50,7 @@ BEYOND = """roots => [...document.querySelectorAll(roots)].flatMap(root => {
 CONTROLS = """roots => {
   const kinds = 'button, a[href], input, select, textarea, summary, video[controls], [tabindex]';
   const all = [...document.querySelectorAll(roots)].flatMap(root => [...root.querySelectorAll(kinds)])
-    .filter(e => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({visibilityProperty: true}) && !e.closest('[hidden], [inert]'));
+    .filter(e => e.tabIndex >= 0 && !e.disabled && (e.type !== 'radio' || e.checked) && e.checkVisibility({visibilityProperty: true}) && !e.closest('[hidden], [inert]'));
   all.forEach((e, place) => { e.dataset.control = place; });
   return all.map(e => `${e.localName} ${(e.getAttribute('aria-label') || e.textContent || e.title || '').trim().slice(0, 30)}`);
 }"""

@@ -292,9 +292,7 @@ def test_rows_can_be_ticked_where_a_kernel_listens(opened: Open, clips: list[str
     }""")
 
     page.get_by_label("Select a paper boat on a rainy street · seed 2 ").check()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Space")
+    page.get_by_label("Select a paper boat on a rainy street · seed 4 ").press("Space")
     head(page, "seed").click()
     head(page, "seed").click()
     ticked = [row for row in range(12) if page.locator(f"{ROWS} .rb-select input").nth(row).is_checked()]

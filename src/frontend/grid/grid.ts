@@ -119,10 +119,7 @@ export class Grid {
       this.#view.add(clip);
       if (this.key) box.dataset.rbEager = "";
     }
-    const run = this.runs.get(row)?.run;
-    if (place > 0 || !run) return;
-    const words = [run.label || run.name, run.price].filter(Boolean).join(" · ");
-    figure.append(made("span", { class: "rb-over", "aria-hidden": "true" }, made("bdi", {}, words)));
+    if (place > 0 || !this.runs.has(row)) return;
     box.addEventListener("click", () => this.held.view === "one" || this.#enlarge(row));
     const name = figure.querySelector("figcaption b");
     const large = { class: "rb-name", title: "Show it large" };

@@ -8,6 +8,7 @@ const LOOK_AHEAD = 0.75; // Seconds that are decoded before they are played.
 export class DecodedPicture {
   isDecoded = true;
   canvas = document.createElement("canvas");
+  /** Quarters, clockwise. */
   turn = (this.frames.index.rotation ?? 0) / 90;
   /** The number of the frame on the canvas. */
   shown = -1;
@@ -55,19 +56,14 @@ export class DecodedPicture {
   }
 
   #draw(frame: VideoFrame | ImageBitmap, number: number) {
-    drawTurned(this.#context, frame, this.turn);
+    const { canvas, turn } = this;
+    const [width, height] = turn % 2 ? [canvas.height, canvas.width] : [canvas.width, canvas.height];
+    this.#context.setTransform(1, 0, 0, 1, canvas.width / 2, canvas.height / 2);
+    this.#context.rotate((turn * Math.PI) / 2);
+    this.#context.drawImage(frame, -width / 2, -height / 2, width, height);
     this.shown = number;
     // Only now: an empty canvas would hide the poster.
     if (!this.canvas.parentNode) this.box.append(this.canvas);
     this.canvas.dispatchEvent(new Event("reelbook:drawn", { bubbles: true }));
   }
-}
-
-/** Fill a canvas with a picture turned clockwise. @param turn Quarters. */
-export function drawTurned(context: CanvasRenderingContext2D, picture: CanvasImageSource, turn: number) {
-  const { canvas } = context;
-  const [width, height] = turn % 2 ? [canvas.height, canvas.width] : [canvas.width, canvas.height];
-  context.setTransform(1, 0, 0, 1, canvas.width / 2, canvas.height / 2);
-  context.rotate((turn * Math.PI) / 2);
-  context.drawImage(picture, -width / 2, -height / 2, width, height);
 }

@@ -25,13 +25,7 @@ export class Picked {
     this.group = group || key;
     this.rows = new Set(groups.get(this.group));
     if (!this.group) return;
-    // Weakly referenced by the window, so that the display can be collected when its cell is run again.
-    const self = new WeakRef(this);
-    const received = (event: Event) => {
-      const here = self.deref();
-      if (!here) return removeEventListener(event.type, received);
-      here.#receive(event.type, (event as CustomEvent).detail);
-    };
+    const received = (event: Event) => this.#receive(event.type, (event as CustomEvent).detail);
     addEventListener("reelbook:picked", received);
     addEventListener("reelbook:listens", received);
     // The kernel's view may have been created before this display.

@@ -21,8 +21,8 @@ const COMPARISON = /^(.+?)(<=|>=|!=|==|=|~|<|>)(.*)$/s;
 
 const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
-export type Packed = { of: any[]; at?: number[]; n?: number } | any[];
-export type Test = (row: number) => boolean;
+type Packed = { of: any[]; at?: number[]; n?: number } | any[];
+type Test = (row: number) => boolean;
 
 /** @returns Each value at its place. */
 export function unpacked(packed: Packed): any[] {
@@ -41,28 +41,19 @@ function holds(sign: string, difference: number) {
 
 /** A column with the words of its cells and what to sort by. */
 export class Column {
-  name: string;
-  isVisible: boolean;
-  isFirst: boolean;
-  isRight: boolean;
-  role: any;
-  order: (number | null)[] | null;
-  words: (string | null)[];
-  keys: (string | null)[] | null;
+  readonly name = String(this.packed.name);
+  isVisible = Boolean(this.packed.shown);
+  readonly isFirst = this.isVisible;
+  readonly isRight = Boolean(this.packed.right);
+  readonly role: string = this.packed.role ?? "";
+  readonly order: (number | null)[] | null = this.packed.order === undefined ? null : unpacked(this.packed.order);
+  readonly words: (string | null)[] =
+    this.packed.words === undefined
+      ? (this.order ?? []).map((number) => (number === null ? null : String(number)))
+      : unpacked(this.packed.words);
+  readonly keys: (string | null)[] | null = this.packed.keys === undefined ? null : unpacked(this.packed.keys);
 
-  constructor(packed: any) {
-    this.name = String(packed.name);
-    this.isVisible = Boolean(packed.shown);
-    this.isFirst = this.isVisible;
-    this.isRight = Boolean(packed.right);
-    this.role = packed.role ?? "";
-    this.order = packed.order === undefined ? null : unpacked(packed.order);
-    this.words =
-      packed.words === undefined
-        ? (this.order ?? []).map((number) => (number === null ? null : String(number)))
-        : unpacked(packed.words);
-    this.keys = packed.keys === undefined ? null : unpacked(packed.keys);
-  }
+  constructor(readonly packed: any) {}
 
   /** @returns The rows in order; those with nothing are last. */
   sorted(rows: number[], direction: number): number[] {

@@ -8,7 +8,6 @@
 
 import { button, dotted, made, payloadOf } from "../page/element.ts";
 import { watchKernel } from "../page/kernel_files.ts";
-import { answerKey } from "../page/keys.ts";
 import { Picked } from "../page/picked.ts";
 import { detail, players, sayAbsence, setPoster } from "../page/player.ts";
 import { Posters } from "../page/row_posters.ts";
@@ -17,7 +16,6 @@ import { asked, Column, csv, summed, unpacked } from "./query.ts";
 const ROWS = 100; // That are drawn at once.
 const AHEAD = 600; // Pixels below the rows in view that are drawn before they are seen.
 const MAX_CHARS = 28;
-const MAX_PRINTED = 500;
 const SPEAK_EVERY = 1000;
 
 /** One table on the page. */
@@ -68,16 +66,13 @@ class Table {
     this.#summary.before(bar, this.#menu, this.#voice);
     this.#box.after(this.#stage);
     this.#box.replaceChildren(this.#grid);
-    this.#box.addEventListener("scroll", () => this.draw());
+    this.#box.addEventListener("scroll", () => this.#draw());
     root.addEventListener("keydown", (event) => this.#key(event));
     root.querySelector(".rb-first")?.remove();
-    new ResizeObserver(() => this.draw()).observe(this.#box);
-    // Weakly referenced by the window, so that the table can be collected when its cell is run again.
-    const self = new WeakRef(this);
-    addEventListener("beforeprint", () => self.deref()?.draw(MAX_PRINTED));
+    new ResizeObserver(() => this.#draw()).observe(this.#box);
     this.#drawHead();
     this.#update();
-    watchKernel(this.payload.key, (isThere) => self.deref()?.onKernel(isThere));
+    watchKernel(this.payload.key, (isThere) => this.#onKernel(isThere));
   }
 
   #visible() {
@@ -151,7 +146,7 @@ class Table {
     if (this.#body.contains(document.activeElement)) this.#box.focus({ preventScroll: true });
     this.#body.replaceChildren();
     this.#rows.clear();
-    this.draw();
+    this.#draw();
     this.#sumUp();
   }
 
@@ -184,7 +179,7 @@ class Table {
   }
 
   /** Put more rows onto the page while somebody scrolls on. */
-  draw(least: number = ROWS) {
+  #draw(least: number = ROWS) {
     const { scrollTop, scrollLeft, clientHeight, clientWidth, scrollHeight } = this.#box;
     const isNear = scrollTop + clientHeight > scrollHeight - AHEAD;
     const count = Math.max(least, this.#rows.size + (isNear ? ROWS : 0));
@@ -206,7 +201,6 @@ class Table {
       "aria-label": `Select ${this.#captions[row] || `row ${row}`}`,
       checked: this.#picked.rows.has(row),
       onchange: () => this.#tick([row], tick.checked),
-      onkeydown: (event: KeyboardEvent) => this.#moveTick(event, row),
     });
     return made(
       "tr",
@@ -257,7 +251,7 @@ class Table {
     setPoster(poster, isThere, this.#files[row][0], this.#captions[row]);
   }
 
-  onKernel(isThere: boolean) {
+  #onKernel(isThere: boolean) {
     this.#hasKernel = isThere;
     if (this.#hasFiles) sayAbsence(this.root, isThere || Object.keys(this.payload.clips).length > 0);
     for (const row of this.#rows.keys()) {
@@ -275,15 +269,6 @@ class Table {
       if (box) box.checked = isOn;
     }
     this.#sumUp();
-  }
-
-  /** Up and down go to the tick of the row above or below. */
-  #moveTick(event: KeyboardEvent, row: number) {
-    const go = (step: number) => () => {
-      const next = this.#view[this.#view.indexOf(row) + step];
-      this.#rows.get(next)?.querySelector<HTMLElement>(".rb-select input")?.focus();
-    };
-    answerKey(event, { ArrowDown: go(1), ArrowUp: go(-1) });
   }
 
   #save() {
@@ -326,7 +311,7 @@ class Table {
     const next = this.#view[place];
     if (next === undefined) return;
     this.#close(row);
-    this.draw(place + 1);
+    this.#draw(place + 1);
     this.#rows.get(next)?.scrollIntoView({ block: "nearest" });
     this.#show(next);
     this.#posterOf(next)?.focus({ preventScroll: true });
