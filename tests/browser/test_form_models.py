@@ -262,25 +262,6 @@ def test_images_to_video_is_filled_by_keys(forms: Forms) -> None:
     assert clip["advanced"] > 0
 
 
-def test_a_run_is_cancelled(forms: Forms) -> None:
-    """A long one is stopped by its button, ends as cancelled, says what it cost, and no credits are gone or kept back."""
-    form = forms["text"]
-    spent, reserved, runs = forms.money()
-    form.get_by_role("textbox", name="Prompt").first.fill("a long one")
-    form.locator("[data-field=num_frames] input[type=text]").first.fill("1441")
-    forms.wait("forms['text'].draft.get('num_frames')", 1441)
-
-    forms.run_button("text").click()
-    form.get_by_role("button", name="Cancel").click()
-    expect(form.locator(".rbf-run-state")).to_contain_text("cancelled", timeout=PATIENCE)
-
-    expect(form.locator(".rbf-run-caption")).to_contain_text("not charged")
-    expect(form.get_by_role("button", name="Cancel")).to_have_count(0)
-    shot(forms.page, "form-cancelled")
-    assert forms.ask("forms['text'].runs[-1].status") == "cancelled"
-    assert forms.money() == (spent, reserved, runs + 1)
-
-
 WRONG = [
     ("text", "[data-field=num_frames] input[type=text] >> nth=0", "5", "[data-field=num_frames] .rbf-problem", "outside 9 to 1441"),
     ("moving", "[data-field=cfg_scale] input[type=text]", "3", "[data-field=cfg_scale] .rbf-problem", "outside 0 to 1"),

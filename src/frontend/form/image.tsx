@@ -9,7 +9,6 @@ import {
   fileOfData,
   isData,
   LEAST_DATA,
-  MAX_LETTERS,
   meantText,
   nameOf,
   type Preview,
@@ -21,12 +20,11 @@ import {
 import { whenSeen } from "./seen.ts";
 import { useShelf } from "./shelf.tsx";
 import { Sign } from "./signs.tsx";
+import { textOf } from "./values.ts";
 
 // Milliseconds after the last letter of a path before the file is requested, and without an answer before that is said.
 const PREVIEW_PAUSE = 600;
 const BUSY_AFTER = 1900;
-// Letters that a text box shows of a value.
-const MAX_SHOWN = 2000;
 const KINDS = "image/png, image/jpeg, image/webp, image/gif, image/bmp, image/tiff, image/avif";
 
 /** A box for one picture, which is there before it, so that nothing jumps. */
@@ -123,29 +121,23 @@ export function useCatches(
 
 /** A button, and the earlier outputs to choose from that it opens: pictures, and clips by their last frame. */
 export function useEarlier(link: FormLink, id: string, choose: (picture: string, words: string) => void) {
-  const [{ page, from, size }, set] = useState({ page: null as EarlierPage | null, from: 0, size: 0 });
-  const list = useRef<HTMLUListElement>(null);
-  const open = async (start: number) => {
-    set((old) => ({ ...old, page: null }));
-    const found = await link.pictures.earlier(start);
-    set((old) => ({ page: found, from: start, size: Math.max(old.size, found.earlier.length) }));
+  const [page, set] = useState<EarlierPage | null>(null);
+  const open = async (before: EarlierPage["earlier"]) => {
+    const found = await link.pictures.earlier(before.length);
+    set({ ...found, earlier: [...before, ...found.earlier] });
   };
-  const shelf = useShelf("Earlier output", `${id}-earlier`, () => open(0));
-  const count = page?.earlier.length ?? 0;
-  const words = count ? `${from + 1} to ${from + count}, the newest first` : "No earlier outputs yet.";
+  const shelf = useShelf("Earlier output", `${id}-earlier`, () => open([]));
+  const words = page?.earlier.length ? "The newest first." : "No earlier outputs yet.";
   const el = (
     <div {...shelf.facts} class="rbf-earlier">
-      <ul class="rbf-earlier-list" ref={list}>
+      <ul class="rbf-earlier-list">
         {page?.earlier.map((entry) => (
           <Earlier key={entry.picture} link={link} {...entry} choose={choose} />
         ))}
       </ul>
       <div class="rbf-row">
-        <Quiet hidden={!from} act={() => open(Math.max(from - size, 0))}>
-          Newer
-        </Quiet>
-        <Quiet hidden={!page?.more} act={() => open(from + size)}>
-          Older
+        <Quiet hidden={!page?.more} act={() => open(page?.earlier ?? [])}>
+          More
         </Quiet>
         <p class="rbf-caption" role="status">
           {page ? page.error || words : "Looking"}
@@ -188,9 +180,7 @@ function Earlier({ link, picture, words, choose }: EarlierProps) {
 
 /** What the text box shows of a value: what one could have typed there. */
 function shownText(value: unknown) {
-  if (value === undefined || value === null) return "";
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  return /^(sha256|data):/.test(text) || text.length > MAX_SHOWN ? "" : text;
+  return /^(sha256|data):/.test(String(value ?? "")) ? "" : textOf(value ?? "");
 }
 
 function ImageField(field: FieldProps) {
@@ -208,7 +198,7 @@ function ImageField(field: FieldProps) {
   const [preview, setPreview] = useState<Preview | null>(null);
   const [spelt, spell] = useSpelling(shownText(value), shownText, meantText);
   const named = value === undefined ? node.default : value;
-  const picture = typeof named === "string" && named.length <= MAX_LETTERS ? named : "";
+  const picture = typeof named === "string" ? named : "";
   const isSet = (value ?? "") !== "";
 
   useEffect(() => {
@@ -308,19 +298,16 @@ function ImageField(field: FieldProps) {
   const problem =
     refused ?? (preview?.error ? { words: preview.error, film: preview.film ? picture : undefined } : null);
   const film = problem?.film;
-  const untold = picture.startsWith("sha256:") ? "Picture" : picture.slice(0, 200);
-  const nothing = named ? "A long address" : "Drop or paste a picture here";
+  const untold = picture ? shownText(picture) || "Picture" : "Drop or paste a picture here";
   return (
     <div class="rbf-image" role="group" aria-labelledby={`${id}-label`} ref={box}>
       <div class="rbf-image-well" tabIndex={-1}>
         <Thumb preview={picture ? preview : null} class="rbf-image-thumb" />
         <div class="rbf-image-side">
           <p class="rbf-image-words" title={preview?.words}>
-            {picture ? preview?.words || preview?.name || untold : nothing}
+            {(picture && (preview?.words || preview?.name)) || untold}
           </p>
-          <p class="rbf-caption">
-            {picture ? !preview?.error && preview?.receives : !named && "PNG, JPEG, WebP or GIF"}
-          </p>
+          <p class="rbf-caption">{picture ? !preview?.error && preview?.receives : "PNG, JPEG, WebP or GIF"}</p>
           <div class="rbf-row rbf-image-actions">
             <ChooseFiles words={isSet ? "Replace" : "Choose a file"} accept={KINDS} inputRef={file} given={given} />
             {earlier.button}

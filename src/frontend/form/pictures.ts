@@ -22,8 +22,7 @@ export interface EarlierPage {
 export type Source = File | string;
 export type Progress = (share: number) => void;
 
-// The longest text that is sent to the kernel for a preview, and the shortest data URL that is taken for a picture.
-export const MAX_LETTERS = 2_000_000;
+// The shortest data URL that is taken for a picture.
 export const LEAST_DATA = 100;
 const MAX_BYTES = 50_000_000;
 const PART_BYTES = 4_000_000;

@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CONTROLS, classes, type FieldProps, Frame, NumberRow, Quiet } from "./fields.tsx";
 import { Busy, ChooseFiles, Thumb, useCatches, useEarlier } from "./image.tsx";
-import { fileOfData, isData, linesOf, MAX_LETTERS, nameOf, type Preview, Refused, type Source } from "./pictures.ts";
+import { fileOfData, isData, linesOf, nameOf, type Preview, Refused, type Source } from "./pictures.ts";
 import { whenSeen } from "./seen.ts";
 import { positive, Seconds } from "./special.tsx";
 import { drag, dropPlace } from "./timeline_drag.ts";
@@ -416,7 +416,7 @@ function Tile({ item, number, of, rate, name, preview, wrong, isChosen, isOn, se
   const el = useRef<HTMLDivElement>(null);
   const { url } = item;
   useEffect(() => {
-    if (typeof url === "string" && url && url.length <= MAX_LETTERS && el.current) return whenSeen(el.current, seen);
+    if (typeof url === "string" && url && el.current) return whenSeen(el.current, seen);
   }, [url]);
   const frames = framesOf(item);
   const seconds = secondsText(frames, rate);

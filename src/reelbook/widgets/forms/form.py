@@ -55,13 +55,13 @@ class Form(ScriptWidget):
     """
 
     sheet = traitlets.Dict().tag(sync=True)
-    """The fields as the page draws them; see `fields.control_tree`."""
+    """The fields as the page draws them; see `schema`."""
     state = traitlets.Dict().tag(sync=True)
     """The draft with its problems and its price."""
     records: Any = traitlets.List().tag(sync=True)
     """The runs as the page displays them; `runs` has the runs themselves."""
     sweeps: Any = traitlets.Dict().tag(sync=True)
-    """The axes, their plan, and the sweeps of this form; see `sweeping`."""
+    """The axes, their plan, and the sweeps of this form; see `sweeps`."""
     twin = traitlets.Unicode().tag(sync=True)
     """The mark of the static picture beside it, which the form hides where it is displayed."""
     kept = traitlets.Int(0).tag(sync=True)
