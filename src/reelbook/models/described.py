@@ -47,8 +47,7 @@ from ..errors import BadDescription
 from .base import Input, Part
 from .frozen_json import FrozenDict, NotJson, equality_key, freeze, thaw
 from .images import Image, PictureField, is_picture, parse_picture
-from .json_schema import get_types, is_annotation
-from .openapi import Schemas, names_picture, read_input
+from .openapi import Schemas, get_types, is_annotation, names_picture, read_input
 from .picture_encoding import is_one_array
 from .problems import WANTED
 from .signatures import present

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, Val
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..errors import InvalidInput, Problem, ReelbookError
-from .json_schema import rules_at
+from .json_schema import rules_at, schema_of
 from .picture_encoding import NotAPicture, encode_picture, has_picture_method, is_encodable
 from .value_types import Text, is_wire_json
 
@@ -224,18 +224,13 @@ def _find_pictures(model: type[BaseModel] | None, value: Any, place: Place) -> I
 @lru_cache(maxsize=4096)
 def _takes_picture(model: type[BaseModel], place: Place) -> bool:
     """Whether a text in this place is the address of a picture."""
-    return any(is_picture_rule(rule) for rule in rules_at(_schema(model), place))
+    return any(is_picture_rule(rule) for rule in rules_at(schema_of(model), place))
 
 
 @lru_cache(maxsize=256)
 def _has_picture_rules(model: type[BaseModel]) -> bool:
     """Whether a picture may stand somewhere as an address."""
-    return "'x-media': 'image'" in str(_schema(model))
-
-
-@lru_cache(maxsize=256)
-def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    return model.model_json_schema()
+    return "'x-media': 'image'" in str(schema_of(model))
 
 
 def is_picture_rule(rule: Mapping[str, Any]) -> bool:

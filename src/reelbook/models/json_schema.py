@@ -1,31 +1,20 @@
-"""Rules in a JSON schema: which of them apply to a value, and two of them as one."""
+"""JSON schemas of classes, and which of their rules apply to a value."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
+
+from pydantic import BaseModel
 
 Rule = Mapping[str, Any] | bool
 
-ANNOTATIONS = frozenset(
-    ("title", "description", "default", "deprecated", "example", "examples", "readOnly", "writeOnly")
-)
-"""Keywords that do not affect validation, besides extensions."""
 
-
-def is_annotation(keyword: str) -> bool:
-    """Whether a keyword does not affect validation: a title, a description, a default, or an extension."""
-    return keyword in ANNOTATIONS or keyword.startswith("x-")
-
-
-def get_types(rule: Mapping[str, Any]) -> list[str]:
-    """The types that a rule names.
-
-    >>> get_types({"type": ["string", "null"]}), get_types({"properties": {}}), get_types({})
-    (['string', 'null'], ['object'], [])
-    """
-    types = rule.get("type", "object" if "properties" in rule else [])
-    return [types] if isinstance(types, str) else list(types)
+@lru_cache(maxsize=256)
+def schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
+    """The JSON schema of a class."""
+    return model.model_json_schema()
 
 
 def rules_at(schema: Mapping[str, Any], loc: Iterable[str | int]) -> list[Mapping[str, Any]]:
@@ -70,41 +59,3 @@ def _rule_for_step(rule: Mapping[str, Any], step: str | int) -> Rule:
     others = rule.get("items", True) if isinstance(step, int) else rule.get("additionalProperties", True)
     wanted: Rule = rule.get("properties", {}).get(step, others)
     return wanted
-
-
-def merge_rules(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """One rule for two that both apply. Of what no single rule can say, and of annotations, the first's stays.
-
-    >>> merge_rules({"minimum": 0, "title": "Size"}, {"minimum": 1, "maximum": 9, "title": "Area"})
-    {'minimum': 1, 'title': 'Size', 'maximum': 9}
-    """
-    merged = dict(one)
-    for keyword, value in other.items():
-        own = merged.setdefault(keyword, value)
-        if own != value and not is_annotation(keyword):
-            merged[keyword] = _merge_keyword(keyword, own, value)
-    return merged
-
-
-def _merge_keyword(keyword: str, own: Any, other: Any) -> Any:
-    match keyword:
-        case "minimum" | "exclusiveMinimum" | "minLength" | "minItems":
-            return max(own, other)
-        case "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems":
-            return min(own, other)
-        case "enum":
-            return [value for value in own if value in other]
-        case "required":
-            return list(dict.fromkeys([*own, *other]))
-        case "type":
-            types = [get_types({"type": own}), get_types({"type": other})]
-            both = [kind for kind in types[0] if kind in types[1]]
-            if not both and "integer" in (*types[0], *types[1]) and "number" in (*types[0], *types[1]):
-                both = ["integer"]
-            return (both[0] if len(both) == 1 else both) or own
-        case "properties":
-            shared = {name: {"allOf": [own[name], other[name]]} for name in own if name in other}
-            return {**own, **other, **shared}
-        case "items":
-            return {"allOf": [own, other]}
-    return own

@@ -12,7 +12,6 @@ from urllib.parse import unquote
 
 from ..errors import BadDescription
 from ..util.printable import map_texts, replace_surrogates
-from .json_schema import get_types, is_annotation, merge_rules
 from .problems import format_literal
 
 MAX_LEVELS = 100
@@ -31,6 +30,12 @@ _CONDITIONS = {"then", "else", "dependentSchemas", "patternProperties"}
 _PICTURE_NAME = re.compile(r"(.*[_-])?(image|picture|photo)[_-]?(url|uri)s?", re.IGNORECASE)
 _PICTURE_WORDS = {"image", "images", "picture", "pictures", "photo", "photos"}
 _ADDRESSES = {"uri", "url", "uri-reference", "iri"}
+
+
+ANNOTATIONS = frozenset(
+    ("title", "description", "default", "deprecated", "example", "examples", "readOnly", "writeOnly")
+)
+"""Keywords that do not affect validation, besides extensions."""
 
 
 def read_input(description: Any, endpoint_id: str | None = None) -> tuple[str, Schemas]:
@@ -301,3 +306,56 @@ def _find_at(root: Any, tokens: Sequence[str]) -> Any:
         else:
             root = root.get(token) if isinstance(root, dict) else None
     return root
+
+
+def is_annotation(keyword: str) -> bool:
+    """Whether a keyword does not affect validation: a title, a description, a default, or an extension."""
+    return keyword in ANNOTATIONS or keyword.startswith("x-")
+
+
+def get_types(rule: Mapping[str, Any]) -> list[str]:
+    """The types that a rule names.
+
+    >>> get_types({"type": ["string", "null"]}), get_types({"properties": {}}), get_types({})
+    (['string', 'null'], ['object'], [])
+    """
+    types = rule.get("type", "object" if "properties" in rule else [])
+    return [types] if isinstance(types, str) else list(types)
+
+
+def merge_rules(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """One rule for two that both apply. Of what no single rule can say, and of annotations, the first's stays.
+
+    >>> merge_rules({"minimum": 0, "title": "Size"}, {"minimum": 1, "maximum": 9, "title": "Area"})
+    {'minimum': 1, 'title': 'Size', 'maximum': 9}
+    """
+    merged = dict(one)
+    for keyword, value in other.items():
+        own = merged.setdefault(keyword, value)
+        if own != value and not is_annotation(keyword):
+            merged[keyword] = _merge_keyword(keyword, own, value)
+    return merged
+
+
+def _merge_keyword(keyword: str, own: Any, other: Any) -> Any:
+    match keyword:
+        case "minimum" | "exclusiveMinimum" | "minLength" | "minItems":
+            return max(own, other)
+        case "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems":
+            return min(own, other)
+        case "enum":
+            return [value for value in own if value in other]
+        case "required":
+            return list(dict.fromkeys([*own, *other]))
+        case "type":
+            types = [get_types({"type": own}), get_types({"type": other})]
+            both = [kind for kind in types[0] if kind in types[1]]
+            if not both and "integer" in (*types[0], *types[1]) and "number" in (*types[0], *types[1]):
+                both = ["integer"]
+            return (both[0] if len(both) == 1 else both) or own
+        case "properties":
+            shared = {name: {"allOf": [own[name], other[name]]} for name in own if name in other}
+            return {**own, **other, **shared}
+        case "items":
+            return {"allOf": [own, other]}
+    return own

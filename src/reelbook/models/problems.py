@@ -8,7 +8,6 @@ import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -16,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from ..errors import Problem
 from ..util.printable import replace_surrogates
-from .json_schema import rule_at, rules_at
+from .json_schema import rule_at, rules_at, schema_of
 from .value_types import MAX_DIGITS
 
 Schema = Mapping[str, Any]
@@ -57,7 +56,7 @@ def problems_of(model: type[BaseModel], error: ValidationError) -> list[Problem]
     ...     problems_of(TextToVideo, error)[0].message
     '`num_frames` = 5 is outside 9 to 1441. The nearest allowed value is 9.'
     """
-    schema = _schema(model)
+    schema = schema_of(model)
     findings = error.errors(include_url=False)
     places = {found["loc"] for found in findings}
     independent = [found for found in findings if not _is_consequence(found, places)]
@@ -112,11 +111,6 @@ def compact_value(value: Any) -> Any:
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxlong, _SHORT.maxother = 4, 60, 60, 60
 """A `repr` with bounds on nesting and on the length of texts."""
-
-
-@lru_cache(maxsize=256)
-def _schema(model: type[BaseModel]) -> Schema:
-    return model.model_json_schema()
 
 
 def _problem(schema: Schema, found: ErrorDetails) -> Problem:
