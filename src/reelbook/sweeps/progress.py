@@ -16,7 +16,7 @@ from ..storage.ledger.transitions import Entry
 from ..storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
 from ..storage.tidy import get_paths
 from ..util.printable import format_count
-from .ledger_lookup import RunName, find_rows, has_result
+from .ledger_lookup import RunName, find_rows
 from .plan_rows import Row
 
 if TYPE_CHECKING:
@@ -64,10 +64,12 @@ class Standing:
     def update_from(self, stored: Entry, files: Mapping[str, str]) -> None:
         """Set the state from the ledger; `files` are the files of the shelf."""
         self.id, self.status = stored.id, get_sweep_status(stored.stage)
-        if self.status == RunStatus.COMPLETED and not has_result(stored, files):
-            self.status = RunStatus.WAITING  # Its files are downloaded again at no cost.
-        if self.status == RunStatus.COMPLETED and stored.hashes:
-            self.file = Path(files[stored.hashes[0]])
+        if self.status == RunStatus.COMPLETED:
+            hashes = stored.hashes
+            if all(sha256 in files for sha256 in hashes):
+                self.file = Path(files[hashes[0]]) if hashes else None
+            else:
+                self.status = RunStatus.WAITING  # Its files are downloaded again at no cost.
         if stored.error:
             self.error_type, self.error = stored.error_type or stored.stage, cut_data_uris(stored.error)
         self.paid = self.status in UNDER_WAY or self.status == RunStatus.UNFINISHED
