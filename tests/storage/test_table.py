@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from reelbook.models.base import Input
 from reelbook.models.images_to_video import ImagesToVideo
@@ -25,18 +21,10 @@ from reelbook.storage.table import (
     READ_COLUMNS,
     build_column,
     build_table,
-    parse_texts,
 )
-from reelbook.util.printable import replace_surrogates
-from tests.support import examples
 
 SHA = "ab" * 32
 BOAT = TextToVideo(prompt="a paper boat", seed=7)
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=6,
-)
 
 
 def entry(request: Input | str = BOAT, *, model: str | None = None, id: int = 1, **facts: Any) -> Entry:
@@ -191,42 +179,6 @@ def test_the_table_survives_parquet(tmp_path: Path) -> None:
     assert back["prompt"].tolist()[:2] == ["a paper boat"] * 2
     assert list(back["output_images"].iloc[0]) == ["/media/1.png"]
     assert back["status"].dtype == made["status"].dtype
-
-
-def parse_alone(text: str) -> Any:
-    """What Python's own parser reads, without what no file can store; None for anything that it refuses."""
-    try:
-        return without_surrogates(json.loads(text))
-    except (ValueError, RecursionError):
-        return None
-
-
-def without_surrogates(value: Any) -> Any:
-    """The value with a question mark for each lone surrogate, as tables have it."""
-    match value:
-        case str():
-            return replace_surrogates(value)
-        case list():
-            return [without_surrogates(item) for item in value]
-        case dict():
-            return {without_surrogates(name): without_surrogates(item) for name, item in value.items()}
-    return value
-
-
-@settings(max_examples=examples(60, 400), deadline=None)
-@given(
-    st.lists(st.tuples(VALUES | st.floats(), st.booleans(), st.integers(0, 40), st.sampled_from(["", '"', ",", "]", "0", "e", "-", "\x01"])), max_size=4)
-)  # fmt: skip
-def test_texts_are_read_as_by_python(parts: Sequence[tuple[Any, bool, int, str]]) -> None:
-    """The faster parser reads the same values of the same types, and refuses the same texts, whole or damaged."""
-    texts = []
-    for value, is_escaped, place, damage in parts:
-        text = json.dumps(value, ensure_ascii=is_escaped)
-        texts.append(text[:place] + damage + text[place:])
-
-    found = parse_texts(texts)
-
-    assert [repr(value) for value in found] == [repr(parse_alone(text)) for text in texts]
 
 
 @pytest.mark.parametrize(

@@ -152,19 +152,6 @@ def test_a_charge_that_is_known_is_not_forgotten(db: Ledger) -> None:
     assert transitions.get_entry(db, run).charged == 40
 
 
-def test_odd_texts_of_a_service_are_written_down(db: Ledger) -> None:
-    """Half of a surrogate pair, a NUL, a page of letters: the run must not get stuck because of them."""
-    run = sent(db)
-
-    transitions.mark_accepted(db, run, "r\ud800\x00")
-    transitions.mark_accepted(db, run, "r\ud800\x00")
-    transitions.mark_ended(db, run, "failed", "\udfff", "no \ud800" * 10_000, None)
-
-    entry = transitions.get_entry(db, run)
-    assert (entry.state, entry.request_id, entry.error_type) == ("failed", "r\\ud800\x00", "\\udfff")
-    assert db.execute("SELECT count(*) FROM runs").fetchone() == (1,)
-
-
 # What it costs.
 
 
@@ -200,12 +187,6 @@ def test_what_nobody_knows_the_price_of_counts_as_unknown(db: Ledger) -> None:
         choose(db, PLAIN, budget=Budget("plan", 149))
     assert (error.value.committed, error.value.price) == (100, 50)
     assert choose(db, PLAIN, budget=Budget("plan", 150)).action == "send"
-
-
-def test_a_run_without_a_price_does_not_run_under_a_budget(db: Ledger) -> None:
-    """The sentence says what to do."""
-    with pytest.raises(OverBudget, match="price="):
-        choose(db, replace(PLAIN, price=None), budget=Budget("plan", 10**9))
 
 
 def left_to_spend(db: Ledger, spend: Spend) -> int:
@@ -312,18 +293,6 @@ def test_an_expired_run_is_asked_about_and_never_sent_again(db: Ledger) -> None:
 
 
 # The second copy.
-
-
-def test_the_second_copy_says_nothing_about_other_attempts_or_the_living(db: Ledger) -> None:
-    """An old line is not about today's request, and who is alive writes its own answer down."""
-    run = sent(db)
-    entry = transitions.get_entry(db, run)
-    line = claims.make_acceptance(entry, "r1")
-
-    for told in (replace(entry, attempt=0), entry):
-        claims.apply_acceptances(db, [{**line, "attempt": told.attempt}])
-
-    assert state(db, run) == "sending"
 
 
 def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(db: Ledger) -> None:

@@ -10,7 +10,6 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from numbers import Integral
@@ -34,6 +33,11 @@ from .table import INDEX_NAME, format_json, parse_texts
 Write = Callable[[Path, Path, Mapping[str, Any]], str | None]
 """Copies a file and embeds these facts; or returns them as text for a sidecar, if the file must not be changed."""
 
+Numbers = Mapping[int, int | str]
+"""The number of each run for the user, by its number in the library."""
+Axes = Mapping[int, Mapping[str, Any]]
+"""The values of a table's axes for each run."""
+
 CSV_NAME, JSON_NAME, SIDECAR_SUFFIX = "runs.csv", "runs.json", ".reelbook.json"
 MAX_STEM_BYTES = 180
 NAMED = ("prompt", "seed")
@@ -49,26 +53,26 @@ def export_runs(
     paths: Mapping[str, str],
     write: Write | None = None,
     judgements: Sequence[Judgement] = (),
-    rows: ExportRows | None = None,
+    rows: tuple[Numbers, Axes] = ({}, {}),
 ) -> Path:
     """Copy the files of these runs into the folder, and write the tables. Existing copies are not made again.
 
     Judgements, if there are any, are in the table as JSON. `rows` are the numbers and the axes of the user's table.
     """
-    rows = rows or ExportRows()
+    axes = rows[1]
+    numbers = {entry.id: rows[0].get(entry.id, entry.id) for entry in entries}
     try:
         target.mkdir(parents=True, exist_ok=True)
         copies = _Copies(target, write or _copy)
         names: dict[int, list[str | None]] = {}
         for entry in entries:
-            axes = rows.axes.get(entry.id, {})
-            names[entry.id] = _copy_files(entry, rows.number(entry.id), axes, paths, copies)
-        records = [_format_run(entry, rows.number(entry.id), names[entry.id]) for entry in entries]
-        runs = {entry.request_id: rows.number(entry.id) for entry in entries}
+            names[entry.id] = _copy_files(entry, numbers[entry.id], axes.get(entry.id, {}), paths, copies)
+        records = [_format_run(entry, numbers[entry.id], names[entry.id]) for entry in entries]
+        runs = {entry.request_id: numbers[entry.id] for entry in entries}
         judged = {"judgements": [_format_judgement(judgement, runs) for judgement in judgements]} if judgements else {}
         document = {"runs": records, **judged, "files": copies.notes}
         _write_text(target / JSON_NAME, json.dumps(document, ensure_ascii=False, indent=1, default=str))
-        _write_csv(target, frame, rows, names)
+        _write_csv(target, frame, numbers, names)
     except OSError as error:
         raise ReelbookError(
             f"The runs could not be exported to {target} ({error.strerror or error}). Choose a folder that can be written "
@@ -98,32 +102,18 @@ def format_stem(
     return stem
 
 
-@dataclass(frozen=True, slots=True)
-class ExportRows:
-    """What the user's table knows of the runs that are exported from it, by their number in the library."""
-
-    numbers: Mapping[int, int | str] = field(default_factory=dict)
-    """The number of each run in the table; without one, the library's."""
-    axes: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    """The values of the table's axes for each run."""
-
-    def number(self, run: int) -> int | str:
-        """The number of a run for the user."""
-        return self.numbers.get(run, run)
-
-
-def read_export_rows(table: pd.DataFrame, runs: Sequence[int | None]) -> ExportRows:
-    """The numbers and the axes of a table of these runs."""
-    if table.index.name == INDEX_NAME:
-        return ExportRows()
+def read_export_rows(table: pd.DataFrame, runs: Sequence[int | None]) -> tuple[Numbers, Axes]:
+    """The numbers in a table of these runs, and the values of its axes, by their numbers in the library."""
     numbers, axes = dict[int, int | str](), dict[int, dict[str, Any]]()
+    if table.index.name == INDEX_NAME:
+        return numbers, axes
     source = table.attrs.get("reelbook")
     named = [name for name in source.get("axes", ()) if name in table.columns] if isinstance(source, dict) else []
     for (label, row), run in zip(table[named].iterrows(), runs, strict=True):
         if run is not None and run not in numbers:
             numbers[run] = int(label) if isinstance(label, Integral) else str(label)
             axes[run] = {str(name): value for name, value in row.items() if name not in NAMED and _is_nameable(value)}
-    return ExportRows(numbers, axes)
+    return numbers, axes
 
 
 def _is_nameable(value: Any) -> bool:
@@ -257,10 +247,10 @@ def _format_judgement(judgement: Judgement, runs: Mapping[str | None, int | str]
     }  # fmt: skip
 
 
-def _write_csv(folder: Path, frame: pd.DataFrame, rows: ExportRows, names: Mapping[int, Sequence[str | None]]) -> None:
+def _write_csv(folder: Path, frame: pd.DataFrame, numbers: Numbers, names: Mapping[int, Sequence[str | None]]) -> None:
     # Local paths mean nothing on another machine; the names in the folder replace them.
     table = frame.drop(columns=["output_video", "output_images"]).rename_axis(INDEX_NAME).reset_index()
-    table.insert(0, "run", [rows.number(run) for run in frame.index])
+    table.insert(0, "run", [numbers[run] for run in frame.index])
     table.insert(1, "files", [" ".join(filter(None, names.get(run, ()))) for run in frame.index])
     text = io.StringIO(newline="")
     writer = csv.writer(text)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..errors import ReelbookError
 from .adopt import MEDIA, Adopted, adopt_library, find_library
-from .export import Write, export_runs, read_export_rows
+from .export import Axes, Numbers, Write, export_runs, read_export_rows
 from .judgements import Judgements
 from .ledger import connection
 from .ledger.transitions import Entry
@@ -139,7 +139,8 @@ class Library:
         spreadsheet would take for a formula is prefixed with an apostrophe.
         """
         target = parse_folder(folder, "be a folder to export to")
-        frame, table, rows = self.frame, find_table(where), None
+        frame, table = self.frame, find_table(where)
+        rows: tuple[Numbers, Axes] = ({}, {})
         if where is not None:
             selection = self._find(where, warns=True)
             frame = frame.loc[selection.runs]

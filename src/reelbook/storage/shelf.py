@@ -50,8 +50,8 @@ class Shelf:
     >>> from tempfile import mkdtemp
     >>> shelf = Shelf(Path(mkdtemp()) / "shelf")
     >>> path = shelf.keep(b"a picture", ".png")
-    >>> shelf.find(path.stem) == path, shelf.verify(path.stem), path.suffix
-    (True, True, '.png')
+    >>> shelf.find(path.stem) == path, path.suffix
+    (True, '.png')
     """
 
     def __init__(self, folder: Path | str) -> None:
@@ -141,11 +141,6 @@ class Shelf:
     def find_copied(self, files: Mapping[str, int]) -> set[str]:
         """The files, by hash and size, that can be removed from this machine, because they are also at another place."""
         return set()
-
-    def verify(self, sha256: str) -> bool:
-        """Whether the file exists and its content has this hash."""
-        path = self.find(sha256)
-        return path is not None and hash_file(path) == sha256
 
     def format_disk_error(self, error: OSError, wanted: int) -> str:
         """Format a disk error as a clause: reason, folder, missing space, and what to do.

@@ -115,12 +115,9 @@ ADVICE = (
 )
 
 
-def format_input(values: Mapping[str, Any]) -> str:
-    """Format an input on one short line: the prompt if there is one.
-
-    >>> format_input({"seed": 7, "prompt": "a paper   boat"}), format_input({"fps": 24})
-    ('a paper boat', 'fps 24')
-    """
+def format_entry_input(entry: Entry) -> str:
+    """Format the input of a run on one short line: the prompt if there is one."""
+    values = _parse_input(entry)
     prompt = values.get("prompt")
     if isinstance(prompt, str) and prompt.strip():
         text = " ".join(prompt.split())
@@ -128,11 +125,6 @@ def format_input(values: Mapping[str, Any]) -> str:
         text = ", ".join(f"{name} {value}" for name, value in values.items() if isinstance(value, (str, int, float)))
     text = "".join(letter for letter in text if letter.isprintable()) or "no words"
     return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 1].rstrip()}…"
-
-
-def format_entry_input(entry: Entry) -> str:
-    """Format the input of a run on one short line."""
-    return format_input(_parse_input(entry))
 
 
 def _parse_input(entry: Entry) -> Mapping[str, Any]:

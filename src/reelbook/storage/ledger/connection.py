@@ -30,6 +30,10 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _SHUT = frozenset({errno.EACCES, errno.EROFS, errno.EPERM})
 
 
+class _Damaged(sqlite3.DatabaseError):
+    """A check of the file has found damage."""
+
+
 def connect(path: Path) -> sqlite3.Connection:
     """Connect with durable settings for every build of SQLite. The file must exist."""
     # Opened in one thread and used in another, but never by two at once.
@@ -52,7 +56,7 @@ def open_ledger(folder: Path) -> sqlite3.Connection:
     with translate_errors(folder):
         path = folder / NAME
         if (folder / BACKUP_NAME).exists() and not (path.exists() and path.stat().st_size):
-            raise _make_damage("it is missing or empty")
+            raise _Damaged("it is missing or empty")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             for name in (NAME, accepted.NAME):
@@ -185,7 +189,7 @@ def _check(db: sqlite3.Connection, folder: Path) -> None:
     """Raise if the ledger is damaged or of a newer version; bring the tables of an older one up to date."""
     (problem,) = db.execute("PRAGMA quick_check(1)").fetchone()
     if problem != "ok":
-        raise _make_damage(str(problem).splitlines()[-1])
+        raise _Damaged(str(problem).splitlines()[-1])
     has_meta = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is not None
     row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if has_meta else None
     version = str(row[0]) if row is not None else "1"
@@ -204,10 +208,4 @@ def _is_damage(error: BaseException) -> bool:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     # Text that cannot be decoded is reported by Python, in two ways and without an error code.
     is_undecodable = isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error)
-    return is_undecodable or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def _make_damage(problem: str) -> sqlite3.DatabaseError:
-    error = sqlite3.DatabaseError(problem)
-    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-    return error
+    return is_undecodable or isinstance(error, _Damaged) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
