@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reelbook.errors import ReelbookError
+from reelbook.errors import OverBudget, ReelbookError
 from reelbook.storage.adopt import PROGRESS, merge_run, read_requests
 from reelbook.storage.ledger import connection, transitions
+from reelbook.storage.ledger.budget import Budget, check_budget, join_scope
 from reelbook.storage.ledger.schema import SCHEMA
 from reelbook.storage.ledger.transitions import Entry, State
 from tests.storage.made import BOAT, SERVICE, Made
@@ -65,9 +66,14 @@ def test_a_run_that_failed_here_takes_the_result_from_there(make: Make) -> None:
     ours, theirs = make("ours"), make("theirs")
     ours.failed(BOAT, "ours", charged=20)
     theirs.stored(BOAT, request_id="theirs")
+    takes = [(ours.entry(1).identity, take) for take in range(2)]
+    ours.ledger.transact_now(lambda db: join_scope(db, "plan", SERVICE, takes))
 
     ours.library.adopt(theirs.folder)
 
+    with pytest.raises(OverBudget) as refused:
+        ours.ledger.transact_now(lambda db: check_budget(db, Budget("plan", 0), 1))
+    assert refused.value.committed == 53 + 20
     assert states(ours) == [("failed", 1, "ours"), ("stored", 0, "theirs")]
     assert ours.library.summary().credits == 53 + 20
 

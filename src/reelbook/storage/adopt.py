@@ -139,7 +139,7 @@ def merge_run(db: Connection, other: Entry, requests: Collection[str]) -> str:
     if before is not None and is_unpaid and other.state in (State.ACCEPTED, State.STORED):
         # It would be sent once more, though its result is known. As another take it stays counted.
         db.execute(
-            "INSERT INTO scopes SELECT scope, service, identity, ? FROM scopes WHERE service = ? AND identity = ? AND take = ?",
+            "INSERT OR IGNORE INTO scopes SELECT scope, service, identity, ? FROM scopes WHERE service = ? AND identity = ? AND take = ?",
             (next_take, other.service, other.identity, other.take),
         )
         transitions.update_run(db, before.id, take=next_take)

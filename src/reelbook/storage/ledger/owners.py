@@ -18,7 +18,8 @@ class Owner:
         self.name = uuid.uuid4().hex
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._held: int | None = os.open(self._path(self.name), os.O_RDWR | os.O_CREAT, 0o600)
-        try_lock(self._held)
+        # Another process may be looking whether it is locked.
+        try_lock(self._held, wait=True)
 
     def is_dead(self, name: str) -> bool:
         """Whether the process of this name has ended, independently of clocks and process ids."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import json
 import logging
 import os
@@ -176,6 +177,8 @@ class Ledger:
         """Give up the parent's lock in a forked child, whose copy of the connection is neither used nor closed."""
         if self._owner is not None:
             self._owner.drop()
+        # Kept beyond the child's end: closing it would roll back what the parent is committing.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._db))
 
     def renew_backup(self) -> None:
         """Have the copy of the ledger made once more with the next write, because the present one has what was removed."""
