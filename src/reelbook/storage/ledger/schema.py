@@ -23,6 +23,8 @@ CREATE TABLE IF NOT EXISTS runs (
 CREATE INDEX IF NOT EXISTS runs_by_request ON runs (request_id);
 CREATE INDEX IF NOT EXISTS runs_open ON runs (owner) WHERE owner IS NOT NULL;
 CREATE INDEX IF NOT EXISTS runs_uncertain ON runs (id) WHERE state = 'uncertain';
+CREATE INDEX IF NOT EXISTS runs_charged_too_little ON runs (service)
+    WHERE charged < floor AND state NOT IN ('failed', 'cancelled');
 CREATE VIEW IF NOT EXISTS entries AS SELECT
     *,
     CASE WHEN state = 'planned' AND owner IS NOT NULL THEN 'claimed'
@@ -37,7 +39,11 @@ FROM (SELECT
     CASE WHEN charged IS NOT NULL THEN charged
         WHEN state = 'rejected' OR (state = 'planned' AND owner IS NULL AND attempt_key IS NULL) THEN 0
         ELSE price END AS last,
-    CASE WHEN charged IS NULL OR state IN ('failed', 'cancelled') THEN 0 ELSE coalesce(floor, 0) END AS least
+    CASE WHEN charged IS NULL THEN 0
+        WHEN state IN ('failed', 'cancelled') AND NOT EXISTS (SELECT 1 FROM runs AS other WHERE
+            other.service = runs.service AND other.charged < other.floor AND other.state NOT IN ('failed', 'cancelled'))
+            THEN 0
+        ELSE coalesce(floor, 0) END AS least
 FROM runs);
 CREATE TABLE IF NOT EXISTS events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, run INTEGER, state TEXT NOT NULL, note TEXT
@@ -64,7 +70,8 @@ of earlier attempts: their cost, and the number of those whose cost is unknown.
 
 `counted` is what a limit counts, with a price of the caller's for each of the `unknown` attempts. It is above `credits`
 only where the service charges less than the model's known price, or than the one that the user states (`floor`): that
-is treated as an error of the service, such as another unit. For a run that failed or was cancelled it is a refund.
+is treated as an error of the service, such as another unit. For a run that failed or was cancelled a lower charge is a
+refund, unless the service has charged too little for a run that succeeded.
 
 `certain` is the part of `counted` that was paid for certain; the rest is set aside.
 """
