@@ -23,7 +23,7 @@ from reelbook import errors
 from reelbook.transport import http as transport
 from reelbook.transport.answers import ServiceAnswer, parse_json, parse_refusal
 from reelbook.transport.api_key import Key, check_key
-from reelbook.transport.http import Http
+from reelbook.transport.http import Http, PaidRequest
 from reelbook.transport.service_address import Address
 from tests.transport.patience import Clock
 from tests.transport.variants import Fault, Hosted, Received, Reply, page
@@ -73,7 +73,7 @@ async def free(http: Http, base_url: str, path: str = "/x") -> Any:
 async def paid(http: Http, base_url: str, **options: Any) -> Any:
     """A paid call whose answer counts when it names a request."""
     options = {"parse": lambda told: told if isinstance(told, dict) and "requestId" in told else None, **options}
-    return await http.paid(Address(base_url), "/models/run", {"a": 1}, credits=53, **options)
+    return await http.paid(PaidRequest(http, Address(base_url), "/models/run", {"a": 1}, credits=53, **options))
 
 
 async def failure(work: Any) -> BaseException:

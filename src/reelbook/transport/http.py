@@ -149,31 +149,14 @@ class Http:
             raise parse_refusal(answer, self.key)
         return answer
 
-    async def paid(
-        self,
-        address: Address,
-        path: str,
-        body: Any,
-        *,
-        parse: Callable[[Any], T | None],
-        credits: int | None = None,
-        idempotency_key: str | None = None,
-        resubmits: bool = False,
-        before_send: BeforeSend | None = None,
-    ) -> T:
-        """Send a paid request and return its response, parsed by `parse`: None for one that does not identify the run.
+    async def paid(self, request: PaidRequest[T]) -> T:
+        """Send a paid request and return its parsed response, within the limit of concurrent ones.
 
-        It is sent once; only with an idempotency key is it repeated after a lost response. `before_send` is awaited
-        just before the first byte of each attempt leaves. After that the request is completed even if the caller is
-        cancelled, but then its response is dropped, so shield the caller.
+        Once its first byte may have left, the request is completed even if the caller is cancelled, but then its response
+        is dropped, so shield the caller.
         """
         self._refuse_when_closed()
-        headers = {"connection": "close", **({"idempotency-key": idempotency_key} if idempotency_key else {})}
-        if resubmits:
-            headers["x-resubmit"] = "1"
-        is_repeatable = idempotency_key is not None
-        request = PaidRequest(self, address, path, _encoded(body), headers, is_repeatable, parse, credits, before_send)
-        slots = self._repeatable_slots if is_repeatable else self._paid_slots
+        slots = self._repeatable_slots if request.is_repeatable else self._paid_slots
         await slots.acquire()
         task = asyncio.create_task(request.send())
         self._in_flight.add(task)
@@ -265,18 +248,22 @@ class Http:
 
 @dataclass
 class PaidRequest(Generic[T]):
-    """A paid request, from its first attempt to its response."""
+    """A paid request, from its first attempt to its response. It is sent once, and repeated only with an idempotency key."""
 
     http: Http
     address: Address
     path: str
     """Its path at the service, wherever that is."""
-    content: bytes | None
-    headers: Mapping[str, str]
-    is_repeatable: bool
+    body: Any
     parse: Callable[[Any], T | None]
-    credits: int | None
-    before_send: BeforeSend | None
+    """Parses the JSON of the response; None for one that does not identify the run."""
+    credits: int | None = None
+    """What it may cost."""
+    idempotency_key: str | None = None
+    resubmits: bool = False
+    """Whether somebody wants it sent even if the answer to an earlier one was lost."""
+    before_send: BeforeSend | None = None
+    """Awaited just before the first byte of each attempt leaves; if it raises, nothing is sent."""
     begun: bool = False
     """Whether `before_send` was called: from then on the request is not cancelled."""
     may_be_sent: bool = False
@@ -285,6 +272,11 @@ class PaidRequest(Generic[T]):
     """The exception of `before_send`, which has prevented an attempt from being sent."""
     refusal: ServiceError | None = None
     """The refusal of the latest attempt, which may ask for a pause."""
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the service charges only once for repetitions."""
+        return self.idempotency_key is not None
 
     async def send(self) -> T:
         """Send the request and parse the response; raises a refusal, `Unreachable` if never sent, or `UncertainRun`."""
@@ -330,7 +322,12 @@ class PaidRequest(Generic[T]):
     async def _send(self) -> ServiceAnswer | NoAnswer:
         policy, url = self.http.policy, self.address.base_url + self.path
         seconds = policy.repeatable_attempt_seconds if self.is_repeatable else policy.paid_seconds
-        return await self.http.send("POST", url, seconds, content=self.content, headers=self.headers, paid=self)
+        headers = {"connection": "close"}
+        if self.idempotency_key is not None:
+            headers["idempotency-key"] = self.idempotency_key
+        if self.resubmits:
+            headers["x-resubmit"] = "1"
+        return await self.http.send("POST", url, seconds, content=_encoded(self.body), headers=headers, paid=self)
 
     def _parsed(self, answer: ServiceAnswer, sent_before: bool) -> T:
         key = self.http.key

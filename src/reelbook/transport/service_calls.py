@@ -26,7 +26,7 @@ from ..models.pricing import Estimate, Rates
 from ..models.queue_status import COMPLETED, IN_PROGRESS, QueueStatus
 from . import response_parsing
 from .answers import ServiceAnswer, is_about_the_account, parse_json, unreadable_error
-from .http import Http
+from .http import Http, PaidRequest
 from .response_parsing import Accepted, ServiceInfo
 from .service_address import Address, RequestPaths, model_path
 
@@ -113,16 +113,11 @@ class ServiceCalls:
         `Unreachable` means never sent, `UncertainRun` perhaps accepted, any other error refused.
         """
         model_path(endpoint_id)  # An id whose status cannot be requested later is not paid for.
-        accepted = await self._http.paid(
-            self._address,
-            "/models/run",
-            {"endpointId": endpoint_id, "input": input},
-            parse=response_parsing.parse_accepted,
-            credits=credits,
-            idempotency_key=idempotency_key,
-            resubmits=resubmits,
-            before_send=before_send,
+        body, parse = {"endpointId": endpoint_id, "input": input}, response_parsing.parse_accepted
+        request = PaidRequest(
+            self._http, self._address, "/models/run", body, parse, credits, idempotency_key, resubmits, before_send
         )
+        accepted = await self._http.paid(request)
         if accepted.request_id is not None:
             self.paths.record_accepted(accepted.request_id)
             self.paths.record_addresses(accepted.request_id, endpoint_id, accepted.answer)
