@@ -357,7 +357,7 @@ def test_the_end_is_a_ranking(bench: Bench, films: list[str]) -> None:
     ranking = bench.page.locator("[data-rb-judge-ranking]")
     expect(ranking.locator("tbody img[src^='data:image/']")).to_have_count(2)
     expect(ranking.get_by_role("img", name="between")).to_have_count(2)
-    expect(ranking).to_contain_text("num_frames 8642000")
+    expect(ranking).to_contain_text("86420002 frames")
     expect(bench.page.get_by_text("Run the cell again to judge on.")).to_be_visible()
 
 

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from markupsafe import Markup
 
-from ..decide.judged_clips import find_axes
 from ..decide.ratings import Ratings
 from ..errors import ReelbookError
-from ..util.missing_values import is_missing
 from ..util.printable import format_count
 from .formatting import join_with_dots
-from .tables.table_cells import format_cell
-from .tables.table_media import find_files, make_posters
+from .table_runs import group_runs
+from .tables.table_media import make_posters
 from .theme import blocks, render, render_card
 
 if TYPE_CHECKING:
@@ -140,10 +137,12 @@ def format_progress(counts: Counts, remaining: str) -> str:
 def _list_ranked(ratings: Ratings) -> list[RankedRow]:
     """The clips in order: by their score; else by the mean of their stars, or the share of those who keep them."""
     table = ratings.source
-    files, names = dict(zip(table.index.tolist(), find_files(table), strict=True)), _name_rows(table)
+    runs = {table.index[run.place]: run for group in group_runs(table) for run in group.entries}
 
     def make_row(row: Any, score: float, low: float, high: float, count: str) -> RankedRow:
-        return RankedRow(names[row], score, low, high, count, next(iter(files[row]), ""))
+        run = runs[row]
+        path = str(run.files[0].path) if run.files else ""
+        return RankedRow(join_with_dots(f"row {row}", *run.label), score, low, high, count, path)
 
     if ratings.kind == "pairs":
         columns = ["score", "low", "high", "wins", "ties", "judgements", "bad"]
@@ -156,19 +155,3 @@ def _list_ranked(ratings: Ratings) -> list[RankedRow]:
     scores = latest.groupby(level="left", observed=True).agg(["mean", "min", "max", "count"])
     ranked = scores.sort_values("mean", ascending=False, kind="stable").itertuples(name=None)
     return [make_row(int(str(row)), mean, low, high, f"{count:,}") for row, mean, low, high, count in ranked]
-
-
-def _name_rows(table: pd.DataFrame) -> dict[int, str]:
-    """What distinguishes each row: its settings, then what repeats them."""
-    columns = [name for name in (*find_axes(table), "seed", "take", "prompt") if name in table.columns]
-    varying = [name for name in dict.fromkeys(columns) if table[name].astype(str).nunique() > 1]
-    return {
-        int(row): join_with_dots(
-            f"row {row}", *map(_format_setting, varying, (table[name].loc[row] for name in varying))
-        )
-        for row in table.index
-    }
-
-
-def _format_setting(name: str, value: object) -> str:
-    return "" if is_missing(value) else f"{name} {format_cell(value)}"
