@@ -208,7 +208,12 @@ class Http:
                     extensions={"trace": trace} if paid else None,
                 )
                 self.key.sign(request.headers)
-                return await _read(await client.send(request, stream=True))
+                response = await client.send(request, stream=True)
+                answer = await _read(response)
+                if self._closed:
+                    # Connected while the others were closed: httpx forgets such a connection, and leaves it open.
+                    await response.extensions["network_stream"].aclose()
+                return answer
 
         try:
             return await work()
