@@ -32,7 +32,7 @@ export async function bringFile(wanted: Wanted, wait?: () => void): Promise<Sour
   const { url, words = ASK_AGAIN, found } = await askFile(wanted, wait);
   if (!url || !found) return { words };
   const { index, times } = found;
-  const blob = index ? await found.blob : null;
+  const blob: Blob | null = await (index && found.blob);
   return { url, index, times, bytes: blob ? new Uint8Array(await blob.arrayBuffer()) : null };
 }
 
