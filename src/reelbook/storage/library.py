@@ -262,7 +262,7 @@ class Library:
         )  # fmt: skip
 
     def __len__(self) -> int:
-        return len(self._select("id"))
+        return sum(count for (count,) in self._select("count(*)"))
 
     def __bool__(self) -> bool:
         # Not `len(self)`: an empty library is truthy, too.
