@@ -22,7 +22,7 @@ const ENTRIES = {
   plot: "plot/plot.ts",
   posters: "page/posters.ts",
   report: "page/report.ts",
-  studio: "studio/studio.ts",
+  studio: "studio/studio.tsx",
   table: "table/table.ts",
 };
 const STYLES = {

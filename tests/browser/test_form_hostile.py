@@ -95,8 +95,8 @@ def told_by(form: Form, texts: Sequence[str]) -> dict[str, Any]:
         "client": texts[4],
     }  # fmt: skip
     runs = [
-        {"key": str(number), "status": "failed", "mark": "✕", "lead": text, "line": text, "error": text, "facts": [text], "advice": text,
-         "blamed": [[text, text]], "said": text, "whole": text, "expanded": text, "lines": 1, "can": ["use", "code", "facts"]}
+        {"key": str(number), "kind": "run", "status": text, "mark": text, "line": text, "title": text, "said": text, "isOver": True,
+         "actions": [["use", text, text]], "uses": [[text, text]]}
         for number, text in enumerate(texts[:20])
     ]  # fmt: skip
     return {
@@ -105,24 +105,35 @@ def told_by(form: Form, texts: Sequence[str]) -> dict[str, Any]:
         "records": runs,
         "sweeps": sweeps_of(names[0]["name"], texts),
         "twin": texts[5],
+        "key": "k",
         "script_key": form.script_key,
     }
 
 
 def sweeps_of(name: str, texts: Sequence[str]) -> dict[str, Any]:
     """What a form tells of its sweeps, in the same words."""
-    axis = {"name": name, "typed": texts[0], "count": 2, "told": texts[1], "words": texts[2], "empty": False}
-    rows = [{"cells": [text, text], "credits": text, "why": text} for text in texts[:8]]
-    plan = {
-        "number": 1, "line": texts[3], "runs": 2, "possible": 2, "due": 106, "about": True, "unpriced": 1, "costs": [[1, None, 1], [1, 53, 1]], "balance": None,
-        "impossible": texts[5:9], "notes": texts[9:12], "head": [texts[12], texts[13]], "numbers": [False, True], "rows": rows, "more": 3,
-    }  # fmt: skip
-    jobs = [
-        {"key": str(number), "state": text, "mark": "●", "over": True, "runs": 2, "error": text, "code": text, "table": text,
-         "can": [], "line": text, "before": 53, "sheet": 2, "spoken": text}
-        for number, text in enumerate(texts[14:20])
-    ]  # fmt: skip
-    return {"view": "", "n": 0, "axes": [axis], "plan": plan, "started": False, "why": texts[20], "jobs": jobs, "shown": "0"}  # fmt: skip
+    axis = {"name": name, "typed": texts[0], "told": texts[1], "words": texts[2], "empty": False}
+    measures = [{"value": text, "label": text, "meaning": text} for text in texts[:8]]
+    best = {
+        "about": texts[3],
+        "measures": measures,
+        "by": texts[0],
+        "meaning": texts[4],
+        "spend": 1,
+        "label": texts[5],
+        "why": texts[6],
+    }
+    offer = {
+        "number": 1,
+        "html": "",
+        "label": texts[7],
+        "why": texts[20],
+        "spend": 1,
+        "cost": 1,
+        "ready": True,
+        "isUnpriced": True,
+    }
+    return {"view": "", "n": 0, "axes": [axis], **offer, "best": best, "typed": None}
 
 
 def page_with(packed: bytes, told: dict[str, Any]) -> str:
@@ -214,7 +225,7 @@ def test_nothing_runs_in_a_studio(chromium: Browser, texts: list[str], part: str
         "part": part, "chosen": texts[0], "carried": texts[1], "cost": texts[2], "twin": texts[3], "script_key": "",
         "account": {"service": texts[4], "credits": texts[5], "offers": texts[6], "trouble": texts[7]},
         "models": [{"id": text, "title": text, "purpose": text, "price": text} for text in texts],
-        "cards": [card(number, text) for number, text in enumerate(texts)],
+        "key": "k", "shelf": shelf_of(texts),
     }  # fmt: skip
 
     with page_of(chromium, page_with(pack_script("studio")[1], told)) as watched:
@@ -224,9 +235,9 @@ def test_nothing_runs_in_a_studio(chromium: Browser, texts: list[str], part: str
         page.evaluate(USE)
         for number, text in list(enumerate(texts))[::6]:
             page.evaluate("key => document.querySelector(`[data-run='${key}']`)?.click()", str(number))
-            page.evaluate("content => say(content)", {**messages(text), "used": str(number), "words": text})
+            page.evaluate("content => say(content)", {**messages(text), "acted": [text], "ask": text})
             page.evaluate("content => say(content)", {"refused": text})
-            page.evaluate("content => say(content)", {"earlier": 1, "from": 0, "cards": told["cards"], "total": 99, "more": True, "models": texts, "words": text})  # fmt: skip
+            page.evaluate("shelf => put('shelf', shelf)", {**shelf_of(texts), "words": text})
         page.evaluate(USE)
         page.evaluate(TYPE)
         foreign = page.evaluate(FOREIGN)
@@ -239,13 +250,20 @@ def test_nothing_runs_in_a_studio(chromium: Browser, texts: list[str], part: str
     assert found >= 0.97
 
 
-def card(number: int, text: str) -> dict[str, Any]:
-    """A run in the gallery."""
+def shelf_of(texts: Sequence[str]) -> dict[str, Any]:
+    """The runs in a gallery."""
+    cards = [
+        {"key": str(number), "status": text, "mark": text, "title": text, "name": text, "facts": [text], "error": text, "star": True, "hidden": False}
+        for number, text in enumerate(texts)
+    ]  # fmt: skip
     return {
-        "key": str(number), "status": "failed", "mark": "✕", "model": text, "name": text, "lead": text, "facts": [text], "paid": text,
-        "line": text, "whole": text, "error": text, "advice": text, "blamed": [[text, text]], "log": text, "lines": 1, "said": text,
-        "expanded": text, "asked": [text], "can": ["use", "code", "facts"],
-    }  # fmt: skip
+        "cards": cards,
+        "total": 99,
+        "of": 99,
+        "models": list(texts),
+        "uses": [[text, text] for text in texts],
+        "turn": 1,
+    }
 
 
 def messages(text: str) -> dict[str, Any]:
@@ -255,16 +273,11 @@ def messages(text: str) -> dict[str, Any]:
         "trouble": text,
         "code": text,
         "why": text,
-        "facts": "0",
-        "asked": [[text, text]],
-        "answered": [[text, text]],
-        "log": text,
-        "clock": 0,
+        "acted": "0",
         "prompts": "prompt",
         "texts": [text],
         "sweep_said": text,
         "sweep_code": text,
-        "sweep_sheet": "0",
         "words": text,
     }
 

@@ -18,7 +18,6 @@ from tests.browser.axe import CONTROLS, FOCUSED, beyond, faint, findings
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import contrast, shot
 from tests.browser.test_sweep_panel import BUTTONS
-from tests.support import Served
 
 pytestmark = pytest.mark.browser
 
@@ -27,11 +26,6 @@ import reelbook as rb
 client = rb.connect(library={library!r})
 form = rb.form(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=9, resolution="480p", aspect_ratio="1:1"))
 form"""
-SPENDING = """\
-import reelbook as rb
-client = rb.connect({url!r}, api_key={key!r}, library={library!r})
-form = rb.form(rb.TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", aspect_ratio="1:1"))
-form"""
 TABLE = "len(form.jobs), set(form.jobs[-1].frame.status), len(form.jobs[-1].frame)"
 PLAN = """\
 plan = rb.sweep(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=9, resolution="480p", aspect_ratio="1:1"), seed=range(40))
@@ -39,7 +33,7 @@ plan"""
 JOB = """\
 job = plan.start(concurrency=1, order="as given")
 job"""
-ROOT, MADE = ".rbf-sweep", ".rbf-sweep-jobs"
+ROOT, MADE, PAY = ".rbf-sweep", ".rbf-run", ".rbf-sweep-pay"
 WORDS = (".rb:has([role=progressbar]) b", BUTTONS, ".rb span")
 """Where a panel has words."""
 
@@ -70,8 +64,8 @@ def choose(page: Page, label: str) -> None:
 def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) -> None:
     """Two fields by keys alone; a bad value stops it in words; the price follows; one press runs it to its contact sheet."""
     page = sweeping.page
-    sweep, line = page.locator(ROOT), page.locator(".rbf-sweep-line")
-    run = page.locator(".rbf-sweep-plan > .rbf-row .rbf-primary")
+    sweep, line, why = page.locator(ROOT), page.locator(".rbf-sweep-line"), page.locator(".rbf-sweep-why")
+    run = page.locator(f"{PAY} .rbf-primary")
     expect(sweep).to_be_hidden()
 
     page.get_by_role("button", name="Sweep…").focus()
@@ -80,11 +74,11 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     choose(page, "Seed")
     values = page.get_by_role("textbox", name="Values of Seed")
     expect(values).to_have_value("0-3")
-    expect(line).to_contain_text("4 runs · 212 credits (exact)")
+    expect(line).to_contain_text("212 credits (exact)")
     values.focus()
     page.keyboard.press("Control+A")
     page.keyboard.type("7")
-    expect(line).to_contain_text("1 run · 53 credits (exact)")
+    expect(run).to_have_text("Run 1 · 53 credits")
     page.get_by_role("button", name="Add a field").focus()
     page.keyboard.press("Enter")
     choose(page, "Number")
@@ -95,28 +89,22 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     page.keyboard.press("Control+A")
     page.keyboard.type("5, 9")
     expect(page.locator(".rbf-sweep-axis .rbf-problem").nth(1)).to_contain_text("5 is outside 9 to 1441")
-    expect(run).to_be_disabled()
-    expect(page.locator(".rbf-sweep-why")).to_contain_text("Correct the values")
+    expect(why).to_contain_text("Correct the values")
     expect(line).to_be_hidden()
-    expect(run).to_have_text("Run")
     shot(page, "sweep-wrong")
     page.keyboard.press("Control+A")
     page.keyboard.type("9, 10")
-    expect(line).to_contain_text("2 runs · 106 credits (exact)")
     expect(run).to_have_text("Run 2 · 106 credits")
-    page.locator(".rbf-sweep-first > summary").focus()
-    page.keyboard.press("Enter")
-    expect(page.locator(".rbf-sweep-table tbody tr")).to_have_count(2)
-    spend = page.locator(".rbf-sweep-plan > .rbf-row").get_by_label("Spend at most")
+    spend = page.locator(PAY).get_by_label("Spend at most")
     spend.fill("79")
     expect(run).to_have_text("Run 1 of 2 · 53 credits")
-    expect(page.locator(".rbf-sweep-why")).to_contain_text("Enough for 1 of 2 runs")
+    expect(why).to_contain_text("Enough for 1 of 2 runs")
     spend.fill("10")
     expect(run).to_be_disabled()
-    expect(page.locator(".rbf-sweep-why")).to_contain_text("With 10 credits none of these runs can be paid for")
+    expect(why).to_contain_text("With 10 credits none of these runs can be paid for")
     spend.fill("")
+    expect(why).to_contain_text("a whole number of credits")
     expect(run).to_be_disabled()
-    expect(run).to_have_text("Run 2")
     page.keyboard.press("Tab")
     expect(spend).to_have_value("106")
     expect(run).to_have_text("Run 2 · 106 credits")
@@ -128,18 +116,18 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     expect(run).to_be_focused()
-    expect(page.locator(".rbf-sweep-state")).to_contain_text("completed", timeout=60_000)
-    expect(page.locator(".rbf-sweep-panel")).to_contain_text("2 of 2")
-    expect(page.locator(".rbf-sweep-film .rbf-run-cell")).to_have_count(2, timeout=30_000)
-    page.locator(".rbf-sweep-picture + .rbf-caption").scroll_into_view_if_needed()
+    card = page.locator(MADE)
+    expect(card.locator(".rbf-run-state")).to_contain_text("completed", timeout=60_000)
+    expect(card).to_contain_text("2 of 2")
+    expect(card.locator("button.rb-opens")).to_have_count(2)
+    card.get_by_role("button", name="Contact sheet").click()
     sheet = page.locator(".rbf-sweep-picture img:visible")
     expect(sheet).to_have_attribute("alt", re.compile("contact sheet: a paper boat"), timeout=30_000)
-    expect(page.locator(".rbf-sweep-picture + .rbf-caption")).to_have_text("Time runs across, one row for each run.")
-    expect(page.get_by_role("link", name="Save the sheet")).to_have_attribute("href", sheet.get_attribute("src") or "")
-    expect(line).to_contain_text("all paid earlier; nothing now")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Save the sheet").click()
     expect(run).to_have_text("Show 2 from the library")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator(".rbf-sweep-job").get_by_role("button", name="Copy code").click()
+    card.get_by_role("button", name="Copy code").click()
     page.get_by_role("button", name="Copied").wait_for()
     code = page.evaluate("navigator.clipboard.readText()")
     sweeping.run_cell(1)
@@ -147,8 +135,8 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output").last).to_contain_text(
         "(1, {'completed'}, 2)", timeout=30_000
     )
+    assert download.value.suggested_filename == "contact-sheet.jpg"
     assert "num_frames=[9, 10],\n).run(budget=106)" in code
-    assert page.locator(".rbf-sweep-older li").count() == 0
     assert sweeping.cell_errors() == []
     assert sweeping.complaints == []
 
@@ -158,7 +146,7 @@ def test_a_sweep_is_for_everybody(sweeping: OpenNotebook) -> None:
     page = sweeping.page
     page.get_by_role("button", name="Add a field").click()
     page.get_by_label("Field to vary").last.select_option("resolution")
-    expect(page.locator(".rbf-sweep-line")).to_contain_text("4 runs")
+    expect(page.locator(".rbf-sweep-line")).to_contain_text("2 in the library already")
     page.locator(ROOT).scroll_into_view_if_needed()
 
     grave = [*findings(page, f"{ROOT}, {MADE}", colours=False), *faint(page, f"{ROOT}, {MADE}")]
@@ -192,7 +180,11 @@ def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
 
     page.get_by_role("button", name="Try four seeds").click()
     expect(page.get_by_role("textbox", name="Values of Seed")).to_have_value("40-43")
-    expect(page.locator(".rbf-sweep-line")).to_contain_text("16 runs · 848 credits (exact)")
+    expect(page.locator(".rbf-sweep-line")).to_contain_text("848 credits (exact)")
+    spend = page.locator(PAY).get_by_label("Spend at most")
+    spend.fill("59")
+    spend.press("Tab")
+    expect(page.locator(f"{PAY} .rbf-primary")).to_have_text("Run 1 of 16 · 53 credits")
     sweeping.page.evaluate("""() => {
       const model = window.jupyterapp.shell.currentWidget.content.model.cells.get(1);
       model.sharedModel.setSource('form');
@@ -200,68 +192,10 @@ def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
     sweeping.run_cell(1)
     second = page.locator(".jp-Cell").nth(1).locator(".rbf-form")
     expect(second.get_by_role("textbox", name="Values of Seed")).to_have_value("40-43", timeout=30_000)
-    expect(second.locator(".rbf-sweep-panel")).to_contain_text("2 of 2")
+    expect(second.locator(PAY).get_by_label("Spend at most")).to_have_value("59")
+    expect(second.locator(".rbf-run")).to_contain_text("2 of 2")
 
     assert sweeping.complaints == []
-
-
-def test_no_press_spends_more_than_was_typed_or_the_account_has(
-    lab: Lab, chromium: Browser, shared: Served, tmp_path: Path
-) -> None:
-    """A mistyped range costs no more than the account has, and is asked about once; a typed limit stays what it is."""
-    served = shared.with_own_account(2 * 53 + 7)
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    start = SPENDING.format(url=served.base_url, key=served.key, library=str(tmp_path / "library"))
-    book.cells = [nbformat.v4.new_code_cell(text) for text in (start, "form", "client.close()")]  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = lab.root / "form-limit.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path, height=1800) as notebook:
-        notebook.open()
-        notebook.run_cell(0)
-        first = notebook.page.locator(".jp-Cell").nth(0)
-        first.get_by_role("button", name="Sweep…").click()
-        first.get_by_label("Field to vary").select_option("seed")
-        values = first.get_by_role("textbox", name="Values of Seed")
-        expect(values).to_have_value("0-3")
-        run, why = first.locator(".rbf-sweep-plan > .rbf-row .rbf-primary"), first.locator(".rbf-sweep-why")
-        spend = first.locator(".rbf-sweep-plan > .rbf-row").get_by_label("Spend at most")
-        values.fill("0-999")
-        expect(run).to_have_text("Run 2 of 1,000 · 106 credits", timeout=30_000)  # The first plan of so many rows.
-        expect(spend).to_have_value("113")
-        expect(why).to_have_text("Your account has 113 credits: enough for 2 of 1,000 runs.")
-        run.click()
-        expect(why).to_contain_text("Press again")
-        spend.fill("70000")
-        expect(run).to_have_text("Run 2 of 1,000 · 106 credits")
-        spend.fill("40")
-        expect(run).to_be_disabled()
-        expect(run).to_have_text("Run none of 1,000")
-        spend.fill("59")
-        spend.press("Tab")
-        values.fill("0-7")
-        expect(run).to_have_text("Run 1 of 8 · 53 credits")
-        expect(spend).to_have_value("59")
-        notebook.run_cell(1)
-        again = notebook.page.locator(".jp-Cell").nth(1)
-        expect(again.locator(".rbf-sweep-plan").get_by_label("Spend at most").first).to_have_value("59")
-        assert served.charges() == []
-
-        spend.fill("")
-        spend.press("Tab")
-        expect(run).to_have_text("Run 2 of 8 · 106 credits")
-        # What the form itself has run is no more on the account.
-        first.locator(".rbf-foot .rbf-primary").first.click()
-        expect(why).to_have_text("Your account has 60 credits: enough for 1 of 8 runs.", timeout=60_000)
-        run.click()
-        expect(why).to_contain_text("Press again")
-        run.click()
-        expect(first.locator(".rbf-sweep-state")).to_contain_text("stopped", timeout=60_000)
-        expect(run).to_have_text("Show 1 from the library")
-        expect(why).to_have_text("Your account has 7 credits: enough for none of 7 runs.")
-        notebook.run_cell(2)
-
-    assert [line["credits"] for line in served.charges() if line["kind"] == "reserve"] == [53, 53]
 
 
 def panel(page: Page) -> str:

@@ -98,7 +98,7 @@ def check_displays(find: Find) -> None:
         expect(find(name).locator("[data-rb-do=play]").first).to_be_visible(timeout=WAIT_MS)
 
     find("form").locator(".rbf-foot .rbf-primary").click()
-    made = find("form").locator(".rbf-clip-frame video")
+    made = find("form").locator(".rbf-run video")
     expect(made).to_be_visible(timeout=WAIT_MS)
     assert has_played(made)
 

@@ -123,7 +123,7 @@ def started(page: Page) -> dict[str, Any]:
     """Press Run, with a double click, and wait until the run can be cancelled."""
     page.send({"do": "run"})
     page.send({"do": "run"})
-    return page.until(lambda: next((run for run in runs(page) if "cancel" in run["can"]), None), "a run under way")
+    return page.until(lambda: next((run for run in runs(page) if can_cancel(run)), None), "a run under way")
 
 
 def cancelled(page: Page, key: str) -> dict[str, Any]:
@@ -134,6 +134,10 @@ def cancelled(page: Page, key: str) -> dict[str, Any]:
     )
     assert run["status"] == "cancelled"
     return run
+
+
+def can_cancel(run: dict[str, Any]) -> bool:
+    return any(action[0] == "cancel" for action in run["actions"])
 
 
 def runs(page: Page) -> list[dict[str, Any]]:
@@ -214,8 +218,8 @@ def test_a_run_is_cancelled_while_a_cell_awaits(place: Place, notebook: Notebook
 
     with cell_that_waits(notebook, "awaiting"):
         run = run or started(page)
-        page.send({"do": "cancel", "run": run["key"]})
-        page.send({"do": "cancel", "run": run["key"]})
+        page.send({"do": "act", "run": run["key"], "what": "cancel"})
+        page.send({"do": "act", "run": run["key"], "what": "cancel"})
         if place.awaits:
             cancelled(page, run["key"])
 
@@ -237,7 +241,7 @@ def test_a_cell_that_awaits_a_run_hears_that_it_was_cancelled(notebook: Notebook
     page.edit("frame_rate", 30)
     page.answered()
 
-    page.send({"do": "cancel", "run": run["key"]})
+    page.send({"do": "act", "run": run["key"], "what": "cancel"})
 
     notebook.ended(cell)
     assert notebook.value("heard")

@@ -44,7 +44,7 @@ def test_each_file_has_its_row_and_all_one_key(tmp_path: Path) -> None:
 def test_nothing_but_these_files_is_brought(tmp_path: Path) -> None:
     """A row that was never given out is no file."""
     made = FigureFileSender()
-    made.register_path(tmp_path / "a.mp4")
+    made.rows.link(tmp_path / "a.mp4")
 
     assert [made._find_path(row, place) for row, place in ((0, 0), (0, 1), (1, 0), (-1, 0))] == [
         str(tmp_path / "a.mp4"), None, None, None,

@@ -1,6 +1,6 @@
 /** The button that runs a form: what a run costs, how far the one under way is, and whether another press starts another. */
 import { made } from "../page/element.ts";
-import { type RunEntry, runsDuration, runsIsLive } from "./run.ts";
+import type { Entry } from "./runs.tsx";
 
 const BUTTON_OFFER = 8000; // Milliseconds for which another press starts another run.
 
@@ -8,53 +8,29 @@ const BUTTON_OFFER = 8000; // Milliseconds for which another press starts anothe
 export function makeRunButton(link: any, why: HTMLElement, pressed: () => void) {
   const label = made("span", { class: "rbf-run-label" });
   const fill = made("span", { class: "rbf-run-fill", hidden: true });
-  const el = made(
-    "button",
-    { type: "button", class: "rbf-primary rbf-run-button", "aria-describedby": why.id },
-    label,
-    fill,
-  );
+  const attributes = { type: "button", class: "rbf-primary rbf-run-button", "aria-describedby": why.id };
+  const el = made("button", { ...attributes, onclick: pressed }, label, fill);
   let isWaiting = false,
-    skew = 0,
     timer = 0;
   /** The number with which a press starts another run; 0 where none is offered. */
   let again = 0;
 
-  /** The newest run that is under way, and whether it has what stands in the form now. */
-  const going = () => {
-    const entry: RunEntry | undefined = link.hasEnded ? undefined : link.model.get("records").find(runsIsLive);
-    return { entry, isSame: !!entry && entry.change === link.state.change && link.isHeard };
-  };
-
-  const progress = (entry: RunEntry) => {
-    const done = entry.status === "running" && entry.fraction ? `${Math.round(100 * entry.fraction)}%` : "";
-    const since = entry.since ? runsDuration((Date.now() + skew) / 1000 - entry.since) : "";
-    const ahead = /^\d+ ahead/.exec(entry.line ?? "")?.[0] ?? "";
-    const word = entry.status === "running" ? "Running" : "Waiting";
-    return [word, done || ahead, since].filter(Boolean).join(" · ");
-  };
-
   const update = () => {
-    const { state } = link,
-      { entry, isSame } = going();
-    const isSending = link.model.get("records").some((one: RunEntry) => one.sending);
-    const price = state.price.credits === null ? "" : ` · ${state.price.told}`;
-    const isBusy = isWaiting || isSending || (isSame && !again);
+    const { state } = link;
+    const entries: Entry[] = link.hasEnded ? [] : link.model.get("records").filter(({ kind }: Entry) => kind === "run");
+    const going = entries.find(({ isOver }) => !isOver);
+    const isSame = going?.change === state.change && link.isHeard && !again;
+    const isSending = entries.some((entry) => entry.isSending);
     // Not `disabled`, which would remove the focus from the button just pressed.
     el.setAttribute("aria-disabled", String(!state.ready || isSending || isWaiting));
-    el.classList.toggle("rbf-run-busy", isBusy);
-    const text = isWaiting
-      ? "Waiting for the kernel …"
-      : isSending
-        ? "Sending …"
-        : isSame && entry && !again
-          ? progress(entry)
-          : `${again ? "Run another" : "Run"}${price}`;
-    if (label.textContent !== text) label.textContent = text;
-    fill.hidden = !entry;
-    fill.style.width = `${Math.round(100 * (entry?.fraction ?? 0))}%`;
+    el.classList.toggle("rbf-run-busy", isWaiting || isSending || (!!going && isSame));
+    const price = state.price.credits === null ? "" : ` · ${state.price.told}`;
+    const text = isWaiting ? "Waiting for the kernel …" : isSending ? "Sending …" : isSame ? going?.button : "";
+    const words = text || `${again ? "Run another" : "Run"}${price}`;
+    if (label.textContent !== words) label.textContent = words;
+    fill.hidden = !going;
+    fill.style.width = `${Math.round(100 * (going?.fraction ?? 0))}%`;
   };
-
   const withdraw = () => {
     clearTimeout(timer);
     again = 0;
@@ -70,16 +46,9 @@ export function makeRunButton(link: any, why: HTMLElement, pressed: () => void) 
       update();
     }),
     // With other inputs the offer to run again no longer applies.
-    link.on("draft", () => withdraw()),
-    link.on("clock", (content: any) => {
-      skew = 1000 * content.clock - Date.now();
-    }),
+    link.on("draft", withdraw),
   ];
-  el.addEventListener("click", pressed);
   link.model.on("change:records", update);
-  const ticking = window.setInterval(() => {
-    if (going().isSame) update();
-  }, 1000);
   return {
     el,
     update,
@@ -99,8 +68,7 @@ export function makeRunButton(link: any, why: HTMLElement, pressed: () => void) 
     },
     dispose: () => {
       clearTimeout(timer);
-      clearInterval(ticking);
-      offs.forEach((off) => off());
+      for (const off of offs) off();
       link.model.off("change:records", update);
     },
   };

@@ -10,8 +10,8 @@ import { KERNEL_ENDED } from "./kernel.ts";
 import { FormLink } from "./link.ts";
 import { quietButton } from "./quiet.ts";
 import { hideTwin, staleTwin, widgetRoot } from "./root.ts";
-import { makeRuns } from "./runs.ts";
-import { makeSweep } from "./sweep.ts";
+import { makeRuns } from "./runs.tsx";
+import { makeSweep } from "./sweep.tsx";
 import { isSame, type Node, type Problem, problemsAt } from "./values.ts";
 
 // What cuts off an output may not be what the results stick to: they would scroll away with it.
@@ -28,7 +28,7 @@ export function renderForm({ model, el }: { model: any; el: HTMLElement }) {
   const runs = makeRuns(link);
   const foot = makeFoot(link, name, { sweep: sweep.button, said: runs.said, pressed: runs.awaited });
   const stale = staleTwin(model, el);
-  const results = makeResults(sweep, runs, stale.el);
+  const results = makeResults(runs, stale.el);
   const fields = made("div", { class: "rbf-all-fields" });
   const root = widgetRoot(
     STYLE,
@@ -135,20 +135,15 @@ function makeHead(sheet: any) {
   );
 }
 
-/** What was made, beside the inputs where there is room: the sweeps and the runs, what was started last first. */
-function makeResults(sweep: any, runs: any, note: HTMLElement) {
+/** What was made, beside the inputs where there is room. */
+function makeResults(runs: any, note: HTMLElement) {
   const empty = made("p", { class: "rbf-empty rbf-caption", text: "Results appear here." });
-  const el = made("div", { class: "rbf-results" }, note, empty, sweep.results, runs.el);
+  const el = made("div", { class: "rbf-results" }, note, empty, runs.el);
   const show = () => {
-    empty.hidden = !sweep.results.hidden || !runs.el.hidden;
+    empty.hidden = !runs.el.hidden;
   };
   const seen = new MutationObserver(show);
-  for (const part of [sweep.results, runs.el]) seen.observe(part, { attributeFilter: ["hidden"] });
-  const first = (part: HTMLElement) => {
-    if (empty.nextSibling !== part) empty.after(part);
-  };
-  runs.onNew(() => first(runs.el));
-  sweep.onNew(() => first(sweep.results));
+  seen.observe(runs.el, { attributeFilter: ["hidden"] });
   show();
   return { el, dispose: () => seen.disconnect() };
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ..runs.run import Run
     from ..widgets.forms.form import Form
-    from ..widgets.studio.studio import Studio
+    from ..widgets.studio import Studio
 
 
 def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame) -> Form:
@@ -46,7 +46,7 @@ def studio(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFram
 
         studio = rb.studio(boat)
     """
-    from ..widgets.studio.studio import Studio
+    from ..widgets.studio import Studio
 
     model = _initial_value(model)
     value = model if isinstance(model, Input) else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from markupsafe import Markup
@@ -15,11 +17,23 @@ MAX_ORIGINAL_BYTES = 50_000_000
 LinkProvider = Callable[[Path | None], str]
 
 _providers: list[LinkProvider] = []
+_own: ContextVar[LinkProvider | None] = ContextVar("reelbook_own_links", default=None)
+"""The provider of the display that is being rendered, if it sends its files itself."""
 
 
 def set_link_provider(provider: LinkProvider) -> None:
     """Register the provider of keys; it is called with None to prepare, before there is a file."""
     _providers[:] = [provider]
+
+
+@contextmanager
+def linked_by(provider: LinkProvider) -> Iterator[None]:
+    """While this lasts, what is rendered requests its files from this provider, a form for instance."""
+    token = _own.set(provider)
+    try:
+        yield
+    finally:
+        _own.reset(token)
 
 
 def prepare_links() -> None:
@@ -32,7 +46,8 @@ def get_link_key(path: Path, max_bytes: int | None = None) -> str:
     """The key by which a figure requests this file; empty without a provider, or if the file is too large."""
     if path.stat().st_size > (max_bytes or MAX_ORIGINAL_BYTES):
         return ""
-    return next((key for provider in _providers if (key := provider(path))), "")
+    own = _own.get()
+    return next((key for provider in ([own] if own else _providers) if (key := provider(path))), "")
 
 
 # Posters that play their file on a click, in place or below a row of small ones.

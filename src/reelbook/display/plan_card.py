@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 MAX_REASONS, FIRST_ROWS, MAX_COLUMNS, MAX_VALUE_LENGTH = 4, 5, 6, 40
 
 
-def plan_card(plan: Plan) -> str:
-    """The card of a plan."""
-    facts = plan.facts
+def plan_card(plan: Plan, facts: PlanFacts | None = None) -> str:
+    """The card of a plan; with facts that are known already it is for a reader who has no `plan` to look at."""
+    is_in_code, facts = facts is None, facts or plan.facts
     axes = [(name, f"{len(values):,}", format_values(values)) for name, values in facts.axes.items()]
     axes += [(name, "", format_literal(value, 400)) for name, value in facts.held.items()]
     names = [*plan.columns[:MAX_COLUMNS], "credits"]
@@ -33,7 +33,7 @@ def plan_card(plan: Plan) -> str:
             notes=_list_notes(facts),
             names=["run", *(shorten(name, MAX_VALUE_LENGTH) for name in names)],
             rows=[[row.number, *(_get_cell(row, name) for name in names)] for row in rows],
-            more=f" · plan.frame has all {len(plan):,}" if len(plan) > FIRST_ROWS else "",
+            more=f" · plan.frame has all {len(plan):,}" if is_in_code and len(plan) > FIRST_ROWS else "",
         )
     )
 

@@ -12,7 +12,6 @@ from .notebook import is_voila
 
 registry.register("reelbook.widgets.grid", "make_job_grid")
 registry.register("reelbook.widgets.panel", "Panel", "show_buttons")
-registry.register("reelbook.widgets.race_panel", "RacePanel")
 
 RESULT_COLUMNS = frozenset({"status", "credits", "request_id", "input_json"})
 """Columns of every table of results; one without them was taken apart by its user."""
@@ -20,7 +19,7 @@ RESULT_COLUMNS = frozenset({"status", "credits", "request_id", "input_json"})
 
 DISPLAYS = (
     ("reelbook.sweeps.job", "SweepJob", "panel", "show_job"),
-    ("reelbook.decide.race.race", "Race", "race_panel", "show_race"),
+    ("reelbook.decide.race.race", "Race", "panel", "show_job"),
     ("reelbook.api.table_accessor", "Reel", "table_clips", "show_table"),
     ("reelbook.display.plots.plot_html", "Plot", "table_clips", "show_plot"),
     ("reelbook.media.local_file", "Explorer", "explorer_link", "show_explorer"),

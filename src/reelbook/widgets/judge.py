@@ -26,6 +26,7 @@ from .link import TableFileSender, keep_open
 from .notebook import is_jupyter_server, is_page_attached
 
 if TYPE_CHECKING:
+    from ..decide.race.race import Race
     from ..decide.ratings import Ratings
 
 AHEAD = 2
@@ -36,6 +37,7 @@ MAX_SECONDS = 86_400.0
 MAX_NAME, MAX_MARK = 200, 64
 """Letters of a rater's name, and of the mark of an answer."""
 STARS = {str(count): count for count in range(1, 6)}
+EMPTY = {"text/plain": "", "text/html": ""}
 GONE = "These clips are not in the table any more, so the answer was not saved."
 
 
@@ -226,6 +228,51 @@ def show_judge(ratings: Ratings) -> None:
     keep_open(link)
     if not is_jupyter_server():
         link.show()
+
+
+class RaceJudging:
+    """One panel for all rounds of a race, in an output that its cell reserves; `follow` is called after changes."""
+
+    def __init__(self, update: Callable[[dict[str, Any]], None], view: Any = None) -> None:
+        """`update` replaces the reserved output; `view` is another one, for pages that find widgets nowhere else."""
+        self._update, self._view = update, view
+        self._link: JudgeLink | None = None
+        self._rounds = 0
+
+    def follow(self, race: Race) -> None:
+        """Show the panel when there are clips to judge, again when more have come, and remove it at the end."""
+        if race.is_done:
+            self.close()
+            return
+        progress, ratings = race.progress, race.ratings
+        if not progress.awaited or ratings is None:
+            return
+        if self._link is None:
+            self._link = keep_open(JudgeLink(secrets.token_urlsafe(16), ratings))
+            self._link.update = self._update_if_open
+            if self._view is not None:
+                self._link.show_in(self._view)
+            self._update(make_bundle(ratings, key=self._link.key, group=self._link.group))
+        elif progress.rounds != self._rounds:
+            self._link.refresh()
+        self._rounds = progress.rounds
+
+    def redraw(self) -> None:
+        """Draw the panel once more, for a page that has come back."""
+        if self._link is not None:
+            self._link.redraw()
+
+    def close(self) -> None:
+        """Remove the panel; the standings of the race have what came of it."""
+        if self._link is not None:
+            link, self._link = self._link, None
+            self._update(EMPTY)
+            link.close()
+
+    def _update_if_open(self, bundle: dict[str, Any]) -> None:
+        """Replace the output, unless the race has ended meanwhile: a ranking takes a moment to compute."""
+        if self._link is not None:
+            self._update(bundle)
 
 
 def make_bundle(ratings: Ratings, *, key: str, group: str, with_ranking: bool = False) -> dict[str, Any]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import secrets
 import threading
+import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import anywidget
 import traitlets
@@ -27,8 +30,7 @@ from ..media.previews import get_preview, make_preview
 from ..util.notebook import get_kernel_shell
 from .notebook import is_jupyter_server, is_page_attached
 
-if TYPE_CHECKING:
-    pass
+log = logging.getLogger("reelbook")
 
 Send = Callable[[dict[str, Any], "list[bytes] | None"], object]
 Link = TypeVar("Link", bound="TableFileSender")
@@ -212,6 +214,86 @@ class TableFileSender(anywidget.AnyWidget):
         return {**(mimebundle[0] if mimebundle else {}), "text/plain": TEXT}
 
 
+class FileRows:
+    """The files that one page may request, by a random key and the number of a row. A path from the page is never read."""
+
+    def __init__(self, key: str = "") -> None:
+        self.key = key or secrets.token_urlsafe(16)
+        self._paths: list[str] = []
+        self._guard = threading.Lock()
+
+    def register(self, path: Path) -> int:
+        """Add a file, and return its row."""
+        with self._guard:
+            if str(path) not in self._paths:
+                self._paths.append(str(path))
+            return self._paths.index(str(path))
+
+    def link(self, path: Path | None) -> str:
+        """Add a file, and return the key by which a figure requests it."""
+        return "" if path is None else f"{self.key} {self.register(path.absolute())}"
+
+    def find(self, row: int, place: int) -> str | None:
+        """The path of a row."""
+        return self._paths[row] if 0 <= row < len(self._paths) and place == 0 else None
+
+    def answer(self, widget: Any, content: Any) -> None:
+        """Send a widget's page what it wants, in the background: `{want: [row, 0, copy?]}`."""
+        want, widget_ref = parse_want(content, int), weakref.ref(widget)
+        if want is None:
+            return
+
+        def send(message: dict[str, Any], parts: list[bytes] | None) -> None:
+            if (widget := widget_ref()) is not None:
+                widget.send(message, parts)
+
+        path = self.find(want[0], want[1])
+        unknown = "There is no such file here."
+        file_senders.submit(send_file, send, want, path, name=f"The file {path}", unknown=unknown)
+
+
+class NewestOnly:
+    """Works on the newest of several requests in a background thread; one that is overtaken while it waits is dropped."""
+
+    def __init__(self, work: Callable[[Any], None], name: str, *, pause: Callable[[], float] = lambda: 0.0) -> None:
+        """`pause` is how many seconds a request waits for a newer one."""
+        self._work, self._name, self._pause = work, name, pause
+        self._changed = threading.Condition()
+        self._request: Any = None
+        self._at = 0.0
+        self._is_busy = False
+
+    def put(self, request: Any) -> None:
+        """Work on this soon, in place of what waits."""
+        with self._changed:
+            self._request, self._at = request, time.monotonic()
+            if not self._is_busy:
+                self._is_busy = True
+                threading.Thread(target=self._run, name=self._name, daemon=True).start()
+
+    def close(self) -> None:
+        """Drop what waits."""
+        with self._changed:
+            self._request, self._work = None, lambda _: None
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while self._request is not None and (left := self._at + self._pause() - time.monotonic()) > 0:
+                    self._changed.wait(left)
+                request, self._request, work = self._request, None, self._work
+                if request is None:
+                    self._is_busy = False
+                    return
+            try:
+                work(request)
+            except Exception:
+                log.debug("%s failed", self._name, exc_info=True)
+            # Not kept while the next request is awaited.
+            del work, request
+
+
 def keep_open(link: Link) -> Link:
     """Keep a connection open; the oldest of many is closed."""
     open_links.append(link)
@@ -224,19 +306,11 @@ class FigureFileSender(TableFileSender):
     """Sends the files of figures, one row for each. A path from the page is never read."""
 
     def __init__(self) -> None:
-        super().__init__(secrets.token_urlsafe(16), ())
-        self._paths: list[str] = []
-        self._guard = threading.Lock()
-
-    def register_path(self, path: Path) -> str:
-        """Add a file, and return the key with which its figure requests it."""
-        with self._guard:
-            if str(path) not in self._paths:
-                self._paths.append(str(path))
-            return f"{self.key} {self._paths.index(str(path))}"
+        self.rows = FileRows()
+        super().__init__(self.rows.key, ())
 
     def _find_path(self, row: int, place: int) -> str | None:
-        return self._paths[row] if 0 <= row < len(self._paths) and place == 0 else None
+        return self.rows.find(row, place)
 
 
 def register_file(path: Path | None) -> str:
@@ -253,7 +327,7 @@ def register_file(path: Path | None) -> str:
         _figure_senders[cell] = sender = FigureFileSender()
         if cell is not None:
             keep_open(sender).show()
-    return "" if path is None else _figure_senders[cell].register_path(path.absolute())
+    return "" if path is None else _figure_senders[cell].rows.link(path)
 
 
 _figure_senders: dict[int | None, FigureFileSender] = {}

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from ..display import HTML
-from ..display.original_links import set_link_provider
-from .link import TableFileSender, keep_open
+from ..display.original_links import linked_by
+from .link import FigureFileSender, TableFileSender, keep_open
 
 Render = Callable[[Any], Any]
 
 FRAME = """<!doctype html><meta charset="utf-8"><style>body { margin: 0; }</style><script>
-for (const name of ["want", "do", "built", "selected"]) addEventListener(`reelbook:${name}`, (event) => {
+for (const name of ["want", "is", "do", "built", "selected"]) addEventListener(`reelbook:${name}`, (event) => {
   const sent = new CustomEvent(event.type, { detail: event.detail, cancelable: true });
   if (!parent.dispatchEvent(sent)) event.preventDefault();
 });
@@ -42,8 +41,6 @@ A frame has the theme of the page around it, and is as high as what is in it, al
 """
 STUDIO = "marimo does not display ipywidgets, of which a studio consists; `rb.form(rb.TextToVideo)` works here."
 
-_links: ContextVar[list[Any] | None] = ContextVar("reelbook_marimo_links", default=None)
-"""While a value is rendered: the sender of its files, once it has one."""
 _registered: set[str] = set()
 
 
@@ -52,7 +49,6 @@ def register(marimo: Any) -> None:
     if _registered:
         return
     _registered.add("marimo")
-    set_link_provider(_register_file)
     for (module, name), (owner, render) in HTML.items():
         _set_display(module, name, partial(_frame_known, marimo, owner, render))
     displays: dict[tuple[str, str], Render] = {
@@ -62,7 +58,7 @@ def register(marimo: Any) -> None:
         ("reelbook.display.plots.plot_html", "Plot"): lambda plot: _frame_plot(marimo, plot),
         ("reelbook.widgets.grid", "Grid"): lambda grid: _frame_grid(marimo, grid),
         ("reelbook.media.local_file", "Explorer"): lambda explorer: _frame_explorer(marimo, explorer),
-        ("reelbook.widgets.studio.studio", "Studio"): lambda _: marimo.md(STUDIO),
+        ("reelbook.widgets.studio", "Studio"): lambda _: marimo.md(STUDIO),
     }
     for (module, name), display in displays.items():
         _set_display(module, name, display)
@@ -111,9 +107,18 @@ def _make_panel(job: Any) -> Any:
 
 def _frame(marimo: Any, render: Callable[..., Any], *values: Any) -> Any:
     """The HTML of a value in a frame, and what sends its original files, if it has any."""
-    with _collect_links() as links:
+    senders: list[FigureFileSender] = []
+
+    def link(path: Path | None) -> str:
+        if path is None:
+            return ""
+        if not senders:
+            senders.append(keep_open(FigureFileSender()))
+        return senders[0].rows.link(path)
+
+    with linked_by(link):
         html = str(render(*values))
-    return _join(marimo, html, *links)
+    return _join(marimo, html, *senders)
 
 
 def _frame_table(marimo: Any, table: Any, render: Callable[[Any, str], Any]) -> Any:
@@ -158,25 +163,3 @@ def _join(marimo: Any, html: str, *senders: TableFileSender) -> Any:
         return marimo.Html(html)
     # A script that is no module runs first, before the display asks for anything.
     return marimo.vstack([marimo.iframe(FRAME + html), *map(marimo.ui.anywidget, senders)], gap=0)
-
-
-@contextmanager
-def _collect_links() -> Iterator[list[Any]]:
-    links: list[Any] = []
-    token = _links.set(links)
-    try:
-        yield links
-    finally:
-        _links.reset(token)
-
-
-def _register_file(path: Any) -> str:
-    """The key by which the figure that is being rendered requests this file; empty where none is."""
-    from .link import FigureFileSender
-
-    links = _links.get()
-    if path is None or links is None:
-        return ""
-    if not links:
-        links.append(keep_open(FigureFileSender()))
-    return str(links[0].register_path(path.absolute()))

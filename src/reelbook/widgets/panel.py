@@ -1,10 +1,9 @@
-"""The panel of a run, and that of a sweep or a race with its buttons: pause, resume, cancel."""
+"""Panels of what runs: of a sweep or a race with its buttons, and of a run where outputs do not change."""
 
 from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import anywidget
@@ -12,25 +11,27 @@ import traitlets
 from IPython.display import display
 from markupsafe import Markup, escape
 
+from ..decide.race.sentences import RaceState
 from ..display import original_links, run_progress
+from ..display.race_card import format_race, race_bundle, render_race
 from ..display.sweep_panel import format_panel, panel_bundle, render_panel
 from ..display.theme import read_static
 from ..display.update_clock import Bundle, LiveOutput, updater
 from ..errors import ReelbookError
 from ..storage.run_status import ENDED
-from .notebook import find_variable_name, is_voila
+from .notebook import find_variable_name, is_jupyter_server, is_page_attached, is_voila
 
 if TYPE_CHECKING:
     from ..runs.run import Run
-    from ..sweeps.job import SweepJob
 
 COMMANDS = ("pause", "resume", "cancel", "cancel_queued")
 TEXT = "Buttons for what runs; they work while the notebook's kernel runs."
 TWIN = Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>')
+EMPTY = {"text/plain": "", "text/html": ""}
 
 
 class Panel(anywidget.AnyWidget):
-    """The progress of a sweep, with its buttons; displayed alone it leaves a static picture. It also fits into a layout."""
+    """The progress of a sweep or a race, with its buttons; displayed alone it leaves a static picture, and fits into a layout."""
 
     # The text and not a path: anywidget watches a file, and would keep every panel alive for that.
     _esm = read_static("panel.js")
@@ -50,47 +51,48 @@ class Panel(anywidget.AnyWidget):
     kept = traitlets.Int(0).tag(sync=True)
     """The number of ended runs in that picture. A page that was opened again does not get the later ones, and says so."""
     name = traitlets.Unicode().tag(sync=True)
-    """The variable of the sweep, if it has one."""
+    """The variable of the job, if it has one."""
 
     def __init__(self, job: Any, *, with_html: bool = True) -> None:
-        super().__init__(twin=secrets.token_hex(8))
-        self._job, self._with_html, self._guard = job, with_html, threading.RLock()
+        super().__init__(twin=secrets.token_hex(8), noun=getattr(job, "noun", "sweep"))
+        self.job, self._with_html, self._guard = job, with_html, threading.RLock()
         self.on_msg(self._on_message)
         job.on_change(self._update)
         self._update(job)
 
+    @property
+    def _is_race(self) -> bool:
+        return str(self.noun) == "race"
+
     def _update(self, job: Any) -> None:
         # Read under the lock: what one thread has read must not replace what another one read later.
         with self._guard, self.hold_sync():
-            self._show_state(job)
-
-    def _show_state(self, job: Any) -> None:
-        progress = job.progress
-        self.state, self.kept = progress.state, progress.finished
-        # Only if useful: each change is a message to the page.
-        can_cancel = progress.state == "stopping"
-        self.queued = progress.queued if can_cancel else 0
-        self.credits_back = progress.queued_credits if can_cancel else 0
-        if self._with_html:
-            self.html = render_panel(progress)
-
-    def _static_picture(self, job: Any) -> dict[str, Any]:
-        """The picture above the buttons, and how many ended runs it has."""
-        progress = job.progress
-        return {**panel_bundle(progress), "kept": progress.finished}
+            progress = job.progress
+            if self._is_race:
+                # Of the buttons of a sweep a race has one.
+                self.state = "done" if progress.state in (RaceState.DONE, RaceState.STOPPING) else "preparing"
+                self.kept = progress.runs
+            else:
+                self.state, self.kept = progress.state, progress.finished
+                # Only if useful: each change is a message to the page.
+                can_cancel = progress.state == "stopping"
+                self.queued = progress.queued if can_cancel else 0
+                self.credits_back = progress.queued_credits if can_cancel else 0
+            if self._with_html:
+                self.html = (render_race if self._is_race else render_panel)(progress)
 
     def _on_message(self, _: Any, content: Any, __: Any) -> None:
         command = content.get("do") if isinstance(content, dict) else None
-        if command in COMMANDS:
+        if command in (COMMANDS[2:3] if self._is_race else COMMANDS):
             # In a thread: the job responds on its own event loop, and the kernel has other messages to handle.
             threading.Thread(target=self._run_command, args=(command,), name=f"reelbook-{command}", daemon=True).start()
 
     def _run_command(self, command: str) -> None:
         if command != "cancel_queued":
-            getattr(self._job, command)()
+            getattr(self.job, command)()
             return
         try:
-            self.said = str(self._job.cancel(queued=True))
+            self.said = str(self.job.cancel(queued=True))
         except ReelbookError as error:
             self.said = str(error)
 
@@ -101,46 +103,61 @@ class Panel(anywidget.AnyWidget):
 
     def static_bundle(self) -> dict[str, Any]:
         """The MIME bundle of the picture above the buttons, which stays in the notebook."""
-        picture = self._static_picture(self._job)
-        kept = picture.pop("kept")
-        self.name = find_variable_name(self._job) or ""
+        progress = self.job.progress
+        picture = race_bundle(self.job) if self._is_race else panel_bundle(progress)
+        kept = progress.runs if self._is_race else progress.finished
+        self.name = find_variable_name(self.job) or ""
         return {**picture, "text/html": TWIN.format(self.twin, kept, Markup(picture["text/html"]))}
 
     def __repr__(self) -> str:
-        return format_panel(self._job.progress)
+        progress = self.job.progress
+        return format_race(progress) if self._is_race else format_panel(progress)
 
     def _ipython_display_(self) -> None:
-        show_live(type(self)(self._job, with_html=False))
+        _show_live(self.job)
 
 
-def show_job(job: SweepJob) -> None:
-    """Display a sweep as the value of a cell: a live panel that stays, and buttons until the sweep is done."""
+def show_job(job: Any) -> None:
+    """Display a sweep or a race as the value of a cell: a live panel that stays, and buttons until it is done."""
     if is_voila() and not job.is_done:
         _display(Panel(job).bundle())
     else:
-        show_live(Panel(job, with_html=False))
+        _show_live(job)
 
 
-def show_live(panel: Panel, follow: Callable[[Any], None] = lambda job: None) -> None:
-    """Display a static picture that is kept up to date, and its buttons until the end; `follow` is called after changes."""
+def _show_live(job: Any) -> None:
+    """A static picture that is kept up to date, its buttons until the end, and what a person has to judge."""
     original_links.prepare_links()
-    job = panel._job
-    # Read first: a sweep that ends while its panel is rendered needs one more update.
+    panel = Panel(job, with_html=False)
+    # Read first: a job that ends while its panel is rendered needs one more update.
     is_done = job.is_done
     handle = _display(panel.static_bundle())
     if is_done:
         panel.close()
         return
+    judging = _reserve_judging(job)
 
     def update(job: Any) -> None:
         handle.update(panel.static_bundle(), raw=True)
-        follow(job)
+        if judging is not None:
+            judging.follow(job)
 
     job.on_change(update)
     _show_buttons(panel)
 
 
-def show_buttons(job: SweepJob) -> None:
+def _reserve_judging(job: Any) -> Any:
+    """Reserve the output for the judging of a race in the current cell; None where there is no page or nothing to judge."""
+    if not getattr(job.progress, "is_judged", False) or not is_page_attached():
+        return None
+    from .judge import RaceJudging  # Here, because it brings pandas along.
+
+    output = _display(EMPTY)
+    view = None if is_jupyter_server() else _display(EMPTY)
+    return RaceJudging(lambda bundle: output.update(bundle, raw=True), view)
+
+
+def show_buttons(job: Any) -> None:
     """Display buttons for a sweep until it is done."""
     _show_buttons(Panel(job, with_html=False))
 
@@ -154,7 +171,7 @@ def _show_buttons(panel: Panel) -> None:
             # opened again does not get this update, and a view of a closed widget is an error there.
             below.update({"text/plain": panel.said, "text/html": escape(panel.said)}, raw=True)
 
-    panel._job.on_change(follow)
+    panel.job.on_change(follow)
 
 
 def _display(bundle: dict[str, Any]) -> Any:

@@ -185,7 +185,7 @@ def test_what_was_never_seen_is_not_run(page: Page, who: str) -> None:
     """A press says what it has seen: what was changed since, or became dearer, waits for another press."""
     pressed: list[Any] = []
     sent: list[Any] = []
-    page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
+    page.form.running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
     page.form.send = lambda content, buffers=None: sent.append(content)  # type: ignore[method-assign]
     page.edit("prompt", "a boat")
     seen = page.form.state["change"]

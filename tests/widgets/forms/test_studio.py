@@ -1,4 +1,4 @@
-"""A studio without a page: one form for each model, one gallery and one sum of costs for all, and nothing left behind."""
+"""A studio without a browser: one form for each model, one shelf and one sum of costs for all, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,44 +20,38 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.current import Session
 from reelbook.errors import ReelbookError
-from reelbook.widgets.studio import gallery
-from reelbook.widgets.studio.studio import Studio
+from reelbook.widgets.notebook import find_variable_name
+from reelbook.widgets.studio import PAGE, Studio
 from tests.support import png
 from tests.transport.variants import Hosted, Reply
+from tests.widgets.forms.bench import WAIT, resize, settle, stitch
 
 pytestmark = pytest.mark.usefixtures("quick_updates")
 
-WAIT = 30.0
 TEXT, IMAGE = rb.TextToVideo.endpoint_id, rb.ImageToVideo.endpoint_id
 
 
-def stitch(speed: float = 1.0) -> rb.ImagesToVideo:
-    """Two pictures in a row: the quickest run there is, and a pure one."""
-    return rb.ImagesToVideo(images=[png(16, 16), png(16, 16, "brown")], fps=speed)
-
-
 class Watched:
-    """A studio, and everything that its page is told."""
+    """A studio, and everything that its page hears."""
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
         self.head: Any = studio.children[0]
         self.gallery: Any = studio.children[2]
         self.sent: list[dict[str, Any]] = []
+        self._turn = 0
         self._news = threading.Condition()
         for part in (self.head, self.gallery):
             setattr(part, "send", self._hear)  # noqa: B010  # mypy lets no method be replaced.
-            part.observe(
-                lambda _: self._ring(), ["account", "cost", "cards", "chosen"] if part is self.head else ["cards"]
-            )
+            part.observe(lambda _: self._ring(), ["account", "cost", "chosen"] if part is self.head else ["shelf"])
 
     def tell(self, part: Any, **content: Any) -> None:
         """What the page sends, as JSON and back, as it travels."""
         part._handle_custom_msg(json.loads(json.dumps(content)), [])
 
-    def until(self, claim: Callable[[], bool]) -> None:
+    def until(self, claim: Callable[[], Any]) -> None:
         with self._news:
-            assert self._news.wait_for(claim, WAIT), (self.gallery.cards, self.head.cost, self.sent)
+            assert self._news.wait_for(lambda: bool(claim()), WAIT), (self.gallery.shelf, self.head.cost, self.sent)
 
     def answer(self, key: str) -> dict[str, Any]:
         """What was sent first with this key; the next one is waited for anew."""
@@ -65,13 +60,29 @@ class Watched:
         self.sent.remove(found)
         return found
 
+    def look(self, text: str = "", model: str = "", only: str = "", count: int = PAGE) -> list[dict[str, Any]]:
+        """Ask for runs of the library, and give their cards."""
+        self._turn += 1
+        self.tell(self.gallery, do="look", turn=self._turn, text=text, model=model, only=only, count=count)
+        self.until(lambda: self.gallery.shelf["turn"] == self._turn)
+        return list(self.gallery.shelf["cards"])
+
+    def act(self, what: str, *keys: str, **more: Any) -> dict[str, Any]:
+        """Do something with these runs, and give the answer."""
+        self.tell(self.gallery, do="act", what=what, runs=list(keys), **more)
+        return self.answer("acted")
+
     def run(self, value: Any) -> dict[str, Any]:
-        """Fill the form of a model, press Run and wait until the gallery has the end of it."""
-        before = len(self.studio.runs)
+        """Fill the form of a model, press Run, wait for its end, and give its card."""
         form = self.studio.choose(value)
+        before = len(form.runs)
         form._handle_custom_msg({"do": "run"}, [])
-        self.until(lambda: before < len(self.studio.runs) <= len(self.gallery.cards) and all(card["status"] not in ("waiting", "running") for card in self.gallery.cards))  # fmt: skip
-        return dict(self.gallery.cards[0])
+        form.observe(lambda _: self._ring(), "records")
+        self.until(lambda: len(form.runs) > before)
+        with suppress(ReelbookError):  # One that fails is on the shelf, too.
+            self.studio.runs[-1].wait(WAIT)
+        number = self.studio.runs[-1].id
+        return next(card for card in self.look(count=500) if card["key"] == str(number))
 
     def _hear(self, content: dict[str, Any], buffers: Any = None) -> None:
         json.dumps(content, allow_nan=False)
@@ -90,6 +101,12 @@ def client(one_worker: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield client
 
 
+@pytest.fixture(autouse=True)
+def _no_other_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without a client a studio has the usual library, in which no other test may have typed anything."""
+    monkeypatch.setenv("REELBOOK_LIBRARY", str(tmp_path / "usual"))
+
+
 @pytest.fixture
 def opened() -> Iterator[Callable[..., Watched]]:
     """Opens studios that are closed with the test."""
@@ -102,6 +119,7 @@ def opened() -> Iterator[Callable[..., Watched]]:
     yield open_one
     for studio in made:
         studio.close()
+    settle()
 
 
 # Choosing.
@@ -115,12 +133,12 @@ def test_a_model_that_is_chosen_again_has_its_draft(opened: Callable[..., Watche
 
     second = studio.choose(IMAGE)
     second.edit("prompt", "it sails")
-    shown = studio.children[1]
+    shown = studio.children[1].children[0]
     back = studio.choose(rb.TextToVideo)
 
     assert shown is second
     assert back is first
-    assert studio.children[1] is first
+    assert studio.children[1].children[0] is first
     assert first.draft == {"num_frames": 49, "prompt": "it sails"}
     assert studio.choose(rb.ImageToVideo).draft == {"prompt": "it sails"}
     assert studio.choose(rb.TextToVideo(prompt="a boat", seed=7)).value == rb.TextToVideo(prompt="a boat", seed=7)
@@ -189,6 +207,26 @@ def test_an_unknown_model_is_told_in_words_and_the_form_stays(client: Client, op
     assert page.studio.forms[0] is before
 
 
+def test_what_was_typed_survives_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another kernel begins where this one ended, with each model's draft, also half done; and says so."""
+    with rb.connect(library=tmp_path / "library"):
+        studio = rb.studio()
+        studio.form.edit("num_frames", 49)
+        studio.choose(IMAGE).edit("prompt", "it sails")
+        studio._refresh()
+        studio.close()
+        same = rb.studio()
+        monkeypatch.setattr("reelbook.widgets.studio.KERNEL", "another")
+        page = Watched(rb.studio())
+        drafts = same.form.draft, page.studio.form.draft, page.head.carried, page.studio.choose(IMAGE).draft
+        for one in (same, page.studio):
+            one.close()
+        settle()
+
+    assert drafts[:2] == ({}, {"num_frames": 49})
+    assert drafts[2:] == ("Kept from before the restart: num frames.", {"prompt": "it sails"})
+
+
 # The account.
 
 
@@ -218,14 +256,13 @@ def test_costs_and_credits_are_those_of_the_service(client: Client, opened: Call
     page.run(stitch(2.0))
     page.run(rb.SmartResize(image_url=png(), target_sizes=["16x16"]))
     page.until(lambda: page.head.account.get("credits", "").startswith(f"{left - 64:,} credits left"))
-    paid = page.head.cost
+    page.until(lambda: page.head.cost == "This session: 64 credits in 2 runs")
     other = opened()
     other.run(stitch(2.0))
+    other.until(lambda: other.head.cost == "This session: 0 credits in 0 runs · 1 from the library at no cost")
 
-    assert paid == "This session: 64 credits in 2 runs"
     assert page.head.account["service"] == "Embedded service on this machine"
     assert "uploads" in page.head.account["offers"]
-    assert other.head.cost == "This session: 0 credits in 0 runs · 1 from the library at no cost"
     assert [run.endpoint_id for run in page.studio.runs] == [rb.ImagesToVideo.endpoint_id, rb.SmartResize.endpoint_id]
     assert repr(page.studio) == "<Studio: Smart resize. This session: 64 credits in 2 runs.>"
 
@@ -247,170 +284,149 @@ def test_an_account_that_cannot_be_asked_is_told(tmp_path: Path, opened: Callabl
 # The gallery.
 
 
-def test_runs_of_all_forms_are_in_the_gallery(client: Client, opened: Callable[..., Watched]) -> None:
-    """The newest first, each with its words; a poster, the file and the facts come when they are asked for."""
+def test_runs_of_the_library_are_on_the_shelf(client: Client, opened: Callable[..., Watched]) -> None:
+    """The newest first, each with its words and its poster; the card is what `display` shows of the run."""
     page = opened()
-    page.run(rb.SmartResize(image_url=png(), target_sizes=["16x16", "32x16"]))
+    two = page.run(rb.SmartResize(image_url=png(), target_sizes=["16x16", "32x16"]))
     card = page.run(stitch(3.0))
+    failed = page.run(rb.SmartResize(image_url="https://127.0.0.1:1/a.png", target_sizes=["16x16"]))
 
-    page.tell(page.gallery, do="facts", run=card["key"])
-    facts = page.answer("facts")
-    page.tell(page.gallery, do="want", want=[card["key"], 0, 0])
+    page.tell(page.gallery, do="show", run=card["key"])
+    large = page.answer("card")
+    page.tell(page.gallery, want=[card["file"], 0, 320])
     poster = page.answer("clip")
-    page.tell(page.gallery, do="want", want=[card["key"], 0])
 
-    assert [one["name"] for one in page.gallery.cards] == ["Images to video", "Smart resize"]
-    assert (card["status"], card["mark"], card["paid"]) == ("completed", "●", "53 credits")
-    assert [file["kind"] for file in card["files"]] == ["video/mp4"]
-    assert len(page.gallery.cards[1]["files"]) == 2
-    assert card["can"] == ["use", "code", "facts"]
-    assert facts["code"].startswith("rb.run(rb.ImagesToVideo(")
-    assert (poster["clip"], poster["kind"]) == ([card["key"], 0, 0], "image/jpeg")
-    assert page.answer("clip")["kind"] == "video/mp4"
+    assert [one["name"] for one in page.look()[:3]] == ["Smart resize", "Images to video", "Smart resize"]
+    assert (card["status"], card["mark"]) == ("completed", "●")
+    assert "53 credits" in card["facts"]
+    assert "2 files" in two["facts"]
+    assert (failed["status"], failed["error"] != "", "file" in failed) == ("failed", True, False)
+    assert (large["card"], "data-rb-figure" in large["html"]) == (card["key"], True)
+    assert poster["kind"] == "image/jpeg"
 
 
-def test_what_failed_is_in_the_gallery_with_its_words(client: Client, opened: Callable[..., Watched]) -> None:
-    """A run that the service refused in its worker, which costs nothing."""
-    page = opened()
-
-    card = page.run(rb.SmartResize(image_url="https://127.0.0.1:1/a.png", target_sizes=["16x16"]))
-
-    assert (card["status"], card["mark"]) == ("failed", "✕")
-    assert card["error"]
-    assert page.head.cost == "This session: 0 credits in 1 run"
-
-
-def test_inputs_of_a_card_come_back_into_the_form_of_their_model(
-    client: Client, opened: Callable[..., Watched]
-) -> None:
+def test_inputs_and_frames_come_back_into_the_form_of_their_model(client: Client, opened: Callable[..., Watched]) -> None:  # fmt: skip
     """Of this studio's runs and of earlier ones, whatever model is chosen meanwhile."""
-    first = opened()
-    first.run(stitch(5.0))
+    opened().run(stitch(5.0))
     page = opened()
     made = page.run(rb.SmartResize(image_url=png(), target_sizes=["24x16"], seed=3))
     page.studio.choose(rb.TextToVideo)
 
-    page.tell(page.gallery, do="use", run=made["key"])
-    used = page.answer("used")
+    used = page.act("use", made["key"])
     again = page.studio.value
-    page.tell(page.gallery, do="earlier", turn=1, text="images-to-video", model="", **{"from": 0})
-    (newest, *_) = page.answer("earlier")["cards"]
-    page.tell(page.gallery, do="use", run=newest["key"])
-    page.answer("used")
+    newest = next(card for card in page.look(model=rb.ImagesToVideo.endpoint_id))
+    page.act("use", newest["key"])
+    chosen, value = page.head.chosen, page.studio.value
+    framed = page.act("use_in", newest["key"], model=IMAGE, frame=1, file=0)
 
-    assert used["words"].startswith("The form has the inputs"), used
+    assert used["used"]
     assert (again.seed, str(again.target_sizes[0])) == (3, "24x16")
-    assert page.head.chosen == rb.ImagesToVideo.endpoint_id
-    assert page.studio.value.fps == 5.0
+    assert (chosen, value.fps) == (rb.ImagesToVideo.endpoint_id, 5.0)
+    assert framed["words"] == "Image to video has frame 1 now."
+    assert page.head.chosen == IMAGE
+    assert "image_url" in page.studio.form.draft
+
+
+def test_runs_are_starred_hidden_and_found_again(client: Client, opened: Callable[..., Watched]) -> None:
+    """What is hidden is gone until it is asked for; the library keeps it for the next studio."""
+    page = opened()
+    first, second = (page.run(stitch(speed))["key"] for speed in (6.0, 7.0))
+
+    page.act("star", first)
+    page.act("hide", second)
+    other = opened()
+    starred, hidden = ([card["key"] for card in other.look(only=only)] for only in ("starred", "hidden"))
+    shown = [card["key"] for card in other.look()]
+    other.act("unmark", first, second)
+
+    assert (starred, hidden) == ([first], [second])
+    assert first in shown
+    assert second not in shown
+    assert other.look(only="starred") == other.look(only="hidden") == []
+
+
+def test_runs_are_searched_a_page_at_a_time(client: Client, opened: Callable[..., Watched]) -> None:
+    """By words and by model; more when they are asked for."""
+    for number in range(3):
+        client.start(resize(f"page {number}")).wait()
+    page = opened()
+    found = page.look("PAGE resize", rb.SmartResize.endpoint_id)
+
+    assert [card["title"] for card in found] == ["page 2", "page 1", "page 0"]
+    assert page.gallery.shelf["total"] == 3
+    assert page.look("no such words") == []
+    assert page.gallery.shelf["of"] == len(client_frame(client))
+
+
+def client_frame(client: Client) -> Any:
+    return rb.library(client.library).frame
+
+
+def test_runs_are_saved_and_deleted_with_their_price(
+    client: Client, opened: Callable[..., Watched], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Saved under readable names; deleted only after the price was read, and only what nothing else needs."""
+    monkeypatch.chdir(tmp_path)
+    page = opened()
+    made, kept = page.run(resize("to be deleted")), page.run(resize("to be kept"))
+    page.run(
+        rb.SmartResize(image_url=rb.library(client.library).run(int(kept["key"])).images[0], target_sizes=["16x16"])
+    )
+    path = rb.library(client.library).run(int(made["key"])).images[0].path
+
+    saved = page.act("save", made["key"])
+    asked = page.act("delete", made["key"])
+    was_there = path.exists()
+    deleted = page.act("delete", made["key"], sure=True)
+    refused = page.act("delete", kept["key"])
+
+    assert any(file.suffix == ".png" for file in (tmp_path / "picked").iterdir()), saved
+    assert "To make this again costs 11 credits." in asked["ask"]
+    assert was_there
+    assert deleted["words"].startswith("Deleted 1 file, ")
+    assert not path.exists()
+    assert refused["words"] == "These runs have no files here that nothing else needs."
+    page.until(lambda: "file" not in next(card for card in page.gallery.shelf["cards"] if card["key"] == made["key"]))
 
 
 def test_chosen_runs_are_compared(client: Client, opened: Callable[..., Watched]) -> None:
-    """The viewer of `rb.compare` with the keys of the gallery, and then the differences; what is no run is told in words."""
+    """In the viewer of `rb.compare`; one alone is refused in words."""
     page = opened()
-    keys = [page.run(stitch(speed))["key"] for speed in (6.0, 7.0)]
+    keys = [page.run(stitch(speed))["key"] for speed in (8.0, 9.0)]
 
-    page.tell(page.gallery, do="compare", runs=keys)
-    viewer = page.answer("markup")
-    later = page.answer("differences")
-    page.tell(page.gallery, do="compare", runs=[keys[0], "none"])
-    alone = page.answer("trouble")
+    viewer = page.act("compare", *keys)["html"]
+    alone = page.act("compare", keys[0])
 
-    assert viewer["compared"] == later["compared"] == keys
-    assert [f'data-rb-key="{key} 0"' in viewer["markup"] for key in keys] == [True, True]
-    assert "fps 6" in viewer["markup"]
-    assert "data-rb-differences" not in viewer["markup"]
-    assert "mean absolute difference" in later["differences"]
-    assert "two or more" in alone["trouble"]
+    assert page.gallery.files.key in viewer
+    assert "fps 8" in viewer
+    assert "mean absolute difference" in viewer
+    assert "two or more" in alone["words"]
 
 
-def test_gallery_come_a_page_at_a_time(
-    client: Client, opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without those that the studio shows; they can be searched by words and by model."""
-    page_size = 8
-    monkeypatch.setattr(gallery, "PAGE", page_size)
-    runs = [client.start(stitch(10.0 + number)) for number in range(page_size + 2)]
-    for run in runs:
-        run.wait()
-    page = opened()
-    own = page.run(stitch(10.0))
-
-    page.tell(page.gallery, do="earlier", turn=1, text="", model=rb.ImagesToVideo.endpoint_id, **{"from": 0})
-    first = page.answer("earlier")
-    page.tell(page.gallery, do="earlier", turn=2, text="", model=rb.ImagesToVideo.endpoint_id, **{"from": page_size})
-    second = page.answer("earlier")
-    page.tell(page.gallery, do="earlier", turn=3, text="no such words", model="", **{"from": 0})
-    nothing = page.answer("earlier")
-    page.tell(page.gallery, do="facts", run=first["cards"][0]["key"])
-
-    assert own["status"] == "from library"
-    assert len(first["cards"]) == page_size
-    assert first["more"] is True
-    assert (second["from"], second["more"]) == (page_size, False)
-    assert first["total"] == page_size + len(second["cards"])
-    assert len({card["key"] for card in [*first["cards"], *second["cards"]]}) == first["total"]
-    assert {card["status"] for card in first["cards"]} == {"completed"}
-    assert (nothing["cards"], nothing["total"]) == ([], 0)
-    assert page.answer("facts")["code"].startswith("rb.run(rb.ImagesToVideo(")
-
-
-def test_sweeps_are_in_the_gallery_and_in_the_costs(client: Client, opened: Callable[..., Watched]) -> None:
-    """What a sweep of a form has made stands in the gallery; what was paid before it is not counted again."""
+def test_sweeps_and_races_are_in_the_costs(client: Client, opened: Callable[..., Watched]) -> None:
+    """What was paid before is not counted again; what a race has paid is; and what they made is on the shelf."""
     client.start(stitch(40.0)).wait()
     page = opened(stitch(40.0))
     form = page.studio.form
-
-    form._handle_custom_msg({"do": "sweep", "view": "v", "n": 1, "axes": [{"name": "fps", "typed": "40, 41, 42"}]}, [])
     form.observe(lambda _: page._ring(), "sweeps")
-    page.until(lambda: bool(form.sweeps.get("plan")))
-    form._handle_custom_msg({"do": "sweep_run", "plan": form.sweeps["plan"]["number"], "spend": 500}, [])
-    page.until(lambda: len(page.gallery.cards) == 3 and page.head.cost == "This session: 106 credits in 2 runs")
-    page.tell(page.gallery, do="use", run=page.gallery.cards[0]["key"])
-    page.answer("used")
 
-    assert len(page.studio.jobs) == 1
-    assert {card["status"] for card in page.gallery.cards} == {"completed"}
-    assert page.studio.value.fps == 42.0
+    def start(number: int, typed: str, **more: Any) -> None:
+        form._handle_custom_msg(
+            {"do": "sweep", "view": "v", "n": number, "axes": [{"name": "fps", "typed": typed}]}, []
+        )
+        page.until(lambda: form.sweeps["n"] == number and form.sweeps.get("number"))
+        plan = form.sweeps
+        form._handle_custom_msg({"do": "sweep_run", "plan": plan["number"], "spend": plan["spend"], **more}, [])
 
-
-def test_credits_left_and_credits_spent_agree_while_a_race_waits_for_its_judge(
-    client: Client, opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A race by eye has paid for its clips, and goes on only with answers."""
-    monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
-    page = opened(stitch(70.0))
-    form = page.studio.form
-    form._handle_custom_msg({"do": "sweep", "view": "v", "n": 1, "axes": [{"name": "fps", "typed": "70-73"}]}, [])
-    form.observe(lambda _: page._ring(), "sweeps")
-    page.until(lambda: bool(form.sweeps.get("plan")))
+    start(1, "40, 41, 42")
+    page.until(lambda: page.head.cost == "This session: 106 credits in 2 runs")
+    start(2, "50-57", by="-bytes", spend=159)
+    page.until(lambda: page.head.cost == "This session: 265 credits in 5 runs")
     left = client.account()["credits_available"]
+    page.until(lambda: page.head.account.get("credits", "") == f"{left:,} credits left")
 
-    number = form.sweeps["plan"]["number"]
-    form._handle_custom_msg({"do": "sweep_run", "plan": number, "spend": 212, "by": "eye"}, [])
-    page.until(lambda: page.head.cost == "This session: 212 credits in 4 runs")
-    page.until(lambda: page.head.account.get("credits", "") == f"{left - 212:,} credits left")
-
-    assert not form.races[0].is_done
-    form.races[0].cancel()
-    form.races[0].wait(30)
-
-
-def test_races_are_in_the_gallery_and_in_the_costs(client: Client, opened: Callable[..., Watched]) -> None:
-    """What a race of a form has made stands in the gallery, and what it has paid in the costs; it is no sweep."""
-    page = opened(stitch(50.0))
-    form = page.studio.form
-    form._handle_custom_msg({"do": "sweep", "view": "v", "n": 1, "axes": [{"name": "fps", "typed": "50-57"}]}, [])
-    form.observe(lambda _: page._ring(), "sweeps")
-    page.until(lambda: bool(form.sweeps.get("plan")))
-
-    left = client.account()["credits_available"]
-    number = form.sweeps["plan"]["number"]
-    form._handle_custom_msg({"do": "sweep_run", "plan": number, "spend": 159, "by": "-bytes"}, [])
-    page.until(lambda: len(page.gallery.cards) == 3 and page.head.cost == "This session: 159 credits in 3 runs")
-    page.until(lambda: page.head.account.get("credits", "") == f"{left - 159:,} credits left")
-
-    assert page.studio.jobs == ()
-    assert len(form.races) == 1
+    assert len(page.studio.jobs) == len(form.races) == 1
+    assert len(page.look("images-to-video", count=500)) >= 6
 
 
 # What stays.
@@ -421,6 +437,7 @@ def test_a_saved_notebook_has_words_and_one_small_picture(client: Client, opened
     page = opened()
     page.run(stitch(60.0))
     page.studio.choose(rb.TextToVideo(prompt="a paper <b>boat</b>"))
+    page.until(lambda: page.head.cost == "This session: 53 credits in 1 run")
 
     picture = page.studio._snapshot()
     states = json.dumps([part.get_state() for part in (page.head, page.gallery)], default=str)
@@ -430,7 +447,7 @@ def test_a_saved_notebook_has_words_and_one_small_picture(client: Client, opened
     assert picture["text/html"].count("data:image/jpeg") == 1
     assert len(picture["text/html"]) < 30_000
     assert "data:" not in states
-    assert client.shelf.folder.name not in json.dumps(page.gallery.cards)
+    assert client.shelf.folder.name not in json.dumps(page.gallery.shelf)
 
 
 def test_a_closed_studio_leaves_nothing_behind(client: Client) -> None:
@@ -448,10 +465,7 @@ def test_a_closed_studio_leaves_nothing_behind(client: Client) -> None:
         page.studio.close()
         page.studio.close()
     del page
-    # What was asked for before the end may be on its way still.
-    for thread in threading.enumerate():
-        if thread.name.startswith(("reelbook-studio", "reelbook-form")):
-            thread.join(WAIT)
+    settle()
     gc.collect()
 
     assert [one for one in kept if one() is not None] == []
@@ -474,9 +488,8 @@ def test_a_message_that_makes_no_sense_changes_nothing(opened: Callable[..., Wat
     """Whatever a page sends, the studio stays what it is."""
     page = opened()
     odd: list[Any] = [
-        None, 7, [], {}, {"do": 1}, {"do": "show"}, {"do": "use", "run": 7}, {"do": "facts", "run": "x"},
-        {"do": "earlier", "turn": "1"}, {"do": "earlier", "turn": 1, "from": -1}, {"do": "want", "want": []}, {"do": "cancel"},
-        {"do": "compare"}, {"do": "compare", "runs": 7}, {"do": "compare", "runs": [[], None]},
+        None, 7, [], {}, {"do": 1}, {"do": "show"}, {"do": "show", "run": "../x"}, {"do": "look", "turn": "1"}, {"want": []}, {"do": "act"},
+        {"do": "act", "what": "delete", "runs": 7}, {"do": "act", "what": "delete", "runs": [[], None]}, {"do": "act", "what": "wait", "runs": ["1"]},
     ]  # fmt: skip
 
     for content in odd:
@@ -484,13 +497,11 @@ def test_a_message_that_makes_no_sense_changes_nothing(opened: Callable[..., Wat
         page.gallery._handle_custom_msg(content, [])
 
     assert page.head.chosen == TEXT
-    assert page.gallery.cards == []
+    assert page.sent == []
 
 
 def test_the_table_of_a_sweep_is_named_as_a_cell_finds_it() -> None:
     """By the variable of the form or of the studio; by the output of the cell where there is none."""
-    from reelbook.widgets.notebook import find_variable_name
-
     studio = rb.studio()
     form = rb.form(rb.TextToVideo)
     shell = InteractiveShell.instance()

@@ -141,7 +141,7 @@ class Race(BackgroundJob["Race"]):
     @property
     def panel(self) -> Any:
         """A widget with the standings, costs and a button to stop, for display or a layout."""
-        return registry.find("RacePanel")(self)
+        return registry.find("Panel")(self)
 
     @property
     def progress(self) -> RaceProgress:

@@ -18,6 +18,7 @@ from ...display.formatting import shorten
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from ...sweeps.plan_summary import format_values
+from ...util.printable import format_count
 from .draft import Draft
 from .json_values import sendable, to_page_json
 from .schema import Node
@@ -66,11 +67,12 @@ class VariedField:
     @property
     def as_json(self) -> dict[str, Any]:
         """The axis for the page."""
-        message = format_values(self.values) if self.values and not self.words else ""
+        message = ""
+        if self.values and not self.words:
+            message = f"{format_count(len(self.values), 'value')}: {format_values(self.values)}"
         return {
             "name": self.name,
             "typed": sendable(self.typed),
-            "count": len(self.values),
             "told": sendable(message),
             "words": NO_VALUES if self.is_empty else sendable(self.words),
             "empty": self.is_empty,

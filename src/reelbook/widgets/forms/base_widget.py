@@ -18,6 +18,7 @@ import traitlets
 from ...display.theme import read_static
 from ...display.update_clock import Bundle, LiveOutput, OutputKey, updater
 from ...errors import ReelbookError
+from ..link import FileRows
 from ..notebook import forget_reply_thread
 from .json_values import sendable
 
@@ -39,6 +40,8 @@ class ScriptWidget(anywidget.AnyWidget):
 
     # The text and not a path: anywidget watches a file, and would keep every widget alive for that.
     _esm = read_static("loader.js")
+    key = traitlets.Unicode().tag(sync=True)
+    """The random key by which figures on the page request their files."""
     script_key = traitlets.Unicode().tag(sync=True)
     """The name of the script that draws it; a page requests it once for all widgets."""
     is_closed = True
@@ -50,8 +53,9 @@ class ScriptWidget(anywidget.AnyWidget):
 
     def __init__(self, script: str, **traits: Any) -> None:
         self.handlers: Mapping[str, Handler] = {}
-        key, self._script = pack_script(script)
-        super().__init__(script_key=key, **traits)
+        script_key, self._script = pack_script(script)
+        self.files = FileRows()
+        super().__init__(script_key=script_key, key=self.files.key, **traits)
         self._own_layout = self.layout
         self.is_closed = False
         # Weakly, so that the widget can be collected.
@@ -104,6 +108,9 @@ def _dispatch(me: weakref.ref[ScriptWidget], content: Any, buffers: Any) -> None
         return
     if content.get("do") == "script":
         widget.send({"script": widget.script_key}, [widget._script])
+        return
+    if "want" in content:
+        widget.files.answer(widget, content)
         return
     handle = widget.handlers.get(str(content.get("do")))
     if handle is not None:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ...decide.race.race import Race
     from ...runs.run import Run
     from ...sweeps.job import SweepJob
-    from .run_cards import LibraryRun, PressedRun
-    from .started import Started
+    from .runs import PressedRun
+    from .sweeps import StartedJob
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
@@ -96,11 +96,11 @@ class Form(ScriptWidget):
         self._redrawing = LiveUpdates(self, Form._redraw, Form._draw, lambda _: (), lambda _: True)
         if value is not None:
             self._draft.fill(value)
-        self._running = FormRuns(self)
+        self.running = FormRuns(self)
         self._sweeping = FormSweeps(self, self._draft, self._pictures)
         super().__init__("form", sheet=sheet, state=self._make_state(), twin=f"rb-form-{id(self):x}")
         own: dict[str, Handler] = {"edit": self._edit, "here": self._here, "code": self._code}
-        parts = (self._pictures, self._running, self._sweeping)
+        parts = (self._pictures, self.running, self._sweeping)
         self.handlers = {
             **own,
             **{name: one for part in parts for name, one in part.handlers.items()},
@@ -121,12 +121,12 @@ class Form(ScriptWidget):
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs started here, the newest last: `form.runs[-1].video` is the newest clip."""
-        return self._running.runs
+        return self.running.runs
 
     @property
     def entries(self) -> tuple[PressedRun, ...]:
         """Every press of Run with its outcome, the newest last."""
-        return self._running.entries
+        return self.running.entries
 
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
@@ -134,7 +134,7 @@ class Form(ScriptWidget):
         return self._sweeping.jobs
 
     @property
-    def sweep_entries(self) -> tuple[Started, ...]:
+    def sweep_entries(self) -> tuple[StartedJob, ...]:
         """The sweeps and races started here, also those that failed at once, the newest last."""
         return self._sweeping.entries
 
@@ -149,10 +149,6 @@ class Form(ScriptWidget):
         holder = None if self.get_studio is None else self.get_studio()
         holder_name = None if holder is None else find_variable_name(holder) or "studio"
         return find_variable_name(self) or (f"{holder_name}.form" if holder_name else "form")
-
-    def find_sweep_run(self, key: Any) -> LibraryRun | None:
-        """A run of a sweep, by the page's key."""
-        return self._sweeping.find_result(key)
 
     def has(self, name: str) -> bool:
         """Whether the model has this field."""
@@ -210,7 +206,7 @@ class Form(ScriptWidget):
         """Remove it from the page and stop its background work. Its runs continue and are stored in the library."""
         if not self.is_closed:
             self.is_closed = True
-            for part in (self._sweeping, self._running, self._pictures, self._pricer):
+            for part in (self._sweeping, self.running, self._pictures, self._pricer):
                 part.close()
             self._redrawing.close()
             self._snapshots = []
@@ -254,7 +250,7 @@ class Form(ScriptWidget):
                 return
             now = self.session.service_name()
             if now == self.state["client"] or self.session.is_embedded:
-                if run := self._running.handlers.get("run"):
+                if run := self.running.handlers.get("run"):
                     run({**content, "client": now, "change": self.state["change"]}, buffers)
                 return
         # The session is connected to another service now, whose price was not displayed.
@@ -287,7 +283,7 @@ class Form(ScriptWidget):
             if drafts[0] != drafts[1] or state["price"]["credits"] != self.state["price"]["credits"]:
                 state["change"] += 1
             # Before the page is updated: a plan of the previous draft cannot be run any more.
-            self._sweeping.planning.replan_if_changed()
+            self._sweeping.replan_if_changed()
             if state != self.state:
                 self.state = state
                 self.redraw_later()
@@ -333,7 +329,7 @@ class Form(ScriptWidget):
         )
 
     def _snapshot(self) -> dict[str, Any]:
-        return render_form_snapshot(self, self._running.entries, self._sweeping.entries, mark=self.twin)
+        return render_form_snapshot(self, self.running.entries, self._sweeping.entries, mark=self.twin)
 
     def redraw_later(self) -> None:
         """Redraw the static picture at the next turn of the shared clock."""
@@ -346,7 +342,7 @@ class Form(ScriptWidget):
         self.kept = bundle["kept"]
 
     def _draw(self) -> Bundle:
-        kept = count_results(self._running.entries, self._sweeping.entries)
+        kept = count_results(self.running.entries, self._sweeping.entries)
         return {"kept": kept, "picture": self._snapshot()}
 
 

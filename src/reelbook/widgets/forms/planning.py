@@ -1,289 +1,137 @@
-"""The plan of a form's sweep, made in a background thread from the latest values, and what its page displays of it."""
+"""The plan of a form's sweep: what it costs, what an amount pays for, and what a race of its settings is judged by."""
 
 from __future__ import annotations
 
 import json
-import logging
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...display.formatting import format_credits, join_with_dots, shorten
-from ...errors import InvalidInput, ReelbookError
+from ...display.formatting import format_credits
+from ...display.plan_card import plan_card
+from ...errors import ReelbookError
+from ...media.measuring.metrics import METRICS
 from ...models.base import Input
 from ...models.catalog import find_endpoint
 from ...models.pricing import Estimate
-from ...sweeps.money_text import count_affordable
-from ...sweeps.options import RunOptions, make_options
+from ...sweeps.options import MAX_STORED, RunOptions
 from ...sweeps.plan_rows import order_rows
-from ...sweeps.plan_summary import format_price
 from ...sweeps.sweep_call import sweep
-from ...util.printable import format_count
-from .axes import VariedField, fill_base, find_base, format_too_many_runs, parse_axes, validate_axes
-from .draft import Draft
-from .pictures import Pictures
-from .started import describe_race
-from .words import format_problem, format_sentence
+from ..notebook import is_jupyter_server
 
 if TYPE_CHECKING:
     from ...current import Session
     from ...sweeps.plan import Plan
     from ...sweeps.plan_rows import Known, Row
     from ...sweeps.plan_summary import PlanFacts
-    from .form import Form
 
 PRICING_SECONDS = 5.0
 """After this, the catalog's prices are used, marked as estimates."""
-MAX_REASONS, FIRST_ROWS, MAX_COLUMNS, MAX_CELL_LENGTH = 4, 8, 6, 60
-MAX_NOTE_LENGTH = 600
-PAUSE_SECONDS = 0.1
-"""Delay after the last change before a plan is made, so that fast typing makes one plan and not ten."""
-MAX_VIEWS = 100
-CHOOSE, CORRECT_VALUES, MAKING = (
-    "Choose a field and its values.",
-    "Correct the values above first.",
-    "Planning …",
-)
 NONE_POSSIBLE = "No run of this plan is possible."
-
-log = logging.getLogger("reelbook")
-
-
-class SweepPlanning:
-    """The axes of one form, and their plan. `publish` updates the page; it is called with both locks held.
-
-    Locks are taken in one order: that of the form, then its own.
-    """
-
-    def __init__(self, form: Form, draft: Draft, pictures: Pictures, publish: Callable[[], None]) -> None:
-        self._form: Form | None = form
-        self._draft, self._pictures, self._publish = draft, pictures, publish
-        self.axes: list[VariedField] = []
-        self.last_change: tuple[str, int] = ("", 0)
-        """The view that sent the last change, and its number."""
-        self.preview: PlanPreview | None = None
-        self.why = CHOOSE
-        """Why there is no plan."""
-        self.limit: int | None = None
-        """The limit that somebody typed, for a page that comes back; the proposed one follows the plan."""
-        self.condition = threading.Condition(threading.RLock())
-        self._numbers: dict[str, int] = {}
-        self._planned_for: tuple[Any, ...] = ()
-        """The draft and the service for which the plan was requested."""
-        self._stamp = self._number = 0
-        self._requested_at = 0.0
-        self._is_wanted = self._is_busy = False
-
-    @property
-    def service(self) -> str:
-        """The service for which the plan was requested."""
-        return str(self._planned_for[1])
-
-    def close(self) -> None:
-        """Stop making plans."""
-        with self.condition:
-            self._form, self._is_wanted = None, False
-            self.condition.notify_all()
-
-    def replan_if_changed(self) -> None:
-        """Make another plan if the draft or the service has changed since the last."""
-        form = self._form
-        if (
-            form is not None
-            and self.axes
-            and (dict(self._draft.values), form.session.service_name()) != self._planned_for
-        ):
-            self.request_plan()
-
-    def on_axes(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Handle new axes: `{do: "sweep", view, n, axes: [{name, typed}]}`."""
-        form, view, number = self._form, content.get("view"), content.get("n")
-        if form is None or not isinstance(view, str) or type(number) is not int:
-            return
-        axes = parse_axes(form, content.get("axes"))
-        with form.lock, self.condition:
-            # Two threads can handle one page's messages; the later one counts, whichever is handled first.
-            if axes is None or number <= self._numbers.get(view, -1):
-                return
-            self._numbers[view] = number
-            while len(self._numbers) > MAX_VIEWS:
-                del self._numbers[next(iter(self._numbers))]
-            self.last_change, self.axes = (view, number), axes
-            self.request_plan()
-
-    def on_limit(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Keep a typed limit: `{do: "sweep_limit", limit}`."""
-        form, limit = self._form, content.get("limit")
-        if form is not None and (limit is None or (type(limit) is int and limit >= 0)):
-            with form.lock, self.condition:
-                self.limit = limit
-                self._publish()
-
-    def request_plan(self) -> None:
-        """Discard the current plan, and make another one soon."""
-        form = self._form
-        if form is None:
-            return
-        with form.lock, self.condition:
-            self._stamp += 1
-            self._planned_for = dict(self._draft.values), form.session.service_name()
-            self.preview, self._requested_at = None, time.monotonic()
-            self._is_wanted = bool(self.axes)
-            self.why = MAKING if self.axes else CHOOSE
-            begins, self._is_busy = self._is_wanted and not self._is_busy, self._is_wanted or self._is_busy
-            self._publish()
-            self.condition.notify_all()
-        if begins:
-            form.in_background("plan", self._work)
-
-    def _work(self) -> None:
-        while (request := self._next_request()) is not None:
-            stamp, axes = request
-            preview, why = None, ""
-            try:
-                preview, why = self._make_plan(stamp, axes)
-            # Any error: the page waits for an answer.
-            except Exception as error:
-                if not isinstance(error, ReelbookError):
-                    log.debug("a plan of a form could not be made", exc_info=True)
-                why = str(error) or type(error).__name__
-            self._answer(stamp, axes, preview, why)
-
-    def _next_request(self) -> tuple[int, list[VariedField]] | None:
-        """The next plan to make, once typing has paused; None if there is none."""
-        with self.condition:
-            while self._is_wanted and (left := self._requested_at + PAUSE_SECONDS - time.monotonic()) > 0:
-                self.condition.wait(left)
-            if not self._is_wanted or self._form is None:
-                self._is_busy = False
-                return None
-            self._is_wanted = False
-            # Copies, because the current ones may be published meanwhile.
-            return self._stamp, [VariedField(axis.name, axis.typed) for axis in self.axes]
-
-    def _make_plan(self, stamp: int, axes: list[VariedField]) -> tuple[PlanPreview | None, str]:
-        form = self._form
-        if form is None:
-            return None, ""
-        names = frozenset(axis.name for axis in axes)
-        base = find_base(form, self._draft, names)
-        scratch = Draft(form.kind, form.sheet, self._pictures)
-        validate_axes(form, axes, scratch, None if isinstance(base, InvalidInput) else base)
-        if any(axis.words for axis in axes):
-            return None, CORRECT_VALUES
-        if any(axis.is_empty for axis in axes):
-            return None, CHOOSE
-        if words := format_too_many_runs(axes):
-            return None, words
-        if isinstance(base, InvalidInput):
-            base = fill_base(form, self._draft, axes, base)
-        if isinstance(base, InvalidInput):
-            return None, f"Correct the form first. {format_problem(base.problems[0], form.labels)}"
-        self._answer(stamp, axes, None, MAKING)
-        with self.condition:
-            self._number += 1
-            number = self._number
-        return make_preview(number, form.session, base, {axis.name: axis.values for axis in axes}, form.labels), ""
-
-    def _answer(self, stamp: int, axes: list[VariedField], preview: PlanPreview | None, why: str) -> None:
-        form = self._form
-        if form is None:
-            return
-        with form.lock, self.condition:
-            # Outdated by a later edit.
-            if stamp != self._stamp:
-                return
-            self.axes, self.preview = axes, preview
-            self.why = why if preview is None or preview.summary["possible"] else NONE_POSSIBLE
-            self._publish()
+NO_AMOUNT = "Type how many credits this may spend: a whole number, or 0."
+NO_PRICE = "The price of these runs is unknown. Set the most that one run may cost."
+MAX_SETTINGS = 500
+"""The most settings of a race, as `rb.race` has it."""
+RACE_SHARE = 0.4
+"""The part of the whole price that is proposed for a race."""
+OF_STILLS = frozenset({"sharpness", "brightness", "contrast", "colourfulness", "width", "height", "bytes"})
+"""Metrics of pictures; the others need several frames."""
+LEAST = "-"
+"""The first character of the value of a measure of which less is better."""
+EYE = "eye"
+"""The value of the measure by which a person judges."""
+WORDS = {
+    "motion_smoothness_linear": "motion smoothness",
+    "temporal_flickering": "steadiness",
+    "loop_closure": "closed loop",
+    "bytes": "file size",
+    "frame_count": "number of frames",
+}
+"""The displayed names of metrics, where they differ."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PlanPreview:
-    """A plan and the number by which the page refers to it."""
+    """A plan with its prices, and the number by which the page refers to it."""
 
     number: int
     plan: Plan
     axes: Mapping[str, Sequence[Any]]
-    paid: int
-    """The price of the runs that the library has already."""
-    summary: Mapping[str, Any]
+    facts: PlanFacts
+    known: Known | None
+    """The lookup of results in the library, made once: running the plan looks again."""
+    balance: int | None
+    """The credits left on the account; None if the service does not say."""
+
+    @cached_property
+    def costs(self) -> list[tuple[int, int | None]]:
+        """What the library lacks, in the order in which it is sent: how many rows share a run, and its price."""
+        due = {row.key: row.credits for row in self.plan.distinct if self.known is None or not self.known(row)}
+        counts = Counter(row.key for row in self.plan)
+        rows = self.plan.rows if len(set(due.values())) < 2 else order_rows(self.plan, RunOptions().order)
+        return [(counts[key], due[key]) for key in dict.fromkeys(row.key for row in rows) if key in due]
+
+    @property
+    def unpriced(self) -> int:
+        """The number of runs without a known price."""
+        return sum(price is None for _, price in self.costs)
+
+    @property
+    def runs(self) -> int:
+        """The rows that the library lacks."""
+        return sum(count for count, _ in self.costs)
+
+    def due(self, price: int | None) -> int:
+        """What all of them cost; `price` is that of a run without one."""
+        return sum((price or 0) if own is None else own for _, own in self.costs)
+
+    def affordable(self, most: int, price: int | None) -> tuple[int, int]:
+        """How many rows an amount pays for, and what they cost: the first that does not fit is the end."""
+        runs = cost = 0
+        for count, own in self.costs:
+            each = (price or 0) if own is None else own
+            if cost + each > most:
+                break
+            runs, cost = runs + count, cost + each
+        return runs, cost
+
+    def limit(self, spend: int) -> int:
+        """An amount, and no more than the account has."""
+        return spend if self.balance is None else min(spend, self.balance)
+
+    @cached_property
+    def html(self) -> str:
+        """The card of the plan, as `display` shows it."""
+        return plan_card(self.plan, self.facts)
+
+    @cached_property
+    def settings(self) -> list[tuple[Row, ...]]:
+        """The rows of each setting that a race would compare; empty if there are too few settings, or too many."""
+        from ...decide.race.settings import group_settings
+
+        settings = group_settings(self.plan, ("seed", "prompt"), 0).settings
+        return [tuple(setting.rows) for setting in settings] if 2 <= len(settings) <= MAX_SETTINGS else []
+
+    def due_of(self, rows: Sequence[Row], price: int | None) -> int:
+        """What some rows cost now."""
+        paid = [row for row in rows if self.known is None or not self.known(row)]
+        return sum((price or 0) if row.credits is None else row.credits for row in paid)
 
 
-def make_preview(
-    number: int, session: Session, base: Input, axes: Mapping[str, Sequence[Any]], labels: Mapping[str, str]
-) -> PlanPreview:
-    """A plan and its summary, priced by the service if connected."""
+def make_preview(number: int, session: Session, base: Input, axes: Mapping[str, Sequence[Any]]) -> PlanPreview:
+    """A plan with its prices, by the service if connected."""
     from ...sweeps.ledger_lookup import find_known  # Here, because it brings pandas along.
 
     plan = sweep(base, **axes)
-    is_answered = False
+    balance = None
     if session.current is not None:
         plan, is_answered = _price_by_service(plan, session)
-    # Looked up once for the summary; the plan queries the library again when it is run.
+        balance = _read_balance(session) if is_answered else None
     known = None if session.current is None else find_known(plan, session.current.context)
-    facts = plan.summarise(known)
-    due = [row for row in plan.distinct if known is None or not known(row)]
-    known_due = sum(row.credits or 0 for row in due)
-    summary = {
-        "number": number,
-        "line": join_with_dots(format_count(facts.runs, "run"), *format_price(facts)),
-        "runs": facts.possible - (facts.in_library or 0),
-        "possible": facts.possible,
-        "due": known_due,
-        "about": not facts.is_exact,
-        "unpriced": sum(row.credits is None for row in due),
-        "costs": _list_costs(plan, due),
-        "balance": _read_balance(session) if is_answered else None,
-        "impossible": _format_impossible(facts, labels),
-        "notes": [shorten(format_sentence(note, labels), MAX_NOTE_LENGTH) for note in facts.warnings],
-        "race": describe_race(plan, known),
-        **_table_json(plan, known, labels),
-    }
-    return PlanPreview(number, plan, axes, (plan.credits or known_due) - known_due, summary)
-
-
-def parse_limits(content: Mapping[str, Any], preview: PlanPreview) -> tuple[int, int | None, str]:
-    """The spending limit, the price of one run, and the problem with them, if any."""
-    try:
-        options = make_options(spend=content.get("spend"), price=content.get("price"))
-    except InvalidInput as error:
-        return 0, None, format_sentence(error.problems[0].message, {})
-    if options.spend is None:
-        return 0, None, "Set the most credits that this sweep may spend now."
-    if preview.summary["unpriced"] and options.price is None:
-        return 0, None, "The price of these runs is unknown. Set the most that one run may cost."
-    costs = [
-        options.price or 0 if price is None else price
-        for _, price, runs in preview.summary["costs"]
-        for _ in range(runs)
-    ]
-    if costs and not count_affordable(costs, options.spend) and preview.summary["runs"] == preview.summary["possible"]:
-        credits_text = f"With {format_credits(options.spend)} none of these runs can be paid for."
-        return 0, None, f"{credits_text} All of them need {format_credits(sum(costs))}."
-    return options.spend, options.price, ""
-
-
-def _list_costs(plan: Plan, due: Sequence[Row]) -> list[tuple[int, int | None, int]]:
-    """What the runs cost that the library lacks, in the order in which they are sent: rows for each run, its price, runs."""
-    prices, row_counts = {row.key: row.credits for row in due}, Counter(row.key for row in plan)
-    ordered = due if len(set(prices.values())) < 2 else order_rows(plan, RunOptions().order)
-    costs = [(row_counts[key], prices[key]) for key in dict.fromkeys(row.key for row in ordered) if key in prices]
-    return [(*cost, len(list(same))) for cost, same in groupby(costs)]
-
-
-def _read_balance(session: Session) -> int | None:
-    """The credits left on the account; None if the service does not say."""
-    client = session.current
-    try:
-        credits_left = None if client is None else client.account().get("credits_available")
-    except ReelbookError:
-        return None
-    return int(credits_left) if isinstance(credits_left, (int, float)) else None
+    return PlanPreview(number, plan, axes, plan.summarise(known), known, balance)
 
 
 def _price_by_service(plan: Plan, session: Session) -> tuple[Plan, bool]:
@@ -307,43 +155,132 @@ def _price_by_service(plan: Plan, session: Session) -> tuple[Plan, bool]:
         return plan, False
 
 
-def _format_impossible(facts: PlanFacts, labels: Mapping[str, str]) -> list[str]:
-    """The counts of runs that cannot run, with the reasons."""
-    lines = [
-        f"{found.count:,} cannot run: {shorten(format_sentence(found.reason, labels), MAX_NOTE_LENGTH)}"
-        for found in facts.impossible[:MAX_REASONS]
-    ]
-    rest = sum(found.count for found in facts.impossible[MAX_REASONS:])
-    return [*lines, f"{rest:,} more cannot run for other reasons."] if rest else lines
+def _read_balance(session: Session) -> int | None:
+    client = session.current
+    try:
+        credits_left = None if client is None else client.account().get("credits_available")
+    except ReelbookError:
+        return None
+    return int(credits_left) if isinstance(credits_left, (int, float)) else None
 
 
-def _table_json(plan: Plan, known: Known | None, labels: Mapping[str, str]) -> dict[str, Any]:
-    names = plan.columns[:MAX_COLUMNS]
-    return {
-        "head": list(names),
-        "numbers": [_is_number(plan.rows[0][name]) for name in names],
-        "rows": [
-            {
-                "cells": [shorten(_format_cell(row[name]), MAX_CELL_LENGTH) for name in names],
-                **_credits_json(row, known, labels),
-            }
-            for row in plan.rows[:FIRST_ROWS]
-        ],
-        "more": max(len(plan) - FIRST_ROWS, 0),
-    }
+# What an amount comes to, in words.
 
 
-def _format_cell(value: Any) -> Any:
-    return "" if value is None else {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+def parse_amount(value: Any) -> int | None:
+    """A whole number of credits from a page; None if it is none."""
+    return value if type(value) is int and 0 <= value <= MAX_STORED else None
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def offer_sweep(preview: PlanPreview, spend: int | None, price: int | None) -> dict[str, Any]:
+    """The button that runs a plan: what it says and costs for this amount, None for what is proposed, and why it cannot be pressed."""
+    due, possible = preview.due(price), preview.facts.possible
+    shown = preview.limit(due) if spend is None else spend
+    most = preview.limit(shown)
+    runs, cost = preview.affordable(most, price)
+    found, total = possible - preview.runs, f"{preview.runs:,}"
+    is_beyond = preview.balance is not None and preview.balance < min(due, due if spend is None else spend)
+    account = f"Your account has {format_credits(preview.balance or 0)}"
+    offer: dict[str, Any] = {"spend": shown, "cost": cost, "label": "Run", "why": "", "ready": False}
+    if not possible:
+        return {**offer, "why": NONE_POSSIBLE}
+    if preview.unpriced and price is None:
+        return {**offer, "why": NO_PRICE}
+    about = "" if preview.facts.is_exact or preview.unpriced else "≈ "
+    part = total if runs >= preview.runs else f"{runs:,} of {total}"
+    label = f"Run {part} · {about}{format_credits(cost)}" if runs else f"Run none of {total}"
+    offer |= {"label": f"Show {found:,} from the library" if found and not runs else label, "ready": True}
+    if not preview.runs:
+        which = "All of it is" if possible == 1 else f"All {possible:,} runs are"
+        return {**offer, "why": f"{which} in the library: paid earlier, nothing now."}
+    if not runs and not found:
+        needed = f"All of them need {format_credits(due)}."
+        words = f"{account}: enough for none of these runs. {needed}"
+        return {**offer, "ready": False, "why": words if is_beyond else format_none_affordable(most, due)}
+    if is_beyond:
+        enough = f"{runs:,}" if runs else "none"
+        return {**offer, "asks": True, "why": f"{account}: enough for {enough} of {total} runs."}
+    if not runs:
+        only = f"only the {found:,} in the library are shown"
+        return {**offer, "why": f"With {format_credits(most)} {only}. The others need {format_credits(due)}."}
+    if runs < preview.runs:
+        words = f"Enough for {part} runs. All of them need {format_credits(due)}; run it again to continue."
+        return {**offer, "why": words}
+    return {**offer, "why": "No more than this is spent."}
 
 
-def _credits_json(row: Row, known: Known | None, labels: Mapping[str, str]) -> dict[str, str]:
-    if row.input is None:
-        return {"credits": "✕ cannot run", "why": shorten(format_sentence(row.problem or "", labels), MAX_NOTE_LENGTH)}
-    if known is not None and known(row):
-        return {"credits": "◉ in the library"}
-    return {"credits": "unknown" if row.credits is None else f"{row.credits:,}"}
+def format_none_affordable(most: int, due: int) -> str:
+    """The sentence that an amount pays for nothing."""
+    return f"With {format_credits(most)} none of these runs can be paid for. All of them need {format_credits(due)}."
+
+
+def offer_race(preview: PlanPreview, by: Any, spend: int | None, price: int | None) -> dict[str, Any]:
+    """The button that starts a race of the plan's settings, and what its page needs; empty where there is nothing to decide."""
+    if not preview.settings or not preview.facts.possible:
+        return {}
+    measures = list_measures(preview.plan.base)
+    chosen = next((measure for measure in measures if measure["value"] == by), measures[0])
+    due = preview.due(price)
+    firsts = sorted(preview.due_of(rows[:1], price) for rows in preview.settings)
+    least, fair = sum(firsts[:2]), sum(preview.due_of(rows[:2], price) for rows in preview.settings)
+    shown = preview.limit(min(max(round(RACE_SHARE * due), fair), due)) if spend is None else spend
+    most = preview.limit(shown)
+    about = (
+        f"{len(preview.settings):,} settings are compared, each with several seeds and prompts where the plan has them."
+    )
+    if all(len(rows) < 2 for rows in preview.settings):
+        about = f"{about} With one run of each, luck cannot be told from merit: add a few seeds."
+    offer: dict[str, Any] = {
+        "about": about, "measures": measures, "by": chosen["value"], "meaning": chosen["meaning"], "spend": shown,
+        "label": f"Start · at most {format_credits(most)}", "ready": not (preview.unpriced and price is None),
+    }  # fmt: skip
+    if not offer["ready"]:
+        return {**offer, "why": NO_PRICE}
+    if most < least:
+        words = f"One run of two settings costs {format_credits(least)}; this pays for {format_credits(most)}."
+        return {**offer, "ready": False, "why": words}
+    if most < fair:
+        words = "This pays for fewer than two runs of each setting, which can hardly decide"
+        return {**offer, "why": f"{words}: {format_credits(fair)} would."}
+    if not due:
+        return {**offer, "why": "All of its runs are in the library: paid earlier, nothing now."}
+    return {**offer, "why": f"Costs at most {most:,} of {format_credits(due)}. Stops when it is 95% sure."}
+
+
+def list_measures(base: Input) -> list[dict[str, str]]:
+    """The measures of what a model returns; a metric whose direction is a matter of taste is listed twice.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> [measure["value"] for measure in list_measures(TextToVideo(prompt="a boat"))[:3]]
+    ['sharpness', 'brightness', '-brightness']
+    """
+    endpoint = find_endpoint(base.endpoint_id)
+    is_still = endpoint is not None and "video" not in endpoint.output.model_fields
+    measures = []
+    for name, metric in METRICS.items():
+        if metric.compares or metric.minimum is None or (is_still and name not in OF_STILLS):
+            continue
+        words = WORDS.get(name, name.replace("_", " "))
+        meaning = f"{metric.meaning[0].upper()}{metric.meaning[1:]}."
+        if metric.better != "lower":
+            measures.append({"value": name, "label": f"highest {words}", "meaning": meaning})
+        if metric.better != "higher":
+            measures.append({"value": f"{LEAST}{name}", "label": f"lowest {words}", "meaning": meaning})
+    # A page of another kind finds no widget that is not in a cell, as the judge's.
+    if is_jupyter_server():
+        meaning = "After each round you say which of two clips is better."
+        measures.insert(0, {"value": EYE, "label": "your eye, in blind pairs", "meaning": meaning})
+    return measures
+
+
+def parse_measure(value: Any, base: Input) -> str | Mapping[str, float] | None:
+    """What `rb.race(by=…)` takes for a measure chosen on the page; None if the model has no such measure.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> boat = TextToVideo(prompt="a paper boat")
+    >>> parse_measure("sharpness", boat), parse_measure("-brightness", boat), parse_measure("beauty", boat)
+    ('sharpness', {'brightness': -1}, None)
+    """
+    if not isinstance(value, str) or all(measure["value"] != value for measure in list_measures(base)):
+        return None
+    return {value.removeprefix(LEAST): -1} if value.startswith(LEAST) else value

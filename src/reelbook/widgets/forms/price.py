@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 from typing import TYPE_CHECKING, Any
 
 from ...display.cards import format_amount
@@ -13,6 +12,7 @@ from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from ...models.catalog import CATALOG
 from ...models.pricing import Estimate, estimate
+from ..link import NewestOnly
 
 if TYPE_CHECKING:
     from .draft import Draft
@@ -33,12 +33,11 @@ class Pricer:
         self._form: Form | None = form
         self._price_neutral = next((row.price_neutral for row in CATALOG if row.id == form.kind.endpoint_id), ())
         self._prices: dict[str, Estimate | None] = {}
-        self._next_request: tuple[str, Input] | None = None
-        self._is_requesting = False
-        self._guard = threading.Lock()
+        self._asker = NewestOnly(self._request, "reelbook-form-price")
 
     def close(self) -> None:
         """Stop requesting prices."""
+        self._asker.close()
         self._form = None
 
     def price(self, draft: Draft, value: Input | None) -> dict[str, Any]:
@@ -53,7 +52,7 @@ class Pricer:
             exact = self._prices[key]
             return price_json(exact if exact is not None else _estimate_offline(request))
         if session.current is not None:
-            self._request_price(key, request)
+            self._asker.put((key, request))
         return price_json(_estimate_offline(request))
 
     def _key(self, request: Input, client: str) -> str:
@@ -88,39 +87,27 @@ class Pricer:
         values[name] = sample
         return fits
 
-    def _request_price(self, key: str, request: Input) -> None:
-        with self._guard:
-            self._next_request = key, request
-            if self._is_requesting or self._form is None:
-                return
-            self._is_requesting = True
-        self._form.in_background("price", self._work)
-
-    def _work(self) -> None:
-        while True:
-            with self._guard:
-                wanted, self._next_request = self._next_request, None
-                form = self._form
-                if wanted is None or form is None:
-                    self._is_requesting = False
-                    return
-            key, request = wanted
-            try:
-                found: Estimate | None = form.session.estimate(request)
-            except Exception as error:
-                # The catalog's price stays, marked as such.
-                if not isinstance(error, ReelbookError):
-                    log.debug("a price could not be requested", exc_info=True)
-                found = None
-            with self._guard:
-                self._prices[key] = found
-                while len(self._prices) > MAX_PRICES:
-                    del self._prices[next(iter(self._prices))]
-            try:
-                form.refresh()
-            # An observer of the form may fail; prices are requested all the same.
-            except Exception:
-                log.debug("a price could not be published", exc_info=True)
+    def _request(self, wanted: tuple[str, Input]) -> None:
+        """Ask the service for a price, and show it."""
+        form = self._form
+        if form is None:
+            return
+        key, request = wanted
+        try:
+            found: Estimate | None = form.session.estimate(request)
+        except Exception as error:
+            # The catalog's price stays, marked as such.
+            if not isinstance(error, ReelbookError):
+                log.debug("a price could not be requested", exc_info=True)
+            found = None
+        self._prices[key] = found
+        while len(self._prices) > MAX_PRICES:
+            del self._prices[next(iter(self._prices))]
+        try:
+            form.refresh()
+        # An observer of the form may fail; prices are requested all the same.
+        except Exception:
+            log.debug("a price could not be published", exc_info=True)
 
 
 def price_json(price: Estimate | None) -> dict[str, Any]:

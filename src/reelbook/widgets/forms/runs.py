@@ -1,31 +1,50 @@
-"""The runs of a form: starts, updates, cancels and displays them."""
+"""What was started from a form, runs and sweeps alike: one list of entries, each drawn as `display` draws it."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from ...display.figure import figures
+from ...display.formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
+from ...display.original_links import linked_by
+from ...display.run_card import format_failure, run_figure
+from ...display.run_text import describe_run, get_prompt
+from ...display.theme import blocks, render_card
 from ...display.update_clock import Bundle, OutputKey
-from ...errors import ReelbookError
+from ...errors import (
+    InvalidInput,
+    LibraryError,
+    OverBudget,
+    ReelbookError,
+    ServiceError,
+    UncertainRun,
+    UnknownModel,
+    Unreachable,
+)
+from ...models.base import Input
 from ...models.catalog import is_reusable
-from ..link import file_senders, parse_want, send_file
+from ...models.images import Image as SourcePicture
+from ...settings import options
+from ...storage.run_status import ENDED, RunStatus
 from .base_widget import Handler, LiveUpdates
-from .run_cards import PressedRun, ShownRun, find_newest_entries, is_same_request
-from .words import format_service_changed
+from .schema import get_sheet
+from .words import format_problem, format_sentence, format_service_changed, get_labels
 
 if TYPE_CHECKING:
-    from ...media.local_file import LocalFile
-    from ...models.base import Input
+    from ...current import Session
     from ...runs.run import Run
     from .form import Form
+    from .sweeps import StartedJob
 
 MAX_ENTRIES = 50
-"""Runs on the page; the library has all of them."""
+"""Entries on the page; the library has all runs."""
+MAX_REASON_LENGTH = 900
 DOUBLE_SECONDS = 0.7
 """Two presses for the same inputs within this time are one double press; so are those of a held key."""
 RECENT_SECONDS = 2.0
@@ -33,53 +52,226 @@ RECENT_SECONDS = 2.0
 TWICE = "Pressed twice: it runs once."
 SAME = "This run is already in progress. The same inputs and seed give the same result, so nothing more is sent."
 GOING = "A run is in progress. Press again to start another."
-ENDED = "This run has just ended. Press again to start another."
+ENDED_NOW = "This run has just ended. Press again to start another."
+USED = "The form has the inputs of this run now."
+SENDING = "being sent to the service"
+CANCEL_REQUESTED, NOT_CANCELLED = "The service was asked to stop it.", "The service did not cancel it, so it continues."
+TOO_LATE = "It had ended before it could be cancelled."
+UNREADABLE = "This cannot be shown here. It is in rb.library()."
+STATUS_WORDS = {"IN_QUEUE": "waiting", "IN_PROGRESS": "running"}
+UNSENT = (InvalidInput, LibraryError, OverBudget, UnknownModel, Unreachable)
+"""Errors raised before anything is sent."""
 
 log = logging.getLogger("reelbook")
 
+Action = tuple[str, str, str]
+"""What can be done with an entry: its name in messages, the label of its button, and its tooltip."""
+CANCEL: Action = ("cancel", "Cancel", "Ask the service to stop it")
+USE: Action = ("use", "Use these inputs", "Put the inputs of this run into the form")
+USE_IN: Action = ("use_in", "Use in …", "The frame that is displayed becomes the picture of a model")
+SWEEP: Action = ("sweep", "Sweep a field…", "Put the inputs of this run into the form, and vary one field")
+
+
+@dataclass(eq=False)
+class PressedRun:
+    """One press of Run, and its outcome."""
+
+    key: str
+    value: Input
+    change: int | None = None
+    """The number of the form's last change when Run was pressed."""
+    run: Run | None = None
+    paid_run: Run | None = None
+    """The same request as it was paid for here earlier, where it was found in the library now."""
+    error: Exception | None = None
+    """Why there is no run."""
+    is_cancelling: bool = False
+    message: str = ""
+    """What came of cancelling it."""
+    ended_at: float | None = None
+    """When its end was first noticed, by the monotonic clock."""
+    started_at: float = field(default_factory=time.time)
+    """When Run was pressed, by the clock of this machine."""
+    kind: ClassVar[str] = "run"
+    judging: ClassVar[Any] = None
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether it has its result."""
+        return self.run is not None and self.run.status == "completed"
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether it is being sent, and the service has not answered yet."""
+        return self.run is None and self.error is None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.error is not None or (self.run is not None and self.run.status in ENDED)
+
+    @property
+    def status(self) -> str:
+        """Its state in a word or two."""
+        if self.run is None:
+            uncertain = isinstance(self.error, UncertainRun)
+            return "uncertain" if uncertain else "failed" if self.error else "waiting"
+        if self.run.from_library and self.is_completed:
+            return "from library"
+        return STATUS_WORDS.get(self.run.status, self.run.status)
+
+    @property
+    def actions(self) -> list[Action]:
+        """What can be done with it now."""
+        can_cancel = self.run is not None and not self.is_over and not self.is_cancelling
+        return [*([CANCEL] if can_cancel else []), USE, *([SWEEP, USE_IN] if self.is_completed else [])]
+
+    @property
+    def progress_key(self) -> OutputKey:
+        """A key that changes when its display would: state, progress, lines of the log, and seconds."""
+        state = self.key, self.status, self.is_cancelling, self.message
+        if self.run is None or self.is_over:
+            return state
+        return (*state, *self.run.progress, len(self.run.logs), int(time.time() - self.started_at))
+
+    @property
+    def picture(self) -> Path | None:
+        """The first file, once there is one."""
+        media = self.run.media if self.run is not None and self.is_completed else ()
+        return media[0].path if media else None
+
+    @property
+    def line(self) -> str:
+        """It on one line: sign, state, prompt, and what it cost or why it failed."""
+        words = f"{STATE_SIGNS.get(self.status, STATE_SIGNS['running'])} {self.status}"
+        if self.error is not None:
+            return join_with_dots(words, shorten(get_prompt(self.value), 60), format_unsent(self.error, self.value)[1])
+        if self.run is None or not self.is_over:
+            return join_with_dots(words, shorten(get_prompt(self.value), 60))
+        if not self.is_completed:
+            return format_failure(self.run)
+        known = describe_run(self.run)
+        return join_with_dots(words, shorten(known.prompt, 60), known.seed, known.credits, known.made_by)
+
+    def render(self) -> str:
+        """Its card as HTML: what `display` shows of the run."""
+        if self.error is not None:
+            title, words = format_unsent(self.error, self.value)
+            status = blocks.state(self.status, join_with_dots(self.status, title))
+            return render_card(blocks.heading(status), blocks.small(words), width=options.max_width)
+        if self.run is None:
+            words = f"{STATE_SIGNS['IN_QUEUE']} {SENDING}"
+            return render_card(figures.progress(words, 0, ""), width=options.max_width)
+        return run_figure(self.run)
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What the page needs of a run in particular: also what the button says meanwhile."""
+        told: dict[str, Any] = {"title": shorten(get_prompt(self.value), 60), "button": ""}
+        if self.change is not None:
+            told["change"] = self.change
+        if self.message and self.status != "cancelled":
+            told["said"] = shorten(self.message, MAX_REASON_LENGTH)
+        if self.is_sending:
+            return {**told, "button": "Sending …", "isSending": True}
+        if self.run is not None and not self.is_over:
+            fraction, stage = self.run.progress
+            is_running = self.status == "running"
+            share = f"{fraction:.0%}" if fraction and is_running else stage if stage.endswith("in the queue") else ""
+            seconds = format_duration(int(time.time() - self.started_at))
+            button = join_with_dots("Running" if is_running else "Waiting", share.partition(" in")[0], seconds)
+            told |= {"fraction": round(fraction, 3), "button": button}
+        return told
+
+    def note_end(self) -> None:
+        """Record when it ended, once it has."""
+        if self.ended_at is None and self.is_over:
+            self.ended_at = time.monotonic()
+
+    def act(self, what: str, form: Form, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Cancel it, use a picture of it, or fill the form with its inputs."""
+        if what == "cancel":
+            self._cancel()
+            return {}
+        if what == "use_in" and self.run is not None:
+            return use_frame(form, self.run, content)
+        form.fill(self.value)
+        return {"words": USED, "sweep": what == "sweep"}
+
+    def _cancel(self) -> None:
+        """Ask the service to cancel the run, wait for its answer, and record the outcome."""
+        assert self.run is not None
+        try:
+            is_accepted = self.run.cancel()
+            message = CANCEL_REQUESTED if is_accepted else TOO_LATE if self.is_over else NOT_CANCELLED
+        except Exception as error:
+            is_accepted, message = False, str(error)
+        self.message, self.is_cancelling = message, is_accepted
+
+
+def format_unsent(error: Exception, value: Input) -> tuple[str, str]:
+    """What became of a press without a run, and why."""
+    labels = get_labels(get_sheet(type(value)))
+    words = format_sentence(str(error), labels) or f"Something unexpected happened ({type(error).__name__})."
+    if isinstance(error, InvalidInput):
+        words = " ".join(format_problem(problem, labels) for problem in error.problems)
+    title = "not accepted" if isinstance(error, ServiceError) else "not sent" if isinstance(error, UNSENT) else ""
+    if isinstance(error, UncertainRun):
+        title = join_with_dots("may have been paid", format_credits(error.credits, "estimated", RunStatus.UNCERTAIN))
+        if "rb.library().uncertain" not in words:
+            words = f"{words} See rb.library().uncertain."
+    return title, words[: 2 * MAX_REASON_LENGTH]
+
+
+Entry: TypeAlias = "PressedRun | StartedJob"
+"""What was started from a form."""
+
 
 class FormRuns:
-    """The runs of one form. Slow work is done in background threads; the page is updated at most four times a second."""
+    """What was started from one form. Slow work is done in background threads; the page is updated four times a second."""
 
     def __init__(self, form: Form) -> None:
         self._form: Form | None = form
-        self._entries: list[PressedRun] = []
+        self._entries: list[Entry] = []
         self._count = self._ends = 0
         self._presses = Presses()
         self._guard = threading.RLock()
+        self._sent: dict[str, OutputKey] = {}
+        """The state of each entry whose card was sent."""
         self._updates = LiveUpdates(
             self,
             FormRuns._publish,
             FormRuns._bundle,
-            FormRuns._key,
-            lambda runs: all(entry.is_over for entry in runs.entries),
+            lambda runs: tuple(entry.progress_key for entry in runs.all),
+            lambda runs: all(entry.is_over for entry in runs.all),
         )
-        form_ref = weakref.ref(form)
-        self.handlers: Mapping[str, Handler] = {
-            "run": self._run,
-            "cancel": self._cancel,
-            "use": self._use,
-            "facts": self._facts,
-            "clock": self._clock,
-            "want": lambda content, _: answer_want(form_ref, content, self.files),
-        }
+        self.handlers: Mapping[str, Handler] = {"run": self._run, "show": self._show, "act": self._act}
 
     @property
-    def runs(self) -> tuple[Run, ...]:
-        """The runs started here, the newest last."""
+    def all(self) -> tuple[Entry, ...]:
+        """Every run, sweep and race that was started here, the newest last."""
         with self._guard:
-            return tuple(entry.run for entry in self._entries if entry.run is not None)
+            return tuple(self._entries)
 
     @property
     def entries(self) -> tuple[PressedRun, ...]:
         """Every press of Run with its outcome, the newest last."""
-        with self._guard:
-            return tuple(self._entries)
+        return tuple(entry for entry in self.all if isinstance(entry, PressedRun))
 
-    def files(self, key: str) -> tuple[LocalFile, ...]:
-        """The files of a run of this form or its sweeps."""
-        run = self._find_run({"run": key})
-        return () if run is None else run.files
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs started here, the newest last."""
+        return tuple(entry.run for entry in self.entries if entry.run is not None)
+
+    def add(self, entry: Entry) -> None:
+        """Add what was started, and keep the page up to date about it until it is over."""
+        with self._guard:
+            self._entries.append(entry)
+        self._updates.start()
+
+    def update(self) -> None:
+        """Update the page soon: an entry has changed, perhaps after its end."""
+        self._updates.start()
 
     def close(self) -> None:
         """Stop publishing; the runs go on, and are stored in the library."""
@@ -98,39 +290,28 @@ class FormRuns:
         except ReelbookError as error:
             form.send({"said": str(error)})
             return
-        change = content.get("change")
-        entry = self._add_entry(value, content.get("again"), change if type(change) is int else None)
-        if isinstance(entry, RefusedPress):
-            form.send(entry.message)
-            return
-        self._updates.start()
-        # The service displayed when Run was pressed.
-        expected_service = content.get("client")
-        form.in_background("run", lambda: self._start(entry, expected_service))
-
-    def _add_entry(self, value: Input, again: Any, change: int | None) -> PressedRun | RefusedPress:
-        """A new entry, or the refusal of this press."""
         with self._guard:
-            refusal = self._presses.check(value, self._entries, again)
+            refusal = self._presses.check(value, self.entries, content.get("again"))
             if refusal is not None:
-                return refusal
+                form.send(refusal)
+                return
             self._count += 1
-            entry = PressedRun(str(self._count), value, change=change)
-            self._entries.append(entry)
-            return entry
+            change = content.get("change")
+            entry = PressedRun(str(self._count), value, change=change if type(change) is int else None)
+            self.add(entry)
+        # The service displayed when Run was pressed.
+        service = content.get("client")
+        form.in_background("run", lambda: self._start(entry, service))
 
-    def _start(self, entry: PressedRun, expected_service: str | None) -> None:
+    def _start(self, entry: PressedRun, service: str | None) -> None:
         # Without the form: a submission can take minutes, and must not keep a closed form alive.
         if (form := self._form) is None:
             return
         session, start_run = form.session, form.start_run
         del form
         try:
-            now = session.service_name()
-            if expected_service is not None and now != expected_service and not session.is_embedded:
-                raise ReelbookError(f"Nothing was sent. {format_service_changed(now or session.next_service_name())}")
-            if expected_service == "" and session.client() and (note := session.format_other_service()):
-                raise ReelbookError(f"Nothing was sent. {note} Press Run again for a sketch.")
+            if service is not None:
+                check_service(service, session)
             run = start_run(entry.value)
         # Any error: every press must get a response.
         except Exception as error:
@@ -138,55 +319,51 @@ class FormRuns:
                 log.debug("a run could not be started", exc_info=True)
             entry.error = error.with_traceback(None)
         else:
-            self._attach_run(entry, run)
-        self._updates.start()
+            with self._guard:
+                entry.run = run
+                # Repeated requests for the same run are one entry, the newest.
+                same = [other for other in self.entries if other is not entry and _is_same_request(other.run, run)]
+                entry.paid_run = next((other.paid_run or other.run for other in same), None)
+                self._entries = [other for other in self._entries if other not in same]
+        self.update()
 
-    def _attach_run(self, entry: PressedRun, run: Run) -> None:
-        with self._guard:
-            entry.run = run
-            # Repeated requests for the same run are one entry, the newest.
-            same = [other for other in self._entries if other is not entry and is_same_request(other.run, run)]
-            entry.paid_run = next((other.paid_run or other.run for other in same), None)
-            self._entries = [other for other in self._entries if other not in same]
-
-    def _cancel(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        entry, form = self._find_entry(content), self._form
-        if form is None or entry is None or not entry.can_cancel:
+    def _show(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """Send the card of an entry that the page does not have: `{do: "show", run}`."""
+        form, entry = self._form, self._find(content)
+        if form is None or entry is None:
             return
-        entry.is_cancelling, entry.cancel_message = True, ""
-        self._updates.start()
 
-        def cancel() -> None:
-            entry.cancel()
-            self._updates.start()
+        def show() -> None:
+            send_card(form, entry)
+            if entry.judging is not None:
+                entry.judging.redraw()
 
-        form.in_background("cancel", cancel)
+        form.in_background("show", show)
 
-    def _use(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        run, form = self._find_run(content), self._form
-        if form is not None and run is not None:
-            form.fill(run.value)
-
-    def _facts(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        run, form = self._find_run(content), self._form
-        if form is not None and run is not None:
-            form.in_background("facts", lambda: form.send({"facts": run.key, **run.details()}))
-
-    def _clock(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Send the time of this machine: the page displays how long a run has taken, and its clock may differ."""
-        if self._form is not None:
-            self._form.send({"clock": time.time()})
-
-    def _find_entry(self, content: dict[str, Any]) -> PressedRun | None:
-        """The entry that a message names; None if there is none."""
-        key = content.get("run")
+    def _act(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """Do what a button of an entry says: `{do: "act", run, what}`, or use a frame: `{…, what: "use_in", model, frame}`."""
+        form, entry, what = self._form, self._find(content), content.get("what")
+        if form is None or entry is None:
+            return
         with self._guard:
-            return next((entry for entry in self._entries if entry.key == key), None)
+            if all(what != name for name, _, _ in entry.actions):
+                return
+            if isinstance(entry, PressedRun) and what == "cancel":
+                entry.is_cancelling, entry.message = True, ""
 
-    def _find_run(self, content: dict[str, Any]) -> ShownRun | None:
-        """The same, or a run of a sweep."""
-        form = self._form
-        return self._find_entry(content) or (None if form is None else form.find_sweep_run(content.get("run")))
+        def work() -> None:
+            try:
+                answer = entry.act(str(what), form, content)
+            except ReelbookError as error:
+                answer = {"words": str(error)}
+            form.send({"acted": entry.key, **answer})
+            self.update()
+
+        form.in_background("act", work)
+
+    def _find(self, content: Mapping[str, Any]) -> Entry | None:
+        """The entry that a message names; None if there is none."""
+        return next((entry for entry in self.all if entry.key == content.get("run")), None)
 
     # Display.
 
@@ -194,9 +371,12 @@ class FormRuns:
         form = self._form
         if form is None:
             return
+        # Cards first: a page that hears of an entry has its card already.
+        for entry in bundle["cards"]:
+            send_card(form, entry)
         with form.lock:
             form.records = bundle["records"]
-        ends = sum(entry.is_over for entry in self.entries)
+        ends = sum(entry.is_over for entry in self.all)
         if ends != self._ends:
             self._ends = ends
             form.redraw_later()
@@ -204,56 +384,109 @@ class FormRuns:
             form.replan()
 
     def _bundle(self) -> Bundle:
-        with self._guard:
-            entries = find_newest_entries(self._entries, MAX_ENTRIES)
-            older = len(self._entries) - len(entries)
-        for entry in entries:
+        form, entries = self._form, self.all
+        shown = find_newest(entries, MAX_ENTRIES)
+        for entry in self.entries:
             entry.note_end()
-        runs = [entry.card() for entry in entries]
-        if older:
-            runs[-1] = {**runs[-1], "older": older}
-        return {"records": runs}
-
-    def _key(self) -> OutputKey:
-        """A key that changes when the display would; of three parts, however many runs there are."""
-        with self._guard:
-            keys = [entry.progress_key for entry in self._entries]
-        states, fractions, lines = zip(*keys, strict=True) if keys else ((), (), ())
-        return states, sum(fractions) / max(len(keys), 1), sum(lines)
+        news = [entry for entry in shown if self._sent.get(entry.key) != entry.progress_key]
+        self._sent |= {entry.key: entry.progress_key for entry in news}
+        records = [] if form is None else [describe_entry(form, entry) for entry in shown]
+        if len(entries) > len(shown):
+            records[-1]["older"] = len(entries) - len(shown)
+        return {"records": records, "cards": news}
 
 
-def answer_want(
-    widget_ref: weakref.ref[Any], content: dict[str, Any], files: Callable[[str], Sequence[LocalFile]]
-) -> None:
-    """Send a file of a run, a part of it or its poster, in the background: `{do: "want", want: [run, file, longest?]}`."""
-    want = parse_want(content, str)
-    if want is None or want[1] < 0:
-        return
-
-    def send(message: dict[str, Any], parts: list[bytes] | None) -> None:
-        if (widget := widget_ref()) is not None:
-            widget.send(message, parts)
-
-    def work() -> None:
-        found = files(want[0])
-        path = found[want[1]].path if want[1] < len(found) else None
-        send_file(send, want, path, name=f"The file {path}", unknown="There is no such file in this form.")
-
-    file_senders.submit(work)
+def check_service(service: str, session: Session) -> None:
+    """Raise if the session is connected to another service than the displayed one; without any, connect to the usual one."""
+    now = session.service_name()
+    if now != service and not session.is_embedded:
+        raise ReelbookError(f"Nothing was sent. {format_service_changed(now or session.next_service_name())}")
+    if service == "" and session.client() and (note := session.format_other_service()):
+        raise ReelbookError(f"Nothing was sent. {note} Press Run again for a sketch.")
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedPress:
-    """The reason why a press starts no run."""
+def describe_entry(form: Form, entry: Entry) -> dict[str, Any]:
+    """An entry as the page needs it, with its picture, and the models that can take a frame of it."""
+    try:
+        told = {
+            "key": entry.key,
+            "kind": entry.kind,
+            "status": entry.status,
+            "mark": entry.line[:1],
+            "isOver": entry.is_over,
+            "line": shorten(entry.line, 240),
+            "actions": [list(action) for action in entry.actions],
+            **entry.details,
+        }
+        if (picture := entry.picture) is not None:
+            told["file"] = form.files.register(picture)
+        if USE_IN in entry.actions:
+            told["uses"] = [list(use) for use in list_uses(form)]
+        return told
+    # The texts come from services and files, and one broken entry must not hide the others.
+    except Exception:
+        log.debug("a run could not be described", exc_info=True)
+        return {"key": entry.key, "kind": entry.kind, "status": "", "mark": "?", "line": UNREADABLE, "isOver": True}
 
-    text: str
-    again: int | None = None
-    """The number that a press sends to start another run all the same; None if that is not offered."""
 
-    @property
-    def message(self) -> dict[str, Any]:
-        """The refusal as a message to the page."""
-        return {"said": self.text} if self.again is None else {"said": self.text, "again": self.again}
+def send_card(form: Form, entry: Entry) -> None:
+    """Send the card of an entry to the page, whose figures fetch their files from this form."""
+    with linked_by(form.files.link):
+        form.send({"card": entry.key, "html": draw_or_say(entry.render)})
+
+
+def draw_or_say(draw: Callable[[], str]) -> str:
+    """What this draws, or a sentence where it cannot be drawn."""
+    try:
+        return draw()
+    # The texts come from services and files, and one broken run must not hide the others.
+    except Exception:
+        log.debug("a run could not be displayed", exc_info=True)
+        return render_card(blocks.small(UNREADABLE))
+
+
+def find_newest(entries: Iterable[Entry], count: int) -> list[Entry]:
+    """The entries for the page, the newest first: the latest ones, and all in progress."""
+    newest = list(reversed(list(entries)))
+    live = sum(not entry.is_over for entry in newest)
+    ended = [entry for entry in newest if entry.is_over][: max(count - live, 0)]
+    return [entry for entry in newest if not entry.is_over or entry in ended]
+
+
+def _is_same_request(known: Run | None, run: Run) -> bool:
+    """Whether two runs are the same request: the library returns a new `Run` for a stored one."""
+    return known is run or (
+        known is not None
+        and bool(run.request_id)
+        and (known.request_id, known.endpoint_id) == (run.request_id, run.endpoint_id)
+    )
+
+
+# A picture, or the frame of a clip that is displayed, as the picture of a model.
+
+
+def find_picture_field(kind: type[Input]) -> str:
+    """The field that takes one picture; empty where a model has none."""
+    return next((node["name"] for node in get_sheet(kind)["fields"] if node["kind"] == "image"), "")
+
+
+def list_uses(form: Form) -> list[tuple[str, str]]:
+    """The models that can take a picture of a run: those of the studio, else that of the form."""
+    studio = None if form.get_studio is None else form.get_studio()
+    kinds = [form.kind] if studio is None else studio.kinds
+    return [(kind.endpoint_id, get_sheet(kind)["title"]) for kind in kinds if find_picture_field(kind)]
+
+
+def use_frame(form: Form, run: Run, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Fill the picture of a model with a file of a run, or the frame of it that is displayed: `{model, frame, file}`."""
+    model, frame, number = content.get("model"), content.get("frame"), content.get("file")
+    studio = None if form.get_studio is None else form.get_studio()
+    target = form if studio is None or model == form.kind.endpoint_id else studio.choose(str(model))
+    file = run.media[number if type(number) is int and 0 <= number < len(run.media) else 0]
+    picture = file.still(frame=frame if type(frame) is int else 0) if file.is_video else file
+    target.edit(find_picture_field(target.kind), SourcePicture.of(picture))
+    where = f"frame {frame}" if file.is_video else "this picture"
+    return {"words": f"{get_sheet(target.kind)['title']} has {where} now."}
 
 
 class Presses:
@@ -264,22 +497,22 @@ class Presses:
         self._offers = 0
         self._offered: tuple[int, Input] | None = None
 
-    def check(self, value: Input, entries: Iterable[PressedRun], again: Any) -> RefusedPress | None:
-        """Record a press; return its refusal, None if it starts a run. `again` is the number of an accepted offer."""
+    def check(self, value: Input, entries: Iterable[PressedRun], again: Any) -> dict[str, Any] | None:
+        """Record a press; return its refusal as a message, None if it starts a run. `again` is the number of an accepted offer."""
         now = time.monotonic()
         since, self._pressed_at = now - self._pressed_at, now
         same = [entry for entry in entries if entry.value == value]
         if any(entry.is_sending for entry in same) or (same and since < DOUBLE_SECONDS):
-            return RefusedPress(TWICE)
+            return {"said": TWICE}
         going = [entry for entry in same if not entry.is_over]
         if going and is_reusable(value):
-            return RefusedPress(SAME)
+            return {"said": SAME}
         # An ended run with a seed is found in the library, at no cost.
         is_recent = not is_reusable(value) and any(_is_recently_completed(entry, now) for entry in same)
         if (going or is_recent) and (type(again) is not int or self._offered != (again, value)):
             self._offers += 1
             self._offered = self._offers, value
-            return RefusedPress(GOING if going else ENDED, self._offers)
+            return {"said": GOING if going else ENDED_NOW, "again": self._offers}
         # An offer is accepted once, by the first view.
         self._offered = None
         return None

@@ -1,0 +1,146 @@
+/** What was made, as the kernel has drawn it, with what can be done with it; and small pictures to choose from. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { enhanceFigures } from "../page/figure.ts";
+import { askFile } from "../page/kernel_files.ts";
+import { openPosters } from "../page/posters.ts";
+import { whenSeen } from "./seen.ts";
+
+/** Scripts of what is drawn run only where the page has nothing that does the same. */
+function runScripts(box: HTMLElement) {
+  for (const script of box.querySelectorAll("script")) {
+    const other = document.createElement("script");
+    for (const { name, value } of script.attributes) other.setAttribute(name, value);
+    other.textContent = script.textContent;
+    script.replaceWith(other);
+  }
+}
+
+/** HTML that the kernel has made from escaped words; its figures play, and its posters open. */
+export function Drawn({ html, hasScripts = false }: { html: string; hasScripts?: boolean }) {
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const el = box.current;
+    if (!el) return;
+    el.innerHTML = html;
+    if (hasScripts) return runScripts(el);
+    enhanceFigures(el);
+    openPosters(el);
+  }, [html]);
+  return <div ref={box} class="rbf-drawn rbf-run-media" />;
+}
+
+/** A button that looks like text. */
+export function Quiet({ label, act, ...more }: { label: string; act: () => void; [name: string]: any }) {
+  return (
+    <button type="button" class="rbf-quiet" onClick={act} {...more}>
+      {label}
+    </button>
+  );
+}
+
+/** The poster of a file, fetched when it is in view; a sign where there is none. */
+export function Poster({ fileKey, file, sign }: { fileKey: string; file?: number; sign: string }) {
+  const box = useRef<HTMLSpanElement>(null);
+  const [url, setUrl] = useState("");
+  useEffect(() => {
+    if (file === undefined || !box.current) return;
+    return whenSeen(box.current, () =>
+      askFile({ key: fileKey, row: file, copy: 320 }).then((found) => setUrl(found.url ?? "")),
+    );
+  }, [file]);
+  return (
+    <span ref={box} class="rbf-run-thumb" aria-hidden="true">
+      {url ? <img src={url} alt="" /> : sign}
+    </span>
+  );
+}
+
+/** Which file is looked at, and the frame of it that is displayed. */
+function lookedAt(box: Element) {
+  const figures = [...box.querySelectorAll<HTMLElement>("[data-rb-figure][data-rb-save], [data-rb-figure]:has(video)")];
+  const file = Math.max(
+    figures.findIndex((figure) => figure.matches(":focus-within, :hover")),
+    0,
+  );
+  const video = figures[file]?.querySelector("video");
+  const rate = Number(figures[file]?.dataset.rbRate ?? 24);
+  return { file, frame: video ? Math.floor(video.currentTime * rate + 0.001) : 0 };
+}
+
+/** The models that can take the picture that is looked at. */
+export function UseIn({ uses, use }: { uses: [string, string][]; use: (message: any) => void }) {
+  const select = useRef<HTMLSelectElement>(null);
+  if (!uses.length) return null;
+  const choose = () => {
+    const el = select.current;
+    const box = el?.closest(".rbf-run");
+    if (!el?.value || !box) return;
+    use({ what: "use_in", model: el.value, ...lookedAt(box) });
+    el.value = "";
+  };
+  return (
+    <select
+      ref={select}
+      class="rbf-use-in"
+      aria-label="Use the frame displayed in"
+      title="The frame that is displayed becomes the picture of this model"
+      onChange={choose}
+    >
+      <option value="">Use in …</option>
+      {uses.map(([id, title]) => (
+        <option key={id} value={id}>
+          {title}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** How an entry stands: a sign and its word. */
+export function State({
+  mark,
+  status,
+  kind = "",
+  more = "",
+}: {
+  mark: string;
+  status: string;
+  kind?: string;
+  more?: string;
+}) {
+  return (
+    <>
+      <span class="rbf-run-mark" aria-hidden="true" data-state={status}>
+        {mark}
+      </span>
+      <b>{kind + status}</b>
+      {more}
+    </>
+  );
+}
+
+/** One card, large, and what can be done with it. */
+export function Card(props: {
+  label: string;
+  html: string;
+  said: string;
+  state?: ComponentChildren;
+  children: ComponentChildren;
+  below?: ComponentChildren;
+}) {
+  return (
+    <section class="rbf-run" aria-label={props.label}>
+      <Drawn html={props.html} />
+      {props.state}
+      <div class="rbf-row rbf-run-actions" role="group" aria-label={`actions of ${props.label}`}>
+        {props.children}
+      </div>
+      <p class="rbf-caption" role="status">
+        {props.said}
+      </p>
+      {props.below}
+    </section>
+  );
+}

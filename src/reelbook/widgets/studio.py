@@ -1,0 +1,739 @@
+"""A studio in one cell: the choice of a model, its form, and a shelf of what was made, with what it cost."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import ipywidgets
+import pandas as pd
+import traitlets
+from IPython.display import display
+from markupsafe import Markup
+
+from ..decide.race.sentences import RaceProgress
+from ..display.compare.comparison_html import render_comparison
+from ..display.formatting import STATE_SIGNS, format_credits, format_size, join_with_dots, shorten
+from ..display.original_links import linked_by
+from ..display.run_card import run_figure
+from ..display.theme import blocks, render_card
+from ..errors import ReelbookError, UncertainRun
+from ..models.base import Input
+from ..models.catalog import CATALOG, find_endpoint
+from ..settings import options
+from ..storage.judgements import Answer, Judgement, Kind
+from ..storage.run_status import RunStatus
+from ..sweeps.table_files import find_column, find_paths
+from ..util.missing_values import is_missing
+from ..util.printable import format_count
+from .forms.base_widget import LiveUpdates, ScriptWidget
+from .forms.form import Form
+from .forms.runs import PressedRun, draw_or_say, list_uses, use_frame
+from .forms.schema import Node, get_sheet
+from .forms.snapshot import MAX_LINES, render_form_snapshot, render_thumb
+from .forms.sweeps import StartedJob
+from .link import NewestOnly
+from .notebook import find_variable_name, forget_reply_thread
+
+if TYPE_CHECKING:
+    from ..current import Session
+    from ..runs.run import Run
+    from ..storage.library import Library
+    from ..sweeps.job import SweepJob
+    from .forms.runs import Entry
+
+TEXT = "A studio for models: forms, runs and a gallery; it works while the notebook's kernel runs."
+CLOSED = "This studio is closed. Make another one with rb.studio()."
+PROMPTS = ("prompt", "negative_prompt")
+PAGE = 24
+"""Cards that are shown at first, and how many more at a time."""
+SEARCHED = ("prompt", "model", "error", "status", "seed", "output_seed")
+SHELF = "on the shelf of the studio"
+"""The question under which the library keeps what is starred and hidden."""
+MARKS = {"star": Answer.KEEP, "hide": Answer.REJECT, "unmark": Answer.NONE}
+USED = "The form has the inputs of this run now."
+FOLDER = "picked"
+"""The folder of what is saved, next to the notebook."""
+DRAFTS = "studio.json"
+"""The file in the library's folder with what was typed, for the time after a restart."""
+KERNEL = secrets.token_hex(8)
+"""A name for this kernel, by which it knows its own drafts."""
+MAX_ID_LENGTH = 300
+
+log = logging.getLogger("reelbook")
+
+
+class StudioPart(ScriptWidget):
+    """Base class of the head and the gallery."""
+
+    part = traitlets.Unicode().tag(sync=True)
+    """`head` or `gallery`."""
+    thread_label = "studio"
+
+    def __init__(self, part: str, studio: weakref.ref[Studio], **traits: Any) -> None:
+        self._studio_ref = studio
+        super().__init__("studio", part=part, **traits)
+
+    @property
+    def studio(self) -> Studio:
+        """The studio that this is a part of."""
+        if (studio := self._studio_ref()) is None:
+            raise ReelbookError(CLOSED)
+        return studio
+
+
+class Head(StudioPart):
+    """The choice of a model, and the account, which is read in the background."""
+
+    models: Any = traitlets.List().tag(sync=True)
+    """The models to choose from: the catalog, and others opened here."""
+    chosen = traitlets.Unicode().tag(sync=True)
+    """The id of the model whose form is displayed."""
+    carried = traitlets.Unicode().tag(sync=True)
+    """The sentence that names the fields copied from another form."""
+    account = traitlets.Dict().tag(sync=True)
+    """The service and the credits, as text."""
+    cost = traitlets.Unicode().tag(sync=True)
+    """The cost of all runs of this studio, as text."""
+    twin = traitlets.Unicode().tag(sync=True)
+    """The mark of the static picture beside it, which the studio hides where it is displayed."""
+    kept = traitlets.Int(0).tag(sync=True)
+    """The number of results in the static picture."""
+
+    def __init__(self, studio: weakref.ref[Studio], session: Session, *, twin: str) -> None:
+        models = [_describe_model(row.input) for row in CATALOG]
+        super().__init__("head", studio, models=models, twin=twin, account=_describe_service(session))
+        self._reader = NewestOnly(self._read, "reelbook-studio-account")
+        self.handlers = {
+            "here": lambda content, _: self._reader.put(session),
+            "refresh": lambda content, _: self._reader.put(session),
+            "choose": self._choose,
+        }
+
+    def refresh_account(self, session: Session) -> None:
+        """Read the account in the background, if connected."""
+        self._reader.put(session)
+
+    def close(self) -> None:
+        """Close it."""
+        self._reader.close()
+        super().close()
+
+    def _read(self, session: Session) -> None:
+        account = _read_account(session)
+        if not self.is_closed:
+            self.account = account
+            # Also without a change: it answers the press of a button.
+            self.send({"asked": True})
+
+    def _choose(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        model = str(content.get("model") or "").strip()[:MAX_ID_LENGTH]
+        if not model:
+            self.send({"refused": "Type the id of a model, such as svc/smart-resize."})
+            return
+
+        def choose() -> None:
+            try:
+                self.studio.choose(model)
+            except Exception as error:
+                if not isinstance(error, ReelbookError):
+                    log.debug("a model could not be opened", exc_info=True)
+                self.send({"refused": f"{str(error) or type(error).__name__} The form stays as it was."})
+            else:
+                self.send({"opened": model})
+
+        self.in_background("choose", choose)
+
+
+class Gallery(StudioPart):
+    """The runs of the library as cards: searched, starred, hidden, compared, saved, deleted, and used again."""
+
+    shelf = traitlets.Dict().tag(sync=True)
+    """The cards, how many there are, and what they were asked for by."""
+
+    def __init__(self, studio: weakref.ref[Studio], library: Callable[[], Library]) -> None:
+        super().__init__("gallery", studio, shelf={"cards": [], "total": 0, "models": [], "turn": 0})
+        self._library = library
+        self._wish: dict[str, Any] = {}
+        self._reader = NewestOnly(self._read, "reelbook-studio-gallery")
+        self.handlers = {"look": self._look, "show": self._show, "act": self._act}
+
+    def refresh(self) -> None:
+        """Read the library again, for what was asked for last."""
+        self._reader.put(self._wish)
+
+    def close(self) -> None:
+        """Close it."""
+        self._reader.close()
+        super().close()
+
+    def _look(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """Show runs of the library: `{do: "look", turn, count, text, model, only: "" | "starred" | "hidden"}`."""
+        if type(content.get("turn")) is int and type(content.get("count")) is int:
+            texts = {name: str(content.get(name) or "")[:200] for name in ("text", "model", "only")}
+            self._wish = {**texts, "turn": content["turn"], "count": max(content["count"], PAGE)}
+            self.refresh()
+
+    def _read(self, wish: Mapping[str, Any]) -> None:
+        try:
+            library = self._library()
+            frame, marks = library.frame, read_marks(library)
+            uses = [list(use) for use in list_uses(self.studio.form)]
+        except Exception as error:
+            if not isinstance(error, ReelbookError):
+                log.debug("the library could not be displayed", exc_info=True)
+            shelf = {**self.shelf, "words": f"The library cannot be read: {error}", "turn": wish.get("turn", 0)}
+        else:
+            found = _search(frame, marks, **{name: wish.get(name, "") for name in ("text", "model", "only")})
+            newest = found.iloc[::-1].head(wish.get("count", PAGE))
+            models = find_column(frame, "model")
+            shelf = {
+                "cards": [self._describe(*row) for row in zip(newest.to_dict("records"), newest.index, _list_files(newest), strict=True)],
+                "total": len(found),
+                "of": len(frame),
+                "models": [] if models is None else sorted({str(model) for model in models}),
+                "uses": uses,
+                "turn": wish.get("turn", 0),
+            }  # fmt: skip
+            for card in shelf["cards"]:
+                mark = marks.get(card.pop("request"))
+                card |= {"star": mark == MARKS["star"], "hidden": mark == MARKS["hide"]}
+        if not self.is_closed:
+            self.shelf = shelf
+
+    def _describe(self, row: Mapping[Any, Any], number: Any, files: Sequence[str]) -> dict[str, Any]:
+        """A run of the library as the page needs it."""
+        known = {name: value for name, value in row.items() if not is_missing(value)}
+        status, model = str(known.get("status")), str(known.get("model"))
+        seed = known.get("output_seed", known.get("seed"))
+        paid = known.get("credits")
+        facts = [
+            "" if seed is None else f"seed {shorten(seed, 40)}",
+            f"{len(files)} files" if len(files) > 1 else "",
+            format_credits(None if paid is None else int(paid), str(known.get("credits_source")), status),
+            f"{known['created']:%Y-%m-%d %H:%M}" if hasattr(known.get("created"), "strftime") else "",
+        ]
+        return {
+            "key": str(number), "request": str(known.get("request_id")), "status": status, "mark": STATE_SIGNS.get(status, STATE_SIGNS["running"]),
+            "title": shorten(" ".join(str(known.get("prompt") or "").split()), 120) or short_model_name(model),
+            "name": short_model_name(model), "facts": [fact for fact in facts if fact],
+            "error": shorten(known.get("error") or "", 160), **({"file": self.files.register(Path(files[0]))} if files else {}),
+        }  # fmt: skip
+
+    def _show(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """Send the card of a run as `display` shows it: `{do: "show", run}`."""
+        key = str(content.get("run"))
+
+        def show() -> None:
+            run = self._find_run(key)
+            with linked_by(self.files.link):
+                self.send({"card": key, "html": draw_or_say(lambda: run_figure(run))})
+
+        if key.isdecimal():
+            self.in_background("show", show)
+
+    def _act(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """Do something with runs: `{do: "act", what, runs, sure?, model?, frame?, file?}`."""
+        keys, what = content.get("runs"), content.get("what")
+        if not isinstance(keys, list) or not keys or not all(isinstance(key, str) and key.isdecimal() for key in keys):
+            return
+        one: dict[str, Callable[[Run], dict[str, Any]]] = {
+            "use": self._use,
+            "use_in": lambda run: use_frame(self.studio.form, run, content),
+        }
+        many: dict[str, Callable[[Library, pd.DataFrame], dict[str, Any]]] = {
+            "save": lambda library, rows: {"words": f"Saved in {library.export(FOLDER, rows)}"},
+            "delete": lambda library, rows: delete_files(library, rows, is_sure=bool(content.get("sure"))),
+            "compare": lambda library, rows: self._compare(rows),
+            **{name: lambda library, rows, name=name: set_mark(library, rows, name) for name in MARKS},  # type: ignore[misc]
+        }
+
+        def act() -> None:
+            try:
+                if what in one:
+                    answer = one[what](self._find_run(keys[0]))
+                else:
+                    library = self._library()
+                    frame = library.frame
+                    answer = many[str(what)](library, frame.loc[[int(key) for key in keys if int(key) in frame.index]])
+            except ReelbookError as error:
+                answer = {"words": str(error)}
+            self.send({"acted": keys, "what": what, **answer})
+            if what in ("delete", *MARKS):
+                self.refresh()
+
+        if what in one or what in many:
+            self.in_background("act", act)
+
+    def _find_run(self, key: str) -> Run:
+        run: Run = self._library().run(int(key))
+        return run
+
+    def _use(self, run: Run) -> dict[str, Any]:
+        if run.input is None:
+            raise ReelbookError(f"The fields of {run.endpoint_id} are not known here. Open that model first.")
+        self.studio.choose(run.input)
+        return {"words": USED, "used": True}
+
+    def _compare(self, rows: pd.DataFrame) -> dict[str, Any]:
+        reel: Any = rows.reel
+        with linked_by(self.files.link):
+            return {"html": render_comparison(reel.compare())}
+
+
+def _list_files(table: pd.DataFrame) -> list[list[str]]:
+    has_files = any(find_column(table, name) is not None for name in ("output_video", "output_images"))
+    return list(find_paths(table)) if has_files else [[] for _ in range(len(table))]
+
+
+def _search(frame: pd.DataFrame, marks: Mapping[str, str], *, text: str, model: str, only: str) -> pd.DataFrame:
+    """The runs of a model that contain all these words, without the hidden ones unless those are wanted."""
+    requests = find_column(frame, "request_id")
+    if requests is not None:
+        marked = requests.map(lambda request: marks.get(request, ""))
+        wanted = {"starred": marked == MARKS["star"], "hidden": marked == MARKS["hide"]}
+        frame = frame[wanted.get(only, marked != MARKS["hide"])]
+    models = find_column(frame, "model")
+    if model and models is not None:
+        frame = frame[models.astype(str) == model]
+    columns = [column for name in SEARCHED if (column := find_column(frame, name)) is not None]
+    for word in text.lower().split():
+        # As plain text, not as a pattern.
+        hits = [column.astype(str).str.lower().str.contains(word, regex=False) for column in columns]
+        mask = pd.concat(hits, axis=1).any(axis=1) if hits else pd.Series(False, index=frame.index)
+        frame, columns = frame[mask], [column[mask] for column in columns]
+    return frame
+
+
+def read_marks(library: Library) -> dict[str, str]:
+    """What is starred or hidden, by request id; the newest mark counts."""
+    return {judgement.first: judgement.answer for judgement in library.judgements.read(SHELF)}
+
+
+def set_mark(library: Library, rows: pd.DataFrame, name: str) -> dict[str, Any]:
+    """Star runs, hide them, or neither; the library keeps it as a judgement."""
+    for request in rows["request_id"].dropna():
+        library.judgements.add(Judgement("studio", SHELF, Kind.KEEP, str(request), None, MARKS[name]))
+    return {}
+
+
+def delete_files(library: Library, rows: pd.DataFrame, *, is_sure: bool) -> dict[str, Any]:
+    """Delete the files of runs, and keep the runs; asks first, with what it would cost to have them again."""
+    others = library.frame.drop(rows.index)
+    needed = {path for paths in _list_files(others) for path in paths}
+    # Inputs name pictures of the library by their hash.
+    inputs = others[[name for name in others.columns if not str(name).startswith("output_")]]
+    sources = " ".join(map(str, inputs.to_numpy().ravel()))
+    mine = dict.fromkeys(Path(path) for paths in _list_files(rows) for path in paths if path not in needed)
+    files = [path for path in mine if path.is_file() and path.stem not in sources]
+    if not files:
+        return {"words": "These runs have no files here that nothing else needs."}
+    size = format_size(sum(path.stat().st_size for path in files))
+    if not is_sure:
+        again = format_credits(int(rows["credits"].fillna(0).sum()))
+        words = f"Delete {format_count(len(files), 'file')}, {size}? To make this again costs {again}."
+        return {"ask": words}
+    for path in files:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise ReelbookError(f"{path} could not be deleted ({error.strerror}).") from error
+    library.verify(rows)  # The rows learn that their files are gone.
+    return {"words": f"Deleted {format_count(len(files), 'file')}, {size}."}
+
+
+def short_model_name(model: str) -> str:
+    """The short name of a model: the title of its form, if it is in the catalog.
+
+    >>> short_model_name("svc/video-gen/v2.1/master/image-to-video"), short_model_name("lab/song-maker")
+    ('Image to video', 'song-maker')
+    """
+    known = next((row.input for row in CATALOG if row.id == model), None)
+    if known is not None:
+        return str(get_sheet(known)["title"])
+    return shorten(model.rstrip("/").rpartition("/")[2] or model, 60)
+
+
+class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no types.
+    """The complete toolkit in one cell: choose a model, fill its form, run it, see the results and the cost.
+
+    `studio.form` is the current form, `studio.value` its inputs, `studio.runs` all runs started here. Each model
+    keeps its form: one that is chosen again has its values and its runs. It is a widget like any other.
+
+    Example::
+
+        studio = rb.studio(boat)
+    """
+
+    def __init__(self, kind: type[Input], *, session: Session, value: Input | None = None) -> None:
+        self._is_closed = False
+        self._updates = LiveUpdates(
+            self,
+            lambda studio, _: studio._refresh(),
+            lambda _: {},
+            lambda studio: tuple(entry.progress_key for entry in studio._entries),
+            lambda studio: all(entry.is_over for entry in studio._entries),
+        )
+        self._handle: Any = None
+        self._last_snapshot: dict[str, Any] | None = None
+        self._forms: dict[str, Form] = {}
+        self._seen: tuple[Any, ...] = ()
+        self._session = session
+        # All of these hold the studio weakly, so that a running thread does not keep it alive.
+        me = weakref.ref(self)
+        self._mark = f"rb-studio-{id(self):x}"
+        self._drafts = read_drafts(session)
+        self._head = Head(me, session, twin=self._mark)
+        self._gallery = Gallery(me, session.library)
+        self._form = self._ensure_form(kind, value)
+        # In a box of its own, so that another form leaves the gallery as it is.
+        self._place = ipywidgets.VBox((self._form,), layout=ipywidgets.Layout(overflow="visible"))
+        super().__init__((self._head, self._place, self._gallery), layout=ipywidgets.Layout(overflow="visible"))
+        self.add_class("rbs-studio")
+        self._head.chosen = kind.endpoint_id
+        self._refresh()
+
+    @property
+    def form(self) -> Form:
+        """The form of the model that is chosen."""
+        return self._form
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """The forms of all models chosen here, in that order."""
+        return tuple(self._forms.values())
+
+    @property
+    def value(self) -> Any:
+        """The inputs in the form; setting inputs of another model chooses that one."""
+        return self._form.value
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        if isinstance(value, Input):
+            self.choose(value)
+        else:
+            self._form.fill(value)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs of all forms, the oldest first."""
+        pressed = (entry.run for entry in self._entries if isinstance(entry, PressedRun))
+        return tuple(run for run in pressed if run is not None)
+
+    @property
+    def jobs(self) -> tuple[SweepJob, ...]:
+        """The sweeps of all forms, the oldest first."""
+        started = (entry.job for entry in self._entries if isinstance(entry, StartedJob))
+        return tuple(job for job in started if job is not None)
+
+    @property
+    def kinds(self) -> list[type[Input]]:
+        """The models to choose from."""
+        known = {row.id: row.input for row in CATALOG}
+        return list((known | {form.kind.endpoint_id: form.kind for form in self.forms}).values())
+
+    def choose(self, model: type[Input] | Input | str) -> Form:
+        """Display the form of a model, given its class, its id or inputs to fill it with; return the form."""
+        kind = self._get_kind(model)
+        if self._is_closed:
+            raise ReelbookError(CLOSED)
+        before, form = self._form, self._ensure_form(kind)
+        names = _copy_fields(before, form) if form is not before and not isinstance(model, Input) else []
+        if isinstance(model, Input):
+            form.fill(model)
+        self._form = form
+        if all(known["id"] != kind.endpoint_id for known in self._head.models):
+            self._head.models = [*self._head.models, _describe_model(kind)]
+        self._head.carried = format_carried(names, short_model_name(before.kind.endpoint_id))
+        self._head.chosen = kind.endpoint_id
+        if form is not before:
+            self._place.children = (form,)
+        self._refresh()
+        return form
+
+    def close(self) -> None:
+        """Remove it from the page and stop its background work. Its runs go on, and are stored in the library."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._updates.close()
+        self._handle = None
+        for part in (*self._forms.values(), self._head, self._gallery):
+            part.close()
+        # ipywidgets leaves these open.
+        for part in (self._place.layout, self._place, self.layout):
+            part.close()
+        super().close()
+
+    def bundle(self) -> dict[str, Any]:
+        """The MIME bundle for a cell, with a text for pages without widgets."""
+        if self._is_closed:
+            return {"text/plain": CLOSED}
+        return {**(self._repr_mimebundle_() or {}), "text/plain": TEXT}
+
+    def __repr__(self) -> str:
+        return f"<Studio: {short_model_name(self._form.kind.endpoint_id)}. {self._head.cost}.>"
+
+    def _ipython_display_(self) -> None:
+        if not self._is_closed:
+            # First the static picture, which stays in the notebook, then the widget, which needs a kernel.
+            self._last_snapshot = self._snapshot()
+            self._handle = display(self._last_snapshot, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
+
+    def _get_kind(self, model: Any) -> type[Input]:
+        if isinstance(model, Input):
+            return type(model)
+        if isinstance(model, type) and issubclass(model, Input) and model.endpoint_id:
+            return model
+        if isinstance(model, str):
+            known = self._forms.get(model)
+            return known.kind if known is not None else self._session.model(model)
+        raise ReelbookError(
+            "A studio shows models: choose rb.ImageToVideo, some inputs or the id of a model, not "
+            f"a {type(model).__name__}."
+        )
+
+    def _ensure_form(self, kind: type[Input], value: Input | None = None) -> Form:
+        """The form of a model, made on first use, with these inputs or what was typed before a restart."""
+        form = self._forms.get(kind.endpoint_id)
+        if form is not None:
+            return form
+        form = self._forms[kind.endpoint_id] = Form(kind, session=self._session)
+        form.get_studio = me = weakref.ref(self)
+        if value is not None:
+            form.fill(value)
+        elif draft := self._drafts.get(kind.endpoint_id):
+            restored = []
+            for name, typed in draft.items():
+                with suppress(ReelbookError):
+                    form.edit(name, typed)
+                    restored.append(name.replace("_", " "))
+            self._head.carried = format_carried(restored, "before the restart")
+        form.observe(lambda _: _update_later(me), ["state", "records"])
+        return form
+
+    @property
+    def _entries(self) -> list[Entry]:
+        """Everything that was started in all forms, the oldest first."""
+        entries = (entry for form in self.forms for entry in form.running.all)
+        return sorted(entries, key=lambda entry: entry.started_at)
+
+    # Display.
+
+    def _refresh(self) -> None:
+        """Update the gallery, the cost, the account, and what stays."""
+        if self._is_closed:
+            return
+        self._head.cost = format_cost(self._entries)
+        # What this session has spent and what is left are about the same runs; connecting changes the account, too.
+        now = self._head.cost, self._session.service_name(), sum(entry.is_over for entry in self._entries)
+        if now != self._seen:
+            self._seen = now
+            self._head.refresh_account(self._session)
+            self._gallery.refresh()
+        write_drafts(self._session, {form.kind.endpoint_id: form.draft for form in self.forms})
+        snapshot = None if self._handle is None else self._snapshot()
+        if snapshot is not None and snapshot != self._last_snapshot:
+            self._last_snapshot = snapshot
+            self._handle.update(snapshot, raw=True)
+            self._head.kept = sum(entry.is_over for entry in self._entries)
+
+    def _snapshot(self) -> dict[str, Any]:
+        """The MIME bundle of the static picture; by its mark, the studio finds and hides it."""
+        entries = [*reversed(self._entries)]
+        kept, lines = sum(entry.is_over for entry in entries), [entry.line for entry in entries[:MAX_LINES]]
+        bundle, cost = render_form_snapshot(self._form, mark=self._mark), self._head.cost
+        body = [blocks.heading("Studio"), blocks.small(cost), *render_thumb(entries), *map(blocks.small, lines)]
+        card = Markup(render_card(*body, width=options.max_width))
+        html = Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>').format(self._mark, kept, card)
+        text = "\n".join(["Studio", bundle["text/plain"], cost, *lines])
+        return {"text/html": str(html) + bundle["text/html"], "text/plain": text}
+
+    @property
+    def name_in_notebook(self) -> str:
+        """The expression for this studio in a cell."""
+        return find_variable_name(self) or "studio"
+
+    def _send(self, msg: Any, buffers: Any = None) -> None:
+        super()._send(msg, buffers)
+        forget_reply_thread(self)
+
+
+def _update_later(studio_ref: weakref.ref[Studio]) -> None:
+    if (studio := studio_ref()) is not None:
+        studio._updates.start()
+
+
+def _copy_fields(before: Form, form: Form) -> list[str]:
+    """Copy pictures and clips that the new form has not set, and a prompt that means the same; return what was copied.
+
+    A prompt means the same where both models require one: elsewhere it is an instruction of another kind.
+    """
+    try:
+        typed: Any = before.checked()
+    except ReelbookError:
+        typed = None
+    had, has, carried = before.draft, form.draft, []
+    pictures = [name for name, value in had.items() if form.has(name) and _holds_file(form.node(name))]
+    needs_prompt = all(one.has("prompt") and one.node("prompt").get("required") for one in (before, form))
+    for name in (*pictures, *(PROMPTS if needs_prompt else ())):
+        if not (name in had and form.has(name) and name not in has) or had[name] in (None, ""):
+            continue
+        # The typed value if possible: a picture may be only in the previous form.
+        form.edit(name, had[name] if typed is None else getattr(typed, name))
+        if any(problem["at"][:1] == [name] for problem in form.state["problems"]):
+            form.edit(name)
+        else:
+            carried.append(name.removesuffix("_url").replace("_", " "))
+    return carried
+
+
+def _holds_file(node: Node) -> bool:
+    """Whether a field takes a picture or a clip."""
+    return node["kind"] == "image" or node["name"] in ("image_url", "video_url")
+
+
+def format_carried(names: list[str], title: str) -> str:
+    """The sentence that names the fields copied from another form.
+
+    >>> format_carried(["prompt", "seed"], "Text to video")
+    'Kept from Text to video: prompt, seed.'
+    """
+    return f"Kept from {title}: {', '.join(names)}." if names else ""
+
+
+# What was typed survives the kernel.
+
+
+def read_drafts(session: Session) -> dict[str, dict[str, Any]]:
+    """What was typed into a studio by another kernel, by model; of this kernel the forms themselves have it."""
+    stored = _read_file(session)
+    return {} if stored.get("kernel") == KERNEL else dict(stored.get("drafts", {}))
+
+
+def write_drafts(session: Session, drafts: Mapping[str, Any]) -> None:
+    """Keep what is typed, in a library that is there already."""
+    typed = {model: draft for model, draft in drafts.items() if draft}
+    stored = _read_file(session).get("drafts", {})
+    if not typed or typed.items() <= stored.items():
+        return
+    try:
+        folder = session.library().folder
+        if folder.is_dir() and any(folder.iterdir()):
+            text = json.dumps({"kernel": KERNEL, "drafts": {**stored, **typed}})
+            (folder / DRAFTS).write_text(text, encoding="utf-8")
+    except (OSError, ValueError, TypeError, ReelbookError):
+        log.debug("the draft of a studio could not be kept", exc_info=True)
+
+
+def _read_file(session: Session) -> dict[str, Any]:
+    try:
+        stored = json.loads((session.library().folder / DRAFTS).read_text(encoding="utf-8"))
+        return stored if isinstance(stored, dict) else {}
+    except (OSError, ValueError, ReelbookError):
+        return {}
+
+
+# Models, account and cost in words.
+
+
+def _describe_model(kind: type[Input]) -> dict[str, Any]:
+    """A model for the choice: its title, its purpose and its lowest price."""
+    row = find_endpoint(kind.endpoint_id)
+    title = shorten(get_sheet(kind)["title"], 80)
+    price = "" if row is None else f"from {row.base_credits} credits"
+    return {"id": kind.endpoint_id, "title": title, "purpose": "" if row is None else row.purpose, "price": price}
+
+
+def _describe_service(session: Session) -> dict[str, Any]:
+    if session.current is None:
+        return {"service": "Not connected yet", "credits": f"the first run connects to {session.next_service_name()}"}
+    name = "Embedded service on this machine" if session.is_embedded else shorten(session.service_name(), 120)
+    return {"service": name, "credits": "", "offers": ""}
+
+
+def _read_account(session: Session) -> dict[str, Any]:
+    """The service, the credits left and the features; does not connect for it."""
+    if (client := session.current) is None:
+        return _describe_service(session)
+    try:
+        account = client.account()
+        offers = ", ".join(sorted(client.features()))
+    except Exception as error:
+        if not isinstance(error, ReelbookError):
+            log.debug("the account could not be asked", exc_info=True)
+        return {**_describe_service(session), "trouble": f"The account could not be asked: {shorten(error, 300)}"}
+    return {**_describe_service(session), "credits": format_credits_left(account), "offers": shorten(offers, 300)}
+
+
+def format_credits_left(account: Mapping[str, Any]) -> str:
+    """The credits left on an account, as text.
+
+    >>> format_credits_left({"credits_available": 999_894, "credits_reserved": 53})
+    '999,894 credits left, 53 reserved for runs in progress'
+    """
+    left, reserved = account.get("credits_available"), account.get("credits_reserved")
+    if not isinstance(left, (int, float)):
+        return "credits unknown"
+    return f"{left:,} credits left" + (f", {reserved:,} reserved for runs in progress" if reserved else "")
+
+
+class Cost(NamedTuple):
+    """What an entry has cost since it was started here, and how many runs of it are what."""
+
+    credits: int = 0
+    runs: int = 0
+    free: int = 0
+    unknown: int = 0
+    active: int = 0
+    is_about: bool = False
+
+
+def find_cost(entry: Entry) -> Cost:
+    """The cost of a run, a sweep or a race; a race without one has found its runs paid for earlier."""
+    if isinstance(entry, PressedRun):
+        run = entry.run if entry.paid_run is None else entry.paid_run
+        if run is None:
+            return Cost(active=int(entry.is_sending), unknown=int(isinstance(entry.error, UncertainRun)))
+        if not entry.is_over:
+            return Cost(active=1)
+        if run.from_library:
+            return Cost(free=1)
+        return (
+            Cost(unknown=1) if run.credits is None else Cost(run.credits, 1, is_about=run.credits_source == "estimated")
+        )
+    progress: Any = entry.running.progress if isinstance(entry, StartedJob) and entry.running is not None else None
+    if progress is None:
+        return Cost()
+    if isinstance(progress, RaceProgress):
+        active = progress.round_runs - progress.round_done
+        return Cost(progress.spent_now, progress.runs - active if progress.spent_now else 0, active=active)
+    completed = progress.counts[RunStatus.COMPLETED] - progress.from_library
+    return Cost(progress.spent_now, completed, active=progress.under_way)
+
+
+def format_cost(entries: Sequence[Entry]) -> str:
+    """The cost of all runs, in one line.
+
+    >>> format_cost([])
+    'This session: nothing run yet'
+    """
+    costs = [find_cost(entry) for entry in entries]
+    total, runs, free, unknown, active = (sum(cost[place] for cost in costs) for place in range(5))
+    if not (runs or free or unknown or active):
+        return "This session: nothing run yet"
+    is_about = bool(total) and any(cost.is_about for cost in costs)
+    return "This session: " + join_with_dots(
+        f"{format_credits(total, 'estimated' if is_about else None)} in {format_count(runs, 'run')}",
+        f"{free} from the library at no cost" if free else "",
+        f"{unknown} of unknown cost" if unknown else "",
+        f"{active} under way" if active else "",
+    )

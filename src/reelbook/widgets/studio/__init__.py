@@ -1,1 +1,0 @@
-"""The studio: a form for any model, a gallery, and the cost."""
