@@ -195,7 +195,7 @@ class _Builder:
         words = re.findall(r"[A-Za-z0-9]+", endpoint_id.rpartition("/")[2])
         name = self.free_name(str(rule.get("title") or "") or "".join(word[:1].upper() + word[1:] for word in words))
         base = type("Described", (Described,), {"endpoint_id": endpoint_id, "__module__": __name__})
-        cls: type[Described] = self.record(rule, name, base, about)
+        cls: type[Described] = self.record(rule, name, base)
         for record in self.classes.values():
             record.model_rebuild(_types_namespace=dict(self.classes))
         schema = cls.model_json_schema()
@@ -203,7 +203,7 @@ class _Builder:
         present(cls, schema, about, f"rb.{cls._spelling()}")
         return cls
 
-    def record(self, rule: Mapping[str, Any], name: str, base: type[Any], about: str = "") -> Any:
+    def record(self, rule: Mapping[str, Any], name: str, base: type[Any]) -> Any:
         """The class of an object."""
         fields = self.schemas.fields(rule)
         attributes = _attributes_for(fields.rules)
@@ -228,7 +228,7 @@ class _Builder:
             )
         # Any, because mypy would treat the name below as that of a declared class.
         make: Any = create_model
-        self.classes[name] = make(name, __base__=base, __doc__=about or rule.get("description"), **made)
+        self.classes[name] = make(name, __base__=base, __doc__=rule.get("description"), **made)
         return self.classes[name]
 
     def free_name(self, wanted: str) -> str:

@@ -56,6 +56,8 @@ def _find_applicable(rules: Iterable[Rule], defs: Mapping[str, Rule]) -> list[Ma
 
 def _rule_for_step(rule: Mapping[str, Any], step: str | int) -> Rule:
     """The rule for one field of an object, or for one entry of a list."""
-    others = rule.get("items", True) if isinstance(step, int) else rule.get("additionalProperties", True)
-    wanted: Rule = rule.get("properties", {}).get(step, others)
+    if isinstance(step, int):
+        first: list[Rule] = rule.get("prefixItems", [])
+        return first[step] if step < len(first) else rule.get("items", True)
+    wanted: Rule = rule.get("properties", {}).get(step, rule.get("additionalProperties", True))
     return wanted
