@@ -11,7 +11,7 @@ import { answerKey } from "../page/keys.ts";
 import { compareChart } from "./chart.ts";
 import { type Choice, compareControls } from "./controls.ts";
 import { type Drawable, drawDifference, drawOne, drawOnion, drawWipe } from "./drawing.ts";
-import { type Bring, CompareItem } from "./item.ts";
+import { CompareItem } from "./item.ts";
 
 const HELP =
   "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range · + − zoom · 0 fit · on the enlarged picture, arrows move it · A B the next file as A or B";
@@ -24,7 +24,7 @@ export class CompareViewer {
   /** Not for screen readers, and not seen: where clips are played. */
   #room = made("div", { class: "rb-room", "aria-hidden": "true" });
   items = [...this.root.querySelectorAll<HTMLElement>("[data-rb-item]")].map(
-    (figure) => new CompareItem(figure, this.#room, this.bring),
+    (figure) => new CompareItem(figure, this.#room),
   );
   /** Which of the items are A and B. */
   pair = [0, 1];
@@ -72,10 +72,7 @@ export class CompareViewer {
   #timer = 0;
   #forget = () => {};
 
-  constructor(
-    readonly root: HTMLElement & { compare?: CompareViewer },
-    readonly bring?: Bring,
-  ) {
+  constructor(readonly root: HTMLElement & { compare?: CompareViewer }) {
     root.dataset.rbReady = "";
     root.compare = this;
     if (root.dataset.rbBy === "frame") this.clock.by = "frame";

@@ -5,9 +5,6 @@ import { ASK_AGAIN, bringFile, onKernel } from "../page/kernel_files.ts";
 
 const NOBODY = "Run the cell again to compare them frame by frame; these are small copies of the middle frames.";
 
-/** Gets the file of a key and a row. */
-export type Bring = typeof bringFile;
-
 /** A clip or a picture. Dispatches `change` when there is something else to draw, or to say. */
 export class CompareItem extends EventTarget {
   place = Number(this.figure.dataset.rbItem);
@@ -27,7 +24,6 @@ export class CompareItem extends EventTarget {
   constructor(
     readonly figure: HTMLElement,
     room: HTMLElement,
-    readonly bring: Bring = bringFile,
   ) {
     super();
     const [key, row, place] = (figure.dataset.rbKey ?? "").split(" ");
@@ -87,7 +83,7 @@ export class CompareItem extends EventTarget {
   }
 
   async #bring() {
-    const found = await this.bring(this.#wanted, () => this.#say("Waiting for the kernel to send it."));
+    const found = await bringFile(this.#wanted, () => this.#say("Waiting for the kernel to send it."));
     this.isAbsent = !found.url;
     return found.words === ASK_AGAIN ? { ...found, words: NOBODY } : found;
   }

@@ -12,7 +12,6 @@ type Order = {
   first?: any;
   asked: number;
   isDone: boolean;
-  listeners: Set<(share: number) => void>;
 };
 
 export class FileShelf {
@@ -23,10 +22,9 @@ export class FileShelf {
   constructor(readonly send: (content: any) => Promise<unknown>) {}
 
   /** @param want A key, the place of a file, and which copy of it where not the file itself. */
-  fetch(want: (string | number)[], onProgress: (share: number) => void = () => {}): Promise<FileFound> {
+  fetch(want: (string | number)[]): Promise<FileFound> {
     const name = want.join("/");
     const order = this.#orders.get(name) ?? this.#order(name);
-    order.listeners.add(onProgress);
     if (!order.isDone && performance.now() - order.asked > ASK_AGAIN) {
       order.asked = performance.now();
       this.send({ want }).catch(() => this.#settle(name, { url: "", words: GONE }));
@@ -42,9 +40,7 @@ export class FileShelf {
     if (of === undefined) return this.#settle(name, { url: "", words });
     order.parts[part] = buffers[0];
     if (part === 0) order.first = facts;
-    const count = order.parts.filter(Boolean).length;
-    order.listeners.forEach((listener) => listener(count / of));
-    if (count < of) return;
+    if (order.parts.filter(Boolean).length < of) return;
     const { kind, index, times } = order.first;
     const blob = new Blob(order.parts, { type: kind });
     const url = URL.createObjectURL(blob);
@@ -68,7 +64,7 @@ export class FileShelf {
     const promise = new Promise<FileFound>((resolve) => {
       done = resolve;
     });
-    const order: Order = { promise, done, parts: [], asked: -ASK_AGAIN - 1, isDone: false, listeners: new Set() };
+    const order: Order = { promise, done, parts: [], asked: -ASK_AGAIN - 1, isDone: false };
     this.#orders.set(name, order);
     return order;
   }
