@@ -63,7 +63,7 @@ export class CompareViewer {
     this.#words,
     this.#room,
   );
-  #drawChart: (a: number, b: number) => void;
+  #drawChart = compareChart(this.root, this.clock);
   #request = 0;
   #isHelping = false;
   #isInView = false;
@@ -79,7 +79,6 @@ export class CompareViewer {
     const stills = root.querySelector(".rb-compare-stills") as HTMLElement;
     stills.after(this.#live);
     stills.classList.add("rb-compare-saved");
-    this.#drawChart = compareChart(root, this.clock);
     this.#listen();
     this.#choose(0, 1);
     this.controls.update();
@@ -127,13 +126,6 @@ export class CompareViewer {
     this.#forget();
     this.clock.close();
     for (const item of this.items) item.close();
-  }
-
-  /** The differences, where they come after the viewer: below the buttons, which stay where they are. */
-  addDifferences(markup: Node) {
-    (this.root.querySelector(".rb-compare-transport") ?? this.#live).after(markup);
-    this.#drawChart = compareChart(this.root, this.clock);
-    this.#choose(this.pair[0], this.pair[1]);
   }
 
   /** The items on the stage. */

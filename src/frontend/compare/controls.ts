@@ -91,7 +91,7 @@ export function compareControls(choice: Choice, changed: () => void, camera: Cam
   };
   const modeBar = made("div", { class: "rb-compare-modes", role: "group", "aria-label": "Compare by" }, ...modes);
   const bar = made("div", { class: "rb-compare-bar" }, modeBar, zoomButtons(camera));
-  return { bar, options, update, set };
+  return { bar, options, update };
 }
 
 /** What a grey of the difference means: from black to white in five steps. */
