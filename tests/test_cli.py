@@ -41,15 +41,13 @@ class TestFront:
 
     def test_it_ends_quietly_once_nobody_reads_it(self) -> None:
         """As before `head`, which ends as soon as it has its lines."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "reelbook", "models"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        with process:
-            assert process.stdout
-            assert process.stderr
-            process.stdout.close()
-            assert process.stderr.read() == b""
-        assert process.returncode == cli.PIPE_CLOSED
+        ours, theirs = os.pipe()
+        os.close(ours)
+        with os.fdopen(theirs, "wb") as closed:
+            command = [sys.executable, "-m", "reelbook", "models"]
+            done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, check=False)
+        assert done.stderr == b""
+        assert done.returncode == cli.PIPE_CLOSED
 
 
 class TestEstimate:

@@ -107,11 +107,14 @@ def test_a_form_is_filled_by_keyboard_run_and_plays(filling: OpenNotebook) -> No
     page.keyboard.press("Control+A")
     page.keyboard.type("25")
     expect(page.locator("[data-field=num_frames] .rbf-problem")).to_be_hidden()
+    unfold(page)
     page.locator("[data-field=enable_detail_pass] input").focus()
     page.keyboard.press("Space")
     expect(run).to_have_text("Run · 106 credits")
     page.keyboard.press("Space")
     expect(run).to_have_text("Run · 53 credits")
+    page.locator(".rbf-fold").evaluate("fold => { fold.open = false; }")
+    frames.focus()
     shot(page, "form-light")
     for _ in range(12):
         if run.evaluate("button => button === document.activeElement"):
@@ -154,6 +157,7 @@ def test_a_price_that_nobody_has_seen_is_not_paid(filling: OpenNotebook) -> None
     expect(page.locator(".rbf-run-said")).to_contain_text("106 credits, so nothing was sent yet. Press Run")
     expect(page.locator(".rbf-foot .rbf-primary")).to_have_text("Run · 106 credits")
     assert page.locator(".rbf-run-cell").count() == runs
+    unfold(page)
     page.locator(box).click()
     expect(page.locator(".rbf-foot .rbf-primary")).to_have_text("Run · 53 credits")
 

@@ -150,7 +150,7 @@ def test_what_is_run_is_on_the_shelf_and_in_the_costs(studio: OpenNotebook) -> N
 
 
 def test_a_studio_is_for_everybody(studio: OpenNotebook) -> None:
-    """Nothing grave for axe, enough contrast, nothing sticks out of a narrow page, all by keyboard."""
+    """Nothing grave for axe, enough contrast, on a laptop Run is in view, nothing sticks out of a narrow page, all by keyboard."""
     page = studio.page
     if cards(page).count() < 2:  # It is run alone.
         run_small(page)
@@ -158,6 +158,11 @@ def test_a_studio_is_for_everybody(studio: OpenNotebook) -> None:
     expect(page.locator(".rbs-large video")).to_be_visible(timeout=ROOM)
 
     light = [*findings(page, PARTS, colours=False), *faint(page, PARTS)]
+    studio.resize(1280, 800)
+    (top, bottom) = (
+        page.locator(".rbs-head").evaluate("head => head.getBoundingClientRect().top"),
+        page.locator(RUN).evaluate("run => run.getBoundingClientRect().bottom"),
+    )
     studio.resize(320, 2200)
     sticking = beyond(page, PARTS)
     page.locator(".rbs-gallery").evaluate("gallery => gallery.scrollIntoView()")
@@ -171,6 +176,7 @@ def test_a_studio_is_for_everybody(studio: OpenNotebook) -> None:
     form.evaluate("form => { form.style.display = ''; }")
 
     assert light == []
+    assert bottom - top <= 600, "model, prompt, four settings and Run stand in view on a laptop"
     assert sticking == []
     assert (reached.missed, reached.unseen) == ([], [])
     assert studio.complaints == []

@@ -56,7 +56,7 @@ def get_sheet(kind: type[Input]) -> dict[str, Any]:
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> sheet = get_sheet(TextToVideo)
     >>> [node["name"] for node in sheet["fields"]][:3], sheet["fields"][0]["kind"]
-    (['prompt', 'aspect_ratio', 'resolution'], 'text')
+    (['prompt', 'aspect_ratio', 'num_frames'], 'text')
     """
     schema = kind.model_json_schema()
     reader = _TreeBuilder(schema.get("$defs", {}))
@@ -315,9 +315,9 @@ class Arrangement:
 
 ARRANGEMENTS: Mapping[str, Arrangement] = {
     "svc/text-to-video-13b-distilled": Arrangement(
-        first=("prompt", "aspect_ratio", "resolution", "num_frames", "frame_rate", "seed", "enable_detail_pass"),
+        first=("prompt", "aspect_ratio", "num_frames", "resolution", "seed"),
         folded=(
-            "negative_prompt", "loras", "first_pass_num_inference_steps", "second_pass_num_inference_steps",
+            "frame_rate", "enable_detail_pass", "negative_prompt", "loras", "first_pass_num_inference_steps", "second_pass_num_inference_steps",
             "second_pass_skip_initial_steps", "expand_prompt", "reverse_video", "enable_safety_checker",
             "temporal_adain_factor", "tone_map_compression_ratio",
         ),
