@@ -217,7 +217,8 @@ class Gallery(StudioPart):
             "" if seed is None else f"seed {shorten(seed, 40)}",
             f"{len(files)} files" if len(files) > 1 else "",
             format_credits(None if paid is None else int(paid), str(known.get("credits_source")), status),
-            f"{known['created']:%Y-%m-%d %H:%M}" if hasattr(known.get("created"), "strftime") else "",
+            # With hyphens and a space at which no line is broken.
+            f"{known['created']:%Y\u2011%m\u2011%d\u00a0%H:%M}" if hasattr(known.get("created"), "strftime") else "",
         ]
         return {
             "key": str(number), "request": str(known.get("request_id")), "status": status, "mark": STATE_SIGNS.get(status, STATE_SIGNS["running"]),
