@@ -48,8 +48,9 @@ fewer = plan.where(lambda r: r.num_frames < 10 or r.resolution == "720p")
 len(fewer), len(plan.repeated(3)), len(plan[:5]), len(plan + other), len(plan.shuffled(seed=0))""",
     "table = plan.run(budget=215)",
     "table",
-    "job = plan.start(budget=215)\njob",
-    "job.panel; job.frame; job.pause(); job.resume()\nagain = await job",
+    # In one cell, because nbclient drops what comes between two of them.
+    "job = plan.start(budget=215)\ndisplay(job)\nagain = await job",
+    "job.panel; job.frame; job.pause(); job.resume()",
     "print(len(again), list(again.status.unique()), (again.request_id == table.request_id).all())",
     'table.groupby("num_frames").credits.sum()',
     "rb.compare(run, later)",

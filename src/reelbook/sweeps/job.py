@@ -103,6 +103,7 @@ class BackgroundJob(ABC, Generic[Outcome]):
             self._changed.set()
             if not self._is_calling:
                 self._is_calling = True
+                self._over.clear()
                 threading.Thread(target=self._call_listeners, name=LISTENERS, daemon=True).start()
 
     @abstractmethod
@@ -144,7 +145,10 @@ class BackgroundJob(ABC, Generic[Outcome]):
                     log.warning("A listener of %s has failed.", type(self).__name__, exc_info=True)
             # Returns at once after the end, so that the last change is not delayed.
             self._done.wait(LISTENER_SECONDS)
-        self._over.set()
+        with self._guard:
+            # One that came after the end is called by another thread.
+            if not self._is_calling:
+                self._over.set()
 
     async def _wait_async(self) -> Outcome:
         # Polled, because an interrupt of a notebook's cell is only delivered when its loop wakes.
