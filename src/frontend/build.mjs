@@ -1,6 +1,6 @@
 /** Bundles the scripts and style sheets of pages and widgets: `node build.mjs HASH [--dev]`. */
 
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
 
 const OUT = "../reelbook/static";
@@ -52,4 +52,5 @@ for (const entryPoints of [ENTRIES, STYLES]) {
     process.exit(1),
   );
 }
+await copyFile("node_modules/preact/LICENSE", `${OUT}/preact.LICENSE`); // It is part of form.js and studio.js.
 await writeFile(`${OUT}/build.txt`, hash); // Last, because it says that all else is there.

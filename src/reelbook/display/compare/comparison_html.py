@@ -97,11 +97,6 @@ def render_comparison_markup(
     )
 
 
-def render_differences(comparison: Comparison, *, advice: str = ADVICE) -> Markup:
-    """The chart and the sentence of the first two, and the figures of all pairs for the page; for long files, why not."""
-    return views.differences(_describe_differences(comparison, advice))
-
-
 def render_comparison_jpeg(comparison: Comparison) -> bytes | None:
     """The stills side by side as one JPEG, for output without HTML; None if nothing can be compared."""
     stills = list(_read_stills(comparison).values())

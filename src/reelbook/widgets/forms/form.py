@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ...runs.run import Run
     from ...sweeps.job import SweepJob
     from .runs import PressedRun
-    from .sweeps import StartedJob
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
@@ -132,11 +131,6 @@ class Form(ScriptWidget):
     def jobs(self) -> tuple[SweepJob, ...]:
         """The sweeps started here, the newest last: `form.jobs[-1].frame` is the table of the newest."""
         return self._sweeping.jobs
-
-    @property
-    def sweep_entries(self) -> tuple[StartedJob, ...]:
-        """The sweeps and races started here, also those that failed at once, the newest last."""
-        return self._sweeping.entries
 
     @property
     def races(self) -> tuple[Race, ...]:

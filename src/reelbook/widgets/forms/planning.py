@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 PRICING_SECONDS = 5.0
 """After this, the catalog's prices are used, marked as estimates."""
 NONE_POSSIBLE = "No run of this plan is possible."
-NO_AMOUNT = "Type how many credits this may spend: a whole number, or 0."
 NO_PRICE = "The price of these runs is unknown. Set the most that one run may cost."
 MAX_SETTINGS = 500
 """The most settings of a race, as `rb.race` has it."""
