@@ -27,6 +27,12 @@ _any: Any = lambda kind: kind  # noqa: E731  # Hides a type from mypy.
 BOAT = rb.TextToVideo(prompt="a paper boat", seed=7)
 
 
+def test_the_price_of_a_plan_is_named_where_a_plan_is_given_for_an_input() -> None:
+    """`rb.estimate(plan)` is a first guess too."""
+    with pytest.raises(rb.ReelbookError, match=r"plan\.credits is its price"):
+        rb.estimate(rb.sweep(BOAT, seed=[1, 2]))  # type: ignore[arg-type]
+
+
 def test_the_first_required_field_may_come_without_its_name() -> None:
     """One value by position, for written and described inputs alike; everything else says how it is meant."""
     # By way of Any: pydantic's plugin for mypy knows fields by name only.

@@ -69,6 +69,7 @@ def check_input(request: Input) -> Input:
     if not isinstance(request, Input):
         names = ", ".join(row.input.__name__ for row in CATALOG)
         raise ReelbookError(
-            f"A run needs a typed input ({names}), not {format_type(request)}. Nothing was sent: give one, such as rb.TextToVideo(prompt=…)."
+            f"A run needs a typed input ({names}), not {format_type(request)}. Nothing was sent: give one, such as "
+            "rb.TextToVideo(prompt=…). A plan is run by plan.run(budget=…), and plan.credits is its price."
         )
     return request
