@@ -74,7 +74,7 @@ export function makeGallery(link: KernelLink) {
   const look = (changes: Partial<typeof wish> = {}) => {
     Object.assign(wish, changes);
     turn += 1;
-    link.ask({ do: "look", turn, ...wish });
+    link.ask({ do: "find", turn, ...wish });
     draw();
   };
   const act = (what: string, keys: string[], more: any = {}) => {

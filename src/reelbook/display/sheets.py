@@ -105,9 +105,11 @@ def draw_sheet(
     _check_number("frames", frames, 1, MAX_FRAMES)
     _check_number("width", width, MIN_MOVING_WIDTH, 5 * FULL_WIDTH)
     if not len(table):
-        raise ReelbookError("This table has no runs, so there is nothing to draw. Look at what it was filtered by.")
+        raise ReelbookError(
+            "This table has no runs, so there is nothing to draw. DrawingStyle at what it was filtered by."
+        )
     runs = _read_runs(table.iloc[:MAX_RUNS], labels)
-    look, title = Look(width / FULL_WIDTH), _format_title(runs)
+    style, title = DrawingStyle(width / FULL_WIDTH), _format_title(runs)
     most = max(len(run.files) for run in runs)
     if most and not any(run.is_film for run in runs):
         if most == 1:
@@ -117,7 +119,7 @@ def draw_sheet(
             more = _format_more(len(runs), len(table))
             return Sheet.of(grid.draw(runs, media, heading, more).picture, f"contact sheet: {title}")
         frames = min(most, MAX_PICTURES)
-    picture = _draw_rows(table, runs, title, frames, width, look)
+    picture = _draw_rows(table, runs, title, frames, width, style)
     return Sheet.of(picture, f"contact sheet: {title}")
 
 
@@ -126,9 +128,9 @@ def draw_strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, wi
     _check_number("frames", frames, 1, MAX_FRAMES)
     _check_number("width", width, MIN_MOVING_WIDTH, 5 * FULL_WIDTH)
     files, text = _read_run_or_file(run_or_file)
-    run, look = TableRun(0, "", "", {}, files), Look(width / FULL_WIDTH)
+    run, style = TableRun(0, "", "", {}, files), DrawingStyle(width / FULL_WIDTH)
     across = frames if run.is_film else min(len(files), MAX_PICTURES)
-    cell = max(1, min((width - 2 * look.pad - (across - 1) * look.gap) // across, width // 2))
+    cell = max(1, min((width - 2 * style.pad - (across - 1) * style.gap) // across, width // 2))
     box = (cell, round(cell * TALLEST) or 1)
     (media,) = read_all([run], lambda run: _read_over_time(run, across, box))
     if media.problem:
@@ -136,17 +138,17 @@ def draw_strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, wi
         raise ReelbookError(f"{files[0].path} {words}. rb.attach downloads it again.")
     pictures = [_fit(picture, box) for picture in media.pictures]
     facts = join_with_dots(text.seed, _format_sizes(media, files), text.credits)
-    lines = look.body.lines(text.prompt, width - 2 * look.pad, 2)
+    lines = style.body.lines(text.prompt, width - 2 * style.pad, 2)
     tallest = max(picture.height for picture in pictures)
-    below = look.gap + look.small.line
-    height = look.pad + tallest + below + look.gap + len(lines) * look.body.line + look.small.line + look.pad
-    canvas, left = Canvas((width, height), look), look.pad
+    below = style.gap + style.small.line
+    height = style.pad + tallest + below + style.gap + len(lines) * style.body.line + style.small.line + style.pad
+    canvas, left = Canvas((width, height), style), style.pad
     for picture, time in zip(pictures, _format_times([media], len(pictures)), strict=True):
-        canvas.paste((left, look.pad), picture)
-        canvas.write((left, look.pad + tallest + look.gap), time, picture.width, "soft", look.small)
-        left += picture.width + look.gap
+        canvas.paste((left, style.pad), picture)
+        canvas.write((left, style.pad + tallest + style.gap), time, picture.width, "soft", style.small)
+        left += picture.width + style.gap
     canvas.write_lines(
-        (look.pad, look.pad + tallest + below + look.gap), [*lines, facts], width - 2 * look.pad, len(lines)
+        (style.pad, style.pad + tallest + below + style.gap), [*lines, facts], width - 2 * style.pad, len(lines)
     )
     return Sheet.of(canvas.picture, f"strip: {join_with_dots(text.prompt, facts)}")
 
@@ -190,7 +192,7 @@ def write_animation(
 # What is drawn with.
 
 
-class Look:
+class DrawingStyle:
     """Lengths, lettering and colours at a scale, which is the width of a picture as a share of `FULL_WIDTH`."""
 
     def __init__(self, scale: float) -> None:
@@ -205,44 +207,44 @@ class Look:
 class Canvas:
     """A picture that is drawn on."""
 
-    def __init__(self, size: Size, look: Look) -> None:
-        self.look = look
-        self.picture = Image.new("RGB", size, look.colours["paper"])
+    def __init__(self, size: Size, style: DrawingStyle) -> None:
+        self.style = style
+        self.picture = Image.new("RGB", size, style.colours["paper"])
         self._draw = ImageDraw.Draw(self.picture)
 
     def write(self, at: tuple[float, float], text: str, room: float, colour: str, lettering: Lettering) -> None:
         """Write a text on one line, cut to `room` pixels."""
-        lettering.draw(self._draw, *at, text, self.look.colours[colour], room=room)
+        lettering.draw(self._draw, *at, text, self.style.colours[colour], room=room)
 
     def write_lines(self, at: Size, lines: Sequence[str], room: float, large: int) -> None:
         """Write lines below each other: the first ones large, the others small."""
         left, top = at
         for place, line in enumerate(lines):
             is_large = place < large
-            lettering = self.look.body if is_large else self.look.small
+            lettering = self.style.body if is_large else self.style.small
             self.write((left, top), line, room, "ink" if is_large else "soft", lettering)
             top += lettering.line
 
     def rule(self, top: int) -> None:
         """Draw a horizontal line from margin to margin."""
-        right = self.picture.width - self.look.pad
-        self._draw.rectangle((self.look.pad, top, right - 1, top + self.look.hair - 1), self.look.colours["line"])
+        right = self.picture.width - self.style.pad
+        self._draw.rectangle((self.style.pad, top, right - 1, top + self.style.hair - 1), self.style.colours["line"])
 
     def paste(self, at: Size, picture: Image.Image) -> None:
         """Draw a picture with round corners."""
-        radius = min(self.look.radius, min(picture.size) // 4)
+        radius = min(self.style.radius, min(picture.size) // 4)
         self.picture.paste(picture, at, _make_corner_mask(picture.size, radius))
 
     def explain(self, at: Size, size: Size, run: TableRun, problem: str) -> None:
         """In place of pictures a box with the state of a run and the reason, or why they cannot be read."""
-        self.paste(at, Image.new("RGB", size, self.look.colours["raised"]))
-        gap, body, state = self.look.gap, self.look.body, problem or run.state
+        self.paste(at, Image.new("RGB", size, self.style.colours["raised"]))
+        gap, body, state = self.style.gap, self.style.body, problem or run.state
         left, top, room = at[0] + 2 * gap, at[1] + gap, size[0] - 3 * gap
         colour = "soft" if problem else STATE_COLOURS.get(state, "soft")
         self.write((left, top), state, room, colour, body)
-        lines = max(0, (size[1] - body.line - 2 * gap) // self.look.small.line)
+        lines = max(0, (size[1] - body.line - 2 * gap) // self.style.small.line)
         reason = "" if problem else run.reason
-        self.write_lines((left, top + body.line), self.look.small.lines(reason, room, lines) if lines else [], room, 0)
+        self.write_lines((left, top + body.line), self.style.small.lines(reason, room, lines) if lines else [], room, 0)
 
 
 @lru_cache(maxsize=16)
@@ -266,47 +268,47 @@ def _fit(picture: Image.Image, box: Size) -> Image.Image:
 
 
 def _draw_rows(
-    table: pd.DataFrame, runs: Sequence[TableRun], title: str, across: int, width: int, look: Look
+    table: pd.DataFrame, runs: Sequence[TableRun], title: str, across: int, width: int, style: DrawingStyle
 ) -> Image.Image:
-    gap, body = look.gap, look.body
-    number = math.ceil(min(max(look.small.width(run.number) for run in runs), width * NUMBER_SHARE))
+    gap, body = style.gap, style.body
+    number = math.ceil(min(max(style.small.width(run.number) for run in runs), width * NUMBER_SHARE))
     label = math.ceil(min(max(body.width(join_with_dots(*run.label)) for run in runs), width * LABEL_SHARE))
-    first = look.pad + number + 2 * gap + (label + 3 * gap if label else 0)
+    first = style.pad + number + 2 * gap + (label + 3 * gap if label else 0)
     # A few cells do not fill the width, or a single picture would be as large as the sheet.
-    cell = max(1, min((width - look.pad - first - (across - 1) * gap) // across, width // 3))
+    cell = max(1, min((width - style.pad - first - (across - 1) * gap) // across, width // 3))
     room = (cell, round(cell * TALLEST) or 1)
     media = read_all(runs, lambda run: _read_over_time(run, across, room))
     media = [replace(one, pictures=[_fit(picture, room) for picture in one.pictures]) for one in media]
-    boxes = [body.line + 2 * gap + (2 * look.small.line if run.reason else 0) for run in runs]
+    boxes = [body.line + 2 * gap + (2 * style.small.line if run.reason else 0) for run in runs]
     heights = [
         max([picture.height for picture in one.pictures] or [box]) for one, box in zip(media, boxes, strict=True)
     ]
-    head = look.pad + body.line + look.small.line + 2 * gap + look.small.line + gap
+    head = style.pad + body.line + style.small.line + 2 * gap + style.small.line + gap
     more = _format_more(len(runs), len(table))
-    foot = (look.small.line + 2 * gap if more else 0) + look.pad - gap
-    canvas = Canvas((width, head + sum(heights) + len(runs) * 4 * gap + foot), look)
+    foot = (style.small.line + 2 * gap if more else 0) + style.pad - gap
+    canvas = Canvas((width, head + sum(heights) + len(runs) * 4 * gap + foot), style)
     facts = join_with_dots(*_format_facts(table, media))
-    canvas.write_lines((look.pad, look.pad), [title, facts], width - 2 * look.pad, 1)
+    canvas.write_lines((style.pad, style.pad), [title, facts], width - 2 * style.pad, 1)
     lefts = [first + place * (cell + gap) for place in range(across)]
     for left, time in zip(lefts, _format_times(media, across), strict=True):
-        canvas.write((left, head - look.small.line - gap), time, cell, "soft", look.small)
+        canvas.write((left, head - style.small.line - gap), time, cell, "soft", style.small)
     top = head
     for run, one, height in zip(runs, media, heights, strict=True):
         canvas.rule(top)
         top += 2 * gap
-        canvas.write((look.pad, top - gap // 2), run.number, number + 1, "soft", look.small)
+        canvas.write((style.pad, top - gap // 2), run.number, number + 1, "soft", style.small)
         # Sentences last, because the rest is cut.
         words = join_with_dots(*sorted(run.label, key=lambda part: len(part) > LONG_TEXT))
         lines = body.lines(words, label, max(2, height // body.line)) if label else []
-        canvas.write_lines((look.pad + number + 2 * gap, top - gap // 2), lines, label + 1, len(lines))
+        canvas.write_lines((style.pad + number + 2 * gap, top - gap // 2), lines, label + 1, len(lines))
         for left, picture in zip(lefts, one.pictures, strict=False):
             canvas.paste((left, top), picture)
         if not one.pictures:
-            canvas.explain((first, top), (width - look.pad - first, height), run, one.problem)
+            canvas.explain((first, top), (width - style.pad - first, height), run, one.problem)
         top += height + 2 * gap
     if more:
         canvas.rule(top)
-        canvas.write((look.pad, top + 2 * gap), more, width - 2 * look.pad, "soft", look.small)
+        canvas.write((style.pad, top + 2 * gap), more, width - 2 * style.pad, "soft", style.small)
     return canvas.picture
 
 
@@ -323,29 +325,29 @@ class Grid(NamedTuple):
     lines: int
     """Lines of a label."""
     width: int
-    look: Look
+    style: DrawingStyle
 
     @property
     def height(self) -> int:
         """Height of the grid without its margins."""
-        row = self.card[1] + self.look.gap // 2 + self.lines * self.look.small.line
-        return self.down * row + (self.down - 1) * 2 * self.look.gap
+        row = self.card[1] + self.style.gap // 2 + self.lines * self.style.small.line
+        return self.down * row + (self.down - 1) * 2 * self.style.gap
 
     def place(self, number: int, top: int) -> Size:
         """The left and upper edge of a card in a grid that begins at `top`."""
         row, column = divmod(number, self.across)
-        left = self.look.pad + column * (self.card[0] + self.look.gap)
-        return left, top + row * (self.height + 2 * self.look.gap) // self.down
+        left = self.style.pad + column * (self.card[0] + self.style.gap)
+        return left, top + row * (self.height + 2 * self.style.gap) // self.down
 
     def draw(
         self, runs: Sequence[TableRun], media: Sequence[RunPictures], heading: Sequence[str] = (), more: str = ""
     ) -> Canvas:
         """All pictures, labels and states, below a heading."""
-        look = self.look
-        top = look.pad + (look.body.line + look.small.line + 2 * look.gap if heading else 0)
-        foot = look.pad + (look.small.line + look.gap if more else 0)
-        canvas = Canvas((self.width, top + self.height + foot), look)
-        canvas.write_lines((look.pad, look.pad), heading, self.width - 2 * look.pad, 1)
+        style = self.style
+        top = style.pad + (style.body.line + style.small.line + 2 * style.gap if heading else 0)
+        foot = style.pad + (style.small.line + style.gap if more else 0)
+        canvas = Canvas((self.width, top + self.height + foot), style)
+        canvas.write_lines((style.pad, style.pad), heading, self.width - 2 * style.pad, 1)
         for number, (run, one) in enumerate(zip(runs, media, strict=True)):
             left, upper = self.place(number, top)
             if not one.pictures:
@@ -353,11 +355,11 @@ class Grid(NamedTuple):
             for picture in one.pictures[:1]:
                 fitted = _fit(picture, self.card)
                 canvas.paste((left, upper + self.card[1] - fitted.height), fitted)  # Directly above its label.
-            label = look.small.lines(join_with_dots(*run.label) or run.name, self.card[0], self.lines)
+            label = style.small.lines(join_with_dots(*run.label) or run.name, self.card[0], self.lines)
             for place, line in enumerate(label):
-                at = (left, upper + self.card[1] + look.gap // 2 + place * look.small.line)
-                canvas.write(at, line, self.card[0], "ink", look.small)
-        canvas.write((look.pad, canvas.picture.height - foot + look.gap), more, self.width, "soft", look.small)
+                at = (left, upper + self.card[1] + style.gap // 2 + place * style.small.line)
+                canvas.write(at, line, self.card[0], "ink", style.small)
+        canvas.write((style.pad, canvas.picture.height - foot + style.gap), more, self.width, "soft", style.small)
         return canvas
 
 
@@ -365,12 +367,12 @@ def _choose_grid(
     runs: Sequence[TableRun], media: Sequence[RunPictures], width: int, scale: float, *, least: int = 1
 ) -> Grid:
     """The grid of about `GRID_SHAPE`, with at least this number of cards across."""
-    sizes, look = [size for one in media for size in one.sizes], Look(scale)
+    sizes, style = [size for one in media for size in one.sizes], DrawingStyle(scale)
     shape = min(max(median(high / wide for wide, high in sizes), 1 / 4), TALLEST) if sizes else 9 / 16
     across = min(max(round(math.sqrt(len(runs) * shape / GRID_SHAPE)), least), MAX_ACROSS)
-    wide = max(8, (width - 2 * look.pad - (across - 1) * look.gap) // across)
-    lines = 1 if all(look.small.width(join_with_dots(*run.label)) <= wide for run in runs) else 2
-    return Grid(across, -(-len(runs) // across), (wide, max(8, round(wide * shape))), lines, width, look)
+    wide = max(8, (width - 2 * style.pad - (across - 1) * style.gap) // across)
+    lines = 1 if all(style.small.width(join_with_dots(*run.label)) <= wide for run in runs) else 2
+    return Grid(across, -(-len(runs) // across), (wide, max(8, round(wide * shape))), lines, width, style)
 
 
 def _encode_clips(runs: Sequence[TableRun], width: int, kind: str) -> bytes:
@@ -402,7 +404,7 @@ def _draw_steps(runs: Sequence[TableRun], media: Sequence[RunPictures], grid: Gr
             for card, one in enumerate(media):
                 if number < len(one.pictures):  # A clip that has ended, and a picture among clips, stay as they are.
                     fitted = _fit(one.pictures[number], grid.card)
-                    left, top = grid.place(card, grid.look.pad)
+                    left, top = grid.place(card, grid.style.pad)
                     picture.paste(fitted, (left, top + grid.card[1] - fitted.height))
             steps.append(picture)
             progress.done = number + 1

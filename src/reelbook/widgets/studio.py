@@ -162,7 +162,7 @@ class Gallery(StudioPart):
         self._library = library
         self._wish: dict[str, Any] = {}
         self._reader = NewestOnly(self._read, "reelbook-studio-gallery")
-        self.handlers = {"look": self._look, "show": self._show, "act": self._act}
+        self.handlers = {"find": self._find_runs, "show": self._show, "act": self._act}
 
     def refresh(self) -> None:
         """Read the library again, for what was asked for last."""
@@ -173,8 +173,8 @@ class Gallery(StudioPart):
         self._reader.close()
         super().close()
 
-    def _look(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Show runs of the library: `{do: "look", turn, count, text, model, only: "" | "starred" | "hidden"}`."""
+    def _find_runs(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """Show runs of the library: `{do: "find", turn, count, text, model, only: "" | "starred" | "hidden"}`."""
         if type(content.get("turn")) is int and type(content.get("count")) is int:
             texts = {name: str(content.get(name) or "")[:200] for name in ("text", "model", "only")}
             self._wish = {**texts, "turn": content["turn"], "count": max(content["count"], PAGE)}

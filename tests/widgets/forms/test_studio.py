@@ -63,7 +63,7 @@ class Watched:
     def look(self, text: str = "", model: str = "", only: str = "", count: int = PAGE) -> list[dict[str, Any]]:
         """Ask for runs of the library, and give their cards."""
         self._turn += 1
-        self.tell(self.gallery, do="look", turn=self._turn, text=text, model=model, only=only, count=count)
+        self.tell(self.gallery, do="find", turn=self._turn, text=text, model=model, only=only, count=count)
         self.until(lambda: self.gallery.shelf["turn"] == self._turn)
         return list(self.gallery.shelf["cards"])
 
@@ -488,7 +488,7 @@ def test_a_message_that_makes_no_sense_changes_nothing(opened: Callable[..., Wat
     """Whatever a page sends, the studio stays what it is."""
     page = opened()
     odd: list[Any] = [
-        None, 7, [], {}, {"do": 1}, {"do": "show"}, {"do": "show", "run": "../x"}, {"do": "look", "turn": "1"}, {"want": []}, {"do": "act"},
+        None, 7, [], {}, {"do": 1}, {"do": "show"}, {"do": "show", "run": "../x"}, {"do": "find", "turn": "1"}, {"want": []}, {"do": "act"},
         {"do": "act", "what": "delete", "runs": 7}, {"do": "act", "what": "delete", "runs": [[], None]}, {"do": "act", "what": "wait", "runs": ["1"]},
     ]  # fmt: skip
 
