@@ -178,6 +178,9 @@ def test_a_day_with_a_sweep_on_a_laptop(laptop: OpenNotebook) -> None:
     for number in range(len(OTHERS)):
         laptop.run_cell(2 + number)
     expect(cell(page, "figure").locator("figure")).to_have_count(1, timeout=ROOM)
+    widths = cell(page, "table").locator("th button").evaluate_all("heads => heads.map(head => head.offsetWidth)")
+    assert widths
+    assert min(widths) > 20, "JupyterLab lays tables out by its own rule, which must not close columns"
 
     for theme in THEMES:
         laptop.use_theme(f"JupyterLab {theme}")
