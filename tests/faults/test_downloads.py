@@ -23,7 +23,8 @@ from reelbook.storage.shelf import Shelf
 from reelbook.transport import downloader
 from reelbook.transport.downloader import DownloadedFile, Downloader
 from tests.faults.bodies import every_kind, film, picture
-from tests.faults.file_host import Document, FileHost
+from tests.faults.file_host import Document
+from tests.transport.variants import Hosted, Reply
 
 SEED = 8
 DAMAGED_SHARE = 0.4
@@ -142,24 +143,25 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloader, "STALL_SECONDS", 1.5)
 
 
-async def all_brought(
-    planned: list[Planned], folder: Path
-) -> tuple[list[DownloadedFile | DownloadFailed], list[FileHost]]:
+async def all_brought(planned: list[Planned], folder: Path) -> list[DownloadedFile | DownloadFailed]:
     """Every download at once, from a host and the one it sends some of us to."""
-    async with FileHost() as other, FileHost(elsewhere=other.address) as host:
+    with Hosted() as other, Hosted() as host:
         for one in planned:
-            (other if one.path.startswith("/moved") else host).add(one.path, one.document)
+            if one.path.startswith("/moved"):
+                moved = {"location": other.base_url + one.path, "set-cookie": "a=b"}
+                host.on("GET", one.path, Reply(307, b"", moved))
+            (other if one.path.startswith("/moved") else host).on("GET", one.path, one.document)
         downloads = Downloader(Shelf(folder))
 
         async def bring(number: int, one: Planned) -> DownloadedFile | DownloadFailed:
             try:
-                return await downloads.download(one.file(host.address), f"r-{number}")
+                return await downloads.download(one.file(host.base_url), f"r-{number}")
             except DownloadFailed as error:
                 return error
 
         told = await asyncio.gather(*(bring(number, one) for number, one in enumerate(planned)))
         await downloads.close()
-        return list(told), [host, other]
+        return list(told)
 
 
 def judge(planned: list[Planned], told: list[DownloadedFile | DownloadFailed]) -> Counter[str]:
@@ -182,7 +184,7 @@ def test_no_wrong_byte_is_accepted_and_nothing_sound_is_lost(count: int, tmp_pat
     """What can be had is brought, byte for byte; what is damaged for ever is refused; no other file gets a name."""
     planned = plan(count)
 
-    told, _ = asyncio.run(all_brought(planned, tmp_path))
+    told = asyncio.run(all_brought(planned, tmp_path))
 
     outcome = judge(planned, told)
     assert 0.35 * count <= sum(one.damaged for one in planned) <= 0.45 * count

@@ -22,9 +22,9 @@ from reelbook.errors import ReelbookError
 from reelbook.runs.submit import Submission
 from reelbook.storage.ledger import transitions
 from reelbook.util.background_loop import background
-from tests.faults.gate import Gate, Held
 from tests.faults.kernels import PATIENCE, Ended, Kernel
 from tests.faults.nursery import clip
+from tests.faults.proxy import Held, Proxy
 from tests.support import Served
 from tests.transport.variants import Hosted, Reply
 
@@ -37,7 +37,7 @@ HOW_TO_GO_ON = "Run the cell again"
 SLOW_SECONDS = 3.5
 """Jupyter terminates a kernel after 2.5 s, and kills it after 5."""
 SEED = 2
-CONNECT = "client = rb.connect({0.base_url!r}, api_key={0.key!r}, library={1!r})"
+CONNECT = "client = rb.connect({!r}, api_key={!r}, library={!r})"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Bench:
 
     kernel: Kernel
     served: Served
-    gate: Gate
+    gate: Proxy
     library: Path
 
     def interrupted(self, code: str, held: Held, *, answered: bool = True, said: str = "") -> Ended:
@@ -110,16 +110,17 @@ def kernel(shared_spec_only: Served, tmp_path_factory: pytest.TempPathFactory) -
         )
         # How quick an interrupt is must not depend on what the first run and IPython's first traceback import, which takes
         # seconds on a busy machine: an interrupt waits for the end of an import.
-        kernel.run(CONNECT.format(served, str(folder / "library")) + "\nrb.run(clip(0))\nclient.close()")
+        kernel.run(
+            CONNECT.format(served.base_url, served.key, str(folder / "library")) + "\nrb.run(clip(0))\nclient.close()"
+        )
         kernel.begin("1 / 0").ended()
         yield kernel
 
 
 @contextmanager
 def opened(kernel: Kernel, served: Served, library: Path) -> Iterator[Bench]:
-    # Before the client connects: a connection stays with what answered it first.
-    with Gate(served) as gate:
-        kernel.run(CONNECT.format(served, str(library)))
+    with Proxy(served.base_url) as gate:
+        kernel.run(CONNECT.format(gate.base_url, served.key, str(library)))
         yield Bench(kernel, served, gate, library)
 
 

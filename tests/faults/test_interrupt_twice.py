@@ -21,9 +21,9 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from tests.faults.gate import Gate
 from tests.faults.kernels import PATIENCE
 from tests.faults.nursery import clip
+from tests.faults.proxy import Proxy
 from tests.support import Served
 
 GRACE = 0.4
@@ -84,14 +84,14 @@ class Place:
     """A service that holds answers back, and a library."""
 
     served: Served
-    gate: Gate
+    gate: Proxy
     library: Path
 
     def script(self, code: str) -> Process:
         """A script that has connected."""
         # Whatever started the tests may ignore what a closed terminal sends, and children would, too.
         before = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n" + QUICKLY
-        before += CONNECT.format(address=self.served.base_url, key=self.served.key, library=str(self.library))
+        before += CONNECT.format(address=self.gate.base_url, key=self.served.key, library=str(self.library))
         return self.process([sys.executable, "-c", before + code])
 
     def process(self, command: list[str], **environment: str) -> Process:
@@ -108,14 +108,14 @@ class Place:
 
     def uncertain(self) -> list[int]:
         """The runs of which the next notebook knows that nobody knows."""
-        with rb.connect(self.served.base_url, api_key=self.served.key, library=self.library):
+        with rb.connect(self.gate.base_url, api_key=self.served.key, library=self.library):
             return [one.run for one in rb.library().uncertain]
 
 
 @pytest.fixture
 def place(shared_spec_only: Served, tmp_path: Path) -> Iterator[Place]:
     served = shared_spec_only.with_own_account()
-    with Gate(served) as gate:
+    with Proxy(served.base_url) as gate:
         yield Place(served, gate, tmp_path / "library")
 
 
@@ -147,7 +147,7 @@ def test_a_sweep_on_the_command_line_says_what_goes_on(place: Place, tmp_path: P
     held = place.gate.hold("POST /models/run", after=True)
     process = place.process(
         [sys.executable, "-c", QUICKLY + "import sys\nfrom reelbook.cli import main\nsys.exit(main())", "sweep", str(file), "--budget", "999"],
-        REELBOOK_URL=place.served.base_url, REELBOOK_API_KEY=place.served.key, REELBOOK_LIBRARY=str(place.library),
+        REELBOOK_URL=place.gate.base_url, REELBOOK_API_KEY=place.served.key, REELBOOK_LIBRARY=str(place.library),
     )  # fmt: skip
     held.arrived()
     process.signal()

@@ -25,7 +25,7 @@ from reelbook.transport import downloader
 from reelbook.transport.downloader import DownloadedFile, Downloader
 from reelbook.transport.file_validation import Damaged, validate
 from tests.faults.bodies import every_kind, film, picture
-from tests.faults.file_host import PAGE, Document, FileHost
+from tests.faults.file_host import PAGE, Document
 from tests.transport.variants import Hosted, Reply
 
 PNG = picture("PNG", side=100)
@@ -47,19 +47,25 @@ def sha(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def on_host(story: Callable[[FileHost], Awaitable[Any]]) -> Any:
+def on_host(story: Callable[[Hosted], Awaitable[Any]]) -> Any:
     """Tell a story with a file host on loopback."""
 
     async def told() -> Any:
-        async with FileHost() as host:
+        with Hosted() as host:
             return await story(host)
 
     return asyncio.run(told())
 
 
+def served(host: Hosted, path: str, document: Document) -> str:
+    """The address of a document at a host."""
+    host.on("GET", path, document)
+    return host.base_url + path
+
+
 def brought(shelf: Shelf, document: Document, path: str = "/file", **told: Any) -> DownloadedFile:
     """One file, fetched from a host that holds just that."""
-    result: DownloadedFile = on_host(lambda host: fetched(shelf, File(url=host.add(path, document), **told)))
+    result: DownloadedFile = on_host(lambda host: fetched(shelf, File(url=served(host, path, document), **told)))
     return result
 
 
@@ -92,13 +98,13 @@ def test_a_body_that_breaks_off_is_continued(shelf: Shelf) -> None:
     named = Document(NOISE, "application/octet-stream", ("short",))
     unnamed = Document(NOISE, "application/octet-stream", ("short_untagged",))
 
-    async def story(host: FileHost) -> list[str | None]:
+    async def story(host: Hosted) -> list[str | None]:
         files = [
-            await fetched(shelf, File(url=host.add(f"/{id(document)}", document))) for document in (named, unnamed)
+            await fetched(shelf, File(url=served(host, f"/{id(document)}", document))) for document in (named, unnamed)
         ]
         assert {file.sha256 for file in files} == {sha(NOISE)}
-        assert [request.headers.get("if-range") for request in host.requests] == [None, named.etag, None, None]
-        return [request.headers.get("range") for request in host.requests]
+        assert [request.headers.get("if-range") for request in host.seen()] == [None, named.etag, None, None]
+        return [request.headers.get("range") for request in host.seen()]
 
     assert on_host(story) == [None, f"bytes={len(NOISE) * 2 // 3}-", None, None]
     assert leftovers(shelf) == []
@@ -122,11 +128,11 @@ def test_a_large_file_over_a_bad_line_takes_as_many_attempts_as_it_takes(
 def test_a_definite_no_ends_at_once_and_says_that_the_run_is_still_there(shelf: Shelf, fault: str, says: str) -> None:
     """One request; the sentence has the way to fetch it again, and no secret of the address."""
 
-    async def story(host: FileHost) -> tuple[str, int]:
-        url = host.add("/clip.mp4", Document(FILM, faults=(fault,), for_ever=True))
+    async def story(host: Hosted) -> tuple[str, int]:
+        url = served(host, "/clip.mp4", Document(FILM, faults=(fault,), for_ever=True))
         with pytest.raises(DownloadFailed) as caught:
             await fetched(shelf, File(url=url.replace("http://", "http://me:word@") + "?token=secret"))
-        return str(caught.value), len(host.requests)
+        return str(caught.value), len(host.seen())
 
     sentence, requests = on_host(story)
 
@@ -164,9 +170,9 @@ def test_a_host_that_falls_silent_again_and_again_is_given_up_and_the_wait_is_sa
     monkeypatch.setattr(downloader, "STALL_SECONDS", 0.15)
     monkeypatch.setattr(downloader, "QUIET_SECONDS", 0.05)
 
-    async def story(host: FileHost) -> tuple[set[str], str]:
+    async def story(host: Hosted) -> tuple[set[str], str]:
         downloads, document = Downloader(shelf), Document(NOISE, faults=("dripping",), for_ever=True)
-        task = asyncio.create_task(downloads.download(File(url=host.add("/clip.mp4", document)), "r-1"))
+        task = asyncio.create_task(downloads.download(File(url=served(host, "/clip.mp4", document)), "r-1"))
         words = set()
         while not task.done():
             words.add(re.sub(r"\d[\d,]*", "N", downloads.format_progress("r-1")))
@@ -291,8 +297,8 @@ def test_a_full_disk_is_told_and_the_download_works_when_there_is_room(shelf: Sh
     content = random.Random(2).randbytes(2_000_000)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    async def story(host: FileHost) -> tuple[str, list[str], DownloadedFile]:
-        file = File(url=host.add("/x", Document(content, "application/octet-stream")))
+    async def story(host: Hosted) -> tuple[str, list[str], DownloadedFile]:
+        file = File(url=served(host, "/x", Document(content, "application/octet-stream")))
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
         try:
             with pytest.raises(DownloadFailed) as caught:

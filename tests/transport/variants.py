@@ -10,20 +10,23 @@ with Hosted() as hosted:
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import socket
 import struct
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Literal, Self
 
-Fault = Literal["", "close", "reset", "half", "hang", "garbage", "drip", "deaf"]
+Fault = Literal["", "close", "reset", "half", "hang", "garbage", "drip", "deaf", "cut", "stall", "drip body"]
 """Hang up without an answer; with a reset; in the middle of the answer; never answer; answer something that is no HTTP;
-answer a byte at a time; hang up before the request is read."""
+answer a byte at a time; hang up before the request is read; after the answer; say no more after it;
+answer two thirds, and the rest a byte at a time."""
+DRIP_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -67,10 +70,16 @@ class Reply:
 
     @property
     def head(self) -> bytes:
+        """Its headers may say something else of the body than is true; an empty one is left out."""
         kind = "application/json" if not isinstance(self.body, (str, bytes)) else "text/plain"
-        headers = {"content-type": kind, **self.headers, "content-length": str(len(self.content))}
-        lines = [f"HTTP/1.1 {self.status} Whatever", *(f"{name}: {value}" for name, value in headers.items())]
-        return "\r\n".join(lines).encode() + b"\r\n\r\n"
+        headers = {"content-type": kind, "content-length": str(len(self.content)), **self.headers}
+        lines = [f"{name}: {value}" for name, value in headers.items() if value]
+        return "\r\n".join([f"HTTP/1.1 {self.status} Whatever", *lines]).encode() + b"\r\n\r\n"
+
+    def with_headers(self, **headers: str) -> Reply:
+        """The same with these headers, whose names are written with _ in place of -."""
+        more = {name.replace("_", "-"): value for name, value in headers.items()}
+        return replace(self, headers={**self.headers, **more})
 
 
 def page(status: int, title: str = "Bad gateway") -> Reply:
@@ -79,7 +88,14 @@ def page(status: int, title: str = "Bad gateway") -> Reply:
     return Reply(status, html, {"content-type": "text/html; charset=utf-8"})
 
 
-Answering = Reply | Callable[[Received], Reply] | Mapping[str, Any] | Sequence[Any] | None
+def chunked(reply: Reply, *, ended: bool = True) -> Reply:
+    """The same in chunks; the last one may be missing."""
+    pieces = [reply.content[at : at + 3000] for at in range(0, len(reply.content), 3000)]
+    lines = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + (b"0\r\n\r\n" if ended else b"")
+    return replace(reply, body=lines).with_headers(transfer_encoding="chunked", content_length="")
+
+
+Answering = Reply | Callable[[Received], Reply | Awaitable[Reply]] | Mapping[str, Any] | Sequence[Any] | None
 """A plain value stands for its JSON with a 200."""
 
 
@@ -100,6 +116,7 @@ class Hosted:
         self._thread = threading.Thread(target=self._loop.run_forever, name="hosted", daemon=True)
         self._conversations: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
+        self.port = 0
 
     @property
     def base_url(self) -> str:
@@ -151,8 +168,7 @@ class Hosted:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._server = self._wait_for(self._started())
-        self.port = int(self._server.sockets[0].getsockname()[1])
+        self._wait_for(self._listen())
         return self
 
     def __exit__(
@@ -164,19 +180,34 @@ class Hosted:
         self._loop.close()
 
     def _wait_for(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
-    async def _started(self) -> asyncio.Server:
-        return await asyncio.start_server(self._begin, "127.0.0.1", 0, backlog=512, limit=2**20)
+    async def _listen(self) -> None:
+        # A listener of our own: asyncio's server loses connections that come while it is being closed.
+        self._listener = socket.create_server(("127.0.0.1", self.port), backlog=512)
+        self._listener.setblocking(False)
+        self.port = int(self._listener.getsockname()[1])
+        self._loop.add_reader(self._listener, self._welcome)
+
+    def _refuse(self) -> None:
+        """Nobody listens any more."""
+        if self._listener.fileno() >= 0:
+            self._loop.remove_reader(self._listener)
+            self._listener.close()
+
+    def _welcome(self) -> None:
+        with suppress(BlockingIOError, ConnectionError):
+            connection, _ = self._listener.accept()
+            self._begin(self._converse(connection))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._conversations.add(task)
+        task.add_done_callback(self._conversations.discard)
 
     async def _closed(self) -> None:
-        # First nobody new is let in. asyncio drops a connection that it has accepted when the server closes before that
-        # connection has its transport: nothing ever closes its socket then.
-        for listening in self._server.sockets:
-            self._loop.remove_reader(listening.fileno())
-        for _ in range(3):
-            await asyncio.sleep(0)  # What has been accepted already becomes a conversation.
-        self._server.close()
+        self._refuse()
+        await asyncio.sleep(0)  # One that is cancelled before its first step would never close its connection.
         while self._conversations:
             for task in self._conversations:
                 task.cancel()
@@ -196,15 +227,9 @@ class Hosted:
             self.most_answering = max(self.most_answering, self.answering_now)
             self._changed.notify_all()
 
-    def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._converse(reader, writer))
-        self._conversations.add(task)
+    async def _converse(self, connection: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=connection, limit=2**22)
         self._writers.add(writer)
-        task.add_done_callback(self._conversations.discard)
-        # Also for one that is cancelled before its first step, and so never comes to its own end.
-        task.add_done_callback(lambda _: writer.close())
-
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._count(opened=1)
         number = self.connections
         self.connected.set()
@@ -238,7 +263,7 @@ class Hosted:
             self.received.append(request)
         self._count(answering=1)
         try:
-            reply = _as_reply(answer, request)
+            reply = await _as_reply(answer, request)
             await asyncio.sleep(reply.delay)
             if reply.gate is not None:
                 await asyncio.to_thread(reply.gate.wait)
@@ -253,41 +278,38 @@ class Hosted:
         return script.pop(0) if len(script) > 1 else script[0]
 
 
-def _as_reply(answer: Answering, request: Received) -> Reply:
+async def _as_reply(answer: Answering, request: Received) -> Reply:
     reply = answer(request) if callable(answer) else answer
+    reply = await reply if inspect.isawaitable(reply) else reply
     return reply if isinstance(reply, Reply) else Reply(200, reply)
 
 
 async def _given(reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
     """Send a reply, or do what is done in its place; whether the connection is still good."""
-    content = reply.content
+    whole = reply.head + reply.content
     match reply.fault:
-        case "close":
-            return False
         case "reset":
             # Lingering for no time makes the system send a reset in place of a proper end.
             linger = struct.pack("ii", 1, 0)
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             writer.transport.abort()
-            return False
         case "garbage":
-            writer.write(b"\x00\x01 this is no HTTP\r\n\r\n")
-            return False
+            writer.write(b"\x16\x03\x01 SSH-2.0-nothing of this is HTTP\r\n\r\n")
         case "half":
-            writer.write(reply.head + content[: len(content) // 2])
-            return False
-        case "drip":
-            for byte in reply.head + content:
+            writer.write(reply.head + reply.content[: len(reply.content) // 2])
+        case "drip" | "drip body":
+            begun = 0 if reply.fault == "drip" else len(whole) * 2 // 3
+            writer.write(whole[:begun])
+            for byte in whole[begun:]:
                 writer.write(bytes([byte]))
                 await writer.drain()
-                await asyncio.sleep(0.02)
-            return True
-    if reply.fault == "hang":
+                await asyncio.sleep(DRIP_SECONDS)
+        case "" | "cut" | "stall":
+            writer.write(whole)
+            await writer.drain()
+    if reply.fault in ("hang", "stall"):
         await reader.read()  # Until the client hangs up.
-        return False
-    writer.write(reply.head + content)
-    await writer.drain()
-    return True
+    return reply.fault in ("", "drip", "drip body")
 
 
 def _parsed(head: bytes) -> tuple[str, str, dict[str, str]]:
