@@ -16,7 +16,7 @@ from reelbook import errors
 from reelbook.api import table_accessor  # noqa: F401  # Gives tables their `.reel`.
 from reelbook.client import Client
 from reelbook.current import session
-from reelbook.transport.api_key import Key
+from reelbook.transport.http import Key
 from tests.support import Served, as_data_uri, png
 from tests.transport.variants import Hosted, Reply, page
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from .errors import Interrupted, LibraryError, NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
 from .models.base import Input
-from .models.catalog import find_endpoint
+from .models.catalog import CATALOG, find_endpoint
 from .models.described import describe
 from .models.pricing import Estimate, Rates
 from .runs.cancel import CancelResult, cancel_runs
@@ -28,10 +28,9 @@ from .storage.ledger import claims, connection, known_services, transitions
 from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import FORKED, Ledger
 from .storage.shelf import Shelf, open_shelf
-from .transport.api_key import Key
-from .transport.argument_checks import check_id, check_input, check_take
+from .transport.answers import MAX_ID_LENGTH
 from .transport.downloader import Downloader
-from .transport.http import Http
+from .transport.http import Http, Key
 from .transport.poller import Poller
 from .transport.service_calls import ServiceCalls
 from .util import registry
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
 CALL_SECONDS = 120.0
 DRAIN_SECONDS = 15.0
+MODEL_EXAMPLE = "rb.TextToVideo.endpoint_id or client.models()"
 
 
 class Models(list[Mapping[str, Any]]):
@@ -174,7 +174,7 @@ class Client:
 
     def model(self, endpoint_id: str) -> type[Any]:
         """The input class of any model that the service describes; the description is cached for a day."""
-        endpoint_id = check_id(endpoint_id, "model")
+        endpoint_id = _check_id(endpoint_id, "model", MODEL_EXAMPLE)
         known = find_endpoint(endpoint_id)
         return known.input if known else background.wait(self._describe(endpoint_id), CALL_SECONDS)
 
@@ -184,13 +184,13 @@ class Client:
         `fresh=True` pays for a new run nevertheless; `take` selects one of several repetitions. A run that is `watched` by
         the user is polled more often.
         """
-        take = check_take(take, fresh)
+        take = _check_take(take, fresh)
         submission = Submission(self.context, check_input(request), take=take, fresh=fresh, join=False)
         return self._submit_and_wait(submission, watched=watched)
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are downloaded, with progress in a notebook."""
-        submission = Submission(self.context, check_input(request), take=check_take(take, fresh), fresh=fresh)
+        submission = Submission(self.context, check_input(request), take=_check_take(take, fresh), fresh=fresh)
         run = self._submit_and_wait(submission, watched=get_kernel_shell() is not None)
         try:
             with registry.find("watch")(run):
@@ -202,12 +202,12 @@ class Client:
 
     def attach(self, request_id: str, *, model: str | None = None) -> Run:
         """Return a run that was submitted earlier or on another machine; `model` is required if the library does not know it."""
-        ledger, named = self.context.ledger, None if model is None else check_id(model, "model")
+        ledger, named = self.context.ledger, None if model is None else _check_id(model, "model", MODEL_EXAMPLE)
         # An id in the library is accepted even if its format is unusual.
         is_known = isinstance(request_id, str) and ledger.transact_now(
             lambda db: known_services.has_request(db, request_id)
         )
-        name = request_id if is_known else check_id(request_id, "request")
+        name = request_id if is_known else _check_id(request_id, "request", "run.request_id or the account's history")
         return background.wait(self.attach_run(name, named), CALL_SECONDS)
 
     def cancel_queued(self) -> CancelResult:
@@ -403,6 +403,43 @@ class Client:
     def __repr__(self) -> str:
         kind = "embedded service" if self._embedded else "service"
         return f"<Client of the {kind} at {self.base_url}, library {self.library}>"
+
+
+def check_input(request: Any) -> Input:
+    """The request, if it is a typed input; otherwise raises an error that says what to pass instead."""
+    if not isinstance(request, Input):
+        names = ", ".join(row.input.__name__ for row in CATALOG)
+        raise ReelbookError(
+            f"A run needs a typed input ({names}), not {_format_type(request)}. Nothing was sent: give one, such as "
+            "rb.TextToVideo(prompt=…). A plan is run by plan.run(budget=…), and plan.credits is its price."
+        )
+    return request
+
+
+def _check_id(value: Any, what: str, example: str) -> str:
+    """The id of a request or a model without surrounding spaces; raises an error if it cannot be one."""
+    name = value.strip() if isinstance(value, str) else ""
+    if not name or not name.isprintable() or len(name) > MAX_ID_LENGTH:
+        given = repr(value[:100]) if isinstance(value, str) else _format_type(value)
+        raise ReelbookError(
+            f"{given} is not the id of a {what}. Nothing was asked or sent. Give it as {example} shows it."
+        )
+    return name
+
+
+def _check_take(take: Any, fresh: bool) -> int | None:
+    """The number of the requested take; None for any."""
+    if take is not None and fresh:
+        raise ReelbookError(
+            "`fresh` opens a new take and `take` names one, so only one of them can be given. Nothing was sent."
+        )
+    if take is not None and (isinstance(take, bool) or not hasattr(take, "__index__") or not 0 <= take < 2**31):
+        raise ReelbookError(f"`take` is the number of a repetition, 0 or more, and not {take!r}. Nothing was sent.")
+    return None if take is None else int(take)
+
+
+def _format_type(value: Any) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a value of the type {type(value).__name__}"
 
 
 def _format_interrupt(future: Future[Run] | None) -> str:

@@ -83,7 +83,7 @@ class Session:
         # Here, because a form or a plan that is only displayed needs none of them.
         from .client import Client
         from .shutdown import ProcessEnd
-        from .transport.api_key import Key
+        from .transport.http import Key
 
         if models is not None and address is not None:
             raise ReelbookError("`models` is for the embedded service: give either an address or `models`.")

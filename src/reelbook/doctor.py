@@ -86,7 +86,7 @@ def _tells_keys_apart(client: Client, library: Path) -> bool:
     """Whether a service refuses a made-up key and not that of the client, for a request that nobody made."""
     from .client import Client
     from .errors import Forbidden, Unauthorized
-    from .transport.api_key import Key
+    from .transport.http import Key
 
     own = _ask_for_no_request(client)
     if isinstance(own, Unauthorized):

@@ -26,7 +26,7 @@ from .runs.submit import Submission
 from .storage.ledger import claims
 from .storage.ledger.transitions import COLUMNS, EXPIRED, Entry, State
 from .storage.run_identity import format_canonical, make_identity, make_price_key
-from .transport.api_key import Key
+from .transport.http import Key
 from .transport.picture_sources import read_sources
 
 __all__ = ["KEYRING", "Key", "NothingToSend", "Once", "Relay", "RunRecord", "make_price_key"]

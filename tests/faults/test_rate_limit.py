@@ -14,7 +14,7 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.display.sweep_panel import format_panel, render_panel
-from reelbook.transport import retries
+from reelbook.runs import submit
 from tests.faults.kernels import PATIENCE
 from tests.sweeps.dots import BOAT, RUN
 from tests.transport.variants import Hosted, Reply
@@ -37,7 +37,7 @@ def client(hosted: Hosted, tmp_path: Path) -> Iterator[Client]:
 
 def test_giving_up_says_what_to_do(hosted: Hosted, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was paid, and the same can be run again."""
-    monkeypatch.setattr(retries, "MAX_BUSY_SECONDS", 1.0)
+    monkeypatch.setattr(submit, "MAX_BUSY_SECONDS", 1.0)
     with pytest.raises(rb.TooManyRequests, match=r"Nothing was charged.*wait a minute, then run it again"):
         client.run(BOAT)
 

@@ -55,8 +55,8 @@ def _tried(work: Callable[[], Any]) -> Any:
 
 def _hurry() -> None:
     """The same rules in a shorter life."""
-    from reelbook.runs import follow
-    from reelbook.transport import answers, downloader, http, poller, retries
+    from reelbook.runs import follow, submit
+    from reelbook.transport import answers, downloader, http, poller
     from reelbook.transport.http import RetryPolicy
 
     http.RetryPolicy = lambda: RetryPolicy(  # type: ignore[misc, assignment]
@@ -66,7 +66,7 @@ def _hurry() -> None:
     setattr(follow, "TICK_SECONDS", 0.05)  # noqa: B010
     answers.REFUSED_SECONDS, poller.GIVE_UP_SECONDS = 0.8, 1.5
     poller.FIRST_FAILURE_SECONDS, poller.MAX_PAUSE_SECONDS = 0.02, 0.3
-    retries.MAX_BUSY_SECONDS = 1.0
+    submit.MAX_BUSY_SECONDS = 1.0
     downloader.PAUSE_SECONDS, poller.FIRST_SECONDS = 0.01, 0.02
 
 

@@ -22,8 +22,8 @@ from reelbook.models.images import Image
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.transport import picture_sources as room
+from reelbook.transport.answers import ServiceInfo
 from reelbook.transport.picture_sources import Source, Uploads, build_request_input, read_sources
-from reelbook.transport.response_parsing import ServiceInfo
 
 DOT = np.zeros((2, 3), np.uint8)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..client import check_input
 from ..current import session
 from ..models.base import Input
 from ..models.pricing import Estimate
 from ..runs.cancel import CancelResult
 from ..runs.run import Run
-from ..transport.argument_checks import check_input
 
 connect = session.connect
 

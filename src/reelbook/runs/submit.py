@@ -25,9 +25,8 @@ from ..storage.ledger.transitions import Entry
 from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import dumps, format_canonical, make_identity, make_price_key
 from ..storage.shelf import Shelf
-from ..transport import retries
 from ..transport.downloader import Downloader
-from ..transport.http import Http
+from ..transport.http import Http, get_pause
 from ..transport.picture_sources import Source, Uploads, build_request_input, read_sources
 from ..transport.poller import Poller
 from ..transport.service_calls import Accepted, ServiceCalls
@@ -37,6 +36,8 @@ from ..util.loopback import is_loopback, normalise_address
 RECORD_RETRY_SECONDS, OWNER_POLL_SECONDS, NOTICE_SECONDS = 2.0, 0.05, 1.0
 MAX_RECORD_SECONDS, REMINDER_SECONDS = 120.0, 30.0
 """How long an answer that cannot be written down is held, and how often that is said."""
+MAX_BUSY_SECONDS = 120.0
+"""A paid request that is refused with 429 is sent again for so long."""
 MAX_PRICES, PRICE_SECONDS = 10_000, 3600.0
 """How many estimates are cached, and for how long: a gateway runs for months, and prices change."""
 
@@ -221,8 +222,8 @@ class Submission:
                     entry, answer = await self.send(entry)
                     return Verdict(verdict.action, entry), answer
                 except TooManyRequests as error:
-                    pause, refusals = retries.get_pause(refusals, error, most=20.0), refusals + 1
-                    if self.stopped or time.monotonic() + pause - since > retries.MAX_BUSY_SECONDS:
+                    pause, refusals = get_pause(refusals, error, most=20.0), refusals + 1
+                    if self.stopped or time.monotonic() + pause - since > MAX_BUSY_SECONDS:
                         raise
                     self.paused_until = time.monotonic() + pause
                     await self._sleep_unless_stopped()

@@ -31,7 +31,7 @@ from ..settings import options as session_options
 from ..storage.ledger import transitions
 from ..storage.ledger.budget import Budget, Spend, join_scope, lower_floors
 from ..storage.run_status import RunStatus, get_end_status
-from ..transport.retries import get_pause
+from ..transport.http import get_pause
 from ..util.notebook import get_kernel_shell
 from .ledger_lookup import RunName, make_budget_scope, name_rows
 from .money_text import add_advice, count_affordable, find_prices, sum_or_none

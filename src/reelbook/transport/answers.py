@@ -1,31 +1,36 @@
-"""What one response of a service means: its JSON, the error of a refusal, and how a run ended.
+"""What one response of a service means: the fields of the specification, the error of a refusal, and how a run ended.
 
 Only the service's own JSON decides about money. For the paid request (`is_definite_refusal`) that is one of a few
 statuses with a body that gives a reason. A page, an empty or foreign body, or a truncated one may have replaced the
 response that accepted the run, whatever its status: the run is then uncertain, and never sent again automatically.
 
 For an accepted run it is a status `COMPLETED` with an `error`, or a refusal of the result of a run that is `COMPLETED`.
-After everything else, such as a page, an empty or foreign body, or a refusal of the call (its key, its address, its
-rate), the run is polled again, with pauses, until a limit. After that the run is unfinished: in the ledger it stays
-accepted and paid, the next `rb.run` of the same input polls it again for free, and only `fresh=True` pays for another.
+After everything else, such as a page, or a refusal of the call (its key, its address, its rate), the run is polled again,
+with pauses, until a limit. After that the run is unfinished: in the ledger it stays accepted and paid, the next `rb.run`
+of the same input polls it again for free, and only `fresh=True` pays for another.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
 from .. import errors
 from ..errors import NotReady, ReelbookError, RunCancelled, RunFailed, ServiceBroken, ServiceError, Unreachable
-from ..models.queue_status import QueueStatus
+from ..models.pricing import Estimate, Line
+from ..models.queue_status import QueueStatus, parse_count
 from ..util.printable import format_line, map_texts, replace_surrogates
-from .api_key import Key
 
 MAX_TEXT_LENGTH = 500
+MAX_ID_LENGTH = 8_000
+"""Longer ids do not fit into an address."""
 RESULT_SECONDS = 10.0
 """How long the result of a completed run is requested, whatever the responses."""
 REFUSED_SECONDS = 60.0
@@ -33,7 +38,7 @@ REFUSED_SECONDS = 60.0
 EXPIRED = "expired"
 """The error type of a paid run that the service no longer knows."""
 
-ERROR_TYPES: Mapping[int, type[ServiceError]] = {
+ERROR_CLASSES: Mapping[int, type[ServiceError]] = {
     401: errors.Unauthorized,
     402: errors.InsufficientCredits,
     403: errors.Forbidden,
@@ -42,38 +47,34 @@ ERROR_TYPES: Mapping[int, type[ServiceError]] = {
     429: errors.TooManyRequests,
 }
 """The error for a status; others below 500 are `Refused`, everything else is `ServiceBroken`."""
-REASONS = ("detail", "message", "error", "msg", "title")
-"""The fields in which services give their reason, the most reliable first."""
-
 DEFINITE_STATUSES = frozenset({400, 401, 402, 403, 404, 405, 413, 415, 422, 429})
 """Statuses which mean that a run was not accepted, and so not charged."""
 ENDING_ERROR_TYPES = frozenset({
-    "contentpolicyviolation", "validationerror", "filedownloaderror", "imageloaderror", "engineerror", "enginetimeout",
+    "content_policy_violation", "validation_error", "file_download_error", "image_load_error", "engine_error", "engine_timeout",
 })  # fmt: skip
-"""Error types that report how a run ended, with any status; in the spelling of `_letters`."""
-ENDING_STATUSES = frozenset({400, 409, 422, 500})
-"""Statuses with which a service may report how a run ended, under an unknown error type."""
-_CALL_ERROR_TYPES = re.compile(
-    r"(badrequest|unauthori[sz]ed|unauthenticated|forbidden|notfound|notready|methodnotallowed|insufficientcredits"
-    r"|toolarge|conflict|timeout|requesttimeout|(internal)?(server)?error|unknown(error)?)$"
-    r"|gateway|upstream|proxy|denied|authenti|apikey|ratelimit|toomany|throttl|quota|unavailable|maintenance|overload"
-)
-"""Error types that concern one call and not the run."""
-_CALL_LOCATIONS = frozenset({"path", "query", "header", "cookie"})
-_GATEWAY_ERROR_TYPES = re.compile(r"gateway|upstream|proxy")
+"""Error types that report how a run ended, with any status."""
+CALL_ERROR_TYPES = frozenset({
+    "badrequest", "unauthorized", "insufficientcredits", "forbidden", "notfound", "notready", "methodnotallowed", "toolarge",
+    "toomanyrequests", "conflict",
+})  # fmt: skip
+"""Error types that concern one call and not the run, in the spelling of `_letters`."""
+_GATEWAY = re.compile(r"gateway|upstream|proxy")
 """Error types of gateways and proxies in front of a service."""
 _PROBLEM_FIELDS = frozenset({"type", "title", "status"})
 """Fields of problem details (RFC 9457), which gateways and frameworks generate."""
 _PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
+_UNFINISHED = re.compile(r"still|in progress|in queue|not ready", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServiceAnswer:
     """One response. Its repr omits the body, which can repeat what was sent."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
     content: bytes = field(repr=False)
+    hide: Callable[[str], str] = field(default=str, repr=False)
+    """Removes the key from a text, for a service that repeats what it received."""
 
     @property
     def is_good(self) -> bool:
@@ -82,72 +83,176 @@ class ServiceAnswer:
     @property
     def is_html(self) -> bool:
         """Whether it is an HTML page."""
-        head = self.content[:200].lstrip().lower()
-        named = "html" in self.headers.get("content-type", "").lower()
-        return head.startswith((b"<!doctype", b"<html")) or (named and head.startswith(b"<"))
+        return self.content[:200].lstrip().lower().startswith((b"<!doctype", b"<html"))
+
+    @cached_property
+    def value(self) -> Any:
+        """Its JSON, without the key and as it can be stored; None where there is none."""
+        try:
+            # NaN, Infinity and lone surrogates cannot be stored.
+            value = json.loads(self.content, parse_constant=lambda _: None)
+            return map_texts(value, lambda text: self.hide(replace_surrogates(text)))
+        except (ValueError, RecursionError):
+            return None
 
     @property
-    def is_json(self) -> bool:
-        """Whether it is JSON; `null` is, though it has no value."""
-        try:
-            json.loads(self.content)
-        except (ValueError, RecursionError):
-            return False
-        return True
+    def text(self) -> str:
+        """The beginning of its body on one line, if it is readable text."""
+        text = self.content[: 4 * MAX_TEXT_LENGTH].decode("utf-8", "replace")
+        is_text = not text.lstrip().startswith("<") and text.count("\ufffd") <= len(text) / 10
+        return self.hide(format_line(text)) if is_text else ""
+
+    @property
+    def summary(self) -> str:
+        """A short description for an error message."""
+        if self.is_html:
+            return "an HTML page"
+        return (
+            f"the text “{self.text[:100]}”"
+            if self.text
+            else "an empty body"
+            if not self.content
+            else "unreadable bytes"
+        )
 
 
-def parse_json(answer: ServiceAnswer, key: Key) -> Any:
-    """The JSON of a response, without the key and without lone surrogates; None where there is none."""
-    try:
-        # NaN and Infinity are not JSON, and what is stored of a response must be.
-        value = json.loads(answer.content, parse_constant=lambda _: None)
-        is_secret = key.is_distinctive or not answer.is_good
-        # Searching the bytes is cheap, walking the values is not. A backslash may escape even a letter of the key.
-        if b"\\" in answer.content or (is_secret and key.is_in(answer.content)):
-            value = map_texts(value, replace_surrogates)
-            value = map_texts(value, key.scrubbed) if is_secret else value
-    except (ValueError, RecursionError):
+# The fields of the specification.
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceInfo:
+    """A service's description of itself; the defaults for one that implements the specification only."""
+
+    id: str | None = None
+    name: str = "hosted service"
+    features: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The response to a run call. It has a `request_id`, an `output`, or both."""
+
+    request_id: str | None
+    output: Mapping[str, Any] | None
+    """The output, from a service that responds with it at once."""
+    credits: int | None
+    """The credits that the service reports to charge."""
+    answer: Mapping[str, Any]
+    """The complete response."""
+
+
+def parse_service_info(answer: Mapping[str, Any]) -> ServiceInfo:
+    """The description of a service; the defaults where it says nothing."""
+    features, name = answer.get("features"), answer.get("service")
+    known = frozenset(item for item in features if isinstance(item, str)) if isinstance(features, list) else frozenset()
+    return ServiceInfo(_id(answer.get("id")), name[:100] if isinstance(name, str) else "hosted service", known)
+
+
+def parse_accepted(answer: Any) -> Accepted | None:
+    """The accepted run; None where the response has neither a request id nor an output."""
+    if not isinstance(answer, dict):
         return None
-    return value
+    request_id = next(filter(None, (_id(answer.get(name)) for name in ("requestId", "request_id", "id"))), None)
+    output = None if _is_going(answer) else _find_output(answer)
+    if request_id is None and output is None:
+        return None
+    return Accepted(request_id, output, parse_count(answer.get("credits")), answer)
 
 
-def summarise(answer: ServiceAnswer, key: Key) -> str:
-    """A short description of a response, for an error message."""
-    if answer.is_html:
-        return "an HTML page"
-    text = key.scrubbed(_plain(_loose_text(answer)))[:100]
-    if answer.is_json:
-        return text
-    return f"the text “{text}”" if text else "something that is not JSON" if answer.content else "nothing"
+def parse_output(answer: Any) -> Mapping[str, Any] | None:
+    """The output in the response to a result call; None where it reports that there is none yet."""
+    if not isinstance(answer, dict):
+        # The run is paid for, so any response is returned.
+        return {"output": answer}
+    if has_files(answer.values()):
+        return answer
+    return None if _is_going(answer) else _find_output(answer) or answer
 
 
-def unreadable_error(answer: ServiceAnswer, key: Key) -> ServiceBroken:
+def parse_cancelled(answer: Any, *, default: bool) -> bool:
+    """Whether a service agreed to a cancellation; `default` where it does not report it."""
+    body = answer if isinstance(answer, dict) else {}
+    if isinstance(body.get("success"), bool):
+        return bool(body["success"])
+    return body["status"].upper().startswith("CANCEL") if isinstance(body.get("status"), str) else default
+
+
+def parse_estimate(answer: Any) -> Estimate | None:
+    """An estimate; None where the response has no price in credits."""
+    body = answer if isinstance(answer, dict) else {}
+    amount, lines, card = _amount(body.get("credits")), body.get("breakdown"), body.get("rateCard")
+    if amount is None:
+        return None
+    breakdown = tuple(
+        Line(str(line.get("label", ""))[:200], _amount(line.get("credits")), _amount(line.get("factor")))
+        for line in (lines if isinstance(lines, list) else ())
+        if isinstance(line, dict)
+    )
+    # A fractional price is charged as the next integer.
+    return Estimate(math.ceil(amount), breakdown, card if isinstance(card, str) else None, "exact")
+
+
+def has_files(values: Iterable[Any]) -> bool:
+    """Whether the values include a File object, or a list with one."""
+    flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    return any(isinstance(item, dict) and isinstance(item.get("url"), str) for item in flat)
+
+
+def _is_going(answer: Mapping[str, Any]) -> bool:
+    """Whether the status in a response, if there is one, says that the run has not ended."""
+    return isinstance(answer.get("status"), str) and answer["status"].strip().upper() in ("IN_QUEUE", "IN_PROGRESS")
+
+
+def _find_output(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The output within a response, in a field of its own or among the other fields."""
+    for name in ("output", "response"):
+        value = answer.get(name)
+        if isinstance(value, dict) and (value if name == "output" else has_files(value.values())):
+            return value
+    return answer if has_files((answer.get("video"), answer.get("images"))) else None
+
+
+def _id(value: Any) -> str | None:
+    """An id exactly as it was reported; None for what cannot be an id."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return None
+    return str(value) if str(value).strip() and len(str(value)) <= MAX_ID_LENGTH else None
+
+
+def _amount(value: Any) -> Decimal | None:
+    """A price or a factor, exactly as written; None for anything else."""
+    is_number = isinstance(value, (int, float, str)) and not isinstance(value, bool)
+    if not is_number or re.fullmatch(r"\d{1,15}(\.\d{1,20})?", str(value)) is None:
+        return None
+    return Decimal(str(value)).normalize()
+
+
+# Refusals, and what decides about money.
+
+
+def unreadable_error(answer: ServiceAnswer) -> ServiceBroken:
     """The error for a successful status with a body of the wrong kind."""
-    words = f"The service answered {summarise(answer, key)} where something else was expected. Is this the address of a model service?"
-    return ServiceBroken(words, status=answer.status, request_id=_request_id(answer, {}, key), foreign=True)
+    words = f"The service answered {answer.summary} where something else was expected. Is this the address of a model service?"
+    return ServiceBroken(words, status=answer.status, request_id=_request_id(answer, {}), foreign=True)
 
 
-def parse_refusal(answer: ServiceAnswer, key: Key) -> ServiceError:
+def parse_refusal(answer: ServiceAnswer) -> ServiceError:
     """The error that a refusal means, with the service's own words and its request id."""
-    value = parse_json(answer, key)
-    body = value if isinstance(value, dict) else {}
-    text = key.scrubbed(_plain(_get_reason(answer, value)))
-    facts = {name: fact for name, fact in body.items() if name not in ("error", "error_type")}
-    if isinstance(facts.get("detail"), str):
-        del facts["detail"]
-    pause = parse_retry_after(answer.headers)
-    if pause is not None:
+    body = answer.value if isinstance(answer.value, dict) else {}
+    text = format_line(_get_reason(answer))[:MAX_TEXT_LENGTH]
+    facts = {name: fact for name, fact in body.items() if name not in ("error", "error_type", "retry_after")}
+    if (pause := parse_retry_after(answer.headers)) is not None:
         facts["retry_after"] = pause
-    kind = ERROR_TYPES.get(answer.status, errors.Refused if 400 <= answer.status < 500 else errors.ServiceBroken)
+    kind = ERROR_CLASSES.get(answer.status, errors.Refused if 400 <= answer.status < 500 else errors.ServiceBroken)
     if answer.status == 403 and any(word in text.lower() for word in ("balance", "locked")):
         kind = errors.InsufficientCredits  # Some services respond with 403 where credits are missing.
     return kind(
         text,
         status=answer.status,
-        error_type=_text(_kind_of(body)),
-        request_id=_request_id(answer, body, key),
+        error_type=_kind_of(body)[:200] or None,
+        request_id=_request_id(answer, body),
         facts=facts,
-        foreign=not has_refusal_shape(value),
+        foreign=not has_refusal_shape(body),
     )
 
 
@@ -161,23 +266,13 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     return float(value) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value) else None
 
 
-# What decides about money.
-
-
-def has_refusal_shape(value: Any) -> bool:
-    """Whether the JSON of a refusal has the format in which services of this family refuse.
-
-    >>> has_refusal_shape({"detail": "It shows what it must not.", "error_type": "content_policy_violation"})
-    True
-    >>> [has_refusal_shape(value) for value in (None, [], {}, {"message": "no route"}, {"detail": "Not Found"}, {"error": {"code": 503}})]
-    [False, False, False, False, False, False]
-    """
-    if not isinstance(value, dict):
-        return False
-    detail, inner = value.get("detail"), value.get("error")
-    if _is_problems(detail) or (_is_words(value.get("error_type")) and (_is_words(detail) or _is_words(inner))):
-        return True
-    return isinstance(inner, dict) and _is_words(inner.get("message")) and _is_words(_kind_of({"error": inner}))
+def has_refusal_shape(body: Mapping[str, Any]) -> bool:
+    """Whether the JSON of a refusal has the format in which services of this family refuse: a reason with an error type."""
+    detail, error = body.get("detail"), body.get("error")
+    if isinstance(detail, list):
+        return any(isinstance(item, dict) and isinstance(item.get("msg"), str) for item in detail)
+    words = error.get("message") if isinstance(error, dict) else detail or error
+    return isinstance(words, str) and bool(_kind_of(body))
 
 
 def is_definite_refusal(status: int, value: Any) -> bool:
@@ -188,29 +283,33 @@ def is_definite_refusal(status: int, value: Any) -> bool:
     >>> [is_definite_refusal(403, value) for value in (None, {"detail": "Forbidden"}, {"message": "no"}, {"title": "No", "detail": "It is not."})]
     [False, False, False, False]
     """
-    if status not in DEFINITE_STATUSES or not isinstance(value, dict):
+    if status not in DEFINITE_STATUSES or not isinstance(value, dict) or _GATEWAY.search(_letters(_kind_of(value))):
         return False
     # Services without error types give a reason as text; a text that only repeats the status may have any origin.
     detail = value.get("detail")
-    has_reason = _is_words(detail) and str(detail).strip().lower() not in _PHRASES
-    has_reason = has_reason and not _PROBLEM_FIELDS & value.keys()
-    is_from_service = has_refusal_shape(value) or has_reason
-    return is_from_service and _GATEWAY_ERROR_TYPES.search(_letters(_kind_of(value))) is None
+    has_reason = isinstance(detail, str) and bool(detail.strip()) and detail.strip().lower() not in _PHRASES
+    return has_refusal_shape(value) or (has_reason and not _PROBLEM_FIELDS & value.keys())
+
+
+def is_unfinished(error: ServiceError) -> bool:
+    """Whether the refusal of a result means that the run is unfinished."""
+    if error.status == 425 or error.error_type == "not_ready":
+        return True
+    return error.status in (400, 404, 409) and _UNFINISHED.search(error.message) is not None
 
 
 def get_end_by_refusal(request_id: str, error: ReelbookError) -> RunFailed | RunCancelled | None:
     """How a completed run ended, from the refusal of its result; None where that does not concern the run."""
     if not isinstance(error, ServiceError) or error.foreign:
         return None
-    kind = _letters(error.error_type)
-    if kind in ("cancelled", "canceled") or error.status == 499:
+    if error.error_type == "cancelled" or error.status == 499:
         return RunCancelled(request_id)
-    detail = error.facts.get("detail")
-    places = [item.get("loc") for item in detail if isinstance(item, dict)] if isinstance(detail, list) else []
-    is_about_the_call = _CALL_ERROR_TYPES.search(kind) is not None or any(
-        isinstance(place, list) and place[:1] and place[0] in _CALL_LOCATIONS for place in places
-    )
-    if kind in ENDING_ERROR_TYPES or (error.status in ENDING_STATUSES and not is_about_the_call):
+    kind, detail = _letters(error.error_type), error.facts.get("detail")
+    locs = [item.get("loc") for item in detail if isinstance(item, dict)] if isinstance(detail, list) else []
+    is_about_the_call = kind in CALL_ERROR_TYPES or _GATEWAY.search(kind) or any(
+        isinstance(loc, list) and loc[:1] in (["path"], ["query"], ["header"]) for loc in locs
+    )  # fmt: skip
+    if error.error_type in ENDING_ERROR_TYPES or (error.status in (400, 409, 422) and not is_about_the_call):
         return RunFailed(request_id, error.message, error.error_type)
     return None
 
@@ -218,12 +317,11 @@ def get_end_by_refusal(request_id: str, error: ReelbookError) -> RunFailed | Run
 def get_end_by_status(status: QueueStatus) -> RunFailed | RunCancelled | None:
     """How a run ended, from its final status; None where it has a result."""
     error, kind = getattr(status, "error", None), getattr(status, "error_type", None)
-    if _letters(kind) in ("cancelled", "canceled"):
+    if kind == "cancelled":
         return RunCancelled(status.request_id)
     if not error:
         return None
-    words = error if isinstance(error, str) else str(error)[:500]
-    return RunFailed(status.request_id, words, kind if isinstance(kind, str) else None)
+    return RunFailed(status.request_id, str(error)[:MAX_TEXT_LENGTH], kind if isinstance(kind, str) else None)
 
 
 def is_about_the_account(error: Exception) -> bool:
@@ -245,32 +343,19 @@ def make_unfinished_error(request_id: str, reason: ReelbookError) -> NotReady:
     return NotReady(words, status=status, error_type=kind, request_id=request_id)
 
 
-def _is_problems(detail: Any) -> bool:
-    """Whether a value is a list of problems with an input, each with a message."""
-    is_list = isinstance(detail, list) and bool(detail)
-    return is_list and all(isinstance(item, dict) and _is_words(item.get("msg")) for item in detail)
-
-
-def _is_words(value: Any) -> bool:
-    """Whether a value is text; digits only are the code of a gateway."""
-    return isinstance(value, str) and bool(value.strip()) and not value.strip().isdecimal()
-
-
-def _kind_of(body: Mapping[str, Any]) -> Any:
-    """The error type that a refusal names, in one of three places."""
+def _kind_of(body: Mapping[str, Any]) -> str:
+    """The error type that a refusal names; digits only are the code of a gateway."""
     inner = body.get("error")
-    return body.get("error_type") or (inner.get("code") or inner.get("type") if isinstance(inner, dict) else None)
+    kind = body.get("error_type") or (inner.get("code") if isinstance(inner, dict) else None)
+    return format_line(kind) if isinstance(kind, str) and not kind.strip().isdecimal() else ""
 
 
-def _letters(kind: Any) -> str:
-    """An error type in canonical spelling: `BadRequest`, `bad_request` and `Bad request` are the same."""
-    return re.sub(r"[^a-z]", "", kind.lower()) if isinstance(kind, str) else ""
+def _letters(kind: str | None) -> str:
+    """An error type in one spelling: `BadRequest` and `bad_request` are the same."""
+    return re.sub(r"[^a-z]", "", (kind or "").lower())
 
 
-# What is said of a refusal.
-
-
-def _get_reason(answer: ServiceAnswer, value: Any) -> str:
+def _get_reason(answer: ServiceAnswer) -> str:
     """The reason in the service's own words, or a description of its response."""
     if 300 <= answer.status < 400:
         return (
@@ -279,7 +364,7 @@ def _get_reason(answer: ServiceAnswer, value: Any) -> str:
         )
     if answer.is_html:
         return f"The service answered {answer.status} with an HTML page."
-    reason = _sentence(value if value is not None else _loose_text(answer))
+    reason = _sentence(answer.value) if answer.value is not None else answer.text
     return reason or f"The service answered {answer.status} without saying why."
 
 
@@ -291,31 +376,16 @@ def _sentence(reason: Any) -> str:
         return " ".join(filter(None, map(_sentence, reason[:20])))
     if not isinstance(reason, dict):
         return ""
-    words = next((words for words in (_sentence(reason.get(name)) for name in REASONS) if words), "")
+    words = next(filter(None, (_sentence(reason.get(name)) for name in ("detail", "error", "message", "msg"))), "")
     loc = reason.get("loc")
-    field = ".".join(str(part) for part in loc if part not in ("body", "input")) if isinstance(loc, list) else ""
-    ended = words if not field or words.endswith((".", "!", "?")) else f"{words}."
-    return ended if not words or not field or field.rpartition(".")[2] in words else f"{field}: {ended}"
+    name = ".".join(str(part) for part in loc if part not in ("body", "input")) if isinstance(loc, list) else ""
+    if not words or not name or name.rpartition(".")[2] in words:
+        return words
+    return f"{name}: {words}" if words.endswith((".", "!", "?")) else f"{name}: {words}."
 
 
-def _loose_text(answer: ServiceAnswer) -> str:
-    """The body of a response that is not JSON, if it is readable text."""
-    text = answer.content[: 4 * MAX_TEXT_LENGTH].decode("utf-8", "replace").strip()
-    return "" if text.startswith("<") or text.count("\ufffd") > len(text) / 10 else text
-
-
-def _plain(text: str) -> str:
-    """A text on one line, without control characters."""
-    return format_line(text)[:MAX_TEXT_LENGTH]
-
-
-def _request_id(answer: ServiceAnswer, body: Mapping[str, Any], key: Key) -> str | None:
-    ids = (answer.headers.get("x-request-id"), body.get("requestId"), body.get("request_id"))
-    text = next(filter(None, map(_text, ids)), None)
-    return key.scrubbed(text) if text else None
-
-
-def _text(value: Any) -> str | None:
-    """A short text, or a number as text; None for anything else."""
-    is_text = isinstance(value, (str, int)) and not isinstance(value, bool)
-    return (_plain(str(value))[:200] or None) if is_text else None
+def _request_id(answer: ServiceAnswer, body: Mapping[str, Any]) -> str | None:
+    names = (answer.headers.get("x-request-id"), body.get("requestId"), body.get("request_id"))
+    return next(
+        (answer.hide(format_line(name))[:200] for name in names if isinstance(name, str) and name.strip()), None
+    )

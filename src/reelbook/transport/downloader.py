@@ -23,8 +23,7 @@ from ..storage.shelf import Shelf
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
 from .answers import parse_retry_after
 from .file_validation import Damaged, validate
-from .http import trusted_certificates
-from .retries import MAX_RETRY_AFTER_SECONDS, get_pause
+from .http import MAX_RETRY_AFTER_SECONDS, get_pause, trusted_certificates
 
 MAX_CONNECTIONS = 4
 MAX_ATTEMPTS = 6

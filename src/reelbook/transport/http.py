@@ -1,4 +1,4 @@
-"""Requests to one service within deadlines: free ones retried, paid ones sent once; failures raise `ReelbookError`.
+"""Requests to one service: free ones repeated where that helps, a paid one sent once; every failure is a `ReelbookError`.
 
 The only module that calls a service through httpx. Neither a response nor an error contains the key.
 """
@@ -6,88 +6,143 @@ The only module that calls a service through httpx. Neither a response nor an er
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import logging
+import random
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, NoReturn
+from urllib.parse import quote, quote_plus
 
 import httpx
 
 from .._version import __version__
-from ..errors import ReelbookError, ServiceError, UncertainRun, Unreachable
-from .answers import (
-    ServiceAnswer,
-    is_definite_refusal,
-    parse_json,
-    parse_refusal,
-    summarise,
-)
-from .api_key import Key
-from .retries import RetryPolicy, get_pause, is_temporary
+from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, UncertainRun, Unreachable
+from .answers import Accepted, ServiceAnswer, is_definite_refusal, parse_accepted, parse_refusal
 from .service_address import Address
-
-__all__ = ["Http", "RetryPolicy"]
-
-T = TypeVar("T")
 
 MAX_FREE_CALLS = 8
 """Concurrent free calls."""
 MAX_PAID, MAX_PAID_REPEATABLE = 4, 32
 """Concurrent paid requests: few without an idempotency key, where each lost response may be lost money."""
-DRAIN_SECONDS = 10.0
 GATEWAY_REFUSALS = frozenset({401, 402, 403, 429})
 """Refusals that can come from a gateway, before the service checks whether it already knows the request."""
-MAX_BYTES = 256 * 1024 * 1024
-"""The largest response that is accepted; results can contain their media inline."""
-MAX_REFUSAL_BYTES = 1024 * 1024
-READ_HEADERS = ("content-type", "retry-after", "x-request-id")
-KEEP_ALIVE_SECONDS = 30.0
-HEADERS = {
-    "accept": "application/json, */*;q=0.5",
-    "accept-encoding": "gzip, deflate",
-    "user-agent": f"reelbook/{__version__}",
-}
-
-BeforeSend = Callable[[], Awaitable[None]]
+MAX_BYTES = 256 << 20
+"""The largest response that is read; results can contain their media."""
+MAX_RETRY_AFTER_SECONDS = 60.0
+"""A service's Retry-After is respected up to this limit."""
+MIN_SECRET_LENGTH = 8
+"""Shorter keys may be ordinary words, and are not removed from what a service answers."""
 
 # At debug level httpcore logs all headers of a response, in which a service can repeat the key.
 logging.getLogger("httpcore.http11").addFilter(lambda record: "headers" not in record.getMessage())
 
 
-class Http:
-    """The requests of one client. No variable holds the key as text, and no error contains it."""
+class Key:
+    """A key that signs requests, and appears in no repr, no pickle and no variable that a traceback displays."""
 
-    def __init__(self, key: str | Key | None, *, policy: RetryPolicy | None = None) -> None:
-        try:
-            self.key = key if isinstance(key, Key) else Key(key)
-        except ReelbookError:
-            # A verbose traceback displays the variables of every frame.
-            key = None
-            raise
-        self.policy = policy or RetryPolicy()
+    __slots__ = ("__weakref__", "_forms", "_text")
+
+    def __init__(self, text: str | None) -> None:
+        self._text, text = (text or "").strip(), None  # A verbose traceback displays the variables of every frame.
+        if not self._text.isascii() or not self._text.isprintable():
+            raise ReelbookError(
+                "The key holds a character that no key has, such as a line break. Copy it again, in one piece."
+            )
+        key = self._text.encode()
+        # Percent-encoded and in base64, too; the longest first, because one can contain another.
+        forms = {self._text, quote(self._text), quote(self._text, safe=""), quote_plus(self._text)}
+        forms |= {code(key).decode().rstrip("=") for code in (base64.b64encode, base64.urlsafe_b64encode)}
+        self._forms = sorted(forms, key=len, reverse=True) if len(key) >= MIN_SECRET_LENGTH else []
+
+    def sign(self, headers: MutableMapping[str, str]) -> None:
+        """Add the key to the headers of a request."""
+        if self._text:
+            headers["x-api-key"] = self._text
+
+    def hide(self, text: str) -> str:
+        """A text with the key replaced by `[key]`, for a service that repeats what it received."""
+        for form in self._forms:
+            text = text.replace(form, "[key]")
+        return text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __repr__(self) -> str:
+        return "<Key, hidden>" if self._text else "<no key>"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("A key is not pickled or copied: it would end up in a file. Connect again where it is needed.")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """The deadlines, attempts and pauses of one client's calls. Tests replace `sleep` and `clock`."""
+
+    free_seconds: float = 60.0
+    """One free call, including all its attempts and pauses."""
+    attempt_seconds: float = 30.0
+    """One attempt of a free call."""
+    large_seconds: float = 600.0
+    """One free call that sends or receives media, all attempts together; each may take half of it."""
+    paid_seconds: float = 300.0
+    """One paid request: long, because some services respond with the finished video, and lost responses cost money."""
+    repeatable_attempt_seconds: float = 60.0
+    """One attempt of a paid request with an idempotency key."""
+    connect_seconds: float = 10.0
+    max_attempts: int = 5
+    """How often a free call is sent, or a paid request with an idempotency key."""
+    backoff_seconds: float = 0.25
+    """Maximum of the first pause; doubled for each further one."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    clock: Callable[[], float] = time.monotonic
+
+
+def get_pause(failures: int, error: BaseException | None = None, *, first: float = 0.5, most: float = 30.0) -> float:
+    """The seconds to wait after so many earlier failures in a row: twice as long each time, and what the service asks for.
+
+    >>> 0.25 <= get_pause(0) <= 0.5, 2 <= get_pause(3) <= 4, 15 <= get_pause(999) <= 30
+    (True, True, True)
+    """
+    # Random, so that many clients that failed together do not retry together.
+    pause = min(first * 2.0 ** min(failures, 20), most) * random.uniform(0.5, 1.0)
+    asked = error.facts.get("retry_after", 0.0) if isinstance(error, ServiceError) else 0.0
+    return min(float(asked), MAX_RETRY_AFTER_SECONDS) + pause
+
+
+def is_temporary(error: BaseException) -> bool:
+    """Whether a retry may succeed a moment later."""
+    if isinstance(error, ServiceBroken):
+        # With a 5xx, too, a service may report how a run ended.
+        return error.status in (408, 500, 502, 503, 504) and error.error_type not in ("engine_error", "engine_timeout")
+    return isinstance(error, (Unreachable, TooManyRequests))
+
+
+class Http:
+    """The requests of one client."""
+
+    def __init__(self, key: Key | None, *, policy: RetryPolicy | None = None) -> None:
+        self.key, self.policy = key or Key(None), policy or RetryPolicy()
         self.calls_made = 0
         """The number of requests sent so far, retries included."""
         self._clients: dict[int, httpx.AsyncClient] = {}
         # Limited here, so that no request ever waits inside httpx.
         self._free_slots = asyncio.Semaphore(MAX_FREE_CALLS)
         self._paid_slots, self._repeatable_slots = asyncio.Semaphore(MAX_PAID), asyncio.Semaphore(MAX_PAID_REPEATABLE)
-        self._in_flight: set[asyncio.Task[Any]] = set()
         self._closed = False
 
-    def __repr__(self) -> str:
-        return f"<Http, {self.key!r}>"
-
     async def close(self) -> None:
-        """Wait up to `DRAIN_SECONDS` for paid requests in flight, then close all connections."""
+        """Close all connections."""
         self._closed = True
-        if self._in_flight:
-            await asyncio.wait(self._in_flight, timeout=DRAIN_SECONDS)
         for client in self._clients.values():
             await client.aclose()
 
@@ -106,294 +161,206 @@ class Http:
 
         `path` begins at the host. `is_large`: it sends or receives media.
         """
-        self._refuse_when_closed()
-        policy, content, failures = self.policy, _encoded(body), 0
-        attempt_seconds = policy.large_seconds / 2 if is_large else policy.attempt_seconds
+        policy, failures = self.policy, 0
+        longest = policy.large_seconds / 2 if is_large else policy.attempt_seconds
         deadline = policy.clock() + (policy.large_seconds if is_large else policy.free_seconds)
-
-        async def send() -> ServiceAnswer | NoAnswer:
-            seconds = min(attempt_seconds, max(deadline - policy.clock(), 0.0))
-            return await self.send(method, address.origin + path, seconds, content=content, upload=upload)
-
         while True:
+            failed, seconds = address.base_url, min(longest, max(deadline - policy.clock(), 0.0))
             try:
-                return await self._attempt(address, send, max(deadline - policy.clock(), 0.0))
+                answer = await self._send(method, address, path, seconds, body=body, upload=upload)
+                if not answer.is_good:
+                    raise parse_refusal(answer)
+                return answer
             except ReelbookError as error:
-                pause = get_pause(failures, error, first=policy.backoff_seconds)
+                is_moved = isinstance(error, Unreachable) and await address.relocate(failed)
+                pause = 0.0 if is_moved else get_pause(failures, error, first=policy.backoff_seconds)
                 failures += 1
                 has_time = failures < policy.max_attempts and policy.clock() + pause < deadline
-                if not (is_repeated and has_time and is_temporary(error)):
+                if not (has_time and (is_repeated or is_moved) and is_temporary(error)):
                     raise
-            await policy.sleep(pause)
+            if pause:
+                await policy.sleep(pause)
 
-    async def _attempt(
-        self, address: Address, send: Callable[[], Awaitable[ServiceAnswer | NoAnswer]], seconds: float
-    ) -> ServiceAnswer:
-        """Send a free call once, or twice where the service has moved."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._free_slots.acquire()
-        except TimeoutError:
-            reason = f"no connection was free for {seconds:.0f} s, because other calls wait for slow answers"
-            raise Unreachable(address.origin, reason) from None
-        try:
-            failed = address.base_url
-            answer = await send()
-            if isinstance(answer, NoAnswer) and await address.relocate(failed):
-                answer = await send()
-        finally:
-            self._free_slots.release()
-        if isinstance(answer, NoAnswer):
-            raise Unreachable(address.origin, answer.reason)
-        if not answer.is_good:
-            raise parse_refusal(answer, self.key)
-        return answer
+    async def paid(
+        self,
+        address: Address,
+        path: str,
+        body: Any,
+        *,
+        credits: int | None = None,
+        idempotency_key: str | None = None,
+        resubmits: bool = False,
+        before_send: Callable[[], Awaitable[None]] | None = None,
+    ) -> Accepted:
+        """Send a paid request once, or, with an idempotency key, until something definite comes back.
 
-    async def paid(self, request: PaidRequest[T]) -> T:
-        """Send a paid request and return its parsed response, within the limit of concurrent ones.
-
-        Once its first byte may have left, the request is completed even if the caller is cancelled, but then its response
-        is dropped, so shield the caller.
+        `path` begins at the service. Raises a refusal, `Unreachable` if nothing was sent, `UncertainRun` if it may have
+        been accepted, and what `before_send` raises, which is awaited just before the first byte of each attempt leaves.
+        Shield the caller: if it is cancelled, the response is lost.
         """
-        self._refuse_when_closed()
-        slots = self._repeatable_slots if request.is_repeatable else self._paid_slots
-        await slots.acquire()
-        task = asyncio.create_task(request.send())
-        self._in_flight.add(task)
-        # The slot is released when the request has ended, not when its caller is cancelled.
-        task.add_done_callback(lambda _: slots.release())
-        task.add_done_callback(self._finish)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if not request.begun:
-                task.cancel()
-            raise
+        policy, is_repeatable, sent, failures = self.policy, idempotency_key is not None, 0, 0
+        seconds = policy.repeatable_attempt_seconds if is_repeatable else policy.paid_seconds
+        headers = {"connection": "close", **({"x-resubmit": "1"} if resubmits else {})}
+        if idempotency_key is not None:
+            headers["idempotency-key"] = idempotency_key
 
-    async def send(
+        async def mark_sending() -> None:
+            nonlocal sent
+            if before_send is not None:
+                await before_send()
+            sent += 1
+
+        def uncertain(reason: str, status: int = 0) -> UncertainRun:
+            return UncertainRun(address.origin, reason, credits, status=status)
+
+        async with self._repeatable_slots if is_repeatable else self._paid_slots:
+            while True:
+                sent_before, failed, is_moved = sent, address.base_url, False
+                refusal: ServiceError | None = None
+                try:
+                    answer = await self._send(
+                        "POST",
+                        address,
+                        address.path + path,
+                        seconds,
+                        body=body,
+                        headers=headers,
+                        before_send=mark_sending,
+                    )
+                    if answer.is_good and (accepted := parse_accepted(answer.value)) is not None:
+                        return accepted
+                    lost: ReelbookError = uncertain(
+                        f"its answer was {answer.summary} with the status {answer.status}", answer.status
+                    )
+                    if not answer.is_good:
+                        refusal = parse_refusal(answer)
+                        is_gate = sent_before > 0 and answer.status in GATEWAY_REFUSALS
+                        if is_definite_refusal(answer.status, answer.value) and not is_gate:
+                            raise refusal
+                except Unreachable as error:
+                    lost = error
+                    if is_repeatable or not sent:
+                        try:
+                            is_moved = await address.relocate(failed)
+                        except Unreachable as why:
+                            lost = why
+                    lost = uncertain(lost.reason) if sent else lost
+                except Exception as error:
+                    if error is refusal or not sent:
+                        raise
+                    raise uncertain(f"its answer was lost, and it was not repeated: {error}") from error
+                failures += 1
+                if failures >= policy.max_attempts or not (is_repeatable or is_moved):
+                    raise lost
+                if not is_moved:
+                    await policy.sleep(get_pause(failures - 1, refusal, first=policy.backoff_seconds))
+
+    async def _send(
         self,
         method: str,
-        url: str,
+        address: Address,
+        path: str,
         seconds: float,
         *,
-        content: bytes | None,
+        body: Any = None,
         upload: tuple[str, bytes, str] | None = None,
         headers: Mapping[str, str] = {},
-        paid: PaidRequest[Any] | None = None,
-    ) -> ServiceAnswer | NoAnswer:
+        before_send: Callable[[], Awaitable[None]] | None = None,
+    ) -> ServiceAnswer:
         """Send one request and read its response within one deadline; httpx's own timeouts are per read, and add up.
 
         No exception is raised with httpx's frames in its traceback or its context: their variables contain the headers.
         """
+        if self._closed:
+            raise ReelbookError("This client is closed. Open another one with rb.connect().")
         self.calls_made += 1
-        limit = asyncio.timeout(seconds)
+        limit, failure = asyncio.timeout(seconds), list[tuple[BaseException, TracebackType | None]]()
         # A new connection for each paid request: a reused one may be stale, and stale ones lose responses.
-        client = self._client(0 if paid else MAX_FREE_CALLS)
+        client = self._client(0 if before_send else MAX_FREE_CALLS)
 
         async def trace(event: str, info: Mapping[str, Any]) -> None:
-            if paid and event.endswith("send_request_headers.started"):
+            if before_send and event.endswith("send_request_headers.started"):
                 # The ledger write must not be cut off by the deadline, which begins when the bytes leave.
                 limit.reschedule(None)
-                await paid.mark_sending()
+                try:
+                    await before_send()
+                except BaseException as error:
+                    failure.append((error, error.__traceback__))
+                    raise
                 limit.reschedule(asyncio.get_running_loop().time() + seconds)
 
         async def work() -> ServiceAnswer:
-            async with limit:
+            async with limit, nullcontext() if before_send else self._free_slots:
                 request = client.build_request(
                     method,
-                    url,
-                    content=content,
+                    address.origin + path,
+                    content=None if body is None else json.dumps(body, allow_nan=False).encode(),
                     files={"file": upload} if upload else None,
                     headers={**({} if upload else {"content-type": "application/json"}), **headers},
-                    extensions={"trace": trace} if paid else None,
+                    extensions={"trace": trace} if before_send else None,
                 )
                 self.key.sign(request.headers)
-                response = await client.send(request, stream=True)
-                answer = await _read(response)
-                if self._closed:
-                    # Connected while the others were closed: httpx forgets such a connection, and leaves it open.
-                    await response.extensions["network_stream"].aclose()
-                return answer
+                return await self._read(await client.send(request, stream=True))
 
         try:
             return await work()
         except BaseException as error:
-            caught = error.with_traceback(None)
-        if paid is not None and paid.failure is not None:
-            failure, frames = paid.failure
-            raise failure.with_traceback(frames)
+            caught: BaseException | None = error.with_traceback(None)
+        if failure:
+            caught = None
+            raise failure[0][0].with_traceback(failure[0][1])
         if isinstance(caught, Exception):
-            return NoAnswer(_reason(caught, seconds))
+            reason, caught = _format_reason(caught, seconds), None
+            raise Unreachable(address.origin, reason)
+        assert caught is not None
         caught.__cause__ = caught.__context__ = None
         raise caught
+
+    async def _read(self, response: httpx.Response) -> ServiceAnswer:
+        content = bytearray()
+        try:
+            async for chunk in response.aiter_bytes():
+                content += chunk
+                if len(content) > MAX_BYTES:
+                    raise _TooLarge
+        finally:
+            await response.aclose()
+            if self._closed:
+                # Connected while the others were closed: httpx forgets such a connection, and leaves it open.
+                await response.extensions["network_stream"].aclose()
+        return ServiceAnswer(response.status_code, dict(response.headers), bytes(content), self.key.hide)
 
     def _client(self, max_idle: int) -> httpx.AsyncClient:
         """The client that keeps this number of idle connections."""
         if max_idle not in self._clients:
-            # No connection limit in httpx, so that nothing ever waits inside it.
             self._clients[max_idle] = httpx.AsyncClient(
-                headers=HEADERS,
+                headers={
+                    "accept": "application/json, */*;q=0.5",
+                    "accept-encoding": "gzip, deflate",
+                    "user-agent": f"reelbook/{__version__}",
+                },
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
                 timeout=httpx.Timeout(None, connect=self.policy.connect_seconds),
-                limits=httpx.Limits(max_keepalive_connections=max_idle, keepalive_expiry=KEEP_ALIVE_SECONDS),
+                limits=httpx.Limits(max_keepalive_connections=max_idle, keepalive_expiry=30.0),
                 verify=trusted_certificates(),
                 trust_env=False,
             )
         return self._clients[max_idle]
-
-    def _finish(self, task: asyncio.Task[Any]) -> None:
-        self._in_flight.discard(task)
-        if not task.cancelled():
-            task.exception()  # Retrieved, so that asyncio does not report it when the caller was cancelled.
-
-    def _refuse_when_closed(self) -> None:
-        if self._closed:
-            raise ReelbookError("This client is closed. Open another one with rb.connect().")
-
-
-@dataclass
-class PaidRequest(Generic[T]):
-    """A paid request, from its first attempt to its response. It is sent once, and repeated only with an idempotency key."""
-
-    http: Http
-    address: Address
-    path: str
-    """Its path at the service, wherever that is."""
-    body: Any
-    parse: Callable[[Any], T | None]
-    """Parses the JSON of the response; None for one that does not identify the run."""
-    credits: int | None = None
-    """What it may cost."""
-    idempotency_key: str | None = None
-    resubmits: bool = False
-    """Whether somebody wants it sent even if the answer to an earlier one was lost."""
-    before_send: BeforeSend | None = None
-    """Awaited just before the first byte of each attempt leaves; if it raises, nothing is sent."""
-    begun: bool = False
-    """Whether `before_send` was called: from then on the request is not cancelled."""
-    may_be_sent: bool = False
-    """Whether some attempt may have reached the service without a definite answer."""
-    failure: tuple[BaseException, TracebackType | None] | None = None
-    """The exception of `before_send`, which has prevented an attempt from being sent."""
-    refusal: ServiceError | None = None
-    """The refusal of the latest attempt, which may ask for a pause."""
-
-    @property
-    def is_repeatable(self) -> bool:
-        """Whether the service charges only once for repetitions."""
-        return self.idempotency_key is not None
-
-    async def send(self) -> T:
-        """Send the request and parse the response; raises a refusal, `Unreachable` if never sent, or `UncertainRun`."""
-        policy, failures = self.http.policy, 0
-        while True:
-            sent_before, self.refusal = self.may_be_sent, None
-            try:
-                return self._parsed(await self._attempt(), sent_before)
-            except (UncertainRun, Unreachable):
-                failures += 1
-                if not self.is_repeatable or self.failure is not None or failures >= policy.max_attempts:
-                    raise
-            await policy.sleep(get_pause(failures - 1, self.refusal, first=policy.backoff_seconds))
-
-    async def mark_sending(self) -> None:
-        """Call `before_send`, just before the first byte leaves; if that fails, nothing is sent."""
-        self.begun = True
-        try:
-            if self.before_send is not None:
-                await self.before_send()
-        except BaseException as error:
-            # With the frames from here inwards only: the outer frames are httpx's.
-            self.failure = error, error.__traceback__
-            raise
-        self.may_be_sent = True
-
-    async def _attempt(self) -> ServiceAnswer:
-        """Send once, and again where the service has moved and it is safe to repeat the request."""
-        failed = self.address.base_url
-        try:
-            answer = await self._send()
-            is_safe = isinstance(answer, NoAnswer) and (self.is_repeatable or not self.may_be_sent)
-            if is_safe and await self.address.relocate(failed):
-                answer = await self._send()
-        except Exception as error:
-            if not self.may_be_sent:
-                raise
-            raise self._uncertain(f"its answer was lost, and it was not repeated: {error}") from error
-        if isinstance(answer, ServiceAnswer):
-            return answer
-        raise self._uncertain(answer.reason) if self.may_be_sent else Unreachable(self.address.origin, answer.reason)
-
-    async def _send(self) -> ServiceAnswer | NoAnswer:
-        policy, url = self.http.policy, self.address.base_url + self.path
-        seconds = policy.repeatable_attempt_seconds if self.is_repeatable else policy.paid_seconds
-        headers = {"connection": "close"}
-        if self.idempotency_key is not None:
-            headers["idempotency-key"] = self.idempotency_key
-        if self.resubmits:
-            headers["x-resubmit"] = "1"
-        return await self.http.send("POST", url, seconds, content=_encoded(self.body), headers=headers, paid=self)
-
-    def _parsed(self, answer: ServiceAnswer, sent_before: bool) -> T:
-        key = self.http.key
-        value = parse_json(answer, key)
-        if not answer.is_good:
-            self.refusal = error = parse_refusal(answer, key)
-            is_definite = is_definite_refusal(answer.status, value)
-            if is_definite and not (sent_before and answer.status in GATEWAY_REFUSALS):
-                raise error
-            what = f"“{error.message[:200]}”" if is_definite or not error.foreign else summarise(answer, key)
-            reason = f"{answer.status} with {what} came in place of an answer, as from a gateway or a proxy"
-            raise self._uncertain(reason, answer.status)
-        try:
-            result = self.parse(value)
-        except Exception as error:
-            # Whatever the error, the request was sent.
-            raise self._uncertain(f"its answer could not be read: {type(error).__name__}") from None
-        if result is None:
-            raise self._uncertain(f"it answered {answer.status} without a request id, with {summarise(answer, key)}")
-        return result
-
-    def _uncertain(self, reason: str, status: int = 0) -> UncertainRun:
-        return UncertainRun(self.address.origin, reason, self.credits, status=status)
-
-
-def _encoded(body: Any) -> bytes | None:
-    return None if body is None else json.dumps(body, allow_nan=False).encode()
-
-
-@dataclass(frozen=True, slots=True)
-class NoAnswer:
-    """A request without a response. Not an exception: httpx's frames contain the headers, and with them the key."""
-
-    reason: str
 
 
 class _TooLarge(Exception):
     """A response that exceeds the size limit."""
 
 
-async def _read(response: httpx.Response) -> ServiceAnswer:
-    """Read a complete response; of a refusal as much as arrives, because its status alone is sufficient."""
-    remaining = MAX_BYTES if response.is_success else MAX_REFUSAL_BYTES
-    chunks: list[bytes] = []
-    try:
-        async for chunk in response.aiter_bytes():
-            chunks.append(chunk)
-            remaining -= len(chunk)
-            if remaining < 0:
-                raise _TooLarge
-    except (httpx.HTTPError, _TooLarge):
-        if response.is_success:
-            raise
-    finally:
-        await response.aclose()
-    headers = {name: response.headers[name] for name in READ_HEADERS if name in response.headers}
-    return ServiceAnswer(response.status_code, headers, b"".join(chunks))
-
-
-def _reason(error: Exception, seconds: float) -> str:
+def _format_reason(error: Exception, seconds: float) -> str:
     """Why there is no response, in Reelbook's words: httpx's messages can repeat what was sent."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return "there is no host of that name"
+        if isinstance(cause, ssl.SSLError):
+            return "no encrypted connection could be made: its certificate or its protocol is not as it should be"
+        cause = cause.__cause__ or cause.__context__
     match error:
         case httpx.ConnectTimeout():
             return "no connection in time"
@@ -401,10 +368,6 @@ def _reason(error: Exception, seconds: float) -> str:
             return f"no answer within {seconds:.3g} s"
         case _TooLarge():
             return "its answer is larger than is read"
-        case httpx.ConnectError() if any(isinstance(cause, socket.gaierror) for cause in _causes(error)):
-            return "there is no host of that name"
-        case httpx.ConnectError() if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
-            return "no encrypted connection could be made: its certificate or its protocol is not as it should be"
         case httpx.ConnectError():
             return "the connection was refused"
         case httpx.RemoteProtocolError():
@@ -412,14 +375,6 @@ def _reason(error: Exception, seconds: float) -> str:
         case httpx.NetworkError() | OSError():
             return "the connection broke"
     return type(error).__name__
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        if isinstance(error, BaseExceptionGroup):
-            yield from error.exceptions
-        error = error.__cause__ or error.__context__
 
 
 @cache

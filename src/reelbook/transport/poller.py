@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, Unreachable
 from ..models.queue_status import STATUSES, QueueStatus
 from .answers import REFUSED_SECONDS, is_about_the_account
-from .retries import get_pause
+from .http import get_pause
 
 MAX_CALLS = 4
 """How many calls are made at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 from ..errors import (
@@ -24,15 +24,12 @@ from ..models.catalog import CATALOG
 from ..models.images import pictures_of, replace_pictures
 from ..models.pricing import Estimate, Rates
 from ..models.queue_status import COMPLETED, IN_PROGRESS, QueueStatus
-from . import response_parsing
-from .answers import ServiceAnswer, is_about_the_account, parse_json, unreadable_error
-from .http import Http, PaidRequest
-from .response_parsing import Accepted, ServiceInfo
-from .service_address import Address, RequestPaths, model_path
+from . import answers
+from .answers import Accepted, ServiceAnswer, ServiceInfo, unreadable_error
+from .http import Http
+from .service_address import Address, RequestPaths
 
 __all__ = ["Accepted", "ServiceCalls", "ServiceInfo"]
-
-T = TypeVar("T")
 
 PLACEHOLDER_PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
@@ -79,16 +76,17 @@ class ServiceCalls:
             if not required and self._http.policy.clock() - self._info_failed_at < INFO_RETRY_SECONDS:
                 return ServiceInfo()
             try:
-                answer = self._value(await self._free("GET", "/"))
+                value = (await self._free("GET", "/")).value
             except ServiceError as error:
-                if required and (300 <= error.status < 400 or error.status in (408, 425, 429, 500, 502, 503, 504)):
+                is_settled = error.status < 500 and error.status not in (408, 425, 429)
+                if required and (error.status < 400 or not is_settled):
                     raise
-                answer = None if error.status >= 500 or error.status == 429 else {}
-            if not isinstance(answer, dict):
+                value = {} if is_settled else None
+            if not isinstance(value, dict):
                 # Perhaps a page of a network that wants a login. It may respond later; until then no feature is assumed.
                 self._info_failed_at = self._http.policy.clock()
                 return ServiceInfo()
-            self._info = response_parsing.parse_service_info(answer)
+            self._info = answers.parse_service_info(value)
             return self._info
 
     async def own_id(self) -> str | None:
@@ -112,25 +110,22 @@ class ServiceCalls:
         `before_send` is awaited just before the first byte of each attempt leaves; if it raises, nothing is sent.
         `Unreachable` means never sent, `UncertainRun` perhaps accepted, any other error refused.
         """
-        model_path(endpoint_id)  # An id whose status cannot be requested later is not paid for.
-        body, parse = {"endpointId": endpoint_id, "input": input}, response_parsing.parse_accepted
-        request = PaidRequest(
-            self._http, self._address, "/models/run", body, parse, credits, idempotency_key, resubmits, before_send
-        )
-        accepted = await self._http.paid(request)
+        body = {"endpointId": endpoint_id, "input": input}
+        accepted = await self._http.paid(
+            self._address, "/models/run", body, credits=credits, idempotency_key=idempotency_key, resubmits=resubmits,
+            before_send=before_send,
+        )  # fmt: skip
         if accepted.request_id is not None:
-            self.paths.record_accepted(accepted.request_id)
             self.paths.record_addresses(accepted.request_id, endpoint_id, accepted.answer)
         return accepted
 
     async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus:
         """The status of a request, with its log."""
         answer = await self._queue("GET", endpoint_id, request_id, "status", "logs=1", is_repeated=is_repeated)
-        body = self._value(answer)
-        if not isinstance(body, dict) or not isinstance(body.get("status"), str):
-            raise unreadable_error(answer, self._http.key)
-        if body.get("error") and str(body.get("request_id") or request_id) != request_id:
-            raise unreadable_error(answer, self._http.key)  # The failure of another run: a stale response from a cache.
+        body = _require_object(answer)
+        is_of_another = body.get("error") and str(body.get("request_id") or request_id) != request_id
+        if is_of_another or not isinstance(body.get("status"), str):
+            raise unreadable_error(answer)  # The failure of another run is a stale response from a cache.
         self.paths.record_addresses(request_id, endpoint_id, body)
         return QueueStatus.model_validate({**body, "request_id": request_id})
 
@@ -140,7 +135,7 @@ class ServiceCalls:
             return await self.status(endpoint_id, request_id, is_repeated=False)
         except ServiceError as error:
             refused = error
-        if is_about_the_account(refused) or isinstance(refused, TooManyRequests):
+        if answers.is_about_the_account(refused) or isinstance(refused, TooManyRequests):
             raise refused
         try:
             output = await self.result(endpoint_id, request_id)
@@ -150,7 +145,7 @@ class ServiceCalls:
             return QueueStatus(status=IN_PROGRESS, request_id=request_id)
         except ReelbookError:
             raise refused from None
-        if not response_parsing.has_files(output.values()):
+        if not answers.has_files(output.values()):
             raise refused
         return QueueStatus.model_validate({"status": COMPLETED, "request_id": request_id, "output": output})
 
@@ -159,16 +154,17 @@ class ServiceCalls:
         try:
             answer = await self._queue("GET", endpoint_id, request_id, "response", is_large=True)
         except ServiceError as error:
-            if not response_parsing.is_unfinished(error):
+            if not answers.is_unfinished(error):
                 raise
-            raise _not_ready(request_id, error.status, error.message, error.foreign) from None
-        output = None
-        if answer.status != 202:
-            if not answer.is_json:
-                raise unreadable_error(answer, self._http.key)
-            output = response_parsing.parse_output(self._value(answer))
+            raise NotReady(
+                error.message, error.status, "not_ready", request_id=request_id, foreign=error.foreign
+            ) from None
+        if answer.status != 202 and answer.value is None:
+            raise unreadable_error(answer)
+        output = None if answer.status == 202 else answers.parse_output(answer.value)
         if output is None:
-            raise _not_ready(request_id, answer.status, "The result is not there yet.", answer.is_html)
+            words = "The result is not there yet."
+            raise NotReady(words, answer.status, "not_ready", request_id=request_id, foreign=answer.is_html)
         return output
 
     async def cancel(self, endpoint_id: str, request_id: str) -> bool:
@@ -178,15 +174,17 @@ class ServiceCalls:
         except (Refused, NotFound) as error:
             if error.status not in (400, 404, 409):
                 raise
-            return response_parsing.parse_cancelled(error.facts, default=False)
-        return response_parsing.parse_cancelled(self._value(answer), default=True)
+            return answers.parse_cancelled(error.facts, default=False)
+        return answers.parse_cancelled(answer.value, default=True)
 
     async def upload(self, content: bytes, name: str, content_type: str) -> str:
         """Upload a source file to a service with `uploads`; returns its id or URL for use in an input."""
         answer = await self._free("POST", "/files", upload=(name, content, content_type), is_large=True)
-        body = self._value(answer)
-        uploaded = (body.get("file_id") or body.get("url")) if isinstance(body, dict) else None
-        return self._required(answer, uploaded if isinstance(uploaded, str) else None)
+        body = _require_object(answer)
+        uploaded = body.get("file_id") or body.get("url")
+        if not isinstance(uploaded, str):
+            raise unreadable_error(answer)
+        return uploaded
 
     async def estimate(self, request: Input) -> Estimate:
         """The service's price of a run; where it gives none, that of the built-in catalog, labelled accordingly."""
@@ -195,20 +193,17 @@ class ServiceCalls:
         body = {"endpointId": request.endpoint_id, "input": replace_pictures(request.wire(), pictures)}
         known = pricing.estimate(request, self._rates)
         try:
-            stated = response_parsing.parse_estimate(
-                self._value(await self._free("POST", "/models/pricing/estimate", body=body))
-            )
+            answer = await self._free("POST", "/models/pricing/estimate", body=body)
         except (Unauthorized, InsufficientCredits):
             raise
-        except ServiceError as error:
-            if error.status == 422 and _is_about_the_input(error):
-                raise
-            return known
+        except ServiceError:
+            return known  # What the service has against the input, it says of the run, before it charges anything.
+        stated = answers.parse_estimate(answer.value)
         return known if stated is None else replace(stated, catalog=known.credits)
 
     async def account(self) -> Mapping[str, Any]:
         """Credits and permissions, as the service reports them."""
-        return await self._object("/account")
+        return _require_object(await self._free("GET", "/account"))
 
     async def check_key(self) -> None:
         """Raise `Unauthorized` if the service says that it does not know the key; whatever else it answers proves nothing."""
@@ -229,20 +224,16 @@ class ServiceCalls:
     async def models(self) -> Sequence[Mapping[str, Any]]:
         """The models that the service lists."""
         answer = await self._free("GET", "/models")
-        listed = self._value(answer)
-        listed = listed.get("models") if isinstance(listed, dict) else listed
-        rows = self._required(answer, listed if isinstance(listed, list) else None)
-        models = [row if isinstance(row, dict) else {"id": row} for row in rows]
+        listed = answer.value.get("models") if isinstance(answer.value, dict) else answer.value
+        if not isinstance(listed, list):
+            raise unreadable_error(answer)
+        models = [row if isinstance(row, dict) else {"id": row} for row in listed]
         return [model for model in models if isinstance(model.get("id"), str)]
 
     async def description(self, endpoint_id: str) -> Mapping[str, Any]:
         """The machine-readable description of one model."""
-        return await self._object(f"/models/openapi.json?endpoint_id={quote(endpoint_id, safe='/')}")
-
-    async def _object(self, path: str) -> Mapping[str, Any]:
-        answer = await self._free("GET", path)
-        body = self._value(answer)
-        return self._required(answer, body if isinstance(body, dict) else None)
+        path = f"/models/openapi.json?endpoint_id={quote(endpoint_id, safe='/')}"
+        return _require_object(await self._free("GET", path))
 
     async def _queue(
         self, method: str, endpoint_id: str, request_id: str, what: str, query: str = "", **options: Any
@@ -268,23 +259,9 @@ class ServiceCalls:
     async def _free(self, method: str, path: str, **options: Any) -> ServiceAnswer:
         return await self._http.free(method, self._address, self._address.path + path, **options)
 
-    def _value(self, answer: ServiceAnswer) -> Any:
-        return parse_json(answer, self._http.key)
 
-    def _required(self, answer: ServiceAnswer, value: T | None) -> T:
-        if value is None:
-            raise unreadable_error(answer, self._http.key)
-        return value
-
-
-def _not_ready(request_id: str, status: int, message: str, foreign: bool) -> NotReady:
-    return NotReady(message, status=status, error_type="not_ready", request_id=request_id, foreign=foreign)
-
-
-def _is_about_the_input(error: ServiceError) -> bool:
-    """Whether a 422 concerns a field of the input, and not the format of a call outside the specification."""
-    detail = error.facts.get("detail")
-    if not isinstance(detail, list):
-        return True
-    locs = [item.get("loc") for item in detail if isinstance(item, dict)]
-    return any(isinstance(loc, list) and "input" in loc[:2] for loc in locs)
+def _require_object(answer: ServiceAnswer) -> dict[str, Any]:
+    """The JSON of a response, which must be an object."""
+    if not isinstance(answer.value, dict):
+        raise unreadable_error(answer)
+    return answer.value

@@ -93,7 +93,7 @@ def make_lane_table(file: ModelsFile) -> LaneTable:
         labels={service.lane: service.label for service in used} | {group.lane: group.label for group in groups},
         sources=(*used, *groups),
         weights_id=hashlib.sha256("\n".join(named).encode()).hexdigest()[:12] if named else "",
-        is_secret=lambda text: any(service.key.is_in(text.encode("utf-8", "surrogateescape")) for service in used),
+        is_secret=lambda text: any(service.key.hide(text) != text for service in used),
     )
 
 
