@@ -422,7 +422,7 @@ def _check_id(value: Any, what: str, example: str) -> str:
     if not name or not name.isprintable() or len(name) > MAX_ID_LENGTH:
         given = repr(value[:100]) if isinstance(value, str) else _format_type(value)
         raise ReelbookError(
-            f"{given} is not the id of a {what}. Nothing was asked or sent. Give it as {example} shows it."
+            f"The id of a {what} is a short text, not {given}. Nothing was asked or sent. Give it as {example} shows it."
         )
     return name
 

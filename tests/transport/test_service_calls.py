@@ -246,7 +246,7 @@ def test_an_acceptance_that_names_nothing_is_an_uncertain_run(hosted: Hosted, an
     error = told(lambda calls: calls.run(MODEL, {}, credits=53), hosted.base_url)
 
     assert isinstance(error, errors.UncertainRun)
-    assert "its answer was the text" in str(error)
+    assert "it answered 200 with" in str(error)
     assert len(hosted.seen()) == 1
 
 

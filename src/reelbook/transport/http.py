@@ -229,9 +229,7 @@ class Http:
                     )
                     if answer.is_good and (accepted := parse_accepted(answer.value)) is not None:
                         return accepted
-                    lost: ReelbookError = uncertain(
-                        f"its answer was {answer.summary} with the status {answer.status}", answer.status
-                    )
+                    lost: ReelbookError = uncertain(f"it answered {answer.status} with {answer.summary}", answer.status)
                     if not answer.is_good:
                         refusal = parse_refusal(answer)
                         is_gate = sent_before > 0 and answer.status in GATEWAY_REFUSALS
