@@ -34,10 +34,9 @@ import reelbook as rb
 from reelbook.storage.ledger import connection
 from reelbook.storage.ledger.transitions import State
 from reelbook.storage.run_identity import dumps
-from reelbook.sweeps.ledger_lookup import RunName, name_runs
 from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.plan_rows import spread_rows
-from reelbook.sweeps.progress import Standing
+from reelbook.sweeps.progress import RunName, Standing, name_rows
 from reelbook.sweeps.sweep_call import sweep
 from reelbook.sweeps.tables import make_result_table
 from reelbook.util.background_loop import background
@@ -159,11 +158,9 @@ def _table(address: str, library: Path) -> tuple[float, float, float]:
     began = time.perf_counter()
     spread_rows(plan)
     order = time.perf_counter() - began
-    runs = [(row.input, row.take) for row in plan if row.input is not None]
     with rb.connect(address, api_key=KEY, library=library) as client:
-        context = client.context
-        service, found = background.wait(context.name(), 60), background.wait(name_runs(runs, context.shelf.find), 60)
-    names = [name for name in found if isinstance(name, RunName)]
+        service, found = background.wait(name_rows(plan, client.context), 60)
+    names = [name for name in found.values() if isinstance(name, RunName)]
     _fill(library, service, names)
     standings = [Standing(row, name, [row.number], status="completed") for row, name in zip(plan, names, strict=True)]
     with rb.connect(address, api_key=KEY, library=library) as client:

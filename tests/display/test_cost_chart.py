@@ -7,15 +7,15 @@ import re
 import pandas as pd
 
 from reelbook.display.cost_chart import render_costs
-from reelbook.sweeps.cost import Costs, make_costs
+from reelbook.sweeps.cost import Costs, compute_costs
 
 
 def costs(rows: list[tuple[object, int | None, str, int | None]], by: str = "value") -> Costs:
     """The costs of completed runs: value, credits, their source, the earlier estimate."""
     names = [by, "credits", "credits_source", "credits_estimated"]
-    table = pd.DataFrame(rows, columns=names).assign(status="completed")
+    table = pd.DataFrame(rows, columns=names).assign(status="completed", num_frames=24, frame_rate=24)
     table = table.astype({"credits": "Int64", "credits_estimated": "Int64"})
-    return make_costs(table, [by], [1.0] * len(table))
+    return compute_costs(table, by)
 
 
 def bars(html: str) -> list[dict[str, float]]:

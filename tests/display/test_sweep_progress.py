@@ -135,10 +135,9 @@ def test_an_interrupt_says_what_goes_on_and_how_to_stop_what_waits() -> None:
     words = format_interrupt(progress(counts=counts, reserved=265, queued=3, queued_credits=159))
 
     assert words == (
-        "You interrupted a sweep: 1 of 60 runs is completed, and 54 runs will not be sent. "
-        "In the background, 2 runs are being worked on and 3 runs wait in the service's queue, "
-        "which may still cost 265 credits. "
-        "To cancel what is queued and get 159 credits back: rb.cancel_queued(). "
+        "You interrupted a sweep: 1 of 60 runs completed, and 54 runs will not be sent. "
+        "5 runs under way will go on in the background, and may still cost 265 credits. "
+        "To cancel the 3 in the service's queue and get 159 credits back: rb.cancel_queued(). "
         "Run the same plan again to continue: nothing is paid for twice."
     )
 

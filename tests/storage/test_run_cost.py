@@ -12,9 +12,8 @@ from reelbook.errors import OverBudget
 from reelbook.storage.ledger import transitions
 from reelbook.storage.ledger.budget import Budget, check_budget, join_scope
 from reelbook.storage.ledger.transitions import State
-from reelbook.sweeps.ledger_lookup import find_rows
 from reelbook.sweeps.plan_rows import Row
-from reelbook.sweeps.progress import Standing
+from reelbook.sweeps.progress import Standing, find_rows
 from reelbook.sweeps.tables import build_frame
 from tests.storage.made import BOAT, SERVICE, Made, Move
 from tests.sweeps.dots import dots
@@ -81,9 +80,9 @@ def test_the_cost_of_a_run_on_every_screen(
     """Shown in the tables of the library and of a sweep, in the summary; spent and set aside in the panel; counted by a budget."""
     entry = made.entry(made.sent(BOAT, *moves, price=price))
     key = entry.identity, entry.take
-    stored = find_rows(made.ledger, SERVICE, [key], unknown=UNKNOWN)[key]
+    stored = find_rows(made.ledger, SERVICE, [key])[key]
     standing = Standing(cast(Row, None), None)
-    standing.update_from(stored, {})
+    standing.load(stored, {}, UNKNOWN)
     plan = dots(1)
     in_sweep = build_frame(plan, [Standing(next(iter(plan)), None)], [stored], {})
     in_tables = [table["credits"].astype(object).tolist()[0] for table in (made.library.frame, in_sweep)]

@@ -15,7 +15,6 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.display.sweep_panel import format_panel
 from reelbook.sweeps.job import StillRunning, SweepJob
 from reelbook.sweeps.sweep_call import sweep
 from tests.support import Served, png
@@ -56,23 +55,6 @@ def test_a_budget_is_never_exceeded_and_a_larger_one_finishes_the_rest(served: S
     assert waiting["error"].str.contains(enough).all()
     assert counts(second) == {"completed": 7}
     assert len(reserved(served)) == 7
-
-
-def test_a_job_says_at_once_how_many_runs_its_limit_pays_for(served: Served, client: Client) -> None:
-    """Of eight runs one is in the library and 300 credits are spent on five more: the panel says so before any has ended."""
-    dots(1).run(budget=PRICE)
-    running = threading.Event()
-    job = dots(8).start(spend=5 * PRICE + PRICE - 1, concurrency=1)
-    job.on_change(lambda job: running.set() if job.progress.state == "running" else None)
-    assert running.wait(30)
-    said = format_panel(job.progress)
-    job.wait(60)
-    everything = dots(8).start(spend=2 * PRICE)
-    everything.wait(60)
-
-    assert "enough for 6 of 8 runs" in said
-    assert "enough" not in format_panel(job.progress)
-    assert everything.progress.affordable is None
 
 
 def test_a_finished_plan_runs_again_for_nothing(served: Served, client: Client) -> None:

@@ -6,17 +6,12 @@ from pathlib import Path
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.errors import InvalidInput
-from reelbook.sweeps.ledger_lookup import RunName, make_budget_scope, name_runs
+from reelbook.sweeps.progress import make_budget_scope, name_rows
 from reelbook.sweeps.sweep_call import sweep
 from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, png
 from tests.sweeps.dots import BOAT, PRICE, Scripted, dots, reserved
 from tests.transport.variants import Hosted
-
-
-def named(requests: list[rb.ImagesToVideo], client: Client) -> list[RunName | InvalidInput]:
-    return background.wait(name_runs([(request, 0) for request in requests], client.context.shelf.find))
 
 
 def test_names_are_those_under_which_runs_are_paid(served: Served, client: Client, tmp_path: Path) -> None:
@@ -29,13 +24,13 @@ def test_names_are_those_under_which_runs_are_paid(served: Served, client: Clien
         client.run(request)
     again = rb.ImagesToVideo(images=[rb.Frame(url=rb.Image.of(picture.read_bytes()), frames=1)])
 
-    names = named([*requests, again], client)
+    plan = sum(map(sweep, [*requests[1:], again]), sweep(requests[0]))
+    _, names = background.wait(name_rows(plan, client.context))
 
     ledger = client.ledger.read(lambda db: db.execute("SELECT identity, input FROM runs ORDER BY id").fetchall())
-    assert [(name.identity, name.input) for name in names[:3] if isinstance(name, RunName)] == [
-        tuple(row) for row in ledger
-    ]
-    assert names[3] == names[1]
+    by_input = {row.input: names[row.key] for row in plan}
+    assert [by_input[request][::2] for request in requests] == [tuple(row) for row in ledger]  # type: ignore[index]
+    assert by_input[again] == by_input[requests[1]]
 
 
 def test_what_is_due_follows_the_library(served: Served, client: Client) -> None:

@@ -21,13 +21,9 @@ from ..storage.select_runs import find_table
 from ..storage.table import build_column
 from ..sweeps.cost import Costs, compute_costs
 from ..sweeps.named_runs import find_library_of, find_rows_in, get_row_file
-from ..sweeps.table_files import (
-    find_paths,
-    format_summary,
-    get_file_size,
-    get_ticked,
-)
+from ..sweeps.table_files import find_paths, get_ticked
 from ..sweeps.tables import Metrics, add_metric_columns, metrics_table
+from ..util.printable import format_count
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -58,7 +54,7 @@ class Reel:
         self._table = table
 
     def __repr__(self) -> str:
-        return f"<reel of {format_summary(self._table)}>"
+        return f"<reel of {format_count(len(self._table), 'run')}>"
 
     @property
     def table(self) -> pd.DataFrame:
@@ -78,7 +74,7 @@ class Reel:
                 position,
                 path,
                 "video" if LocalFile(Path(path), File(url="")).is_video else "image",
-                get_file_size(path),
+                Path(path).stat().st_size if Path(path).is_file() else None,
             )
             for run, paths in zip(self._table.index, find_paths(self._table), strict=True)
             for position, path in enumerate(paths)

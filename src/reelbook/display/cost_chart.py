@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from markupsafe import Markup
 
-from ..sweeps.cost import COLUMNS, HEADINGS, format_number
+from ..sweeps.cost import COLUMNS
 from ..util.printable import replace_surrogates
 from .formatting import shorten
 from .theme import render, render_style
@@ -47,7 +47,7 @@ def render_cost_table(costs: Costs, columns: Sequence[str] = COLUMNS) -> Markup:
     return render(
         "costs.html",
         names=[replace_surrogates(str(name or "")) for name in costs.index.names],
-        headings=[HEADINGS[name] for name in columns],
+        headings=[name.removeprefix("credits_").replace("_", " ") for name in columns],
         rows=[_Row(key, row, columns, top) for key, row in zip(rows.index, listed, strict=True)],
         total=_format_total(len(costs)),
         sums=[_format_sum(costs, name) for name in columns],
@@ -76,6 +76,17 @@ class _Row:
             ]
         if _is_off(row):
             self.bar.append(("mark", "left", 100 * row["estimated"] / top))
+
+
+def format_number(name: str, value: Any) -> str:
+    """Format a number of a column for reading.
+
+    >>> format_number("seconds", 6.28), format_number("credits", 1272), format_number("credits_per_success", None)
+    ('6.3', '1,272', '–')
+    """
+    if pd.isna(value):
+        return "–"
+    return f"{value:,.1f}" if name in ("seconds", "credits_per_success", "credits_per_second") else f"{int(value):,}"
 
 
 def _format_total(count: int) -> str:

@@ -152,7 +152,7 @@ def watch_job(job: SweepJob) -> Iterator[None]:
                 yield
             except KeyboardInterrupt:
                 # Paid runs continue, and the panel follows them after the cell has ended.
-                job.stop_sending()
+                job.interrupt()
                 job.on_change(lambda job: show(panel_bundle(job.progress)))
                 if job.progress.queued:
                     registry.find("show_buttons")(job)

@@ -33,11 +33,10 @@ from ..storage.ledger.budget import Budget, Spend, join_scope, lower_floors
 from ..storage.run_status import RunStatus, get_end_status
 from ..transport.http import get_pause
 from ..util.notebook import get_kernel_shell
-from .ledger_lookup import RunName, make_budget_scope, name_rows
-from .money_text import add_advice, count_affordable, find_prices, sum_or_none
+from .money_text import find_prices, sum_or_none
 from .options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, RunOptions
 from .plan_rows import order_rows
-from .progress import Standing, format_error, get_error_type, load_standings
+from .progress import RunName, Standing, format_error, get_error_type, load_standings, make_budget_scope, name_rows
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -72,8 +71,6 @@ class Executor:
         self.stopped_by: BaseException | None = None
         """The reason why sending has stopped."""
         self.began, self.ended = time.monotonic(), None  # type: float, float | None
-        self.affordable: int | None = None
-        """The number of rows that the limits paid for at its start; None if that was all of them."""
         self.is_prepared = self.is_paused = self.has_panel = False
         self.service = ""
         self._client, self._changed = client, changed
@@ -91,27 +88,18 @@ class Executor:
         self._next_send = self._pause_until = self._failing_since = -math.inf
         """When the rate allows another run, when a service that failed is asked again, and when it began to fail."""
         self._failures = self._lost_in_a_row = 0
-        self._stated: int | None = None
-        """What the service says the run costs that did not fit in the limits, if they count more."""
         self._is_proven = self._is_full = self._cancels_running = False
-        self._is_watched = get_kernel_shell() is not None
 
     async def execute(self) -> None:
         """Execute the plan until nothing more can be sent and all sent runs have ended."""
         await self._prepare()
         self.is_prepared = True
-        self._signal_change()
+        self.signal_change()
         while self._tasks or (self._queue and self.stopped_by is None):
             self._wake.clear()
             pause = self._get_pause()
             if pause == 0.0:
-                if self.options.rate is not None:
-                    # Evenly spaced: there is no burst after a pause.
-                    self._next_send = max(self._next_send, self._now()) + 1 / self.options.rate
-                standing = self._queue.popleft()
-                task = asyncio.get_running_loop().create_task(self._run(standing))
-                self._tasks[task] = standing
-                task.add_done_callback(self._on_task_done)
+                self._start_next()
                 continue
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
@@ -135,24 +123,19 @@ class Executor:
             self.context.sweep_runs.difference_update(standing.id or 0 for standing in self._tasks.values())
             # Submitted without an await in between, so that no run can be marked as sent after the stop.
             self.context.ledger.submit(lambda db: transitions.record_stop(db, f"sweep: {get_error_type(reason)}"))
-        self._signal_change()
-
-    async def pause(self, is_paused: bool) -> None:
-        """Send nothing until the pause is over, or go on."""
-        self.is_paused = is_paused
-        self._signal_change()
+        self.signal_change()
 
     async def wait_for_answers(self, seconds: float) -> None:
         """Wait until the requests in flight are answered, so that reports about them are accurate."""
-        deadline = self._now() + seconds
-        while self._submitting and self._now() < deadline:
+        deadline = time.monotonic() + seconds
+        while self._submitting and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
 
     @property
     def waits(self) -> str:
         """The reason for the current pause before the next request, as text; empty if there is none."""
         text = next(filter(None, (submission.pause_text for submission in [*self._submitting.values()])), "")
-        left = self._pause_until - time.monotonic()  # The same clock as `loop.time()`.
+        left = self._pause_until - time.monotonic()
         return text or (f"waiting to ask the service again, {left:.0f} s left" if left >= 1 else "")
 
     async def cancel_sent(self, *, running: bool) -> CancelResult:
@@ -162,17 +145,13 @@ class Executor:
         runs = [standing.run for standing in standings if standing.run is not None]
         return await cancel_runs(self.context, runs, at_work=running)
 
-    def _now(self) -> float:
-        return asyncio.get_running_loop().time()
-
-    def _signal_change(self) -> None:
-        """Signal a change to the sending loop and to listeners."""
+    def signal_change(self) -> None:
+        """Signal a change to the sending loop and to listeners. Must run on the loop."""
         self._wake.set()
         self._changed()
 
-    # Preparation.
-
     async def _prepare(self) -> None:
+        """Join the runs in their budget, load their states from the library, and queue the missing ones."""
         ledger, options = self.context.ledger, self.options
         self.service, names = await name_rows(self.plan.rows, self.context, take=options.take)
         keys = [name.key for name in names.values() if isinstance(name, RunName)]
@@ -182,38 +161,29 @@ class Executor:
             await ledger.transact(lambda db: join_scope(db, scope, self.service, keys))
             if (price := options.price) is not None:
                 await ledger.transact(lambda db: lower_floors(db, scope, price))
-        await asyncio.to_thread(self._load_standings, names)
 
-    def _load_standings(self, names: dict[int, RunName | InvalidInput]) -> None:
-        """Load the state of every run from the library and queue the missing ones, paid ones first."""
-        rows = order_rows(self.plan, self.options.order)
-        standings = load_standings(rows, names, self.context, self.service, unknown=self.options.price or 0)
+        def load() -> list[Standing]:
+            rows = order_rows(self.plan, options.order)
+            return load_standings(rows, names, self.context, self.service, price=options.price)
+
+        standings = await asyncio.to_thread(load)
         # Paid runs come first, because they cost nothing more, whatever the budget.
-        due = sorted((standing for standing in standings if standing.is_due), key=lambda standing: not standing.paid)
-        self.affordable = self._count_affordable(standings, due)
+        due = sorted((standing for standing in standings if standing.is_due), key=lambda standing: not standing.is_paid)
         self._queue, self.standings = deque(due), standings
-
-    def _count_affordable(self, standings: list[Standing], due: list[Standing]) -> int | None:
-        """The number of rows that the limits pay for, with those in the library; None if that is all of them."""
-        options = self.options
-        limits = [] if options.spend is None else [options.spend]
-        if options.budget is not None:
-            limits.append(options.budget - sum(standing.spent + standing.reserved for standing in standings))
-        prices = [
-            0 if each.paid else each.row.credits if options.price is None else options.price for each in due
-        ]  # fmt: skip
-        if not limits or None in prices:
-            return None
-        count = count_affordable([price or 0 for price in prices], min(limits))
-        stored = [standing for standing in standings if standing.status == RunStatus.COMPLETED]
-        return None if count == len(due) else sum(len(standing.numbers) for standing in [*stored, *due[:count]])
 
     async def _add_advice(self, error: OverBudget) -> OverBudget:
         """The error of a used-up limit, with the limit that would finish the plan."""
-        rows = [standing.row for standing in self._queue if not standing.paid]
+        rows = [standing.row for standing in self._queue if not standing.is_paid]
         due = sum_or_none((await find_prices(rows, self.context, self.options.price)).values())
-        paid = sum(standing.spent + standing.reserved for standing in self.standings)
-        return add_advice(error, self.options, due, paid, plan_price=self.plan.credits, stated=self._stated)
+        if due is None or error.price is None:
+            return error
+        what = f"spend={due}"
+        if self.options.budget is not None:
+            total = due + sum(standing.spent + standing.reserved for standing in self.standings)
+            budget = f"budget=plan.credits ({total:,})" if total == self.plan.credits else f"budget={total}"
+            is_both = self.options.spend is not None
+            what = f"{budget}, {what}" if is_both else f"{budget}, or {what} for what is left"
+        return OverBudget(error.budget, error.committed, error.price, error.limit, f"To finish the plan: {what}.")
 
     # Sending.
 
@@ -223,11 +193,20 @@ class Executor:
         at_once = self._at_once if self._is_proven and not self._is_full else 1
         if not self._queue or self.stopped_by is not None or self.is_paused or len(self._tasks) >= at_once:
             return None
-        return max(self._pause_until - self._now(), self._next_send - self._now(), 0.0)
+        return max(self._pause_until - time.monotonic(), self._next_send - time.monotonic(), 0.0)
+
+    def _start_next(self) -> None:
+        if self.options.rate is not None:
+            # Evenly spaced: there is no burst after a pause.
+            self._next_send = max(self._next_send, time.monotonic()) + 1 / self.options.rate
+        standing = self._queue.popleft()
+        task = asyncio.get_running_loop().create_task(self._run(standing))
+        self._tasks[task] = standing
+        task.add_done_callback(self._on_task_done)
 
     def _back_off(self) -> bool:
         """Pause longer after each failure of the service, and return whether that is worth it. Failures in a pause count once."""
-        now = self._now()
+        now = time.monotonic()
         if now >= self._pause_until:
             self._failing_since = self._failing_since if self._failures else now
             self._pause_until = now + get_pause(self._failures, first=FIRST_PAUSE_SECONDS, most=MAX_PAUSE_SECONDS)
@@ -240,7 +219,7 @@ class Executor:
         self.context.sweep_runs.discard(standing.id or 0)
         if not task.cancelled() and (error := task.exception()) is not None:
             standing.change(RunStatus.FAILED, error)
-        self._signal_change()
+        self.signal_change()
 
     async def _run(self, standing: Standing) -> None:
         request, name = standing.row.input, standing.name
@@ -257,7 +236,8 @@ class Executor:
             # A task of the client, so that closing the client waits for it.
             run = await self.context.create_task(self._client.submit_run(submission))
         except Exception as error:
-            self._on_submit_error(standing, before, error, submission)
+            standing.status = before
+            self._on_submit_error(standing, error, submission)
             return
         finally:
             submission.budget_taken.set()
@@ -271,21 +251,18 @@ class Executor:
         if standing.name is not None:  # A picture file may have changed since it was named.
             standing.name = standing.name._replace(identity=run.entry.identity)
         standing.change(RunStatus.WAITING)
-        if self.stopped_by is None:
-            self.context.sweep_runs.add(run.id)
-        else:
-            self.context.sweep_runs.discard(run.id)
+        (self.context.sweep_runs.add if self.stopped_by is None else self.context.sweep_runs.discard)(run.id)
         if not run.from_library:
             standing.is_paid_here = submission.is_paid_here
-            standing.spent, standing.reserved = self._split_cost(run)
+            standing.count(run.entry, self.options.price)
         run.on_change(lambda _: self._on_progress(standing, run))
-        self._signal_change()
+        self.signal_change()
         if self._cancels_running:
             await cancel_runs(self.context, [run], at_work=True)
         await run.wait_finished()
         if self.context.closed and run.failure is not None:
             return  # No longer followed; it continues at the service.
-        standing.spent, standing.reserved = self._split_cost(run)
+        standing.count(run.entry, self.options.price)
         standing.change(get_end_status(run.failure), run.failure)
         standing.from_library = run.from_library
         # It may have cost less than was reserved, so that the next run may fit in the budget.
@@ -297,22 +274,16 @@ class Executor:
                 self.stop(run.failure)
             return
         standing.file = run.media[0].path if run.media else None
-        if self._is_watched and not run.from_library:
+        if get_kernel_shell() is not None and not run.from_library:
             # Create the posters while other runs are in progress, so that the table is displayed quickly afterwards.
             asyncio.get_running_loop().run_in_executor(None, get_posters, [file.path for file in run.media])
-
-    def _split_cost(self, run: Run) -> tuple[int, int]:
-        """What a run has cost for certain, and what the limits count beyond that."""
-        counted = run.entry.counted + run.entry.unknown * (self.options.price or 0)
-        return run.entry.certain, counted - run.entry.certain
 
     def _on_progress(self, standing: Standing, run: Run) -> None:
         if standing.status == RunStatus.WAITING and run.status == IN_PROGRESS:
             standing.change(RunStatus.RUNNING)
         self._changed()
 
-    def _on_submit_error(self, standing: Standing, before: str, error: Exception, submission: Submission) -> None:
-        standing.status = before
+    def _on_submit_error(self, standing: Standing, error: Exception, submission: Submission) -> None:
         is_lost = isinstance(error, UncertainRun) and not error.repeatable
         is_stopped = type(error) is ReelbookError and (self.stopped_by is not None or self.context.stopping)
         if is_stopped or (self.context.closed and isinstance(error, LibraryError)):
@@ -320,8 +291,6 @@ class Executor:
         elif isinstance(error, OverBudget):
             self._queue.appendleft(standing)
             self._is_full = True
-            if self.options.price is None and (submission.stated_price or 0) < submission.min_price:
-                self._stated = submission.stated_price
             if len(self._tasks) <= 1:
                 self.stop(error)
         elif isinstance(error, SAME_FOR_ALL):

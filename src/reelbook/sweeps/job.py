@@ -20,10 +20,9 @@ from ..util import registry
 from ..util.background_loop import TICK_SECONDS, background
 from ..util.printable import format_count
 from .executor import Executor, Stopped
-from .ledger_lookup import CALL_SECONDS, find_known
 from .money_text import find_prices, format_spending, sum_or_none
 from .options import RunOptions
-from .progress import Progress, format_interrupt, make_progress
+from .progress import CALL_SECONDS, Progress, find_known, format_interrupt, make_progress
 from .values import usage_error
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ LISTENER_SECONDS = 0.25
 """Minimum interval between calls of listeners, whatever the number of changes."""
 LAST_CALL_SECONDS = 2.0
 """How long the end waits for listeners: a notebook is often saved right after, and its panel must show the end."""
-LISTENERS = "reelbook-job-listeners"
-"""The name of the threads that call listeners."""
 INTERRUPT_SECONDS = 0.6
 """How long an interrupt waits for the answers to sent requests: not longer, because the user waits for the prompt."""
 
@@ -59,11 +56,11 @@ class BackgroundJob(ABC, Generic[Outcome]):
     def __init__(self) -> None:
         self._failure: BaseException | None = None
         """The error that has ended the work."""
-        self._done, self._over, self._changed = threading.Event(), threading.Event(), threading.Event()
+        self._done, self._changed = threading.Event(), threading.Event()
         self._guard = threading.RLock()
         self._listeners: list[Callable[[Self], Any]] = []
-        self._is_calling = False
-        """Whether a thread calls the listeners after changes."""
+        self._caller: threading.Thread | None = None
+        """Calls the listeners after changes, and a last time at the end."""
 
     @property
     def is_done(self) -> bool:
@@ -82,13 +79,15 @@ class BackgroundJob(ABC, Generic[Outcome]):
                         "look at its panel, or cancel() it."
                     )
             # A listener that waits for the job would wait for itself.
-            if threading.current_thread().name != LISTENERS:
-                self._over.wait(max(min(LAST_CALL_SECONDS, deadline - time.monotonic()), 0))
+            if self._caller is not None and self._caller is not threading.current_thread():
+                self._caller.join(max(min(LAST_CALL_SECONDS, deadline - time.monotonic()), 0))
         except KeyboardInterrupt:
             raise Interrupted(
                 f"You stopped waiting; the {self.noun} continues. Call wait() again, or {self.advice}."
             ) from None
-        return self._get_outcome()
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+        return self._get_result()
 
     def __await__(self) -> Generator[Any, None, Outcome]:
         return self._wait_async().__await__()
@@ -99,12 +98,14 @@ class BackgroundJob(ABC, Generic[Outcome]):
         Listeners are called from a separate thread, so that a slow one delays nothing.
         """
         with self._guard:
+            if self._done.is_set():
+                threading.Thread(target=self._call, args=([listener],), name="reelbook-listeners", daemon=True).start()
+                return
             self._listeners.append(listener)
             self._changed.set()
-            if not self._is_calling:
-                self._is_calling = True
-                self._over.clear()
-                threading.Thread(target=self._call_listeners, name=LISTENERS, daemon=True).start()
+            if self._caller is None:
+                self._caller = threading.Thread(target=self._call_listeners, name="reelbook-listeners", daemon=True)
+                self._caller.start()
 
     @abstractmethod
     def _get_result(self) -> Outcome:
@@ -114,51 +115,38 @@ class BackgroundJob(ABC, Generic[Outcome]):
     def _count_ended(self) -> str:
         """How far it has come, as a clause."""
 
-    def _get_outcome(self) -> Outcome:
-        if self._failure is not None:
-            raise self._failure.with_traceback(None)
-        return self._get_result()
-
     def _finish(self, notify: Callable[[Self], Any] | None = None) -> None:
         """Record the end, and have all listeners called a last time, and `notify` once."""
         with self._guard:
-            self._done.set()
-            self._changed.set()
             if notify is not None:
                 self.on_change(notify)
-            elif not self._is_calling:
-                self._over.set()
+            self._done.set()
+            self._changed.set()
 
     def _call_listeners(self) -> None:
         is_last = False
         while not is_last:
             self._changed.wait()
-            self._changed.clear()
             with self._guard:
-                is_last, listeners = self._done.is_set(), self._listeners
-                if is_last:
-                    self._is_calling, self._listeners = False, []
-            for listener in [*listeners]:
-                try:
-                    listener(self)  # type: ignore[arg-type]  # A listener takes the job it was given for.
-                except Exception:
-                    log.warning("A listener of %s has failed.", type(self).__name__, exc_info=True)
+                self._changed.clear()
+                is_last, listeners = self._done.is_set(), [*self._listeners]
+            self._call(listeners)
             # Returns at once after the end, so that the last change is not delayed.
             self._done.wait(LISTENER_SECONDS)
-        with self._guard:
-            # One that came after the end is called by another thread.
-            if not self._is_calling:
-                self._over.set()
+
+    def _call(self, listeners: list[Callable[[Any], Any]]) -> None:
+        for listener in listeners:
+            try:
+                listener(self)
+            except Exception:
+                log.warning("A listener of %s has failed.", type(self).__name__, exc_info=True)
 
     async def _wait_async(self) -> Outcome:
         # Polled, because an interrupt of a notebook's cell is only delivered when its loop wakes.
         began = time.monotonic()
         while not self._done.is_set():
             await asyncio.sleep(0.02 if time.monotonic() - began < 5 else TICK_SECONDS)
-        ended = time.monotonic()
-        while not self._over.is_set() and time.monotonic() < ended + LAST_CALL_SECONDS:
-            await asyncio.sleep(0.02)
-        return await asyncio.to_thread(self._get_outcome)
+        return await asyncio.to_thread(self.wait)
 
 
 class SweepJob(BackgroundJob["pd.DataFrame"]):
@@ -198,7 +186,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         return make_progress(
             standings, now=executor.ended or time.monotonic(), began=executor.began, planned=len(self.plan), state=state,
             reason=None if reason is None else str(reason), budget=self._options.budget, spend=self._options.spend,
-            affordable=executor.affordable, waits=executor.waits,
+            waits=executor.waits,
         )  # fmt: skip
 
     @property
@@ -231,11 +219,11 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
 
     def pause(self) -> None:
         """Stop sending until `resume()`; sent runs continue."""
-        background.wait(self._executor.pause(True), CALL_SECONDS)
+        background.wait(self._pause(True), CALL_SECONDS)
 
     def resume(self) -> None:
         """Continue after `pause()`."""
-        background.wait(self._executor.pause(False), CALL_SECONDS)
+        background.wait(self._pause(False), CALL_SECONDS)
 
     def cancel(self, *, queued: bool = False, running: bool = False) -> CancelResult | None:
         """Stop sending. Runs already sent continue by default.
@@ -246,14 +234,10 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         return background.wait(self._cancel(queued, running), CALL_SECONDS)
 
     def interrupt(self) -> str:
-        """Stop sending after an interrupt; return a message on what is in progress and how to continue."""
-        self.stop_sending()
-        return format_interrupt(self.progress)
-
-    def stop_sending(self) -> None:
-        """Stop sending after an interrupt, and wait briefly for the answers to sent requests."""
+        """Stop sending after an interrupt, and wait briefly for the answers; return what is in progress and how to continue."""
         with contextlib.suppress(TimeoutError, CancelledError):
             background.submit(self._stop("The sweep was interrupted", INTERRUPT_SECONDS)).result(2 * INTERRUPT_SECONDS)
+        return format_interrupt(self.progress)
 
     def __repr__(self) -> str:
         progress = self.progress
@@ -273,6 +257,10 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
                 raise
         finally:
             self._finish(self._options.notify)
+
+    async def _pause(self, is_paused: bool) -> None:
+        self._executor.is_paused = is_paused
+        self._executor.signal_change()
 
     async def _cancel(self, queued: bool, running: bool) -> CancelResult | None:
         # Runs being sent may reach the queue.
@@ -295,28 +283,22 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
 
 def make_job(plan: Plan, client: Client, options: RunOptions) -> SweepJob:
     """Create a job that is not started yet; raises without a limit if the service charges real credits."""
-    if options.budget is None and options.spend is None and not client.is_embedded:
-        is_stored = find_known(plan, client.context, take=options.take)
-        due = [row for row in plan.distinct if not is_stored(row)]
-        if due:
-            prices = background.wait(find_prices(plan.distinct, client.context, options.price), CALL_SECONDS)
-            raise usage_error(
-                _format_missing_limit(sum_or_none(prices.values()), sum_or_none([prices[row.key] for row in due]))
-            )
+    if options.budget is not None or options.spend is not None or client.is_embedded:
+        return SweepJob(plan, client, options)
+    is_stored = find_known(plan, client.context, take=options.take)
+    if not (due := [row for row in plan.distinct if not is_stored(row)]):
         # Nothing is due now; the limit ensures that this remains so.
-        options = options.model_copy(update={"spend": 0})
-    return SweepJob(plan, client, options)
-
-
-def _format_missing_limit(price: int | None, due: int | None) -> str:
+        return SweepJob(plan, client, options.model_copy(update={"spend": 0}))
+    prices = background.wait(find_prices(plan.distinct, client.context, options.price), CALL_SECONDS)
+    whole, rest = sum_or_none(prices.values()), sum_or_none([prices[row.key] for row in due])
     needs = "Runs on this service cost credits, so a sweep needs a limit."
-    if price is None or due is None:
-        return (
+    if whole is None or rest is None:
+        raise usage_error(
             f"{needs} Nobody knows what all of its runs cost, so say the most that one run may cost, too: "
             "spend=…, price=…"
         )
-    paid = "" if due == price else f" {due:,} of them are due; the rest is paid already."
-    return (
-        f"{needs} The plan costs {price:,} credits.{paid} To run all of it: budget={price}, the most that its runs "
-        f"may ever cost, so running the cell twice pays once; or spend={due}, the most that this call may pay."
+    paid = "" if rest == whole else f" {rest:,} of them are due; the rest is paid already."
+    raise usage_error(
+        f"{needs} The plan costs {whole:,} credits.{paid} To run all of it: budget={whole}, the most that its runs "
+        f"may ever cost, so running the cell twice pays once; or spend={rest}, the most that this call may pay."
     )

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Hashable, Iterable
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from ..errors import OverBudget, ReelbookError
+from ..errors import ReelbookError
 from ..util.printable import format_count
 
 if TYPE_CHECKING:
     from ..runs.submit import ClientContext
-    from .options import RunOptions
     from .plan_rows import Row
     from .progress import Progress
 
@@ -28,15 +26,6 @@ def format_all_paid(amount: int) -> str:
     '636 credits, all paid earlier; nothing now'
     """
     return f"{format_count(amount, 'credit')}, all paid earlier; nothing now"
-
-
-def count_affordable(prices: Iterable[int], limit: int) -> int:
-    """The number of runs that a limit pays for, sent in this order: the first that does not fit ends the sweep.
-
-    >>> count_affordable([53, 53, 106, 53], 200)
-    2
-    """
-    return sum(1 for total in accumulate(prices) if total <= limit)
 
 
 def format_spending(progress: Progress) -> list[str]:
@@ -59,8 +48,6 @@ def format_spending(progress: Progress) -> list[str]:
             _format_spent(progress.spent, progress.budget if fits else None)
             + (f", {earlier} of them earlier" if before else "")
         ]
-    if progress.affordable is not None and progress.state != "done":
-        texts.append(f"enough for {progress.affordable:,} of {format_count(progress.total, 'run')}")
     if progress.reserved:
         texts.append(f"{progress.reserved:,} more {'may have been paid' if progress.state == 'done' else 'set aside'}")
     return texts
@@ -76,32 +63,6 @@ def _format_spent(spent: int, limit: int | None, when: str = "") -> str:
         return f"nothing may be spent{when}"
     amount = format_count(spent if limit is None else limit, "credit")
     return f"{amount if limit is None else f'{spent:,} of {amount}'} spent{when}"
-
-
-def add_advice(
-    error: OverBudget, options: RunOptions, due: int | None, paid: int, *, plan_price: int | None, stated: int | None
-) -> OverBudget:
-    """The same error with advice on finishing the plan; `due` is the price of the remaining runs, `paid` of the others.
-
-    `stated` is the service's price of the run that did not fit, if limits count a higher one.
-    """
-    if due is None or error.price is None:
-        return error
-    total = paid + due
-    if options.budget is not None and options.spend is not None:
-        what = f"budget={total}, spend={due}"
-    elif options.budget is not None:
-        budget = f"budget=plan.credits ({total:,})" if total == plan_price else f"budget={total}"
-        what = f"{budget}, or spend={due} for what is left"
-    else:
-        what = f"spend={due}"
-    note = f"To finish the plan: {what}."
-    if stated is not None:
-        note += (
-            f" But the service says {stated:,} for a run, the catalog {error.price:,}: limits count {error.price:,} "
-            f"(price={stated} takes its word)."
-        )
-    return OverBudget(error.budget, error.committed, error.price, error.limit, note)
 
 
 async def find_prices(

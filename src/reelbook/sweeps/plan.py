@@ -205,7 +205,7 @@ class Plan:
 
     def summarise(self, known: Known | None) -> PlanFacts:
         """The summary by a lookup of results in the library, if there is one."""
-        from .ledger_lookup import CALL_SECONDS, forecast
+        from .progress import CALL_SECONDS, forecast
 
         seconds = None
         if (client := session.current) is not None:
@@ -295,7 +295,7 @@ class Plan:
 
     def _known(self) -> Known | None:
         """The lookup of results in the library at this moment; None without a library."""
-        from .ledger_lookup import find_known
+        from .progress import find_known
 
         return None if session.current is None else find_known(self, session.current.context)
 

@@ -1,33 +1,141 @@
-"""The state of a sweep: how every run stands, and a summary of them for progress displays."""
+"""How the runs of a plan stand: their names in the ledger and what it knows of them; and a sweep summed up for displays."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import heapq
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidInput, ReelbookError, RunFailed, ServiceError
+from ..models.images import Image, pictures_of
 from ..runs.follow import error_kind_of
-from ..storage.ledger.transitions import Entry
+from ..storage.ledger.transitions import COLUMNS, Entry, State
+from ..storage.ledger.writer import Ledger
+from ..storage.run_identity import format_canonical, make_identity
 from ..storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
 from ..storage.tidy import get_paths
+from ..transport.picture_sources import read_sources
+from ..util.background_loop import background
+from ..util.data_address import is_data_address
 from ..util.printable import format_count
-from .ledger_lookup import RunName, find_rows
-from .plan_rows import Row
+from .plan_rows import Known, Row
 
 if TYPE_CHECKING:
     from ..runs.run import Run
     from ..runs.submit import ClientContext
+    from .plan import Plan
 
-
+CALL_SECONDS = 120.0
+MAX_PAST_RUNS = 200
+"""The number of recent runs that a forecast uses."""
+MAX_LATEST, MAX_RESULTS, MAX_RECENT_ENDS = 8, 24, 40
+UNDER_WAY = frozenset({RunStatus.WAITING, RunStatus.RUNNING})
+RunKey = tuple[str, int]
+"""Identity and take, which together identify a run of a service."""
 _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 
-UNDER_WAY = frozenset({RunStatus.WAITING, RunStatus.RUNNING})
-MAX_LATEST, MAX_RESULTS, MAX_RECENT_ENDS = 8, 24, 40
+
+# What the ledger knows of a plan.
+
+
+class RunName(NamedTuple):
+    """The identification of a run in the ledger, and its input in canonical form."""
+
+    identity: str
+    take: int
+    input: str
+
+    @property
+    def key(self) -> RunKey:
+        """The key in the ledger of a service."""
+        return self.identity, self.take
+
+
+async def name_rows(
+    rows: Iterable[Row], context: ClientContext, *, take: int = 0
+) -> tuple[str, dict[Hashable, RunName | InvalidInput]]:
+    """The service's name, and by key the ledger names of the possible rows, or the error of one's pictures."""
+    names: dict[Hashable, RunName | InvalidInput] = {}
+    hashes: dict[str, str] = {}
+    for row in rows:
+        if row.input is None or row.key in names:
+            continue
+        # By their content, and those at a URL by that. One that is shared by many rows is read once.
+        pictures = pictures_of(row.input)
+        local = {loc: each for loc, each in pictures if isinstance(each, Image) or is_data_address(each)}
+        try:
+            if not hashes.keys() >= set(local.values()):
+                sources = await read_sources(row.input, library=context.shelf.find)
+                hashes |= {picture: sources[loc].sha256 for loc, picture in local.items()}
+            text = format_canonical(row.input, {loc: hashes[picture] for loc, picture in local.items()})
+            names[row.key] = RunName(make_identity(row.input.endpoint_id, text), row.take + take, text)
+        except InvalidInput as error:
+            names[row.key] = error
+        await asyncio.sleep(0)  # What else runs on the loop does not wait for thousands of rows.
+    return await context.name(), names
+
+
+def find_rows(ledger: Ledger, service: str, keys: Iterable[RunKey]) -> dict[RunKey, Entry]:
+    """The entries of those runs that are in the ledger, by key."""
+    wanted = set(keys)
+    query = f"SELECT {COLUMNS} FROM entries WHERE service = ? AND identity IN (SELECT value FROM json_each(?))"
+    values = (service, json.dumps([identity for identity, _ in wanted]))
+    stored = (Entry(*row) for row in ledger.read(lambda db: db.execute(query, values).fetchall()))
+    return {key: entry for entry in stored if (key := (entry.identity, entry.take)) in wanted}
+
+
+def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
+    """A snapshot of the results that the library has for a plan, queried once for all its rows."""
+    service, names = background.wait(name_rows(plan.distinct, context, take=take), CALL_SECONDS)
+    keys = {key: name.key for key, name in names.items() if isinstance(name, RunName)}
+    stored, files = find_rows(context.ledger, service, keys.values()), get_paths(context.shelf)
+    entries = {key: stored[name] for key, name in keys.items() if name in stored}
+    have = frozenset(key for key, entry in entries.items() if has_result(entry, files))
+    return Known(have, {key: entry.credits or 0 for key, entry in entries.items()})
+
+
+def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
+    """The name of the budget of these runs in the ledger: equal for the same runs in any notebook and order."""
+    listed = json.dumps([service, sorted(set(keys))])
+    return f"plan {hashlib.sha256(listed.encode()).hexdigest()[:32]}"
+
+
+def has_result(entry: Entry, files: Mapping[str, str]) -> bool:
+    """Whether the library has the result with all its files, so that no request is necessary."""
+    return entry.state == State.STORED and all(sha256 in files for sha256 in entry.hashes)
+
+
+def count_credits(entry: Entry, price: int | None) -> int:
+    """What limits count for a run, with an attempt of unknown price at this one."""
+    return entry.counted + entry.unknown * (price or 0)
+
+
+def forecast(rows: Sequence[Row], ledger: Ledger, service: str) -> float | None:
+    """Estimated seconds until all rows have ended, at the pace of their model's latest runs; None without any in the ledger.
+
+    That pace is the time in which at least one of them was under way, divided by their number.
+    """
+    requests = [row.input for row in rows if row.input is not None]
+    query = (
+        "SELECT sent, finished FROM runs WHERE service = ? AND model = ? AND state = ? AND finished > sent"
+        f" ORDER BY id DESC LIMIT {MAX_PAST_RUNS}"
+    )
+    values = (service, requests[0].endpoint_id if requests else "", State.STORED)
+    past = sorted(ledger.read(lambda db: db.execute(query, values).fetchall()))
+    busy = until = 0.0
+    for sent, finished in past:
+        busy, until = busy + max(finished - max(sent, until), 0.0), max(until, finished)
+    return busy / len(past) * len(requests) if past else None
+
+
+# The state of a sweep.
 
 
 @dataclass(eq=False, slots=True)
@@ -42,8 +150,6 @@ class Standing:
     status: str = RunStatus.NOT_STARTED
     error_type: str | None = None
     error: str | None = None
-    paid: bool = False
-    """Whether the run was paid for earlier and its result is still missing."""
     from_library: bool = False
     """Whether its result costs this sweep nothing."""
     spent: int = 0
@@ -61,25 +167,31 @@ class Standing:
     """When the service has run it for this sweep, by the monotonic clock."""
     run: Run | None = field(default=None, repr=False)
 
-    def update_from(self, stored: Entry, files: Mapping[str, str]) -> None:
-        """Set the state from the ledger; `files` are the files of the shelf."""
-        self.id, self.status = stored.id, get_sweep_status(stored.stage)
-        if self.status == RunStatus.COMPLETED:
-            hashes = stored.hashes
-            if all(sha256 in files for sha256 in hashes):
-                self.file = Path(files[hashes[0]]) if hashes else None
-            else:
-                self.status = RunStatus.WAITING  # Its files are downloaded again at no cost.
-        if stored.error:
-            self.error_type, self.error = stored.error_type or stored.stage, cut_data_uris(stored.error)
-        self.paid = self.status in UNDER_WAY or self.status == RunStatus.UNFINISHED
-        self.from_library = self.status == RunStatus.COMPLETED
-        self.spent, self.reserved, self.earlier = stored.certain, stored.counted - stored.certain, stored.counted
+    def load(self, entry: Entry, files: Mapping[str, str], price: int | None = None) -> None:
+        """Set the state from the ledger; `files` are those of the shelf, `price` is what an unknown price counts."""
+        self.id, self.status = entry.id, get_sweep_status(entry.stage)
+        if self.status == RunStatus.COMPLETED and not has_result(entry, files):
+            self.status = RunStatus.WAITING  # Its files are downloaded again at no cost.
+        elif self.status == RunStatus.COMPLETED:
+            self.from_library, self.file = True, next((Path(files[sha256]) for sha256 in entry.hashes), None)
+        if entry.error:
+            self.error_type, self.error = entry.error_type or entry.stage, cut_data_uris(entry.error)
+        self.count(entry, price)
+        self.earlier = self.spent + self.reserved
+
+    def count(self, entry: Entry, price: int | None) -> None:
+        """Split what limits count for the run into what it has cost for certain, and what it may have cost."""
+        self.spent, self.reserved = entry.certain, count_credits(entry, price) - entry.certain
 
     def change(self, status: str, error: BaseException | None = None) -> None:
         """Update the status and the error."""
         self.error_type, self.error = (None, None) if error is None else (get_error_type(error), format_error(error))
         self.status = status
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether the run is paid for, and its result is still missing."""
+        return self.status in UNDER_WAY or self.status == RunStatus.UNFINISHED
 
     @property
     def is_due(self) -> bool:
@@ -96,33 +208,32 @@ class Standing:
 
 
 def load_standings(
-    rows: Iterable[Row], names: Mapping[int, RunName | InvalidInput], context: ClientContext, service: str, *, unknown: int = 0
+    rows: Iterable[Row], names: Mapping[Hashable, RunName | InvalidInput], context: ClientContext, service: str,
+    *, price: int | None = None,
 ) -> list[Standing]:  # fmt: skip
-    """The distinct runs of the rows with their state in the library; `names` are by the rows' numbers.
-
-    `unknown` is what an attempt of unknown price counts.
-    """
+    """The distinct runs of the rows with their state in the library; `names` are by the rows' keys."""
     keys = [name.key for name in names.values() if isinstance(name, RunName)]
-    stored, files = find_rows(context.ledger, service, keys, unknown=unknown), get_paths(context.shelf)
+    stored, files = find_rows(context.ledger, service, keys), get_paths(context.shelf)
     runs: dict[object, Standing] = {}
     for row in rows:
-        name = names.get(row.number)
+        name = None if row.input is None else names[row.key]
         key = name.key if isinstance(name, RunName) else row.number
         if key not in runs:
             runs[key] = make_standing(row, name)
             if isinstance(name, RunName) and name.key in stored:
-                runs[key].update_from(stored[name.key], files)
+                runs[key].load(stored[name.key], files, price)
         runs[key].numbers.append(row.number)
     return list(runs.values())
 
 
 def make_standing(row: Row, name: RunName | InvalidInput | None = None) -> Standing:
     """How a row stands before the library was asked."""
+    standing = Standing(row, name if isinstance(name, RunName) else None)
     if row.input is None:
-        return Standing(row, None, status=RunStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)
-    if isinstance(name, InvalidInput):
-        return Standing(row, None, status=RunStatus.FAILED, error_type=get_error_type(name), error=format_error(name))
-    return Standing(row, name)
+        standing.status, standing.error_type, standing.error = RunStatus.IMPOSSIBLE, "impossible", row.problem
+    elif isinstance(name, InvalidInput):
+        standing.change(RunStatus.FAILED, name)
+    return standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +248,11 @@ class Group:
 
 
 class Result(NamedTuple):
-    """A completed row, for progress displays."""
+    """A completed row, for progress displays: its number, its first file, and its values in the columns that vary."""
 
     number: int
-    """The number of the row in the plan."""
     path: Path
-    """The first file."""
     values: Mapping[str, Any]
-    """The values of the row in the columns that vary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,18 +283,13 @@ class Progress:
     """The recent rate of ended runs."""
     seconds_left: float | None
     elapsed: float
-    """Seconds since the start."""
     failures: tuple[Group, ...]
     """The failed runs by type of error, the most frequent first."""
     results: tuple[Result, ...]
-    """During the sweep, the newest results first, followed by those of the library; afterwards, the first results in
-    the order of the plan."""
-    affordable: int | None = None
-    """The number of rows that the limits pay for, with those in the library; None if that is all of them."""
+    """The newest results during the sweep, afterwards the first ones in the order of the plan."""
     queued: int = 0
     """The number of runs in the service's queue, which cost nothing if cancelled."""
     queued_credits: int = 0
-    """Credits reserved for the queued runs."""
     waits: str = ""
     """The reason for the current pause before the next request, as text; empty if there is none."""
 
@@ -203,7 +306,7 @@ class Progress:
     @property
     def under_way(self) -> int:
         """The number of rows that are waiting or running."""
-        return self.counts[RunStatus.WAITING] + self.counts[RunStatus.RUNNING]
+        return sum(self.counts[status] for status in UNDER_WAY)
 
 
 def make_progress(standings: Sequence[Standing], *, now: float, began: float, planned: int, **facts: Any) -> Progress:
@@ -211,9 +314,7 @@ def make_progress(standings: Sequence[Standing], *, now: float, began: float, pl
 
     `now` and `began` are by the monotonic clock; `facts` are further fields.
     """
-    state = facts["state"]
-    counts = Counter(dict.fromkeys(SWEEP_STATUSES, 0))
-    counts[RunStatus.NOT_STARTED] = 0 if standings else planned
+    counts = Counter({**dict.fromkeys(SWEEP_STATUSES, 0), RunStatus.NOT_STARTED: 0 if standings else planned})
     failed: dict[str, list[Standing]] = {}
     for run in standings:
         counts[run.status] += len(run.numbers)
@@ -224,7 +325,7 @@ def make_progress(standings: Sequence[Standing], *, now: float, began: float, pl
         for kind, runs in failed.items()
     ]
     completed = [run for run in standings if run.status == RunStatus.COMPLETED and run.file is not None]
-    if state in ("preparing", "running", "stopping"):
+    if facts["state"] in ("preparing", "running", "stopping"):
         listed = heapq.nsmallest(MAX_LATEST, completed, key=lambda run: -(run.ended or 0.0))
     else:
         listed = heapq.nsmallest(MAX_RESULTS, completed, key=lambda run: run.row.number)
@@ -236,7 +337,7 @@ def make_progress(standings: Sequence[Standing], *, now: float, began: float, pl
         counts=counts, from_library=sum(len(run.numbers) for run in standings if run.from_library), elapsed=now - began,
         spent=sum(run.spent for run in standings), reserved=sum(run.reserved for run in standings),
         spent_now=sum(run.paid_now[0] for run in standings), reserved_now=sum(run.paid_now[1] for run in standings),
-        per_minute=pace and pace * 60, seconds_left=left / pace if pace and state == "running" else None,
+        per_minute=pace and pace * 60, seconds_left=left / pace if pace and facts["state"] == "running" else None,
         failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
         results=tuple(Result(run.row.number, run.file, run.row.values) for run in listed if run.file is not None),
         queued=len(queued), queued_credits=sum(run.reserved for run in queued), **facts,
@@ -245,23 +346,15 @@ def make_progress(standings: Sequence[Standing], *, now: float, began: float, pl
 
 def format_interrupt(progress: Progress) -> str:
     """The message for a user who interrupted a sweep: what has ended, what goes on, and how to continue."""
-    completed, at_work = progress.counts[RunStatus.COMPLETED], progress.counts[RunStatus.RUNNING]
-    waiting = max(progress.counts[RunStatus.WAITING] - progress.queued, 0)
-    parts = [
-        (at_work, "is being worked on", "are being worked on"),
-        (progress.queued, "waits in the service's queue", "wait in the service's queue"),
-        (waiting, "is being sent", "are being sent"),
-    ]
-    under_way = [f"{format_count(count, 'run')} {is_ if count == 1 else are}" for count, is_, are in parts if count]
+    of = f"{progress.counts[RunStatus.COMPLETED]:,} of {format_count(progress.total, 'run')} completed"
     unsent = format_count(progress.counts[RunStatus.NOT_STARTED], "run")
-    of = f"{completed:,} of {format_count(progress.total, 'run')} {'is' if completed == 1 else 'are'} completed"
     sentences = [f"You interrupted a sweep: {of}, and {unsent} will not be sent."]
-    if under_way:
-        cost = f", which may still cost {progress.reserved:,} credits" if progress.reserved else ""
-        sentences.append(f"In the background, {' and '.join(under_way)}{cost}.")
+    if progress.under_way:
+        cost = f", and may still cost {progress.reserved:,} credits" if progress.reserved else ""
+        sentences.append(f"{format_count(progress.under_way, 'run')} under way will go on in the background{cost}.")
     if progress.queued:
         back = f" and get {progress.queued_credits:,} credits back" if progress.queued_credits else ""
-        sentences.append(f"To cancel what is queued{back}: rb.cancel_queued().")
+        sentences.append(f"To cancel the {progress.queued:,} in the service's queue{back}: rb.cancel_queued().")
     return " ".join([*sentences, "Run the same plan again to continue: nothing is paid for twice."])
 
 
@@ -274,9 +367,8 @@ def get_error_type(error: BaseException) -> str:
 
 def format_error(error: BaseException) -> str:
     """Format an error for a table, where the run and its model are in other columns."""
-    if isinstance(error, RunFailed):
-        return cut_data_uris(error.message)
-    return cut_data_uris(str(error) if isinstance(error, ReelbookError) else f"{type(error).__name__}: {error}")
+    text = str(error) if isinstance(error, ReelbookError) else f"{type(error).__name__}: {error}"
+    return cut_data_uris(error.message if isinstance(error, RunFailed) else text)
 
 
 def cut_data_uris(text: str) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import secrets
-import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,25 +12,12 @@ import numpy as np
 
 from ..errors import ReelbookError
 from ..util.missing_values import is_missing
-from ..util.printable import format_count
 
 if TYPE_CHECKING:
     import pandas as pd
 
 VIDEO, IMAGES = "output_video", "output_images"
 FACTS = ("model", "request_id", "credits", "credits_source", "service", "seed")
-
-
-@dataclass
-class _Shared:
-    """What all displays of one table object have in common."""
-
-    group: str = field(default_factory=lambda: secrets.token_urlsafe(9))
-    ticked: tuple[int, ...] = ()
-
-
-_shared: dict[int, _Shared] = {}
-"""By the `id()` of a table. Not in `attrs`, which pandas copies to other tables."""
 
 
 def find_paths(table: pd.DataFrame) -> Iterator[list[str]]:
@@ -50,42 +35,20 @@ def find_paths(table: pd.DataFrame) -> Iterator[list[str]]:
 
 def get_ticked(table: pd.DataFrame) -> tuple[int, ...]:
     """The positions of the rows ticked in the displays of this table object."""
-    return _get_shared(table).ticked
+    ticked: tuple[int, ...] = vars(table).get("_reelbook_ticked", ())
+    return ticked
 
 
 def tick(table: pd.DataFrame, places: Sequence[int]) -> None:
     """Tick the rows at these positions, replacing earlier ones."""
-    _get_shared(table).ticked = tuple(sorted(places))
+    # An attribute of this object alone, not in `attrs`, which pandas copies to other tables.
+    vars(table)["_reelbook_ticked"] = tuple(sorted(places))
 
 
 def get_group(table: pd.DataFrame) -> str:
     """A random key for all displays of this table object, by which a page links them: a row ticked in one is in all."""
-    return _get_shared(table).group
-
-
-def _get_shared(table: pd.DataFrame) -> _Shared:
-    if id(table) not in _shared:
-        _shared[id(table)] = _Shared()
-        weakref.finalize(table, _shared.pop, id(table))
-    return _shared[id(table)]
-
-
-def format_summary(table: pd.DataFrame) -> str:
-    """Format the number, statuses and cost of a table's runs on one line, as far as its columns contain them.
-
-    >>> import pandas as pd
-    >>> format_summary(pd.DataFrame({"status": ["completed", "failed", "completed"], "credits": [53, None, 53]}))
-    '3 runs: 2 completed, 1 failed; 106 credits'
-    """
-    import pandas as pd
-
-    states, costs = find_column(table, "status"), find_column(table, "credits")
-    text = format_count(len(table), "run")
-    if states is not None:
-        counts = states.astype(object).dropna().astype(str).value_counts(sort=False)
-        text += f": {', '.join(f'{count:,} {state}' for state, count in counts.items())}" if len(counts) else ""
-    known = pd.Series(dtype="float64") if costs is None else pd.to_numeric(costs, errors="coerce").dropna()
-    return f"{text}; {int(known.sum()):,} credits" if len(known) else text
+    group: str = vars(table).setdefault("_reelbook_group", secrets.token_urlsafe(9))
+    return group
 
 
 def find_column(table: pd.DataFrame, name: str) -> pd.Series[Any] | None:
@@ -132,19 +95,7 @@ def get_row_facts(row: pd.Series[Any]) -> dict[str, Any]:
     from ..storage.run_identity import INPUT_JSON
     from ..storage.table import parse_texts
 
-    found = {name: row[name] for name in FACTS if name in row.index}
-    known = {
-        name: value.item() if hasattr(value, "item") else value
-        for name, value in found.items()
-        if not is_missing(value)
-    }
+    facts = {name: row[name] for name in FACTS if name in row.index and not is_missing(row[name])}
     (inputs,) = parse_texts([row.get(INPUT_JSON)])
-    return {**known, "input": inputs} if isinstance(inputs, dict) else known
-
-
-def get_file_size(path: str) -> int | None:
-    """The size of a file in bytes; None without such a file."""
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return None
+    facts = {name: value.item() if hasattr(value, "item") else value for name, value in facts.items()}
+    return {**facts, "input": inputs} if isinstance(inputs, dict) else facts

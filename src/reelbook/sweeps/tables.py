@@ -20,9 +20,8 @@ from ..storage.run_status import SWEEP_STATUSES
 from ..storage.table import Files, assemble_table, build_column, find_marks, parse_files, read_outputs
 from ..storage.tidy import get_paths
 from ..util.background_loop import background
-from .ledger_lookup import CALL_SECONDS, find_rows, name_rows
 from .plan_rows import Known
-from .progress import Standing, load_standings, make_standing
+from .progress import CALL_SECONDS, Standing, find_rows, load_standings, make_standing, name_rows
 from .values import Schema, coerce_value, get_fields, get_schema, parse_field_path
 
 if TYPE_CHECKING:

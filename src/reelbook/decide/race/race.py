@@ -338,7 +338,7 @@ class Race(BackgroundJob["Race"]):
         for number in order:
             setting = rounds.race.settings[number]
             tried = [row.key for row in setting.rows if row.number in rounds.round_of]
-            costs = [self._stored[key].counted for key in tried if key in self._stored]
+            costs = [self._runs.count(self._stored[key]) for key in tried if key in self._stored]
             mean, low, high, chance = (None, None, None, 0.0 if known else None)
             if known and not rounds.is_given_up(number):
                 mean, low, high, chance = (float(values[number]) for values in known)

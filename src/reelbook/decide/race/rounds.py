@@ -16,18 +16,11 @@ from ...storage.ledger.budget import join_scope
 from ...storage.ledger.transitions import Entry, State
 from ...storage.tidy import get_paths
 from ...sweeps.job import SweepJob
-from ...sweeps.ledger_lookup import (
-    CALL_SECONDS,
-    RunName,
-    find_rows,
-    has_result,
-    make_budget_scope,
-    name_runs,
-)
 from ...sweeps.money_text import find_prices
 from ...sweeps.options import RunOptions
 from ...sweeps.plan import Plan
 from ...sweeps.plan_rows import Row, spread_rows
+from ...sweeps.progress import CALL_SECONDS, RunName, count_credits, find_rows, has_result, make_budget_scope, name_rows
 from ...sweeps.tables import make_stored_table
 from ...util.background_loop import background
 from ..posterior import choose
@@ -172,9 +165,7 @@ class RaceRuns:
     async def _prepare(self) -> None:
         """Name the runs, find their prices, and join all of them in one budget."""
         context, rows = self._context, list(self._rows.values())
-        self._service = await context.name()
-        requests = [(row.input, row.take) for row in rows if row.input is not None]
-        self._names = dict(zip(self._rows, await name_runs(requests, context.shelf.find), strict=True))
+        self._service, self._names = await name_rows(rows, context)
         keys = [name.key for name in self._names.values() if isinstance(name, RunName)]
         scope = make_budget_scope(self._service, keys)
         await context.ledger.transact(lambda db: join_scope(db, scope, self._service, keys))
@@ -213,19 +204,23 @@ class RaceRuns:
         """The ledger rows of runs that are in the ledger, by the keys of the plan's rows."""
         names = {row.key: name for row in rows if isinstance(name := self._names.get(row.key), RunName)}
         keys = [name.key for name in names.values()]
-        stored = find_rows(self._context.ledger, self._service, keys, unknown=self._options.price or 0)
+        stored = find_rows(self._context.ledger, self._service, keys)
         return {key: stored[name.key] for key, name in names.items() if name.key in stored}
 
     def spent(self) -> int:
         """What all runs have cost or may have cost, whoever paid and whenever."""
-        return sum(stored.counted for stored in self.find_stored(self._rows.values()).values())
+        return sum(map(self.count, self.find_stored(self._rows.values()).values()))
+
+    def count(self, stored: Entry) -> int:
+        """What budgets count for a run."""
+        return count_credits(stored, self._options.price)
 
     def find_free(self, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
         """The rows whose run costs nothing more, as it is paid for, and those that have failed, in the order in which they were sent."""
         files, known = get_paths(self._context.shelf), self.find_stored(rows)
         stored = sorted(((known[row.key], row) for row in rows if row.key in known), key=lambda pair: pair[0].id)
         ends = (State.FAILED, State.CANCELLED)
-        free = [row for run, row in stored if has_result(run, files) or (run.counted and run.state not in ends)]
+        free = [row for run, row in stored if has_result(run, files) or (self.count(run) and run.state not in ends)]
         return free, [row for run, row in stored if run.state == State.FAILED]
 
     def make_job(self, rows: Sequence[Row], *, is_free: bool = False) -> SweepJob:

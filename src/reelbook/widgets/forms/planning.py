@@ -122,7 +122,7 @@ class PlanPreview:
 
 def make_preview(number: int, session: Session, base: Input, axes: Mapping[str, Sequence[Any]]) -> PlanPreview:
     """A plan with its prices, by the service if connected."""
-    from ...sweeps.ledger_lookup import find_known  # Here, because it brings pandas along.
+    from ...sweeps.progress import find_known  # Here, because it brings pandas along.
 
     plan = sweep(base, **axes)
     balance = None
