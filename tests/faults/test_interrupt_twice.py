@@ -151,7 +151,7 @@ def test_a_sweep_on_the_command_line_says_what_goes_on(place: Place, tmp_path: P
     )  # fmt: skip
     held.arrived()
     process.signal()
-    process.until("You interrupted a sweep: 0 of 3 runs are completed")
+    process.until("You interrupted a sweep: 0 of 3 runs completed")
     time.sleep(APART)
     process.signal()
     process.until("1 paid request waits")
