@@ -59,6 +59,11 @@ def column(page: Page, name: str) -> list[str]:
     return page.locator(f"{ROWS} > :nth-child({place + 1})").all_inner_texts()
 
 
+def bounds(element: Any) -> Any:
+    """Where an element is on the page, and how large."""
+    return element.bounding_box()
+
+
 def head(page: Page, name: str) -> Any:
     return page.locator("thead button", has_text=name)
 
@@ -256,28 +261,65 @@ def test_what_is_shown_is_saved_as_csv(opened: Open, clips: list[str]) -> None:
 
 
 @pytest.mark.parametrize("width", [480, *deep((1000,))])
-def test_two_clips_play_beside_each_other_below_the_table(opened: Open, clips: list[str], width: int) -> None:
-    """Whatever rows they are of and wherever the table is scrolled to; nothing above them moves."""
+def test_a_clip_plays_below_its_row(opened: Open, clips: list[str], width: int) -> None:
+    """Row and player are in view together, also where the table is scrolled to the side; a second one is below its own."""
     page = opened(render_table(runs(100, clips), embed="preview"), width=width)
     box = page.locator(".rb-box")
-    tall = box.evaluate("box => box.scrollHeight")
+    box.evaluate("box => box.scrollLeft = 100")
 
-    page.locator("button.rb-poster").nth(0).click()
-    page.locator("button.rb-poster").nth(2).click()
-    box.evaluate("box => box.scrollTop = 3000")
-    expect(page.locator(".rb-stage video")).to_have_count(2)
-    places = [page.locator(".rb-stage .rb-detail").nth(number).bounding_box() for number in range(2)]
-    shot(page, f"table-two-clips-{width}")
-    page.locator(".rb-open .rb-close").first.click()
+    for row in (20, 1):
+        page.locator("button.rb-poster").nth(row).click()
+        expect(page.locator(".rb-stage video")).to_have_count(1 if row == 20 else 2)
+        poster, player, room = map(
+            bounds, (page.locator("button.rb-poster").nth(row), page.locator(".rb-stage .rb-detail").first, box)
+        )
+        shot(page, f"table-open-{row}-{width}")
+        assert room["y"] < poster["y"] < player["y"]
+        assert player["y"] + player["height"] <= room["y"] + room["height"] + 1
+        assert (player["x"], player["width"]) == (room["x"], pytest.approx(room["width"], abs=16))
+    head(page, "seed").click()
+    head(page, "seed").click()
 
-    left, right = places
-    assert left is not None
-    assert right is not None
-    assert left["y"] == right["y"]
-    assert left["x"] + left["width"] <= right["x"]
-    assert box.evaluate("box => box.scrollHeight") == tall
+    assert page.locator("tr:has([aria-expanded=true]) + .rb-stage video").count() == 2
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    expect(page.locator(".rb-open")).to_have_count(1)
+    page.get_by_label("Filter rows").fill("seed<9")
+    expect(page.locator("tr:has([aria-expanded=true]) + .rb-stage video")).to_have_count(1)
+
+
+def test_a_clip_plays_in_its_poster_under_a_pointer(opened: Open, clips: list[str]) -> None:
+    """A small copy, and only while the pointer is there; posters can be twice as large."""
+    page = opened(render_table(runs(3, clips), embed="preview"))
+    poster = page.locator("button.rb-poster").nth(1)
+    small = bounds(poster)
+
+    poster.hover()
+    expect(poster.locator("video")).to_have_count(1)
+    page.wait_for_function("document.querySelector('.rb-over').currentTime > 0")
+    page.mouse.move(0, 0)
+    expect(poster.locator("video")).to_have_count(0)
+    page.get_by_role("button", name="Large posters").click()
+
+    large = bounds(poster)
+    assert (large["width"], large["height"]) == (2 * small["width"], 2 * small["height"])
+    assert page.locator(".rb-stage").count() == 0
+
+
+def test_rows_stand_in_groups(opened: Open) -> None:
+    """By any column that rows have in common; each group says what it comes to, and sorting and filtering are within it."""
+    page = opened(render_table(runs(12)))
+
+    page.get_by_label("Group by").select_option(label="by num_frames")
+    head(page, "seed").click()
+    head(page, "seed").click()
+    names = page.locator("tr.rb-group").all_inner_texts()
+    seeds = [text for text in column(page, "seed") if text]
+    filtered(page, "seed<2")
+
+    assert [name.split("·")[0].strip() for name in names] == ["num_frames 49", "num_frames 97", "num_frames 121"]
+    assert "4 runs" in names[0]
+    assert "212 credits" in names[0]
+    assert seeds == ["9", "6", "3", "0", "10", "7", "4", "1", "11", "8", "5", "2"]
+    assert page.locator("tr.rb-group").count() == 2
 
 
 def test_rows_can_be_ticked_where_a_kernel_listens(opened: Open, clips: list[str]) -> None:

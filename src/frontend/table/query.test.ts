@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { asked, Column, csv, summed, unpacked } from "./query.ts";
+import { asked, Column, separated, summed, unpacked } from "./query.ts";
 
 const ROWS = Array.from({ length: 40 }, (_, row) => row);
 const NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
@@ -147,5 +147,7 @@ test("rows are written as CSV, and none of their texts is a formula", () => {
     { name: "=name", shown: 1, words: ['say "boat", twice', "=1+1", null] },
   ].map((one) => new Column(one));
 
-  expect(csv(columns, [2, 0, 1])).toBe('"seed","\'=name"\r\n"3",""\r\n"-1","say ""boat"", twice"\r\n"2","\'=1+1"\r\n');
+  expect(separated(columns, [2, 0, 1], ",")).toBe(
+    '"seed","\'=name"\r\n"3",""\r\n"-1","say ""boat"", twice"\r\n"2","\'=1+1"\r\n',
+  );
 });

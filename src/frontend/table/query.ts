@@ -65,6 +65,14 @@ export class Column {
     return [...there.sort((a, b) => direction * compare(a, b) || a - b), ...rows.filter((row) => words[row] === null)];
   }
 
+  /** @returns The rows by their values, each value where it comes first in its own order. */
+  grouped(rows: number[]): number[] {
+    const groups: Map<string | null, number[]> = new Map();
+    for (const row of this.sorted(rows, 1)) groups.set(this.words[row], []);
+    for (const row of rows) groups.get(this.words[row])?.push(row);
+    return [...groups.values()].flat();
+  }
+
   /** @param sign `~` is "has in it"; `==` is the same as `=`. */
   test(sign: string, wanted: string): Test {
     if (sign === "==") return this.test("=", wanted);
@@ -192,13 +200,13 @@ function counted(states: Column, rows: number[]): string[] {
   return [...counts].slice(0, MAX_STATES).map(([word, number]) => `${formatCount(number)} ${word}`);
 }
 
-/** @returns The rows in their order as comma-separated values. What a program would take for a formula stays a text. */
-export function csv(columns: Column[], rows: number[]) {
+/** @returns The rows in their order as separated values. What a program would take for a formula stays a text. */
+export function separated(columns: Column[], rows: number[], by: "," | "\t") {
   const cell = (words: string | null, isNumber = false) =>
     `"${(!isNumber && /^[=+\-@\t]/.test(words ?? "") ? "'" : "") + (words ?? "").replaceAll('"', '""')}"`;
   const lines = [
     columns.map((column) => cell(column.name || "row")),
     ...rows.map((row) => columns.map((column) => cell(column.words[row], column.isRight))),
   ];
-  return lines.map((line) => `${line.join(",")}\r\n`).join("");
+  return lines.map((line) => `${line.join(by)}\r\n`).join("");
 }

@@ -1,22 +1,27 @@
 /**
- * Tables of runs: sorted by a click on a column's name, filtered by words; more rows come as somebody scrolls on.
+ * Tables of runs: sorted by a click on a column's name, filtered by words, in groups; more rows come as somebody scrolls on.
+ * A row opens below itself, and a poster plays while a pointer is over it.
  *
  * The markup holds the first rows and a payload with all of them. Whatever a cell says becomes text, never markup. A clip
  * that is not in the payload is requested with the event `reelbook:want`; a listener that has it answers. Rows are ticked
  * where a kernel says that it listens.
  */
 
-import { button, dotted, made, payloadOf } from "../page/element.ts";
+import { isCalm } from "../media/video.ts";
+import { copyText } from "../page/copy.ts";
+import { button, choose, dotted, made, payloadOf } from "../page/element.ts";
 import { watchKernel } from "../page/kernel_files.ts";
 import { Picked } from "../page/picked.ts";
-import { detail, players, sayAbsence, setPoster } from "../page/player.ts";
+import { detail, players, playOver, sayAbsence, setPoster, wantedOf } from "../page/player.ts";
 import { Posters } from "../page/row_posters.ts";
-import { asked, Column, csv, summed, unpacked } from "./query.ts";
+import { asked, Column, separated, summed, unpacked } from "./query.ts";
 
 const ROWS = 100; // That are drawn at once.
 const AHEAD = 600; // Pixels below the rows in view that are drawn before they are seen.
 const MAX_CHARS = 28;
 const SPEAK_EVERY = 1000;
+const MAX_GROUPS = 50;
+const LARGE = 2; // Times the size of a small poster.
 
 /** One table on the page. */
 class Table {
@@ -30,9 +35,11 @@ class Table {
   #view: number[] = [];
   #rows: Map<number, HTMLElement> = new Map();
   #sort: { column: Column | null; direction: number } = { column: null, direction: 1 };
+  #group: Column | null = null;
+  #scale = 1;
   #picked = new Picked(this.payload, () => this.#redraw());
-  /** What is open below the table, and where the focus was before. */
-  #open: Map<number, { node: HTMLElement; opener: Element | null }> = new Map();
+  /** The lines of open rows, and where the focus was before. */
+  #open: Map<number, { line: HTMLElement; opener: Element | null }> = new Map();
   #hasKernel = false;
   #problems: string[] = [];
   #speaking = 0;
@@ -57,14 +64,16 @@ class Table {
   #head = made("tr");
   #body = made("tbody");
   #grid = made("table", { class: "rb-grid rb-live" }, made("thead", {}, this.#head), this.#body);
-  #stage = made("div", { class: "rb-stage" });
 
   constructor(readonly root: HTMLElement) {
     root.dataset.rbLive = "";
+    const copy = button("Copy", () => copyText(copy, separated(this.#visible(), this.#view, "\t")), {
+      title: "Copy these rows and columns, for a spreadsheet",
+    });
     const save = button("CSV", () => this.#save(), { title: "Save these rows and columns as CSV" });
-    const bar = made("div", { class: "rb-bar" }, this.#filter, this.#chooser, save, this.#more);
-    this.#summary.before(bar, this.#menu, this.#voice);
-    this.#box.after(this.#stage);
+    const large = button("Large posters", () => this.#resize(large), { "aria-pressed": "false" });
+    const tools = [this.#filter, this.#groups(), this.#chooser, this.#hasFiles ? large : null, copy, save, this.#more];
+    this.#summary.before(made("div", { class: "rb-bar" }, ...tools), this.#menu, this.#voice);
     this.#box.replaceChildren(this.#grid);
     this.#box.addEventListener("scroll", () => this.#draw());
     root.addEventListener("keydown", (event) => this.#key(event));
@@ -77,6 +86,26 @@ class Table {
 
   #visible() {
     return this.#columns.filter((column) => column.isVisible);
+  }
+
+  /** A list of the columns whose values some rows have in common. */
+  #groups() {
+    const shared = this.#columns.filter(({ words }) => {
+      const count = new Set(words).size;
+      return count > 1 && count <= MAX_GROUPS && count < words.length;
+    });
+    if (!shared.length) return null;
+    const options = shared.map(({ name }, place): [number, string] => [place, `by ${name || "row"}`]);
+    return choose("Group by", [["", "No groups"], ...options], "", (place) => {
+      this.#group = place === "" ? null : shared[Number(place)];
+      this.#update();
+    });
+  }
+
+  #resize(large: HTMLElement) {
+    this.#scale = this.#scale === 1 ? LARGE : 1;
+    large.setAttribute("aria-pressed", String(this.#scale !== 1));
+    this.#redraw();
   }
 
   #drawHead() {
@@ -155,7 +184,8 @@ class Table {
     const { tests, problems } = asked(this.#filter.value, this.#columns);
     const all = Array.from({ length: this.payload.rows }, (_, row) => row);
     const matching = all.filter((row) => tests.every((test) => test(row)));
-    this.#view = this.#sort.column ? this.#sort.column.sorted(matching, this.#sort.direction) : matching;
+    const sorted = this.#sort.column ? this.#sort.column.sorted(matching, this.#sort.direction) : matching;
+    this.#view = this.#group ? this.#group.grouped(sorted) : sorted;
     this.#problems = problems;
     const left = new Set(this.#view);
     for (const row of this.#open.keys()) if (!left.has(row)) this.#close(row, false);
@@ -181,18 +211,42 @@ class Table {
   /** Put more rows onto the page while somebody scrolls on. */
   #draw(least: number = ROWS) {
     const { scrollTop, scrollLeft, clientHeight, clientWidth, scrollHeight } = this.#box;
+    this.#box.style.setProperty("--rb-room", `${clientWidth}px`);
     const isNear = scrollTop + clientHeight > scrollHeight - AHEAD;
     const count = Math.max(least, this.#rows.size + (isNear ? ROWS : 0));
     for (const row of this.#view.slice(this.#rows.size, count)) {
       const node = this.#makeRow(row);
       node.setAttribute("aria-rowindex", String(this.#rows.size + 2));
+      this.#nameGroup(row);
       this.#rows.set(row, node);
       this.#body.append(node);
+      const { line } = this.#open.get(row) ?? {};
+      if (!line) continue;
+      this.#body.append(line);
+      // A video that is taken out of the page pauses.
+      if (!isCalm()) for (const video of line.querySelectorAll("video")) video.play().catch(() => null);
     }
     // The number of columns that are cut off is said, because the scroll bar may be invisible.
     const heads = [...this.#head.querySelectorAll("th")];
     const further = heads.filter((head) => head.offsetLeft + head.offsetWidth > scrollLeft + clientWidth + 1).length;
     this.#more.textContent = further ? `${further} more column${further === 1 ? "" : "s"} →` : "";
+  }
+
+  /** Put a heading above the first row of a group: its value, and what its rows come to. */
+  #nameGroup(row: number) {
+    if (!this.#group) return;
+    const { words, name } = this.#group;
+    const before = this.#view[this.#rows.size - 1];
+    if (before !== undefined && words[before] === words[row]) return;
+    const rows = this.#view.filter((other) => words[other] === words[row]);
+    const line = `${name || "row"} ${words[row] ?? "–"} · ${summed(this.#columns, rows, rows.length)}`;
+    this.#body.append(made("tr", { class: "rb-group" }, this.#wide("th", made("div", {}, dotted(line)))));
+  }
+
+  /** A cell as wide as the table, with something that stays in view. */
+  #wide(tag: "th" | "td", content: HTMLElement) {
+    const span = this.#head.children.length;
+    return made(tag, { colspan: span, ...(tag === "th" ? { scope: "rowgroup" } : {}) }, content);
   }
 
   #makeRow(row: number) {
@@ -231,13 +285,14 @@ class Table {
   #makePoster(row: number) {
     const files = this.#files[row] ?? [];
     if (!files.length) return null;
-    const [width, height] = this.posters.sizeOf(row);
+    const [width, height] = this.posters.sizeOf(row).map((side) => side * this.#scale);
     const press = () => (this.#open.has(row) ? this.#close(row) : this.#show(row));
     const [picture] = this.posters.picture(row);
     const poster = button(picture, press, { class: "rb-poster", style: `width:${width}px;height:${height}px` });
     poster.setAttribute("aria-expanded", String(this.#open.has(row)));
     if (files.length > 1) poster.append(made("span", { class: "rb-more" }, `×${files.length}`));
     this.#setPoster(poster, row);
+    playOver(poster, wantedOf(this, { at: row, row, files, label: this.#captions[row] }, 0));
     return poster;
   }
 
@@ -272,33 +327,33 @@ class Table {
   }
 
   #save() {
-    const text = encodeURIComponent(csv(this.#visible(), this.#view));
+    const text = encodeURIComponent(separated(this.#visible(), this.#view, ","));
     made("a", { href: `data:text/csv;charset=utf-8,${text}`, download: "runs.csv" }).click();
   }
 
-  /** Show the files of a row below the table, and a text where one was asked for. */
+  /** Show the files of a row below it, and a text where one was asked for. */
   #show(row: number, words: string = "") {
     const before = this.#open.get(row);
     const label = this.#captions[row];
     const files = players(this, { at: row, row, files: this.#files[row] ?? [], label });
     const node = detail(label, files, () => this.#close(row));
     if (words) node.append(made("div", { class: "rb-words", tabindex: "0" }, made("bdi", {}, words)));
-    this.#open.set(row, { node, opener: document.activeElement });
-    if (before) before.node.replaceWith(node);
-    else this.#stage.append(node);
+    const line = made("tr", { class: "rb-stage" }, this.#wide("td", node));
+    this.#open.set(row, { line, opener: document.activeElement });
+    before?.line.remove();
+    this.#rows.get(row)?.after(line);
     this.#posterOf(row)?.setAttribute("aria-expanded", "true");
-    this.#stage.toggleAttribute("data-many", this.#open.size > 1);
-    node.scrollIntoView?.({ block: "nearest" });
+    line.scrollIntoView?.({ block: "nearest" });
+    this.#rows.get(row)?.scrollIntoView?.({ block: "nearest" });
   }
 
   /** Take the players of a row away, and give the focus back. */
   #close(row: number, withFocus: boolean = true) {
-    const { node, opener } = this.#open.get(row) ?? {};
+    const { line, opener } = this.#open.get(row) ?? {};
     const poster = this.#posterOf(row);
-    node?.remove();
+    line?.remove();
     this.#open.delete(row);
     poster?.setAttribute("aria-expanded", "false");
-    this.#stage.toggleAttribute("data-many", this.#open.size > 1);
     const back = this.#box.contains(opener ?? null) ? (opener as HTMLElement) : (poster ?? this.#box);
     if (withFocus) back.focus({ preventScroll: true });
   }
@@ -312,7 +367,6 @@ class Table {
     if (next === undefined) return;
     this.#close(row);
     this.#draw(place + 1);
-    this.#rows.get(next)?.scrollIntoView({ block: "nearest" });
     this.#show(next);
     this.#posterOf(next)?.focus({ preventScroll: true });
   }
@@ -322,12 +376,12 @@ class Table {
     const step = { ArrowDown: 1, ArrowUp: -1, Escape: 0 }[event.key];
     if (step === undefined) return;
     const target = event.target as HTMLElement;
-    for (const [row, { node }] of this.#open) {
-      if (step && (target === this.#posterOf(row) || (node.contains(target) && !target.closest(".rb-words")))) {
+    for (const [row, { line }] of this.#open) {
+      if (step && (target === this.#posterOf(row) || (line.contains(target) && !target.closest(".rb-words")))) {
         event.preventDefault();
         return this.#step(row, step);
       }
-      if (!step && (node.contains(target) || this.#rows.get(row)?.contains(target))) return this.#close(row);
+      if (!step && (line.contains(target) || this.#rows.get(row)?.contains(target))) return this.#close(row);
     }
     if (step) return;
     if (!this.#menu.hidden && (target === this.#chooser || this.#menu.contains(target))) {
