@@ -39,7 +39,7 @@ READ: dict[str, type[BaseModel]] = {
 }
 """Objects that are only read."""
 
-BEYOND_A_SCHEMA = {"skip_too_large", "size_range", "no_preset", "too_many_frames"}
+BEYOND_A_SCHEMA = {"skip_too_large", "no_canvas", "too_many_frames"}
 """Rules that JSON Schema cannot express, so that a value may break only them and still fit the schema."""
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import (
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError, ValidationInfo, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
@@ -23,66 +19,15 @@ from .base import File, Input, Output
 from .images import Picture
 from .value_types import Flag, Integer, Ordered, Seed, Text, coerce_int, coerce_tuple, is_wire_json
 
-FORMATS: Mapping[str, Mapping[str, str]] = {
-    "Posts": {
-        "Square": "1080x1080",
-        "Portrait 4:5": "1080x1350",
-        "Story": "1080x1920",
-        "Landscape post": "1080x566",
-        "Link preview": "1200x630",
-        "Pin": "1000x1500",
-        "Video cover": "1280x720",
-        "Page header": "1500x500",
-    },
-    "Screens": {
-        "HD": "1280x720",
-        "Full HD": "1920x1080",
-        "Full HD, upright": "1080x1920",
-        "Quad HD": "2560x1440",
-        "Ultra HD (4K)": "3840x2160",
-        "Ultrawide": "3440x1440",
-        "Tablet": "2048x1536",
-        "Phone": "1170x2532",
-    },
-    "Banners": {
-        "Medium rectangle": "300x250",
-        "Large rectangle": "336x280",
-        "Half page": "300x600",
-        "Skyscraper": "160x600",
-        "Leaderboard": "728x90",
-        "Billboard": "970x250",
-        "Mobile banner": "320x50",
-        "Large mobile banner": "320x100",
-    },
-    "Print": {
-        "A4 at 150 dpi": "1240x1754",
-        "A4 at 150 dpi, landscape": "1754x1240",
-        "A4 at 300 dpi": "2480x3508",
-        "A5 at 150 dpi": "874x1240",
-        "Postcard (A6) at 300 dpi": "1240x1748",
-        "Letter at 150 dpi": "1275x1650",
-        "Photo 10 × 15 cm at 300 dpi": "1181x1772",
-        "Photo 13 × 18 cm at 300 dpi": "1535x2126",
-    },
-    "Small": {
-        "Thumbnail": "320x180",
-        "Avatar": "400x400",
-        "App icon": "512x512",
-        "Favicon": "64x64",
-    },
-}
+FORMATS: Mapping[str, Mapping[str, str]] = json.loads(Path(__file__).with_name("common_sizes.json").read_text("utf-8"))
 """Width and height by name, in groups."""
-
 _BY_NAME = {name.casefold(): size for group in FORMATS.values() for name, size in group.items()}
 
-
-def find_format(name: str) -> str | None:
-    """The size of a named format, ignoring case; None for an unknown name.
-
-    >>> find_format("story"), find_format(" Full HD "), find_format("stories")
-    ('1080x1920', '1920x1080', None)
-    """
-    return _BY_NAME.get(" ".join(name.split()).casefold())
+Tier = Literal["1K", "2K", "4K"]
+TIERS: dict[Tier, int] = {"1K": 1, "2K": 2, "4K": 4}
+MIN_SIDE, MAX_SIDE = 16, 6336
+MAX_SIZES = 100
+_SIZE_TEXT = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*[xX×✕*]\s*0*([1-9][0-9]{0,4})\s*(?:px)?\s*", re.IGNORECASE)
 
 
 def find_format_name(size: str) -> str | None:
@@ -94,19 +39,12 @@ def find_format_name(size: str) -> str | None:
     return next((name for group in FORMATS.values() for name, known in group.items() if known == size), None)
 
 
-Tier = Literal["1K", "2K", "4K"]
-TIERS: dict[Tier, int] = {"1K": 1, "2K": 2, "4K": 4}
-MIN_SIDE, MAX_SIDE = 16, 6336
-MAX_SIZES = 100
-_SIZE_TEXT = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*[xX×✕*]\s*0*([1-9][0-9]{0,4})\s*(?:px)?\s*", re.IGNORECASE)
-
-
 @dataclass(frozen=True, order=True, slots=True)
 class Size:
     """A width and a height in pixels, written `<width>x<height>`.
 
-    >>> Size.read("1080x1920"), str(Size(300, 600))
-    (Size(1080, 1920), '300x600')
+    >>> Size.parse("1080 × 1920"), Size.parse("story"), str(Size(300, 600))
+    (Size(1080, 1920), Size(1080, 1920), '300x600')
     """
 
     width: int
@@ -121,23 +59,13 @@ class Size:
         return f"Size({self.width}, {self.height})"
 
     @classmethod
-    def read(cls, text: str) -> Self:
-        """Parse the exact form `<width>x<height>`."""
-        if not re.fullmatch(cls.PATTERN, text):
-            raise cls._format_error(text)
-        width, _, height = text.partition("x")
-        return cls(int(width), int(height))
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse a size in any spelling, or the name of a common format.
-
-        >>> Size.parse("1080 × 1920"), Size.parse("story")
-        (Size(1080, 1920), Size(1080, 1920))
-        """
-        text = find_format(text) or text
-        found = _SIZE_TEXT.fullmatch(text)
-        return cls(int(found[1]), int(found[2])) if found else cls.read(text)
+    def parse(cls, text: str, *, exact: bool = False) -> Self:
+        """Parse a size in any spelling, or the name of a common format; in `exact` form only as a service takes it."""
+        text = text if exact else _BY_NAME.get(" ".join(text.split()).casefold(), text)
+        sides = _SIZE_TEXT.fullmatch(text)
+        if sides is None or (exact and not re.fullmatch(cls.PATTERN, text)):
+            raise PydanticCustomError("size_form", "a size is written <width>x<height>, such as 1080x1920")
+        return cls(int(sides[1]), int(sides[2]))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -151,41 +79,14 @@ class Size:
 
     @classmethod
     def _validated(cls, value: Any, info: ValidationInfo) -> Self:
-        size = cls._from_any(value, only_text=is_wire_json(info))
-        if size != size.clamped():
-            raise PydanticCustomError(
-                "size_range",
-                "a side is {least} to {most} pixels long",
-                {"least": MIN_SIDE, "most": MAX_SIDE, "nearest": str(_nearest_possible(size))},
-            )
-        return size
-
-    @classmethod
-    def _from_any(cls, value: Any, only_text: bool) -> Self:
-        if isinstance(value, str):
-            return cls.read(value) if only_text else cls.parse(value)
-        if isinstance(value, cls):
-            return value
-        try:
-            if not only_text:
-                width, height = coerce_tuple(value)
-                return cls(coerce_int(width), coerce_int(height))
-        except ValueError:
-            pass
-        raise cls._format_error("")
-
-    @classmethod
-    def _format_error(cls, text: str) -> PydanticCustomError:
-        # Two numbers are a size in any spelling: 1080 x 1920, 1080×1920, 1080*1920.
-        sides = re.findall(r"[0-9]{1,9}", text[:100])
-        nearest = str(_nearest_possible(cls(int(sides[0]), int(sides[1])))) if len(sides) == 2 else ""
-        return PydanticCustomError(
-            "size_form", "a size is written <width>x<height>, such as 1080x1920", {"nearest": nearest}
-        )
-
-    def clamped(self) -> Self:
-        """The nearest size whose sides are within bounds."""
-        return type(self)(*(min(max(side, MIN_SIDE), MAX_SIDE) for side in (self.width, self.height)))
+        if is_wire_json(info) or isinstance(value, str):
+            return cls.parse(value if isinstance(value, str) else "", exact=is_wire_json(info))
+        text = ""
+        # Not a pair, or with numbers too long to be written.
+        with suppress(ValueError):
+            width, height = (value.width, value.height) if isinstance(value, cls) else coerce_tuple(value)
+            text = f"{coerce_int(width)}x{coerce_int(height)}"
+        return cls.parse(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,15 +97,6 @@ class Preset:
     resolution: Tier
     width: int
     height: int
-
-    def covers(self, size: Size) -> bool:
-        """Whether the target fits on this canvas without enlarging anything."""
-        return self.width >= size.width and self.height >= size.height
-
-    def stretch(self, size: Size) -> Fraction:
-        """Ratio of the two aspect ratios: 1 is the same shape, 2 is twice as wide or twice as tall."""
-        wider = Fraction(self.width * size.height, self.height * size.width)
-        return max(wider, 1 / wider)
 
 
 _AT_1K = {
@@ -219,7 +111,7 @@ _AT_1K = {
     "16:9": (1376, 768),
     "21:9": (1584, 672),
 }
-PRESETS: tuple[Preset, ...] = tuple(
+PRESETS = tuple(
     Preset(aspect, tier, width * factor, height * factor)
     for tier, factor in TIERS.items()
     for aspect, (width, height) in _AT_1K.items()
@@ -233,23 +125,28 @@ def preset_for(size: Size, resolution: Tier = "1K") -> Preset | None:
     >>> preset_for(Size(1080, 1920))
     Preset(aspect_ratio='9:16', resolution='2K', width=1536, height=2752)
     """
-    for tier in list(TIERS)[list(TIERS).index(resolution) :]:
-        covering = [preset for preset in PRESETS if preset.resolution == tier and preset.covers(size)]
-        if covering:
-            return min(covering, key=lambda preset: (preset.stretch(size), preset.width * preset.height))
-    return None
+
+    def rank(preset: Preset) -> tuple[int, Fraction, int]:
+        wider = Fraction(preset.width * size.height, preset.height * size.width)
+        return TIERS[preset.resolution], max(wider, 1 / wider), preset.width * preset.height
+
+    least = TIERS[resolution]
+    covering = [p for p in PRESETS if p.width >= size.width and p.height >= size.height]
+    return min((preset for preset in covering if TIERS[preset.resolution] >= least), key=rank, default=None)
+
+
+def _is_possible(size: Size, resolution: Tier) -> bool:
+    return min(size.width, size.height) >= MIN_SIDE and preset_for(size, resolution) is not None
 
 
 def _nearest_possible(size: Size) -> Size:
     """The largest size of about the same shape that is within bounds and has a canvas."""
-    inside = size.clamped()
-    if preset_for(inside):
-        return inside
+    width, height = (min(max(side, MIN_SIDE), MAX_SIDE) for side in (size.width, size.height))
     # The largest scale at which it fits some canvas.
-    shrink = max(
-        min(Fraction(preset.width, inside.width), Fraction(preset.height, inside.height)) for preset in PRESETS
+    scale = min(
+        Fraction(1), max(min(Fraction(preset.width, width), Fraction(preset.height, height)) for preset in PRESETS)
     )
-    return Size(int(inside.width * shrink), int(inside.height * shrink)).clamped()
+    return Size(max(int(width * scale), MIN_SIDE), max(int(height * scale), MIN_SIDE))
 
 
 class SmartResize(Input):
@@ -283,22 +180,23 @@ class SmartResize(Input):
     @model_validator(mode="after")
     def _every_target_has_a_preset(self) -> Self:
         errors = [
-            InitErrorDetails(type=_uncovered(size), loc=("target_sizes", place), input=str(size))
-            for place, size in enumerate(self.target_sizes)
-            if preset_for(size, self.resolution) is None
+            InitErrorDetails(type=_no_canvas(size), loc=("target_sizes", at), input=str(size))
+            for at, size in enumerate(self.target_sizes)
+            if not _is_possible(size, self.resolution)
         ]
         if errors:
             raise ValidationError.from_exception_data(type(self).__name__, errors)
         return self
 
 
-def _uncovered(size: Size) -> PydanticCustomError:
+def _no_canvas(size: Size) -> PydanticCustomError:
     largest = max(PRESETS, key=lambda preset: (preset.width * preset.height, preset.width))
     return PydanticCustomError(
-        "no_preset",
-        "no canvas covers {size}: the largest is {largest}, and {nearest} is the most of this shape",
+        "no_canvas",
+        "no canvas covers it: a side is {least} to {most} pixels long, and the largest canvas has {largest}",
         {
-            "size": str(size),
+            "least": MIN_SIDE,
+            "most": MAX_SIDE,
             "largest": f"{largest.width}x{largest.height}",
             "nearest": str(_nearest_possible(size)),
         },
