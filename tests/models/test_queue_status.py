@@ -11,7 +11,6 @@ from reelbook.models.queue_status import (
     MAX_LOG_LINES,
     STATUSES,
     QueueStatus,
-    RunLog,
 )
 from tests.spec import tables
 
@@ -48,7 +47,7 @@ def test_a_known_status_is_known_however_it_is_written(name: str) -> None:
 )
 def test_logs_of_any_shape_become_lines(logs: Any, lines: list[str]) -> None:
     """The specification types them as a free-form object; others send lists, null or text."""
-    assert status(logs=logs).last_lines()[0] == lines
+    assert status(logs=logs).log_lines == lines
 
 
 @pytest.mark.parametrize(
@@ -71,19 +70,12 @@ def test_an_odd_value_in_an_optional_field_counts_as_missing(field: str, value: 
     assert getattr(status(**{field: value}), field) == read
 
 
-def told(entries: list[str]) -> QueueStatus:
-    return QueueStatus(status="IN_PROGRESS", request_id="r-1", logs=[{"message": line} for line in entries])
-
-
 def test_a_long_log_is_kept_by_its_end() -> None:
-    """It says how many lines are missing, no line is endless, and a status without a log changes nothing."""
+    """It says how many lines are missing, and no line is endless."""
     lines = [f"step {number} of the second pass, all is well" for number in range(MAX_LOG_LINES + 10)]
-    log = RunLog()
 
-    assert log.add(told(lines[:3]))
-    assert log.add(told([*lines, "x" * 10 * MAX_LINE_LENGTH]))
-    assert not log.add(told([]))
+    kept = status(logs=[{"message": line} for line in [*lines, "x" * 10 * MAX_LINE_LENGTH]]).log_lines
 
-    assert log.text[:2] == ["(11 earlier lines are not kept)", lines[11]]
-    assert len(log.lines) == MAX_LOG_LINES
-    assert len(log.lines[-1]) == MAX_LINE_LENGTH
+    assert kept[:2] == ["(11 earlier lines are not kept)", lines[11]]
+    assert len(kept) == MAX_LOG_LINES + 1
+    assert len(kept[-1]) == MAX_LINE_LENGTH

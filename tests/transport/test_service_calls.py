@@ -230,7 +230,7 @@ def test_an_answer_comes_to_what_it_means(hosted: Hosted, call: str, answer: Any
     elif call == "price":
         assert (found.credits, found.source) == ((53, "assumed") if expected is ASSUMED else (expected, "exact"))
     elif call == "status":
-        assert (found.status, found.queue_position, found.last_lines()[0]) == expected
+        assert (found.status, found.queue_position, found.log_lines) == expected
     else:
         assert found == expected
     assert len(hosted.seen(method, path)) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -15,9 +15,8 @@ IN_QUEUE, IN_PROGRESS, COMPLETED = STATUSES = ("IN_QUEUE", "IN_PROGRESS", "COMPL
 ANSWER_LOST = "answer_lost"
 """The error type of a run that a gateway has sent on, and of which nobody knows whether it was made and paid for."""
 
-MAX_LOG_LINES = 5_000
-"""How many lines of a run are stored."""
-MAX_LINE_LENGTH = 2_000
+MAX_LOG_LINES, MAX_LINE_LENGTH = 5_000, 2_000
+"""How much of a log is kept."""
 
 
 def parse_count(value: Any) -> int | None:
@@ -26,16 +25,16 @@ def parse_count(value: Any) -> int | None:
     >>> [parse_count(value) for value in (3, 3.0, "3", True, -1, "three", None)]
     [3, 3, 3, None, None, None, None]
     """
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e18 or value != int(value):
+    try:
+        count = Decimal(str(value)[:40])
+        return int(count) if 0 <= count < 10**18 and count == int(count) else None
+    except ArithmeticError:
         return None
-    return int(value)
 
 
 def _status(value: Any) -> Any:
     """One of the three states in their canonical spelling; anything else unchanged."""
-    name = value.strip().upper().replace(" ", "_").replace("-", "_") if isinstance(value, str) else value
+    name = value.strip().upper().replace(" ", "_") if isinstance(value, str) else value
     return name if name in STATUSES else value
 
 
@@ -74,44 +73,18 @@ class QueueStatus(Output):
         """
         return self.status == COMPLETED
 
-    def last_lines(self, limit: int | None = None) -> tuple[list[str], int]:
-        """The last lines of the log, from any format of a service, and the number of lines before them.
+    @property
+    def log_lines(self) -> list[str]:
+        """The last lines of the log, and before them how many earlier ones are left out.
 
-        >>> QueueStatus(status="IN_PROGRESS", request_id="1", logs=[{"message": "warming up"}]).last_lines()
-        (['warming up'], 0)
+        >>> QueueStatus(status="IN_PROGRESS", request_id="1", logs=[{"message": "warming up"}]).log_lines
+        ['warming up']
         """
-        logs = self.logs
-        if isinstance(logs, dict) and "entries" in logs:
-            logs = logs["entries"]
+        logs = self.logs.get("entries", self.logs) if isinstance(self.logs, dict) else self.logs
         if isinstance(logs, dict):
             logs = [f"{name}: {value}" for name, value in logs.items()]
-        if isinstance(logs, str):
-            logs = logs.splitlines()
-        if not isinstance(logs, Iterable):
-            logs = [] if logs is None else [logs]
-        entries = list(logs)
-        skipped = 0 if limit is None else max(len(entries) - limit, 0)
-        messages = (entry.get("message", entry) if isinstance(entry, dict) else entry for entry in entries[skipped:])
-        return [printable(str(entry)) for entry in messages], skipped
-
-
-class RunLog:
-    """The last lines of a log, and how many earlier ones were dropped."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.left_out = 0
-
-    @property
-    def text(self) -> list[str]:
-        """The lines, preceded by a note of how many are missing."""
-        return [f"({self.left_out:,} earlier lines are not kept)", *self.lines] if self.left_out else list(self.lines)
-
-    def add(self, status: QueueStatus) -> bool:
-        """Take over the log of a status, if it has one; true if there are new lines."""
-        received, left_out = status.last_lines(MAX_LOG_LINES)
-        lines = [line[:MAX_LINE_LENGTH] for line in received]
-        if not lines or (lines, left_out) == (self.lines, self.left_out):
-            return False
-        self.lines, self.left_out = lines, left_out
-        return True
+        entries = logs if isinstance(logs, list) else [] if logs is None else str(logs).splitlines()
+        kept = [entry.get("message", entry) if isinstance(entry, dict) else entry for entry in entries[-MAX_LOG_LINES:]]
+        earlier = len(entries) - len(kept)
+        lines = [printable(str(line)[:MAX_LINE_LENGTH]) for line in kept]
+        return [f"({earlier:,} earlier lines are not kept)", *lines] if earlier else lines

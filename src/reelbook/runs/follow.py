@@ -30,7 +30,7 @@ from ..media.metadata.file_marks import read_marks
 from ..models.base import File, Output
 from ..models.catalog import CATALOG, find_endpoint
 from ..models.images import unwrap_pictures
-from ..models.queue_status import ANSWER_LOST, QueueStatus, RunLog
+from ..models.queue_status import ANSWER_LOST, QueueStatus
 from ..storage.ledger import claims, known_services, transitions
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import dumps
@@ -66,7 +66,7 @@ class FollowedRun:
         self._source = source
         """The label of its source picture, of which the ledger has only the content."""
         self._queue_status = QueueStatus(status="IN_QUEUE", request_id=entry.request_id or "")
-        self._log = RunLog()
+        self._log: list[str] = []
         self._output: Output | None = None
         self._media: tuple[LocalFile, ...] = ()
         self._context, self._is_watched, self._is_sent_here = context, watched, False
@@ -299,7 +299,8 @@ class FollowedRun:
 
     def _on_status(self, status: QueueStatus) -> None:
         before = (self._queue_status.status, self._queue_status.metrics, self._queue_status.queue_position, False)
-        self._queue_status, has_more = status, self._log.add(status)
+        lines = status.log_lines or self._log
+        self._queue_status, has_more, self._log = status, lines != self._log, lines
         if (status.status, status.metrics, status.queue_position, has_more) != before:
             self._notify_listeners()
 

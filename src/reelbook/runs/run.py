@@ -167,7 +167,7 @@ class Run(FollowedRun):
     @property
     def logs(self) -> list[str]:
         """Log lines so far, without repetitions; a long log is truncated to its last lines, after a note on that."""
-        return self._log.text
+        return list(self._log)
 
     @property
     def row(self) -> dict[str, Any]:
