@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import keyword
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ..errors import InvalidInput, Problem
 from ..util.printable import printable
 from .problems import problems_of
-from .signatures import positional_field, present
+from .signatures import present
 
 WIRE: Mapping[str, bool] = {"wire": True}
 """The validation context of a service: JSON must match the schema exactly, without tolerance for rounding noise."""
@@ -23,33 +22,6 @@ def _first_paragraph(schema: dict[str, Any]) -> None:
     """Remove docstring examples from a JSON schema, whose readers may not know Python."""
     if "description" in schema:
         schema["description"] = schema["description"].partition("\n\n")[0]
-
-
-def _arguments(values: dict[str, Any]) -> str:
-    """Values as arguments of a call; names that are no Python identifiers go into `**{…}`."""
-    plain = {name: value for name, value in values.items() if _is_argument(name)}
-    other = {name: value for name, value in values.items() if name not in plain}
-    return ", ".join([*(f"{name}={value!r}" for name, value in plain.items()), *([f"**{other!r}"] if other else [])])
-
-
-def _is_argument(name: str) -> bool:
-    # Python normalises identifiers: `ﬁ`, one letter, becomes `fi`.
-    is_normalised = unicodedata.normalize("NFKC", name) == name
-    return name.isidentifier() and is_normalised and not keyword.iskeyword(name) and not name.startswith("__")
-
-
-def _by_name(kind: type[Part], by_position: tuple[Any, ...], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The positional argument as a keyword argument, under its field's name."""
-    name = positional_field(kind)
-    if name is None:
-        wrong = "takes its values by name, such as seed=7"
-    elif len(by_position) > 1:
-        wrong = f"takes only `{name}` without a name; write the others with theirs, such as seed=7"
-    elif name in values:
-        wrong = f"was given `{name}` twice, first without its name"
-    else:
-        return {name: by_position[0]}
-    raise InvalidInput(kind.__name__, [Problem((), f"A {kind.__name__} {wrong}.", "by_position")])
 
 
 class Part(BaseModel):
@@ -66,9 +38,11 @@ class Part(BaseModel):
 
     # `self` is positional-only, because a described model may have a field of that name.
     def __init__(self, /, *by_position: Any, **values: Any) -> None:
+        if by_position:
+            # Python's own error for a second one, or for one that is also given by its name.
+            values = dict(**type(self).__signature__.bind_partial(*by_position).arguments, **values)
         try:
-            named = {**_by_name(type(self), by_position, values), **values} if by_position else values
-            self.__pydantic_validator__.validate_python(named, self_instance=self)
+            self.__pydantic_validator__.validate_python(values, self_instance=self)
         except ValidationError as error:
             raise InvalidInput(type(self).__name__, problems_of(type(self), error)) from None
 
@@ -89,19 +63,20 @@ class Part(BaseModel):
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = type(self).__name__
-        how = (
-            f"make a changed copy instead: .revised({name}=…)" if hasattr(self, "revised") else "make a new one instead"
-        )
-        raise InvalidInput(
-            kind, [Problem((name,), f"`{name}` cannot be set: a {kind} never changes; {how}.", "frozen")]
-        )
-
-    def __delattr__(self, name: str) -> None:
-        kind = type(self).__name__
-        raise InvalidInput(kind, [Problem((name,), f"`{name}` cannot be removed: a {kind} never changes.", "frozen")])
+        words = f"`{name}` cannot be set: a {kind} never changes; make a new one, of an input with .revised({name}=…)."
+        raise InvalidInput(kind, [Problem((name,), words, "frozen")])
 
     def __repr__(self) -> str:
-        return f"{self._spelling()}({_arguments(self.changed())})"
+        changed = self.changed()
+        # Names that are no plain Python identifiers go into `**{…}`.
+        other = {
+            name: value
+            for name, value in changed.items()
+            if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name)
+        }
+        plain = {name: value for name, value in changed.items() if name not in other}
+        arguments = [f"{name}={value!r}" for name, value in plain.items()] + ([f"**{other!r}"] if other else [])
+        return f"{self._spelling()}({', '.join(arguments)})"
 
     __str__ = __repr__
 

@@ -22,9 +22,9 @@ class Endpoint:
     purpose: str
     input: type[Input]
     output: type[Output]
-    rate_card: str
-    base_credits: int
-    minimum_credits: int
+    rate_card: str = "video-standard"
+    base_credits: int = 53
+    minimum_credits: int = 53
     multipliers: tuple[tuple[str, Decimal], ...] = ()
     """Switches of the input that multiply the base price."""
     price_neutral: tuple[str, ...] = ("seed", "prompt", "negative_prompt", "image_url", "loras")
@@ -37,47 +37,38 @@ class Endpoint:
 
 CATALOG: tuple[Endpoint, ...] = (
     Endpoint(
-        id=TextToVideo.endpoint_id,
-        category="text-to-video",
-        purpose="Turns a prompt into a clip, with LoRA weights if you like.",
-        input=TextToVideo,
-        output=TextToVideoOutput,
-        rate_card="video-standard",
-        base_credits=53,
-        minimum_credits=53,
+        TextToVideo.endpoint_id,
+        "text-to-video",
+        "Turns a prompt into a clip, with LoRA weights if you like.",
+        TextToVideo,
+        TextToVideoOutput,
         multipliers=(("enable_detail_pass", Decimal("2.0")),),
         without_effect=(("negative_prompt", "a distilled model works without guidance"),),
     ),
     Endpoint(
-        id=ImageToVideo.endpoint_id,
-        category="image-to-video",
-        purpose="Sets a picture in motion as the prompt describes. The premium tier.",
-        input=ImageToVideo,
-        output=ImageToVideoOutput,
-        rate_card="video-standard",
-        base_credits=53,
-        minimum_credits=53,
+        ImageToVideo.endpoint_id,
+        "image-to-video",
+        "Sets a picture in motion as the prompt describes. The premium tier.",
+        ImageToVideo,
+        ImageToVideoOutput,
     ),
     Endpoint(
-        id=SmartResize.endpoint_id,
-        category="image-to-image",
-        purpose="Recomposes a picture for other sizes, exact to the pixel.",
-        input=SmartResize,
-        output=SmartResizeOutput,
+        SmartResize.endpoint_id,
+        "image-to-image",
+        "Recomposes a picture for other sizes, exact to the pixel.",
+        SmartResize,
+        SmartResizeOutput,
         rate_card="default",
         base_credits=11,
         minimum_credits=11,
         without_effect=(("sync_mode", "it only says how the pictures travel"),),
     ),
     Endpoint(
-        id=ImagesToVideo.endpoint_id,
-        category="image-to-video",
-        purpose="Joins pictures into a video, each shown for as many frames as you like.",
-        input=ImagesToVideo,
-        output=ImagesToVideoOutput,
-        rate_card="video-standard",
-        base_credits=53,
-        minimum_credits=53,
+        ImagesToVideo.endpoint_id,
+        "image-to-video",
+        "Joins pictures into a video, each shown for as many frames as you like.",
+        ImagesToVideo,
+        ImagesToVideoOutput,
         price_neutral=("url",),
         is_deterministic=True,
     ),
@@ -104,9 +95,4 @@ def find_endpoint(endpoint_id: str | None) -> Endpoint | None:
 def is_reusable(request: Input) -> bool:
     """Whether the same input gives the same result: it has a seed, or its model is deterministic."""
     row = find_endpoint(request.endpoint_id)
-    if row is not None and row.is_deterministic:
-        return True
-    try:
-        return request["seed"] is not None
-    except KeyError:
-        return False
+    return (row is not None and row.is_deterministic) or request._values().get("seed") is not None
