@@ -21,7 +21,7 @@ from .store import Store
 
 log = logging.getLogger("reelbook_service")
 
-SUFFIXES = {kind.content_type: kind.suffix for _, kind in KINDS if kind.content_type.startswith(("image/", "video/"))}
+SUFFIXES = {kind.content_type: kind.suffix for kind in KINDS if kind.content_type.startswith(("image/", "video/"))}
 """Of the content types that are served as such."""
 
 HEADERS = {

@@ -41,7 +41,7 @@ def makers() -> dict[str, Callable[[Path], object]]:
             f"{name}.png": partial(png, width=SIDE, height=SIDE, kind=kind, depth=depth)
             for name, kind, depth in pictures
         },
-        "largest.webp": partial(webp, width=16_383, height=16_383),
+        "largest.webp": partial(webp, width=13_000, height=13_000),
         "middling.webp": partial(webp, width=4_000, height=4_000),
         **{name: partial(grey.save, **how) for name, how in compressed.items()},
         "animated.gif": partial(animation, frames=10_000),

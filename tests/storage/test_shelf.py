@@ -82,7 +82,7 @@ def test_what_is_no_hash_is_never_a_path(shelf: Shelf, name: str) -> None:
 
 def test_the_shelf_finds_every_suffix_that_a_download_gives() -> None:
     """The two lists live in rooms that do not know each other."""
-    kinds = [BINARY, TEXT, *(kind for _, kind in KINDS)]
+    kinds = [BINARY, TEXT, *KINDS]
 
     assert {kind.suffix for kind in kinds} <= set(SUFFIXES)
 

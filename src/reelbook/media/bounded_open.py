@@ -32,8 +32,6 @@ MAX_FRAME_PIXELS = 8192 * 4320
 """Upper bound for one frame of a video. A decoder holds several of them."""
 MANY_PIXELS = 3840 * 2160
 """Larger files are decoded one at a time, so that together they take no more memory than one."""
-HEAD_BYTES = 300_000
-"""Bytes read from the start of a file; they usually contain its width and height."""
 
 _DECODERS = {"WEBP": 17, "AVIF": 10, "TIFF": 6}
 _MODES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2}
@@ -146,5 +144,5 @@ def _check(path: object, size: PixelSize, needed: int) -> None:
 def _head(path: str | Path) -> PixelSize | None:
     """The size of a picture in a common format; None for others, or if the header is further into the file."""
     with Path(path).open("rb") as file:
-        header = parse_header(file.read(HEAD_BYTES))
+        header = parse_header(file)
     return (header.width, header.height) if header is not None and header.pixels else None

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
+from ..models.images import STILL_OF
 from ..models.images import Image as SourcePicture
-from ..models.picture_encoding import STILL_OF
 from .bounded_open import check_range, is_video, open_video, read_picture_size
 from .file_names import make_file_name, name_words, slug
 from .metadata.file_marks import read_marks

@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from PIL import Image, ImageCms
 
 from ..errors import ReelbookError
-from ..models.file_kinds import BINARY, HEAD_BYTES, MP4, parse_header, sniff_kind
-from ..models.picture_encoding import NotAPicture, check_pixels, require_picture
+from ..models.file_kinds import BINARY, HEAD_BYTES, MP4, SENDABLE, sniff_kind
+from ..models.images import NotAPicture, check_pixels, require_picture
 from . import bounded_open, video_colours
 from .bounded_open import CONTAINERS, ON_ITS_SIDE, ORIENTATION, is_video, open_video
 from .stream_facts import get_display_size, get_rate, get_rotation, read_display_size, turn_size
@@ -137,7 +137,7 @@ def has_video_content(path: Path) -> bool:
     if path.suffix.lower() not in CONTAINERS:
         return False
     with path.open("rb") as file:
-        return parse_header(file.read(HEAD_BYTES)) is None
+        return sniff_kind(file.read(HEAD_BYTES)) not in SENDABLE
 
 
 def read_last_frame(path: Path) -> bytes:

@@ -46,9 +46,8 @@ from pydantic_core import (
 from ..errors import BadDescription
 from .base import Input, Part
 from .frozen_json import FrozenDict, NotJson, equality_key, freeze, thaw
-from .images import Image, PictureField, is_picture, parse_picture
+from .images import Image, PictureField, is_one_array, is_picture, parse_picture
 from .openapi import Schemas, get_types, is_annotation, names_picture, read_input
-from .picture_encoding import is_one_array
 from .problems import WANTED
 from .signatures import present
 from .value_types import Flag, MultipleOf, Ordered, coerce_float, coerce_int, require_utf8, require_writable

@@ -1,10 +1,15 @@
-"""Source pictures as values of an input: paths, addresses and pictures in memory."""
+"""Source pictures as values of an input: any picture that a user hands over, and what is sent of it.
+
+Picture files stay as they are; anything else in memory becomes a PNG.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePath
@@ -14,16 +19,37 @@ from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, Val
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..errors import InvalidInput, Problem, ReelbookError
+from ..util.data_address import DataAddressError, parse_data_address
+from .file_kinds import EMPTY, parse_header, sniff_kind
 from .json_schema import rules_at, schema_of
-from .picture_encoding import NotAPicture, encode_picture, has_picture_method, is_encodable
+from .problems import format_literal
 from .value_types import Text, is_wire_json
 
-PictureKind = Literal["path", "memory", "library"]
 Place = tuple[str | int, ...]
+
+MAX_BYTES = 50_000_000
+"""The largest picture that is accepted; services of this family refuse larger ones."""
+MAX_PIXELS = 40_000_000
+STILL_OF = "reelbook"
+"""The key in the `info` of a PIL image that names what it is a still of."""
 
 _ADDRESS = re.compile(r"https?://|data:|file_[0-9a-f]+\Z", re.IGNORECASE)
 """Addresses that a service reads itself: http(s), `data:`, or the `file_id` of an upload."""
 _IN_LIBRARY = re.compile(r"sha256:([0-9a-f]{64})\Z")
+_ACCEPTED_KINDS = (
+    "Give a path, an http(s) address, the bytes of a PNG, JPEG, WebP or GIF, a PIL image, an array, "
+    "a matplotlib figure, or an earlier result."
+)
+_ACCEPTED_ARRAYS = (
+    "An array is taken with the shape (height, width), (height, width, 3) or (height, width, 4), "
+    "as uint8, as bool, or as floats from 0 to 1."
+)
+_ONE_TO_ONE = {"L", "LA", "RGB", "RGBA", "I;16"}
+"""Modes of Pillow that every reader of PNG supports."""
+
+
+class NotAPicture(ValueError):
+    """A value that cannot be converted to a picture; its text continues after the name of a field."""
 
 
 class Image(str):
@@ -39,10 +65,8 @@ class Image(str):
     ('path', True)
     """
 
-    __slots__ = ("content", "kind", "label", "sha256")
+    __slots__ = ("content", "label", "sha256")
 
-    kind: PictureKind
-    """Location: a `path` on this machine, in `memory`, or in the `library`."""
     sha256: str | None
     """The hash of its content; None for a path, whose content is not known yet."""
     label: str
@@ -53,24 +77,18 @@ class Image(str):
     is_picture = True
     """Marks it, so that fields for plain text reject it."""
 
-    def __new__(
-        cls,
-        path: Any,
-        /,
-        *,
-        kind: PictureKind = "path",
-        sha256: str | None = None,
-        label: str = "",
-        content: bytes | None = None,
-    ) -> Self:
+    def __new__(cls, path: Any, /, *, sha256: str | None = None, label: str = "", content: bytes | None = None) -> Self:
         if not isinstance(path, str):
-            words = (
-                "Give a picture to `Image.of`, which takes a path, an address, bytes, a PIL image, an array and more."
-            )
+            words = "Give a picture to `Image.of`, which takes arrays, PIL images, bytes and more."
             raise InvalidInput("Image", [Problem((), words, "picture")])
         image = super().__new__(cls, path)
-        image.kind, image.sha256, image.label, image.content = kind, sha256, label or path, content
+        image.sha256, image.label, image.content = sha256, label or path, content
         return image
+
+    @property
+    def kind(self) -> Literal["path", "memory", "library"]:
+        """Location: a `path` on this machine, in `memory`, or in the `library`."""
+        return "path" if self.sha256 is None else "library" if self.content is None else "memory"
 
     @classmethod
     def of(cls, value: Any) -> str:
@@ -87,15 +105,7 @@ class Image(str):
     @classmethod
     def from_library(cls, sha256: str) -> Self:
         """A picture that was sent before, by the hash of its content."""
-        if not _IN_LIBRARY.match(f"sha256:{sha256}"):
-            words = f"A picture in the library is named by 64 hexadecimal digits, and not {str(sha256)[:80]!r}."
-            raise InvalidInput("Image", [Problem(("sha256",), words, "picture")])
-        return cls(f"sha256:{sha256}", kind="library", sha256=sha256, label=f"picture {sha256[:12]}")
-
-    @classmethod
-    def _in_memory(cls, content: bytes, label: str) -> Self:
-        sha256 = hashlib.sha256(content).hexdigest()
-        return cls(f"sha256:{sha256}", kind="memory", sha256=sha256, label=label, content=content)
+        return cls(f"sha256:{sha256}", sha256=sha256, label=f"picture {sha256[:12]}")
 
     def __repr__(self) -> str:
         # Source code, so that evaluating an input's `repr` gives an equal input.
@@ -105,10 +115,18 @@ class Image(str):
 def is_picture(value: Any) -> bool:
     """Whether a value is meant as one picture, though it may turn out to be a bad one.
 
-    >>> is_picture("boat.png"), is_picture({"url": "boat.png"})
-    (True, False)
+    >>> is_picture("boat.png"), is_picture(b"..."), is_picture({"url": "boat.png"}), is_picture(3)
+    (True, True, False, False)
     """
-    return isinstance(value, (str, os.PathLike)) or _is_service_file(value) or is_encodable(value)
+    return isinstance(value, (str, os.PathLike)) or _is_service_file(value) or _reader_of(value) is not None
+
+
+def is_one_array(value: Any) -> bool:
+    """Whether an array is a single picture, and not a stack of them.
+
+    A stack of grey pictures, three or four pixels wide, is mistaken for one colour picture, but is not expected.
+    """
+    return _reader_of(value) is _read_array and _has_picture_shape(value.shape)
 
 
 def parse_picture(value: Any) -> str:
@@ -116,31 +134,24 @@ def parse_picture(value: Any) -> str:
     if isinstance(value, Image):
         return value
     if isinstance(value, str):
-        return _parse_text(str.__str__(value))
+        text = str.__str__(value)
+        if not text:
+            raise NotAPicture("is empty. Give a path, an address, or a picture.")
+        sent_before = _IN_LIBRARY.match(text)
+        path = Image.from_library(sent_before[1]) if sent_before else Image(text, label=PurePath(text).name)
+        return text if _ADDRESS.match(text) else path
     if _is_service_file(value):
-        return _address_of(value)
-    if isinstance(value, os.PathLike) and not has_picture_method(value):
-        path = os.fsdecode(value)
-        return Image(path, label=PurePath(path).name)
-    try:
-        return Image._in_memory(*encode_picture(value))
-    except NotAPicture:
-        raise
-    except ReelbookError as error:
-        raise NotAPicture(f"could not be read. {error}") from error
-    except Exception as error:
-        # An object of any library may raise anything while it is converted.
-        raise NotAPicture(f"could not be read: {str(error)[:300] or type(error).__name__}.") from error
-
-
-def _parse_text(text: str) -> str:
-    if _ADDRESS.match(text):
-        return text
-    if known := _IN_LIBRARY.match(text):
-        return Image.from_library(known[1])
-    if not text:
-        raise NotAPicture("is empty. Give a path, an address, or a picture.")
-    return Image(text, label=PurePath(text).name)
+        if str(value.content_type or "").lower().startswith("video/"):
+            raise NotAPicture(
+                "is a video. Give one of its pictures: run.video for its last one, or run.video.still(0.5)."
+            )
+        return str(value.url)
+    if isinstance(value, os.PathLike) and _reader_of(value) is None:
+        path_text = os.fsdecode(value)
+        return Image(path_text, label=PurePath(path_text).name)
+    content, label = encode_picture(value)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return Image(f"sha256:{sha256}", sha256=sha256, label=label, content=content)
 
 
 def _is_service_file(value: Any) -> bool:
@@ -148,10 +159,135 @@ def _is_service_file(value: Any) -> bool:
     return isinstance(value, BaseModel) and isinstance(getattr(value, "url", None), str) and hasattr(value, "file_name")
 
 
-def _address_of(file: Any) -> str:
-    if str(file.content_type or "").lower().startswith("video/"):
-        raise NotAPicture("is a video. Give one of its pictures: run.video for its last one, or run.video.still(0.5).")
-    return str(file.url)
+def encode_picture(value: Any) -> tuple[bytes, str]:
+    """The content of a picture file, from a value in memory, and a short label of its origin."""
+    read = _reader_of(value)
+    if read is None:
+        raise NotAPicture(f"needs a picture and has {format_literal(value)}. {_ACCEPTED_KINDS}")
+    try:
+        content, label = read(value)
+        return require_picture(content), label
+    except NotAPicture:
+        raise
+    except Exception as error:
+        # An object of any library may raise anything while it is converted.
+        reason = str(error) if isinstance(error, ReelbookError) else str(error)[:300] or type(error).__name__
+        raise NotAPicture(f"could not be read: {reason}") from error
+
+
+def parse_picture_address(address: str) -> bytes:
+    """The content of a `data:` address; raises `NotAPicture` if it is malformed."""
+    try:
+        return parse_data_address(address)
+    except DataAddressError as error:
+        raise NotAPicture(f"is a data: address {error}.") from None
+
+
+def require_picture(content: bytes) -> bytes:
+    """The same bytes; raises `NotAPicture` where they cannot be sent."""
+    if len(content) > MAX_BYTES:
+        raise NotAPicture(f"has {len(content) / 1e6:,.1f} MB; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller.")
+    header = parse_header(content)
+    if header is None:
+        kind = sniff_kind(content)
+        advice = " A picture of another kind can be opened with PIL.Image.open and given as that."
+        raise NotAPicture(f"is {kind.name}; PNG, JPEG, WebP and GIF can be sent.{'' if kind == EMPTY else advice}")
+    if header.pixels == 0:
+        raise NotAPicture(f"is {header.kind.name} that is damaged or cut short: it does not say how large it is.")
+    check_pixels(header.width, header.height)
+    return content
+
+
+def check_pixels(width: int, height: int) -> None:
+    """Raise `NotAPicture` for a picture of too many pixels, before it is decoded or drawn."""
+    if width * height > MAX_PIXELS:
+        raise NotAPicture(
+            f"has {width:,} × {height:,} pixels; the limit is {MAX_PIXELS / 1e6:g} megapixels. Make it smaller."
+        )
+
+
+def _reader_of(value: Any) -> Callable[[Any], tuple[bytes, str]] | None:
+    """What makes a picture file of a value in memory; None where it is not meant as a picture."""
+    # Without importing any library, and by the type: a mock, or a client with dynamic methods, has any attribute.
+    kind, pillow = type(value), getattr(sys.modules.get("PIL.Image"), "Image", None)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return lambda content: (bytes(content), "bytes")
+    if hasattr(kind, "__reel_picture__"):
+        return lambda result: result.__reel_picture__()
+    if pillow is not None and isinstance(value, pillow):
+        return _read_pil
+    if hasattr(kind, "savefig"):
+        return _read_figure
+    if hasattr(value, "read") and hasattr(value, "seekable"):
+        return _read_file
+    return _read_array if hasattr(kind, "__array__") and getattr(value, "shape", None) else None
+
+
+def _read_file(file: Any) -> tuple[bytes, str]:
+    """The complete content of an open file, from its start if it is seekable, as most have just been written."""
+    if file.seekable():
+        file.seek(0)
+    content, name = file.read(MAX_BYTES + 1), getattr(file, "name", None)
+    if not isinstance(content, bytes):
+        raise NotAPicture('is a file opened as text. Open it with open(path, "rb").')
+    return content, PurePath(name).name if isinstance(name, str) and name else "file"
+
+
+def _read_figure(figure: Any) -> tuple[bytes, str]:
+    out = io.BytesIO()
+    # Without the version of matplotlib, so that the same picture has the same bytes.
+    figure.savefig(out, format="png", metadata={"Software": None})
+    return out.getvalue(), "figure"
+
+
+def _read_pil(image: Any) -> tuple[bytes, str]:
+    from PIL import ImageOps
+
+    check_pixels(image.width, image.height)
+    upright = ImageOps.exif_transpose(image)
+    if upright.mode in ("I", "F", "I;16B"):
+        raise NotAPicture(
+            f"is a grey image of mode {upright.mode}, which no PNG can hold as it is. Give it as an array of uint8."
+        )
+    if upright.mode not in _ONE_TO_ONE:
+        upright = upright.convert("RGBA" if upright.has_transparency_data else "L" if upright.mode == "1" else "RGB")
+    # The name of the file that it was opened from, or what it is a still of; else its size.
+    name = PurePath(str(getattr(image, "filename", "") or "")).name or image.info.get(STILL_OF)
+    return _encode_png(upright), str(name or f"picture {image.width} × {image.height}")
+
+
+def _read_array(value: Any) -> tuple[bytes, str]:
+    import numpy
+    from PIL import Image as Pillow
+
+    array, shape = value, tuple(value.shape)
+    if _has_picture_shape(shape):
+        check_pixels(shape[1], shape[0])
+        array = numpy.asarray(value)
+        values = f" with values from {array.min()} to {array.max()}" if array.dtype.kind in "iuf" else ""
+        if array.dtype == numpy.bool_:
+            array = array.astype(numpy.uint8) * 255
+        # Beyond 0 to 1 by rounding noise only.
+        elif array.dtype.kind == "f" and -1e-6 <= array.min() <= array.max() <= 1 + 1e-6:
+            array = numpy.rint(array.clip(0, 1).astype(numpy.float32) * 255).astype(numpy.uint8)
+    if not _has_picture_shape(shape) or array.dtype != numpy.uint8:
+        what = f"{array.dtype}{values}" if _has_picture_shape(shape) else f"shape {shape}"
+        raise NotAPicture(f"is an array of {what}. {_ACCEPTED_ARRAYS}")
+    picture = Pillow.fromarray(numpy.ascontiguousarray(array[:, :, 0] if shape[2:] == (1,) else array))
+    return _encode_png(picture), f"array {' × '.join(map(str, shape))}"
+
+
+def _has_picture_shape(shape: tuple[int, ...]) -> bool:
+    return (len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3, 4))) and 0 not in shape
+
+
+def _encode_png(image: Any) -> bytes:
+    """The image as a PNG without metadata: no location, no date, no camera."""
+    image.info = {}
+    out = io.BytesIO()
+    # zlib's default level of 6 makes pictures no smaller, and level 1 an eighth larger.
+    image.save(out, "PNG", compress_level=4)
+    return out.getvalue()
 
 
 class PictureField:
@@ -194,27 +330,18 @@ def pictures_of(request: BaseModel) -> list[tuple[Place, str]]:
     >>> pictures_of(ImagesToVideo(images=["a.png"]))
     [(('images', 0, 'url'), 'a.png')]
     """
-    model = type(request)
-    return list(_find_pictures(model if _has_picture_rules(model) else None, request, ()))
+    return list(_find_pictures(type(request), request, ()))
 
 
-def _find_pictures(model: type[BaseModel] | None, value: Any, place: Place) -> Iterator[tuple[Place, str]]:
-    """The pictures in a value; without a model only those that are an `Image`."""
-    if isinstance(value, Image):
-        yield place, value
-    elif isinstance(value, str):
+def _find_pictures(model: type[BaseModel], value: Any, place: Place) -> Iterator[tuple[Place, str]]:
+    if isinstance(value, str):
         # Only the first entries of a list can have rules of their own.
-        if (
-            model
-            and value
-            and _takes_picture(model, tuple(min(step, 9) if isinstance(step, int) else step for step in place))
-        ):
+        rules_place = tuple(min(step, 9) if isinstance(step, int) else step for step in place)
+        if isinstance(value, Image) or (value and _takes_picture(model, rules_place)):
             yield place, value
     elif isinstance(value, BaseModel):
         for attribute, field in type(value).model_fields.items():
-            item = getattr(value, attribute)
-            if isinstance(item, (str, BaseModel, tuple, dict)):
-                yield from _find_pictures(model, item, (*place, field.alias or attribute))
+            yield from _find_pictures(model, getattr(value, attribute), (*place, field.alias or attribute))
         yield from _find_pictures(model, value.model_extra, place)
     elif isinstance(value, (tuple, dict)):
         for step, item in value.items() if isinstance(value, dict) else enumerate(value):
@@ -224,18 +351,7 @@ def _find_pictures(model: type[BaseModel] | None, value: Any, place: Place) -> I
 @lru_cache(maxsize=4096)
 def _takes_picture(model: type[BaseModel], place: Place) -> bool:
     """Whether a text in this place is the address of a picture."""
-    return any(is_picture_rule(rule) for rule in rules_at(schema_of(model), place))
-
-
-@lru_cache(maxsize=256)
-def _has_picture_rules(model: type[BaseModel]) -> bool:
-    """Whether a picture may stand somewhere as an address."""
-    return "'x-media': 'image'" in str(schema_of(model))
-
-
-def is_picture_rule(rule: Mapping[str, Any]) -> bool:
-    """Whether a rule is that of a picture."""
-    return rule.get("x-media") == "image"
+    return any(rule.get("x-media") == "image" for rule in rules_at(schema_of(model), place))
 
 
 def replace_pictures(wire: dict[str, Any], pictures: Mapping[Place, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, GetJsonSchemaHandler, ValidationInfo, model_validator
@@ -9,8 +10,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from .base import File, Input, Output, Part
-from .images import Picture, is_picture
-from .picture_encoding import is_one_array
+from .images import Picture, is_one_array, is_picture
 from .value_types import Integer, Ordered, Real, coerce_float, coerce_tuple, is_wire_json
 
 MAX_FRAMES = 100_000
@@ -60,17 +60,16 @@ class ImagesToVideo(Input):
             words = "`images` needs a list and has one picture: put it in brackets."
             raise PydanticCustomError("one_picture", words, {"field": "images"})
         # Fields report their own problems later; until then any number will do.
+        second = 24
         try:
             images = coerce_tuple(values["images"])
         except PydanticCustomError:
             return values
-        try:
+        with suppress(PydanticCustomError):
             second = min(max(1, round(coerce_float(values.get("fps", 24)))), 120)
-        except PydanticCustomError:
-            second = 24
-        bare = [isinstance(image, str) or (not exact and is_picture(image)) for image in images]
         held = [
-            {"url": image, "frames": second} if is_bare else image for image, is_bare in zip(images, bare, strict=True)
+            {"url": image, "frames": second} if isinstance(image, str) or (not exact and is_picture(image)) else image
+            for image in images
         ]
         return {**values, "images": held}
 

@@ -14,9 +14,8 @@ from pydantic import BaseModel
 
 from ..errors import InvalidInput, Problem
 from ..models.base import Input, Part
-from ..models.images import is_picture, parse_picture
+from ..models.images import NotAPicture, is_one_array, is_picture, parse_picture
 from ..models.json_schema import rule_at
-from ..models.picture_encoding import NotAPicture, is_one_array
 from ..models.problems import format_literal, unknown_field
 from ..models.smart_resize import Size
 

@@ -73,7 +73,7 @@ def _opens(content: BinaryIO, kind: FileKind) -> bool:
 def _decodes(content: BinaryIO, kind: FileKind) -> bool:
     from PIL import Image
 
-    header = parse_header(content.read(300_000))
+    header = parse_header(content)
     if header is not None and header.pixels > MAX_PIXELS:
         return False
     content.seek(0)

@@ -22,8 +22,15 @@ from urllib.request import url2pathname
 from ..errors import InvalidInput, Problem, ServiceError
 from ..models.base import Input
 from ..models.file_kinds import sniff_kind
-from ..models.images import Image, pictures_of, replace_pictures
-from ..models.picture_encoding import MAX_BYTES, NotAPicture, parse_picture_address, require_picture
+from ..models.images import (
+    MAX_BYTES,
+    Image,
+    NotAPicture,
+    parse_picture_address,
+    pictures_of,
+    replace_pictures,
+    require_picture,
+)
 from ..models.problems import compact_value, format_literal, format_subject
 from ..util.data_address import is_data_address
 from .service_calls import ServiceCalls

@@ -217,7 +217,7 @@ def _make_extended_header(file: BinaryIO, first: FilePart) -> tuple[bytes, int]:
         if len(header) < 18:
             raise MalformedFile("its header is too short")
         return header[:8] + bytes([header[8] | _HAS_XMP]) + header[9:], first.end
-    head, size = read_exactly(file, first.inside, 10), parse_header(read_exactly(file, 0, 30))
+    head, size = read_exactly(file, first.inside, 10), parse_header(file)
     is_lossless = first.kind == b"VP8L" and head[0] == 0x2F
     if size is None or not size.pixels or not (is_lossless or (first.kind, head[3:6]) == (b"VP8 ", b"\x9d\x01\x2a")):
         raise MalformedFile("its pixels are of an unknown kind")

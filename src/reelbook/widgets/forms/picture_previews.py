@@ -18,7 +18,7 @@ from ...display.formatting import format_size, join_with_dots, shorten
 from ...media import stills
 from ...media.bounded_open import PICTURES
 from ...models.file_kinds import AVIF, BMP, MP4, TIFF, WEBM, parse_header, sniff_kind
-from ...models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, check_pixels, encode_picture, require_picture
+from ...models.images import MAX_BYTES, MAX_PIXELS, NotAPicture, check_pixels, encode_picture, require_picture
 
 BOX = (320, 320)
 """The maximum size of a thumbnail in pixels."""

@@ -13,8 +13,7 @@ from ...display.formatting import shorten
 from ...errors import ReelbookError
 from ...media.stills import read_last_frame
 from ...models.file_kinds import parse_header
-from ...models.images import Image
-from ...models.picture_encoding import MAX_BYTES, NotAPicture, parse_picture_address
+from ...models.images import MAX_BYTES, Image, NotAPicture, parse_picture_address
 from ...util.data_address import is_data_address
 from .base_widget import Host, answer_request
 from .earlier import IN_LIBRARY, OF_CLIP, PAGE, SHA256, EarlierPictures, find_earlier_texts
@@ -232,7 +231,7 @@ class Pictures:
         sha256 = hashlib.sha256(content).hexdigest()
         # Before storing: a service would refuse an unreadable picture later and less clearly.
         preview_content(content, label)
-        picture = Image(f"{IN_LIBRARY}{sha256}", kind="memory", sha256=sha256, label=label, content=content)
+        picture = Image(f"{IN_LIBRARY}{sha256}", sha256=sha256, label=label, content=content)
         with self._lock:
             self._in_memory[str(picture)], self._names[str(picture)] = picture, label
         self._put_on_shelf(picture)
