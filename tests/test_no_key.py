@@ -199,10 +199,10 @@ def test_nothing_that_is_shown_or_kept_has_the_key(
 
     with warnings.catch_warnings(record=True) as warned, rb.connect(hosted.base_url) as client:
         warnings.simplefilter("always")
-        client._current_context.http.policy = RetryPolicy(max_attempts=2, backoff_seconds=0.01, paid_seconds=0.3)
+        client._context.http.policy = RetryPolicy(max_attempts=2, backoff_seconds=0.01, paid_seconds=0.3)
         good_runs(tour, hosted, client)
         bad_runs(tour, hosted, client, refusals)
-        seen = CANARY.found_about(client, vars(client), client._current_context, *tour.values)
+        seen = CANARY.found_about(client, vars(client), client._context, *tour.values)
 
     assert seen == []
     # A verbose traceback takes a tenth of a second: one of all that have the same frames, and each with `make deep`.
@@ -339,7 +339,7 @@ def test_the_embedded_service_keeps_its_key_in_one_private_file_only(tmp_path: P
         inside = CANARY.found_in(kept.read_bytes())
         modes = [stat.S_IMODE(path.stat().st_mode) for path in (kept, private, private.parent)]
         anywhere = CANARY.found_below(tmp_path, except_in=[kept])
-        shown = [repr(vars(value)) for value in (client, client._current_context, client._embedded, run, rb.library())]
+        shown = [repr(vars(value)) for value in (client, client._context, client._embedded, run, rb.library())]
         shown += [repr(client._embedded and client._embedded.address()), repr(client.account()), repr(client)]
 
     assert "plain" in inside, "the control: this is the key that was used"
@@ -391,7 +391,7 @@ CELLS = [
     "client.account()",
     "run = rb.run(boat)",
     "run",
-    "print(run, vars(run), run.row, run.logs, vars(client), client._current_context, client._current_context.http)",
+    "print(run, vars(run), run.row, run.logs, vars(client), client._context, client._context.http)",
     "rb.library().frame",
     "rb.library()",
     "# refused\nrb.run(boat.revised(seed=101))",

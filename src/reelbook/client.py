@@ -10,23 +10,27 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from .errors import Interrupted, LibraryError, NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
+from .errors import Interrupted, NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
+from .media.metadata.provenance import write_with_sidecar
 from .models.base import Input
 from .models.catalog import CATALOG, find_endpoint
 from .models.described import describe
 from .models.pricing import Estimate, Rates
-from .runs.cancel import CancelResult, cancel_runs
-from .runs.run import Run, input_from_entry
+from .runs.run import CancelResult, Run, cancel_runs, input_from_entry, is_over
 from .runs.submit import ClientContext, Submission
+from .storage.adopt import find_library
 from .storage.description_cache import DescriptionCache
-from .storage.ledger import claims, connection, known_services, transitions
+from .storage.ledger import accepted, claims, known_services, transitions
+from .storage.ledger.connection import translate_errors
 from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import FORKED, Ledger
+from .storage.library import Library
+from .storage.library_folder import library_folder, parse_library_folder
 from .storage.shelf import Shelf, open_shelf
 from .transport.answers import MAX_ID_LENGTH
 from .transport.downloader import Downloader
@@ -36,12 +40,14 @@ from .transport.service_calls import ServiceCalls
 from .util import registry
 from .util.background_loop import TICK_SECONDS, background
 from .util.notebook import get_kernel_shell
+from .util.printable import readable_id
 
 if TYPE_CHECKING:
     from reelbook_service.embedded import Embedded
 
 CALL_SECONDS = 120.0
 DRAIN_SECONDS = 15.0
+"""How long the answers to paid requests are waited for when a client is closed."""
 MODEL_EXAMPLE = "rb.TextToVideo.endpoint_id or client.models()"
 
 
@@ -70,48 +76,35 @@ class Client:
         self.library = library
         self.is_finished = False
         """Whether the client is closed and has released its library."""
-        self._guard = threading.Lock()
         self._ending: Future[None] | None = None
         """Done when no submission is in progress any more; None while the client is open."""
         self._embedded: Embedded | None = None
-        name, maker = None, ""
-        if address is None:
-            # The only import of the service by the toolkit, for those who connect to no other one.
-            from reelbook_service import embedded
+        self._guard, self._pid, name = threading.Lock(), os.getpid(), None
+        with contextlib.ExitStack() as opened:
+            if address is None:
+                # The only import of the service by the toolkit, for those who connect to no other one.
+                from reelbook_service import embedded
 
-            try:
-                self._embedded = embedded.open(library, rates, models)
-                found = self._embedded.address()
-            except ReelbookError:
-                raise
-            except (OSError, ValueError) as error:
-                raise LibraryError(str(library), connection.format_reason(error)) from None
-            address, key, name = found.base_url, Key(found.key), found.id
-            maker = self._embedded.maker
-        self._ledger = Ledger.acquire(library)
-        self._pid = os.getpid()
-
-        async def make_context() -> ClientContext:
-            # On the background loop, where all its calls run.
-            ledger, http = self._ledger, Http(key)
-            place = open_shelf(shelf or os.getenv("REELBOOK_SHELF") or library / "media")
+                with translate_errors(library):
+                    self._embedded = embedded.open(library, rates, models)
+                    opened.callback(self._embedded.close)
+                    access = self._embedded.address()
+                address, key, name = access.base_url, Key(access.key), access.id
+            ledger = self.ledger = Ledger.acquire(library)
+            opened.callback(ledger.release)
+            self.shelf = open_shelf(shelf or os.getenv("REELBOOK_SHELF") or library / "media")
+            http, past = Http(key), ledger.read(known_services.get_past_seconds)
             calls = ServiceCalls(http, address, self._renew_address if self._embedded else None, rates)
-            past = await ledger.transact(known_services.get_past_seconds)
-            if name:
-                await ledger.transact(partial(known_services.record_maker, name=name, words=maker))
             poller = Poller(calls.poll, past=lambda endpoint_id: past.get(endpoint_id, ()))
-            return ClientContext(http, calls, ledger, place, poller, Downloader(place), name, start=self.start)
-
-        try:
-            self._current_context = background.wait(make_context(), CALL_SECONDS)
-        except BaseException:
-            self._release()
-            raise
+            if self._embedded is not None:
+                ledger.submit(partial(known_services.record_maker, name=access.id, words=self._embedded.maker))
+            self._context = ClientContext(http, calls, ledger, self.shelf, poller, Downloader(self.shelf), name)
+            self._opened = opened.pop_all()
 
     @property
     def base_url(self) -> str:
         """The URL of the service; an embedded one can move to another port."""
-        return self._context().calls.base_url
+        return self._context.calls.base_url
 
     @property
     def is_open(self) -> bool:
@@ -124,59 +117,49 @@ class Client:
         return self._embedded is not None and self._embedded.is_free
 
     @property
-    def other_last_service(self) -> str:
-        """The service that made the library's latest run, where that is not the one of this client; empty otherwise."""
-        name = background.wait(self._context().name(), CALL_SECONDS)
-        last = self._ledger.read(known_services.get_last_service)
-        return last if last != name else ""
-
-    @property
     def context(self) -> ClientContext:
-        """The dependencies shared by this client's runs, as long as it is open."""
+        """What this client's runs share, as long as it is open."""
+        if self._pid != os.getpid():
+            raise ReelbookError(FORKED)
         if self._ending is not None:
             raise ReelbookError("This client is closed. Open another one with rb.connect().")
-        return self._context()
+        return self._context
 
     @property
-    def in_flight(self) -> tuple[Entry, ...]:
-        """The runs whose paid requests this process has sent without an answer so far."""
-        return tuple(self._current_context.in_flight.values()) if self._pid == os.getpid() else ()
+    def in_flight(self) -> list[int]:
+        """The runs whose paid requests this process has sent without an answer so far, by number."""
+        return list(self._context.in_flight)
 
     @property
-    def shelf(self) -> Shelf:
-        """The store of its runs' media."""
-        return self._context().shelf
-
-    @property
-    def ledger(self) -> Ledger:
-        """The ledger of its library."""
-        return self._ledger
+    def service(self) -> str:
+        """The name of its service in the library."""
+        return background.wait(self._context.name(), CALL_SECONDS)
 
     def check_key(self) -> None:
         """Raise `Unauthorized` if the service does not know the key."""
-        background.wait(self._context().calls.check_key(), CALL_SECONDS)
+        background.wait(self.context.calls.check_key(), CALL_SECONDS)
 
     def account(self) -> Mapping[str, Any]:
         """The account's credits and permissions, as reported by the service."""
-        return background.wait(self._context().calls.account(), CALL_SECONDS)
+        return background.wait(self.context.calls.account(), CALL_SECONDS)
 
     def models(self) -> Models:
         """The models that the service lists."""
-        return Models(background.wait(self._context().calls.models(), CALL_SECONDS))
+        return Models(background.wait(self.context.calls.models(), CALL_SECONDS))
 
     def features(self) -> frozenset[str]:
         """The features that the service offers beyond the specification."""
-        return background.wait(self._context().calls.service_info(), CALL_SECONDS).features
+        return background.wait(self.context.calls.service_info(), CALL_SECONDS).features
 
     def estimate(self, request: Input) -> Estimate:
         """The cost of a run; nothing is sent to a model and nothing is charged."""
-        return background.wait(self._context().calls.estimate(check_input(request)), CALL_SECONDS)
+        return background.wait(self.context.calls.estimate(check_input(request)), CALL_SECONDS)
 
     def model(self, endpoint_id: str) -> type[Any]:
         """The input class of any model that the service describes; the description is cached for a day."""
         endpoint_id = _check_id(endpoint_id, "model", MODEL_EXAMPLE)
         known = find_endpoint(endpoint_id)
-        return known.input if known else background.wait(self._describe(endpoint_id), CALL_SECONDS)
+        return known.input if known else background.wait(self._describe(self.context, endpoint_id), CALL_SECONDS)
 
     def start(self, request: Input, *, fresh: bool = False, take: int | None = None, watched: bool = False) -> Run:
         """Submit a run and return once the service has accepted it; a result in the library is reused at no cost.
@@ -202,56 +185,89 @@ class Client:
 
     def attach(self, request_id: str, *, model: str | None = None) -> Run:
         """Return a run that was submitted earlier or on another machine; `model` is required if the library does not know it."""
-        ledger, named = self.context.ledger, None if model is None else _check_id(model, "model", MODEL_EXAMPLE)
+        named = None if model is None else _check_id(model, "model", MODEL_EXAMPLE)
         # An id in the library is accepted even if its format is unusual.
-        is_known = isinstance(request_id, str) and ledger.transact_now(
+        is_known = isinstance(request_id, str) and self.ledger.read(
             lambda db: known_services.has_request(db, request_id)
         )
         name = request_id if is_known else _check_id(request_id, "request", "run.request_id or the account's history")
         return background.wait(self.attach_run(name, named), CALL_SECONDS)
 
+    async def attach_run(self, request_id: str, model: str | None) -> Run:
+        """Like `attach`, for callers on the background loop."""
+        context, ledger = self.context, self.ledger
+        service = await context.name()
+        known = await ledger.transact(lambda db: known_services.find_model(db, service, request_id))
+        model = model or known
+        if model is None:
+            raise ReelbookError(
+                f"This library does not know the request {request_id!r}, so its model must be named: rb.attach({request_id!r}, model=…)."
+            )
+        if known is None:
+            # Polled before it is recorded, so that a misspelt id leaves no entry.
+            try:
+                await context.calls.poll(model, request_id)
+            except NotFound as error:
+                message = f"The service knows no request {request_id!r} of {model}."
+                raise NotFound(message, status=404, error_type=error.error_type) from None
+        verdict = await ledger.transact(lambda db: claims.attach(db, service, model, request_id, ledger))
+        if verdict.action == claims.Action.JOIN and verdict.entry.id in ledger.live:
+            return cast(Run, ledger.live[verdict.entry.id])
+        return Run(context, verdict.entry, owned_elsewhere=verdict.action == claims.Action.AWAIT)
+
     def cancel_queued(self) -> CancelResult:
         """Cancel the queued runs, except those of active sweeps and of other open notebooks."""
-        return background.wait(self._cancel_queued(self.context), CALL_SECONDS)
+        context, ledger = self.context, self.ledger
+
+        async def cancel() -> CancelResult:
+            service = await context.name()
+            entries = await ledger.transact(lambda db: claims.get_waiting(db, service, ledger.owner))
+            free = [entry for entry in entries if entry.id not in context.sweep_runs]
+            return await cancel_runs([await self.attach_run(entry.request_id or "", entry.model) for entry in free])
+
+        return background.wait(cancel(), CALL_SECONDS)
 
     def resolve(self, entry: Entry, request_id: str) -> Run:
         """Resolve an uncertain run of the library as this request, and return it."""
-        context = self._context_for(entry)
+        context = self.context_for(entry)
 
         async def resolved() -> Run:
             await context.calls.status(entry.model, request_id)  # Polled first, so that a misspelt id changes nothing.
             ours = await context.ledger.transact(
                 lambda db: transitions.resolve(db, entry.id, request_id, context.ledger.owner)
             )
-            return Run(self._context, ours)
+            return Run(context, ours)
 
         return background.wait(resolved(), CALL_SECONDS)
 
     def resend(self, entry: Entry) -> Run:
         """Send an uncertain run of the library once more; the possible cost of the lost request stays counted."""
-        context = self._context_for(entry)
+        context = self.context_for(entry)
         request = input_from_entry(entry) or self.model(entry.model)(**json.loads(entry.input))
-        self._ledger.transact_now(lambda db: transitions.allow_resubmission(db, entry.id))
+        self.ledger.transact_now(lambda db: transitions.allow_resubmission(db, entry.id))
         return self._submit_and_wait(Submission(context, request, take=entry.take))
 
     async def submit_run(self, submission: Submission, *, watched: bool = False) -> Run:
         """Submit on the background loop and return the run, for callers that start many at once."""
         try:
-            verdict, answer = await submission.submit()
-            if verdict.action == claims.Action.JOIN:
-                return cast(Run, self._ledger.live[verdict.entry.id])
+            (action, entry), answer = await submission.submit()
+            if action == claims.Action.JOIN:
+                return cast(Run, self.ledger.live[entry.id])
             return Run(
-                self._context, verdict.entry, input=submission.request, answer=answer, owned_elsewhere=verdict.action == claims.Action.AWAIT,
+                self._context, entry, input=submission.request, answer=answer, owned_elsewhere=action == claims.Action.AWAIT,
                 watched=watched,
             )  # fmt: skip
         finally:
             submission.release()
 
-    def forget_before(self, moment: float) -> None:
-        """Remove the files and the inputs of runs of the library that ended before this moment; their cost stays counted."""
-        from .storage.tidy import forget_runs
-
-        forget_runs(self.context.shelf, self._ledger, moment)
+    def context_for(self, entry: Entry) -> ClientContext:
+        """What runs share, for one that has to be of this client's service."""
+        if (service := self.service) != entry.service:
+            raise ReelbookError(
+                f"Run {entry.id} of the library belongs to the service {entry.service}, and this client talks to {service}. "
+                "Connect to that service first."
+            )
+        return self.context
 
     def close(self) -> None:
         """Close the client, so that it is no longer the current one. Runs continue at the service.
@@ -273,12 +289,9 @@ class Client:
         """Stop sending; the returned future is done when no submission is in progress."""
         with self._guard:
             if self._ending is None:
-                self._ending = background.submit(self._close_context())
+                is_forked = self._pid != os.getpid()
+                self._ending = background.submit(asyncio.sleep(0) if is_forked else self._context.close(DRAIN_SECONDS))
             return self._ending
-
-    async def _close_context(self) -> None:
-        if self._pid == os.getpid():
-            await self._current_context.close(DRAIN_SECONDS)
 
     def finish_close(self) -> None:
         """Release the library, and stop the embedded service if no other client uses it."""
@@ -286,12 +299,7 @@ class Client:
             if self._ending is None or self.is_finished:
                 return
             self.is_finished = True
-        self._release()
-
-    def _release(self) -> None:
-        self._ledger.release()
-        if self._embedded is not None:
-            self._embedded.close()
+        self._opened.close()
 
     def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
         """Submit in the background and return the run; an interrupt ends the wait, after which nothing is sent."""
@@ -311,82 +319,37 @@ class Client:
         except KeyboardInterrupt:
             submission.stopped = True
             self._mark_stop("while submitting")
-            raise Interrupted(_format_interrupt(future)) from None
+            if future is not None and future.done() and not (future.cancelled() or future.exception()):
+                raise Interrupted(future.result().resume_hint) from None  # The service has just accepted the run.
+            raise Interrupted(
+                "You interrupted a run while it was being submitted. If the request had not left this machine yet, it never "
+                "will; if it had, its answer is recorded in the background. Run the cell again to pick it up while it is in progress."
+            ) from None
 
     def _mark_stop(self, note: str) -> None:
         """Record a stop in the ledger, after which nothing may be sent."""
         with contextlib.suppress(ReelbookError):
-            self._ledger.submit(lambda db: transitions.record_stop(db, note))
+            self.ledger.submit(lambda db: transitions.record_stop(db, note))
 
-    async def _cancel_queued(self, context: ClientContext) -> CancelResult:
-        service, ledger = await context.name(), self._ledger
-        entries = await ledger.transact(lambda db: claims.get_waiting(db, service, ledger.owner))
-        free = [entry for entry in entries if entry.id not in context.sweep_runs]
-        return await cancel_runs(
-            context, [await self.attach_run(entry.request_id or "", entry.model) for entry in free]
-        )
-
-    async def _describe(self, endpoint_id: str) -> type[Input]:
+    async def _describe(self, context: ClientContext, endpoint_id: str) -> type[Input]:
         """The input class of a model by the service's description; a stale one if the service is unreachable."""
-        calls, cache = (
-            self._context().calls,
-            DescriptionCache(self.library / "descriptions", await self._context().name()),
-        )
-        document = await asyncio.to_thread(cache.read, endpoint_id)
+        cache = DescriptionCache(self.library / "descriptions", await context.name())
+        document = cache.read(endpoint_id)
         if document is None:
             try:
-                document = await calls.description(endpoint_id)
-                await asyncio.to_thread(cache.save, endpoint_id, document)
+                document = await context.calls.description(endpoint_id)
+                cache.save(endpoint_id, document)
             except NotFound:
                 known: list[str] = []
                 # The list is optional for a service; an error from it would say nothing about the model.
                 with contextlib.suppress(ServiceError):
-                    known = [str(row.get("id", "")) for row in await calls.models()]
+                    known = [str(row.get("id", "")) for row in await context.calls.models()]
                 raise UnknownModel(endpoint_id, known) from None
             except Unreachable:
-                document = await asyncio.to_thread(cache.read, endpoint_id, allow_stale=True)
+                document = cache.read(endpoint_id, allow_stale=True)
                 if document is None:
                     raise
         return await asyncio.to_thread(describe, document, endpoint_id)
-
-    async def attach_run(self, request_id: str, model: str | None) -> Run:
-        """Like `attach`, for callers on the background loop."""
-        context, ledger = self._context(), self._ledger
-        service = await context.name()
-        known = await ledger.transact(lambda db: known_services.find_model(db, service, request_id))
-        model = model or known
-        if model is None:
-            raise ReelbookError(
-                f"This library does not know the request {request_id!r}, so its model must be named: rb.attach({request_id!r}, model=…)."
-            )
-        if known is None:
-            # Polled before it is recorded, so that a misspelt id leaves no entry.
-            try:
-                await context.calls.poll(model, request_id)
-            except NotFound as error:
-                raise NotFound(
-                    f"The service knows no request {request_id!r} of {model}.", status=404, error_type=error.error_type
-                ) from None
-        verdict = await ledger.transact(lambda db: claims.attach(db, service, model, request_id, ledger))
-        if verdict.action == claims.Action.JOIN and verdict.entry.id in ledger.live:
-            return cast(Run, ledger.live[verdict.entry.id])
-        return Run(self._context, verdict.entry, owned_elsewhere=verdict.action == claims.Action.AWAIT)
-
-    def _context_for(self, entry: Entry) -> ClientContext:
-        context = self.context
-        service = background.wait(context.name(), CALL_SECONDS)
-        if service != entry.service:
-            raise ReelbookError(
-                f"Run {entry.id} of the library belongs to the service {entry.service}, and this client talks to {service}. "
-                "Connect to that service first."
-            )
-        return context
-
-    def _context(self) -> ClientContext:
-        """The dependencies of this client's runs."""
-        if self._pid != os.getpid():
-            raise ReelbookError(FORKED)
-        return self._current_context
 
     def _renew_address(self) -> str:
         assert self._embedded is not None
@@ -442,11 +405,50 @@ def _format_type(value: Any) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else f"a value of the type {type(value).__name__}"
 
 
-def _format_interrupt(future: Future[Run] | None) -> str:
-    """Message for an interrupted submission; the service may just have accepted the run."""
-    if future is not None and future.done() and not future.cancelled() and future.exception() is None:
-        return future.result().resume_hint
-    return (
-        "You interrupted a run while it was being submitted. If the request had not left this machine yet, it never "
-        "will; if it had, its answer is recorded in the background. Run the cell again to pick it up while it is in progress."
+def open_library(client: Client | None, folder: str | Path | None = None) -> Library:
+    """The library in a folder, else the client's, else the default one; the client is used for its own library only."""
+    usual = client.library if client else library_folder()
+    path = _find_folder(parse_library_folder(folder)) if folder else usual
+    if client is not None and client.library == path:
+        return Library(
+            path, client.ledger, client.shelf, resend=client.resend, attach=client.resolve, write=write_with_sidecar,
+            runs=lambda entries: [_get_run(entry, client.context, client) for entry in entries],
+        )  # fmt: skip
+    # Without a client, the library is readable and nothing can be sent.
+    shelf, http = Shelf(path / "media"), Http(None)
+    ledger, calls = cache(lambda: Ledger(path)), ServiceCalls(http, "http://no-service.invalid")
+    offline = cache(lambda: ClientContext(http, calls, ledger(), shelf, Poller(calls.poll), Downloader(shelf)))
+    return Library(
+        path, ledger, shelf, write=write_with_sidecar,
+        runs=lambda entries: [_get_run(entry, offline(), None) for entry in entries],
+    )  # fmt: skip
+
+
+def _get_run(entry: Entry, context: ClientContext, client: Client | None) -> Run:
+    """The run of a row of the library; an unfinished one is followed by the client, and without one it is an error."""
+    if entry.id in context.ledger.live:
+        return cast(Run, context.ledger.live[entry.id])
+    if is_over(entry, context.shelf):
+        return Run(context, entry)
+    if client is None:
+        folder = context.ledger.folder
+        raise ReelbookError(
+            f"Run {entry.id} (request {readable_id(entry.request_id or '')}) of the library in {folder} is not finished here, and no "
+            f"client is connected to that library. Connect first, rb.connect(…, library={str(folder)!r}), then ask again."
+        )
+    client.context_for(entry)
+    return client.attach(entry.request_id or "", model=entry.model)
+
+
+def _find_folder(folder: Path) -> Path:
+    """The folder of the library at this path; raises a `ReelbookError` without one, because a typo is likely."""
+    with translate_errors(folder):
+        if (folder / accepted.NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
+            return folder  # A lost ledger is restored from the list of accepted requests.
+        try:
+            return find_library(folder)
+        except ReelbookError:
+            why = "no ledger is in that folder" if folder.is_dir() else "there is no such folder"
+    raise ReelbookError(
+        f"There is no library in {folder}: {why}. Check the path; rb.connect(library={str(folder)!r}) creates a new one there."
     )

@@ -1,10 +1,16 @@
-"""Session: the open clients of this process, which one is current, and the defaults of a new one."""
+"""Session: the open clients of this process, which one is current, the defaults of a new one, and what happens to them at the end."""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import logging
 import os
+import signal
+import sys
 import threading
+import time
+from concurrent.futures import wait as wait_for
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -13,19 +19,24 @@ from .errors import ReelbookError
 from .models.base import Input
 from .models.catalog import CATALOG
 from .models.pricing import Estimate, Rates, estimate
-from .storage.ledger.known_services import describe_maker
 from .storage.library_folder import is_from_above, library_folder, parse_library_folder
+from .util.background_loop import TICK_SECONDS
+from .util.printable import format_count
 
 if TYPE_CHECKING:
     from .client import Client
-    from .runs.run import Run
-    from .shutdown import ProcessEnd
     from .storage.library import Library
 
 log = logging.getLogger("reelbook")
 
 KEYRING = "reelbook"
 """The service name of keys in the system's keyring; the user name is the service's address."""
+END_SECONDS = 17.0
+"""How long the clients may take to close at the end of the process: the answers to paid requests, and a little more."""
+REPEAT_SECONDS = 1.0
+"""Interrupts closer together than this count as one, as from a key held down."""
+END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""The signals that end a process: a request to terminate, and a closed terminal."""
 
 
 class Session:
@@ -35,11 +46,9 @@ class Session:
     """
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._clients: list[Client] = []
+        self._clients: tuple[Client, ...] = ()
         self._has_opened = False
         self._reported_folders: set[Path] = set()
-        self._end: ProcessEnd | None = None
 
     @property
     def current(self) -> Client | None:
@@ -49,13 +58,7 @@ class Session:
     @property
     def clients(self) -> tuple[Client, ...]:
         """The open clients, the latest last."""
-        return tuple(client for client in self.unfinished if client.is_open)
-
-    @property
-    def unfinished(self) -> tuple[Client, ...]:
-        """The open clients, and those still waiting for answers to paid requests."""
-        # Without the lock: it is read when a signal ends the process, at whatever moment.
-        return tuple(client for client in tuple(self._clients) if not client.is_finished)
+        return tuple(client for client in self._clients if client.is_open)
 
     def connect(
         self,
@@ -82,28 +85,28 @@ class Session:
         """
         # Here, because a form or a plan that is only displayed needs none of them.
         from .client import Client
-        from .shutdown import ProcessEnd
         from .transport.http import Key
 
         if models is not None and address is not None:
             raise ReelbookError("`models` is for the embedded service: give either an address or `models`.")
         if address is None and models is None:
-            models = _usual_models()
-        address = None if models is not None else address or os.getenv("REELBOOK_URL") or None
-        if address is not None and not isinstance(address, str):
-            raise ReelbookError(f"`address` is a text, not a value of the type {type(address).__name__}.")
-        if api_key is not None and not isinstance(api_key, str):
-            wrong, api_key = type(api_key).__name__, None
-            raise ReelbookError(f"`api_key` is a text, not a value of the type {wrong}.")
+            models = os.getenv("REELBOOK_MODELS") or None
+            address = os.getenv("REELBOOK_URL") or None
+            if models and address:
+                raise ReelbookError("REELBOOK_URL and REELBOOK_MODELS are both set, and only one can count. Unset one.")
         try:
             key = Key(api_key or os.getenv("REELBOOK_API_KEY") or (find_keyring_key(address) if address else None))
         finally:
             api_key = None  # A verbose traceback prints the variables of every frame, including this one.
-        if address is not None and not address.lower().startswith(("http://", "https://")):
+        if address is not None and not str(address).lower().startswith(("http://", "https://")):
             raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
         folder = parse_library_folder(library) if library else self._usual_folder()
-        self._end = self._end or ProcessEnd(lambda: self.unfinished)
-        self._end.install()
+        if not self._has_opened:
+            atexit.register(self._close_clients, os.getpid())
+        if threading.current_thread() is threading.main_thread():
+            for number in END_SIGNALS:
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    signal.signal(number, lambda number, frame: sys.exit(128 + number))
         client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf, models)
         if address is not None:
             try:
@@ -111,9 +114,9 @@ class Session:
             except BaseException:
                 client.close()
                 raise
-        with self._guard:
-            self._clients = [*self.unfinished, client]
-            self._has_opened = True
+        # With those that still wait for answers to paid requests.
+        self._clients = (*(other for other in self._clients if not other.is_finished), client)
+        self._has_opened = True
         if note := self.format_other_service():
             log.warning("%s", note)
         return client
@@ -139,16 +142,17 @@ class Session:
     @property
     def is_embedded(self) -> bool:
         """Whether the current client uses the embedded service."""
-        client = self.current
-        return client is not None and client.is_embedded
+        return self.current is not None and self.current.is_embedded
 
     def format_other_service(self) -> str:
         """The note that the current client is embedded and another service made the library's latest run; empty if not."""
+        from .storage.ledger.known_services import describe_maker, get_last_service
+
         client = self.current
-        last = "" if client is None or not client.is_embedded else client.other_last_service
-        if not last:
+        last = client.ledger.read(get_last_service) if client is not None and client.is_embedded else ""
+        if client is None or not last or last == client.service:
             return ""
-        name = describe_maker(last, client.library) if client is not None else ""
+        name = describe_maker(last, client.library)
         address = repr(name) if "://" in name else "…"
         return (
             f"The latest run in this library was made by {name}. This is the embedded service, whose clips are sketches; "
@@ -162,12 +166,7 @@ class Session:
 
     def estimate(self, request: Input) -> Estimate:
         """The cost of a run: from the current client, else from the prices of the specification."""
-        client = self.current
-        return estimate(request) if client is None else client.estimate(request)
-
-    def start(self, request: Input) -> Run:
-        """Start a run that the user is watching, with a new client if none is open."""
-        return self.client().start(request, watched=True)
+        return estimate(request) if self.current is None else self.current.estimate(request)
 
     def model(self, endpoint_id: str) -> type[Input]:
         """The input class of a model, by id or class name: from the catalog, else from the service's description."""
@@ -176,7 +175,7 @@ class Session:
 
     def library(self, folder: str | Path | None = None) -> Library:
         """The library of the current client, or the one in this folder."""
-        from .stored_runs import open_library
+        from .client import open_library
 
         return open_library(self.current, folder)
 
@@ -191,6 +190,41 @@ class Session:
             )
         return folder
 
+    def _close_clients(self, pid: int) -> None:
+        """Wait for the answers to paid requests, and close the clients and with them the embedded services."""
+        if os.getpid() != pid:
+            return  # A forked child has copies of the clients only.
+        if threading.current_thread() is threading.main_thread():
+            for number in END_SIGNALS:  # Jupyter terminates a kernel that takes more than 2.5 s to end.
+                signal.signal(number, signal.SIG_IGN)
+        clients = [client for client in self._clients if not client.is_finished]
+        endings, deadline = [client.begin_close() for client in clients], time.monotonic() + END_SECONDS
+        interrupts, last_interrupt = 0, float("-inf")
+        while interrupts < 2 and time.monotonic() < deadline:
+            try:
+                if not wait_for(endings, TICK_SECONDS).not_done:
+                    break
+            except KeyboardInterrupt:
+                if time.monotonic() - last_interrupt > REPEAT_SECONDS:
+                    interrupts, last_interrupt = interrupts + 1, time.monotonic()
+                    count = sum(len(client.in_flight) for client in clients)
+                    waits = f"{format_count(count, 'paid request')} {'waits for its answer' if count == 1 else 'wait for answers'}"
+                    if interrupts == 1 and count:
+                        _say(f"{waits}, for 15 s at most. Press Ctrl-C once more to give up.")
+        if left := [run for client in clients for run in client.in_flight]:
+            why = "You gave up" if interrupts > 1 else "No answer came, or it could not be written down"
+            runs = ", ".join(map(str, left))
+            _say(f"{why}, for run {runs} of the library: rb.library().uncertain lists what may be paid for.")
+        for client in clients:
+            with contextlib.suppress(Exception):
+                client.finish_close()
+
+
+def _say(text: str) -> None:
+    """Write a line to standard error, which may be closed by now."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"reelbook: {text}\n".encode())
+
 
 def find_keyring_key(address: str) -> str | None:
     """The key stored in the system's keyring for this address; None without one, or without the extra `keys`."""
@@ -203,14 +237,6 @@ def find_keyring_key(address: str) -> str | None:
         return keyring.get_password(KEYRING, address.rstrip("/"))
     except KeyringError:
         return None
-
-
-def _usual_models() -> str | None:
-    """The `models.toml` of the environment."""
-    models = os.getenv("REELBOOK_MODELS") or None
-    if models is not None and os.getenv("REELBOOK_URL"):
-        raise ReelbookError("REELBOOK_URL and REELBOOK_MODELS are both set, and only one can count. Unset one.")
-    return models
 
 
 session = Session()

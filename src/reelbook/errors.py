@@ -9,21 +9,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .util.printable import MAX_SENTENCE_LENGTH, as_sentence, format_count, printable, readable_id, shortened, suggest
+from .util.printable import as_sentence, format_count, printable, readable_id, shortened, suggest
 
+MAX_PROBLEMS = 10
+"""How many problems of an input are listed at once."""
 WHO_HELPS = "Ask the people who run the service."
 """The end of a reason of the local service that says all that there is to do."""
 
 
 class ReelbookError(Exception):
-    """Base class of all errors of this package. Its text may quote a service, and never contains control characters."""
+    """Base class of all errors of this package: what happened, why, and what to do now.
+
+    The text may quote a service, and never contains control characters.
+    """
 
     def __str__(self) -> str:
-        return printable(self.sentence())
+        return printable(super().__str__())
 
-    def sentence(self) -> str:
-        """The message: what happened, why, and what to do now."""
-        return super().__str__()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, vars(self))
+
+
+def _restore(kind: type[ReelbookError], args: tuple[Any, ...], facts: dict[str, Any]) -> ReelbookError:
+    """A copy of an error, as from a pickle, whatever its class is called with."""
+    error = kind.__new__(kind)
+    error.args = args
+    vars(error).update(facts)
+    return error
 
 
 class Interrupted(KeyboardInterrupt):
@@ -51,43 +63,29 @@ class Problem:
     @property
     def field(self) -> str:
         """The path as Python syntax: `loras[0].scale`."""
-        text = ""
-        for part in self.loc:
-            text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-        return text
+        return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.loc).removeprefix(".")
 
 
 class InvalidInput(ReelbookError, ValueError):
     """A value that the model does not accept. Nothing was sent and nothing was charged."""
 
     def __init__(self, model: str, problems: Sequence[Problem]) -> None:
-        super().__init__(model, tuple(problems))
         self.model, self.problems = model, tuple(problems)
-
-    def sentence(self) -> str:
-        if len(self.problems) == 1:
-            return shortened(f"{self.model}: {self.problems[0].message}")
-        lines = [f"{self.model} has {len(self.problems)} problems:"]
-        room = MAX_SENTENCE_LENGTH
-        for index, problem in enumerate(self.problems):
-            room -= len(problem.message)
-            if room < 0 and index:
-                return "\n".join([*lines, f"  - and {len(self.problems) - index} more; fix these first."])
-            lines.append(f"  - {shortened(problem.message)}")
-        return "\n".join(lines)
+        lines = [problem.message for problem in self.problems[:MAX_PROBLEMS]]
+        if (more := len(self.problems) - MAX_PROBLEMS) > 0:
+            lines.insert(0, f"{more} more are not listed; fix these first:")
+        text = f": {lines[0]}" if len(lines) == 1 else "\n  - ".join([f" has {len(self.problems)} problems:", *lines])
+        super().__init__(shortened(model + text))
 
 
 class UnknownModel(ReelbookError, LookupError):
     """No such model, in the catalog or at the service."""
 
     def __init__(self, endpoint_id: str, known: Sequence[str] = ()) -> None:
-        super().__init__(endpoint_id, tuple(known))
         self.endpoint_id, self.known = endpoint_id, tuple(known)
-
-    def sentence(self) -> str:
-        name = str(self.endpoint_id)[:200]
-        known = f" The models are: {', '.join(self.known)}." if self.known else " Compare it with the service's list."
-        return shortened(f"There is no model {name!r}.{suggest(name, self.known)}{known}")
+        name = str(endpoint_id)[:200]
+        models = f" The models are: {', '.join(known)}." if known else " Compare it with the service's list."
+        super().__init__(shortened(f"There is no model {name!r}.{suggest(name, known)}{models}"))
 
 
 class BadRates(ReelbookError, ValueError):
@@ -113,17 +111,13 @@ class ServiceError(ReelbookError):
         facts: Mapping[str, Any] | None = None,
         foreign: bool = False,
     ) -> None:
-        # All of it, so that an error survives pickling.
-        super().__init__(message, status, error_type, request_id, facts, foreign)
         self.message, self.status, self.error_type = printable(message), status, error_type
         self.request_id, self.facts = request_id, dict(facts or {})
         self.foreign = foreign
         """Whether the response lacks the service's error format, as from a gateway."""
-
-    def sentence(self) -> str:
-        of = f" (Request {readable_id(self.request_id)}.)" if self.request_id else ""
-        advice = "" if self.message.endswith(WHO_HELPS) else f" {self.advice}"
-        return f"{as_sentence(self.message)}{of}{advice}"
+        request = f" (Request {readable_id(request_id)}.)" if request_id else ""
+        advice = "" if message.endswith(WHO_HELPS) else f" {self.advice}"
+        super().__init__(f"{as_sentence(message)}{request}{advice}")
 
 
 class Unauthorized(ServiceError):
@@ -186,23 +180,18 @@ class FolderInUse(ReelbookError):
     """The folder is in use by another running service."""
 
     def __init__(self, folder: str) -> None:
-        super().__init__(folder)
-        self.folder = folder
-
-    def sentence(self) -> str:
-        return f"Another running service is using the folder {self.folder}. Stop it first, or choose another folder."
+        super().__init__(
+            f"Another running service is using the folder {folder}. Stop it first, or choose another folder."
+        )
 
 
 class Unreachable(ReelbookError):
     """Nothing answers at the URL."""
 
     def __init__(self, address: str, reason: str) -> None:
-        super().__init__(address, reason)
         self.address, self.reason = address, reason
-
-    def sentence(self) -> str:
-        return (
-            f"Nothing answered at {self.address} ({self.reason}). "
+        super().__init__(
+            f"Nothing answered at {address} ({reason}). "
             "Nothing was charged. Check the URL, and whether the service is running, then try again."
         )
 
@@ -213,27 +202,25 @@ class UncertainRun(ReelbookError):
     def __init__(
         self, address: str, reason: str, credits: int | None, repeatable: bool = False, status: int = 0, request_id: str = ""
     ) -> None:  # fmt: skip
-        super().__init__(address, reason, credits, repeatable, status, request_id)
         self.address, self.reason, self.credits, self.repeatable = address, reason, credits, repeatable
         self.status = status
         """HTTP status of the response received in place of the service's own answer; 0 if there was none."""
         self.request_id = request_id
         """The request's id at a gateway that lost the answer of the service behind it."""
-
-    def sentence(self) -> str:
-        if self.request_id:
-            return (
-                f"Run {readable_id(self.request_id)} is uncertain: {as_sentence(printable(self.reason))} "
-                "rb.library().uncertain lists it, with resubmit() and write_off() for when you know what became of it."
-            )
-        price = "" if self.credits is None else f" It may have cost up to {self.credits} credits."
-        happened = f"A paid request was sent to {self.address} and its answer was lost ({self.reason}).{price} "
-        if self.repeatable:
-            return f"{happened}Run it again: this service recognises repeated requests and charges only once."
-        return (
-            f"{happened}It is never sent again by itself. Look at the account's history on the service's website, then decide: "
+        price = "" if credits is None else f" It may have cost up to {credits} credits."
+        happened = f"A paid request was sent to {address} and its answer was lost ({reason}).{price}"
+        advice = (
+            "It is never sent again by itself. Look at the account's history on the service's website, then decide: "
             "rb.library().uncertain lists it, with attach(request_id) if it is there, and resubmit() or write_off() if not."
         )
+        if repeatable:
+            advice = "Run it again: this service recognises repeated requests and charges only once."
+        if request_id:
+            happened = f"Run {readable_id(request_id)} is uncertain: {as_sentence(reason)}"
+            advice = (
+                "rb.library().uncertain lists it, with resubmit() and write_off() for when you know what became of it."
+            )
+        super().__init__(f"{happened} {advice}")
 
 
 class OverBudget(ReelbookError):
@@ -242,27 +229,17 @@ class OverBudget(ReelbookError):
     def __init__(
         self, budget: int, committed: int, price: int | None, limit: str = "budget", advice: str = ""
     ) -> None:  # fmt: skip
-        super().__init__(budget, committed, price, limit, advice)
-        self.budget, self.committed, self.price = budget, committed, price
+        self.budget, self.committed, self.price, self.advice = budget, committed, price, advice
         self.limit = limit
         """`budget` for a limit on the total cost of the runs, `spend` for a limit on what this call pays."""
-        self.advice = advice
-
-    def __str__(self) -> str:
-        if self.price is None:
-            return (
-                f"The price of this run is unknown, so it cannot run under {self.limit}={self.budget}. "
-                "Give the most that one run may cost: price=…"
-            )
-        paid = format_count(self.committed, "credit")
-        if self.limit == "spend":
-            have = f"{paid} are spent or reserved by this call" if self.committed else "nothing is spent yet"
-        else:
-            have = f"{paid} are already spent or reserved" if self.committed else "nothing is spent yet"
-        left = f"{self.budget - self.committed:,}" if self.budget > self.committed else "nothing"
-        return (
-            f"With {self.limit}={self.budget}, {have}. The next run costs {self.price:,}, and {left} is left, "
-            f"so it was not sent. {self.advice or f'Raise {self.limit} to go on.'}"
+        how = "spent or reserved by this call" if limit == "spend" else "already spent or reserved"
+        have = f"{format_count(committed, 'credit')} are {how}" if committed else "nothing is spent yet"
+        left = f"{budget - committed:,}" if budget > committed else "nothing"
+        super().__init__(
+            f"The price of this run is unknown, so it cannot run under {limit}={budget}. Give the most that one run may cost: price=…"
+            if price is None
+            else f"With {limit}={budget}, {have}. The next run costs {price:,}, and {left} is left, so it was not sent. "
+            + (advice or f"Raise {limit} to go on.")
         )
 
 
@@ -270,16 +247,13 @@ class LibraryError(ReelbookError, OSError):
     """The library's folder cannot be read or written."""
 
     def __init__(self, folder: str, reason: str, advice: str = "") -> None:
-        super().__init__(folder, reason, advice)
-        self.folder, self.reason, self.advice = folder, reason, advice
-
-    def sentence(self) -> str:
-        usual = (
-            "Free some space there or make it writable, or choose another folder with REELBOOK_LIBRARY, then try again."
+        self.folder, self.reason = folder, reason
+        self.advice = (
+            advice
+            or "Free some space there or make it writable, or choose another folder with REELBOOK_LIBRARY, then try again."
         )
-        return (
-            f"The library in {self.folder} cannot be used ({self.reason}). Nothing was sent, and nothing was charged. "
-            f"{self.advice or usual}"
+        super().__init__(
+            f"The library in {folder} cannot be used ({reason}). Nothing was sent, and nothing was charged. {self.advice}"
         )
 
 
@@ -287,28 +261,22 @@ class RunFailed(ReelbookError):
     """The service accepted the run but could not finish it."""
 
     def __init__(self, request_id: str, message: str, error_type: str | None) -> None:
-        super().__init__(request_id, message, error_type)
         self.request_id, self.message = request_id, printable(message)
         self.error_type = None if error_type is None else printable(error_type)
-
-    def sentence(self) -> str:
-        kind = f" [{self.error_type}]" if self.error_type else ""
+        kind = f" [{self.error_type}]" if error_type else ""
         advice = "Look at its logs, change the input if that is the cause, and run it again."
-        if self.error_type == "content_policy_violation":
+        if error_type == "content_policy_violation":
             advice = "Change the words or pictures of the input, then run it again."
-        return f"Run {readable_id(self.request_id)} failed{kind}: {as_sentence(self.message)} {advice}"
+        super().__init__(f"Run {readable_id(request_id)} failed{kind}: {as_sentence(message)} {advice}")
 
 
 class RunCancelled(ReelbookError):
     """The run was cancelled before it finished."""
 
     def __init__(self, request_id: str) -> None:
-        super().__init__(request_id)
         self.request_id = request_id
-
-    def sentence(self) -> str:
-        return (
-            f"Run {readable_id(self.request_id)} was cancelled before it finished, so there is no result. "
+        super().__init__(
+            f"Run {readable_id(request_id)} was cancelled before it finished, so there is no result. "
             "Run it again if you still want it; the account shows what was refunded."
         )
 
@@ -317,12 +285,9 @@ class RunTimeout(ReelbookError):
     """The run had not finished when the wait ended. The run itself continues."""
 
     def __init__(self, request_id: str, status: str, waited: float) -> None:
-        super().__init__(request_id, status, waited)
         self.request_id, self.status, self.waited = request_id, status, waited
-
-    def sentence(self) -> str:
-        return (
-            f"Run {readable_id(self.request_id)} was still {self.status} after {self.waited:g} s. "
+        super().__init__(
+            f"Run {readable_id(request_id)} was still {status} after {waited:g} s. "
             "The service is still working on it: call wait() again, or cancel()."
         )
 
@@ -331,13 +296,10 @@ class DownloadFailed(ReelbookError):
     """The run is finished and paid for, but its file could not be downloaded."""
 
     def __init__(self, request_id: str, url: str, reason: str) -> None:
-        super().__init__(request_id, url, reason)
         self.request_id, self.url, self.reason = request_id, url, reason
-
-    def sentence(self) -> str:
-        return (
-            f"Run {readable_id(self.request_id)} finished, but its file could not be downloaded from {shortened(self.url)} ({self.reason}). "
-            f"The service still has the result: rb.attach({self.request_id!r}, model=…) downloads it again, at no cost."
+        super().__init__(
+            f"Run {readable_id(request_id)} finished, but its file could not be downloaded from {shortened(url)} ({reason}). "
+            f"The service still has the result: rb.attach({request_id!r}, model=…) downloads it again, at no cost."
         )
 
 

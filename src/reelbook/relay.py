@@ -23,16 +23,16 @@ from .models.pricing import Rates
 from .runs.follow import find_end
 from .runs.run import Run
 from .runs.submit import Submission
-from .storage.ledger import claims
-from .storage.ledger.transitions import COLUMNS, EXPIRED, Entry, State
+from .storage.ledger import claims, transitions
+from .storage.ledger.transitions import EXPIRED, Entry, State
 from .storage.run_identity import format_canonical, make_identity, make_price_key
+from .storage.tidy import forget_runs
 from .transport.http import Key
 from .transport.picture_sources import read_sources
 
 __all__ = ["KEYRING", "Key", "NothingToSend", "Once", "Relay", "RunRecord", "make_price_key"]
 
-SETTLED = (State.FAILED, State.CANCELLED, State.PLANNED)
-"""The states of an uncertain run once somebody has decided about it."""
+NAMED = "id = (SELECT run FROM names WHERE name = ?)"
 
 
 class NothingToSend(ReelbookError):
@@ -68,24 +68,21 @@ class Once:
         Raises how it has ended, if it has; `UncertainRun` if nobody knows whether it was made; `NothingToSend` without an
         input; and what the service refuses. After a refusal it may be started again.
         """
-        context = self._client.context
-        entry = await self._find()
+        context, entry = self._client.context, await self._find()
         if entry is not None:
             if entry.state != State.REJECTED and (ended := find_end(entry)) is not None:
                 raise ended
-            is_here, is_accepted = entry.service == await context.name(), entry.state in (State.ACCEPTED, State.STORED)
-            if entry.request_id is not None and is_accepted and is_here:
-                return await self._client.attach_run(entry.request_id, entry.model)
-            if not is_here and (is_accepted or _may_have_arrived(entry)):
+            is_accepted = entry.state in (State.ACCEPTED, State.STORED)
+            if entry.service == await context.name():
+                if entry.request_id is not None and is_accepted:
+                    return await self._client.attach_run(entry.request_id, entry.model)
+            elif is_accepted or _may_have_arrived(entry):
                 raise UncertainRun(entry.service, "it was sent to another service than this one", entry.price)
         if request is None:
             raise NothingToSend("There is no input to send.")
         submission = self._submission = Submission(context, request, name=self.key)
-        try:
-            # Shielded: a paid request in flight is never dropped.
-            return await asyncio.shield(context.create_task(self._client.submit_run(submission, watched=True)))
-        finally:
-            self._submission = None
+        # Shielded: a paid request in flight is never dropped.
+        return await asyncio.shield(context.create_task(self._client.submit_run(submission, watched=True)))
 
     def stop(self) -> None:
         """Send nothing more."""
@@ -94,9 +91,7 @@ class Once:
 
     async def cancel(self, run: Run) -> bool:
         """Ask the service to cancel an accepted run; false if it refuses."""
-        agreed = await self._client.context.calls.cancel(run.endpoint_id, run.request_id)
-        self._client.context.poller.poll_soon(run.request_id)
-        return agreed
+        return await run.request_cancel()
 
     async def result(self) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]:
         """The output of a finished run, as the service gave it, and its files, each with its `path`."""
@@ -121,12 +116,11 @@ class Once:
         return RunRecord(entry.id, entry.state == State.ACCEPTED, entry.stage == EXPIRED, may_have_arrived, cost)
 
     async def _find(self) -> Entry | None:
-        ledger, key = self._client.ledger, self.key
+        ledger = self._client.ledger
 
         def find(db: sqlite3.Connection) -> Entry | None:
-            query = f"SELECT {COLUMNS} FROM entries WHERE id = (SELECT run FROM names WHERE name = ?)"
-            row = db.execute(query, (key,)).fetchone()
-            return None if row is None else claims.clear_dead_owner(db, Entry(*row), ledger)
+            entries = transitions.find_entries(db, NAMED, self.key)
+            return claims.clear_dead_owner(db, entries[0], ledger) if entries else None
 
         return await ledger.transact(find)
 
@@ -144,15 +138,20 @@ class Relay(Client):
         """The run of this key."""
         return Once(self, key, model)
 
+    def forget_before(self, moment: float) -> None:
+        """Remove the files and the inputs of runs of the library that ended before this moment; their cost stays counted."""
+        forget_runs(self.shelf, self.ledger, moment)
+
     async def is_lost(self, request: Input, keys: Sequence[str]) -> bool:
         """Whether one of these runs had this input, and nobody knows or has decided what became of it."""
         sources = await read_sources(request, library=self.shelf.find)
         text = format_canonical(request, {place: source.sha256 for place, source in sources.items()})
         query = (
-            f"SELECT 1 FROM runs WHERE identity = ? AND state NOT IN ({', '.join('?' * len(SETTLED))}) AND id IN "
-            f"(SELECT run FROM names WHERE name IN ({', '.join('?' * len(keys))}))"
+            "SELECT 1 FROM runs WHERE identity = ? AND state NOT IN (?, ?, ?) "
+            "AND id IN (SELECT run FROM names WHERE name IN (SELECT value FROM json_each(?)))"
         )
-        values = (make_identity(request.endpoint_id, text), *SETTLED, *keys)
+        settled = (State.FAILED, State.CANCELLED, State.PLANNED)
+        values = (make_identity(request.endpoint_id, text), *settled, json.dumps(list(keys)))
         return await self.ledger.transact(lambda db: db.execute(query, values).fetchone() is not None)
 
 

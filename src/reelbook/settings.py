@@ -13,6 +13,7 @@ from .util.printable import suggest
 
 Embed = Literal["poster", "preview", "full"]
 Theme = Literal["auto", "light", "dark"]
+_WORDS: dict[str, tuple[str, ...]] = {"embed": get_args(Embed), "theme": get_args(Theme)}
 _BOUNDS = {"max_width": (240, 4096), "poster": (32, 320), "concurrency": (1, 256)}
 
 
@@ -51,60 +52,51 @@ class Options:
     `export()`: `rb.options.sign = ("chain.pem", "env:SIGNING_KEY")`. Files signed by their maker are left unchanged."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, _check_option(name, value))
+        vars(self)[name] = _check_option(name, value)
 
     @contextmanager
     def __call__(self, **choices: Any) -> Iterator[Options]:
         """Set options for the duration of a block."""
-        checked = {name: _check_option(name, value) for name, value in choices.items()}
-        before = {name: getattr(self, name) for name in checked}
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        before = dict(vars(self))
         try:
+            for name, value in choices.items():
+                setattr(self, name, value)
             yield self
         finally:
-            for name, value in before.items():
-                object.__setattr__(self, name, value)
+            vars(self).clear()
+            vars(self).update(before)
 
     def __dir__(self) -> list[str]:
-        return [*_NAMES]
+        return [*Options.__annotations__]
 
     def __repr__(self) -> str:
-        return "options: " + ", ".join(f"{name}={getattr(self, name)!r}" for name in _NAMES)
-
-
-_NAMES = ("embed", "theme", "max_width", "poster", "concurrency", "sign")
-_WORDS: dict[str, tuple[str, ...]] = {"embed": get_args(Embed), "theme": get_args(Theme)}
+        return "options: " + ", ".join(f"{name}={getattr(self, name)!r}" for name in dir(self))
 
 
 def _check_option(name: str, value: Any) -> Any:
-    """Validate the value of an option and return it."""
-    if name not in _NAMES:
-        raise ReelbookError(
-            f"There is no option `{name}`.{suggest(name, _NAMES)} The options are: {', '.join(_NAMES)}."
-        )
+    """Validate the value of an option and return it. No error contains a value of `sign`, which may be the key itself."""
+    if name not in Options.__annotations__:
+        names = [*Options.__annotations__]
+        raise ReelbookError(f"There is no option `{name}`.{suggest(name, names)} The options are: {', '.join(names)}.")
+    if name == "sign":
+        return _parse_signing(value)
     if name in _WORDS:
         if isinstance(value, str) and value in _WORDS[name]:
             return value
         raise ReelbookError(f"`{name}` is {', '.join(map(repr, _WORDS[name]))}, and not {value!r}.")
-    if name in ("concurrency", "poster") and value is None:
-        return None
-    if name == "sign":
-        return _parse_signing(value)
     low, high = _BOUNDS[name]
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ReelbookError(f"`{name}` is a whole number from {low} to {high}, and not {value!r}.")
-    return value
+    if (value is None and name != "max_width") or (type(value) is int and low <= value <= high):
+        return value
+    raise ReelbookError(f"`{name}` is a whole number from {low} to {high}, and not {value!r}.")
 
 
 def _parse_signing(value: Any) -> Signing | None:
-    """Parse the value of `sign`. An error message never contains the value, which may be the key itself."""
     if value is None or isinstance(value, Signing):
         return value
     pair = tuple(value.get(name) for name in ("certificate", "key")) if isinstance(value, dict) else value
-    if isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(one, (str, PathLike)) for one in pair):
-        certificate, key = (str(fspath(one)) for one in pair)
-        if certificate and key and not any("-----BEGIN" in one or "\n" in one for one in (certificate, key)):
+    if isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(part, (str, PathLike)) for part in pair):
+        certificate, key = (str(fspath(part)) for part in pair)
+        if certificate and key and "-----BEGIN" not in certificate + key and "\n" not in certificate + key:
             return Signing(certificate, key)
     raise ReelbookError(
         '`sign` is None, or where your certificate chain and your private key are: ("chain.pem", "key.pem"), each a path or '

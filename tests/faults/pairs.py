@@ -206,7 +206,7 @@ def _check_naively(client: Client, limit: int) -> None:
     """What one writes without a transaction: look how much is spent, and go on if it is little enough."""
     import reelbook as rb
 
-    spent, price = client._ledger.read(lambda db: db.execute("SELECT coalesce(sum(counted), 0) FROM entries").fetchone())[0], 53  # fmt: skip
+    spent, price = client.ledger.read(lambda db: db.execute("SELECT coalesce(sum(counted), 0) FROM entries").fetchone())[0], 53  # fmt: skip
     if spent + price > limit:
         raise rb.OverBudget(limit, spent, price)
 

@@ -64,7 +64,7 @@ class Bench:
     def drained(self) -> None:
         """Wait until nothing is under way to the service any more."""
         self.kernel.run(
-            f"background.wait(drained(client._current_context, {PATIENCE}))\nclient._ledger.transact_now(lambda db: None)"
+            f"background.wait(drained(client._context, {PATIENCE}))\nclient.ledger.transact_now(lambda db: None)"
         )
 
     def paid(self) -> list[str]:
@@ -290,8 +290,8 @@ def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(shared_spec
     """However close: once the stop mark is on its way to the ledger, no sending is written behind it."""
     served = shared_spec_only.with_own_account()
     with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        ledger = client._ledger
-        submission = Submission(client._context(), rb.ImagesToVideo(**clip(1)))
+        ledger = client.ledger
+        submission = Submission(client._context, rb.ImagesToVideo(**clip(1)))
         submit = ledger.submit
 
         def submit_late(work: Any, **more: Any) -> Any:

@@ -30,7 +30,7 @@ GRACE = 0.4
 """In place of the second within which interrupts are one."""
 APART = GRACE + 0.1
 """A person who presses again, and means it."""
-QUICKLY = f"from reelbook import shutdown\nshutdown.REPEAT_SECONDS = {GRACE}\n"
+QUICKLY = f"from reelbook import current\ncurrent.REPEAT_SECONDS = {GRACE}\n"
 IGNORED = "Exception ignored"
 SEED = 7
 CONNECT = "import reelbook as rb\nclient = rb.connect({address!r}, api_key={key!r}, library={library!r})\n"
@@ -187,6 +187,6 @@ def test_an_order_to_end_while_something_is_paid_for_waits_for_the_answer(
 
     status = process.ended()
 
-    assert (status, process.text) == (-order, "")
+    assert (status, process.text) == (128 + order, "")
     assert len(place.paid()) == 1
     assert place.uncertain() == []

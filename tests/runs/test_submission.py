@@ -48,7 +48,7 @@ def dot(colour: str = "teal") -> rb.ImagesToVideo:
 
 def states(client: Client) -> list[tuple[str, int, str | None]]:
     """State, take and request of every run in the library."""
-    rows = client._ledger.read(lambda db: db.execute("SELECT state, take, request_id FROM runs ORDER BY id").fetchall())
+    rows = client.ledger.read(lambda db: db.execute("SELECT state, take, request_id FROM runs ORDER BY id").fetchall())
     return [tuple(row) for row in rows]
 
 
@@ -250,10 +250,10 @@ def test_a_run_that_the_service_had_forgotten_is_asked_for_again_before_it_is_pa
     _script(hosted, "r1", _set())
     hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", Reply(404, {"detail": "unknown", "error_type": "not_found"}))
     run = client.start(BOAT)
-    client._ledger.transact_now(
+    client.ledger.transact_now(
         lambda db: db.execute("UPDATE runs SET error_type = 'expired', output = NULL, state = 'accepted', owner = NULL")
     )
-    client._ledger.live.clear()
+    client.ledger.live.clear()
     _script(hosted, "r1", _set())
 
     again = client.run(BOAT)
@@ -327,7 +327,7 @@ def test_a_claim_that_was_renewed_meanwhile_is_not_sent(
     build = build_request_input
 
     async def build_late(*arguments: Any, **options: Any) -> Any:
-        await client._ledger.transact(lambda db: db.execute("UPDATE runs SET attempt = attempt + 1").rowcount)
+        await client.ledger.transact(lambda db: db.execute("UPDATE runs SET attempt = attempt + 1").rowcount)
         return await build(*arguments, **options)
 
     monkeypatch.setattr(submit, "build_request_input", build_late)
@@ -342,16 +342,16 @@ def test_an_accepted_run_is_recorded_as_soon_as_the_library_can_be_written(
     hosted: Hosted, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk between the answer and its record must not lose the request."""
-    left, transact = [3], client._ledger.transact
+    left, transact = [3], client.ledger.transact
 
     async def transact_on_a_full_disk(work: Any, *, line: Any = None) -> Any:
         if line is not None and left[0]:
             left[0] -= 1
-            raise rb.LibraryError(str(client._ledger.folder), "the disk is full")
+            raise rb.LibraryError(str(client.ledger.folder), "the disk is full")
         return await transact(work, line=line)
 
     monkeypatch.setattr(submit, "RECORD_RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(client._ledger, "transact", transact_on_a_full_disk)
+    monkeypatch.setattr(client.ledger, "transact", transact_on_a_full_disk)
     hosted.on("POST", RUN, {"requestId": "r1"})
     _script(hosted, "r1", _set())
     client.run(BOAT)
@@ -379,7 +379,7 @@ def test_a_refused_repetition_says_nothing_about_the_first_request(hosted: Hoste
             with pytest.raises(wrong):
                 client.run(BOAT)
             query = "SELECT state, attempt_key IS NOT NULL, body IS NOT NULL FROM runs"
-            found += client._ledger.read(lambda db: db.execute(query).fetchall())  # noqa: B023  # Run at once.
+            found += client.ledger.read(lambda db: db.execute(query).fetchall())  # noqa: B023  # Run at once.
         run = client.run(BOAT)
 
     assert found == [("planned", 1, 1)] * 2

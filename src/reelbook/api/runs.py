@@ -9,8 +9,7 @@ from ..client import check_input
 from ..current import session
 from ..models.base import Input
 from ..models.pricing import Estimate
-from ..runs.cancel import CancelResult
-from ..runs.run import Run
+from ..runs.run import CancelResult, Run
 
 connect = session.connect
 

@@ -1,13 +1,15 @@
-"""Run: one request to a model, from submission to media."""
+"""Run: one request to a model, from submission to media; and the cancelling of several in a service's queue."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Interrupted, InvalidInput, ReelbookError, RunTimeout
@@ -15,20 +17,23 @@ from ..media.local_file import LocalFile
 from ..models.base import Input, Output
 from ..models.catalog import find_endpoint
 from ..models.images import Image, pictures_of, unwrap_pictures
-from ..models.queue_status import COMPLETED, IN_PROGRESS
+from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
 from ..storage.ledger.known_services import describe_maker
 from ..storage.ledger.transitions import ATTACHED, Entry, State
 from ..storage.run_status import get_end_status
-from ..storage.table import find_marks
+from ..storage.shelf import Shelf
+from ..storage.table import READ_COLUMNS, build_table
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS, background
-from ..util.printable import readable_id
-from .follow import FollowedRun, error_kind_of
+from ..util.printable import format_count, readable_id
+from .follow import FollowedRun, find_end
 
 if TYPE_CHECKING:
     from .submit import ClientContext
 
 WAIT_SECONDS = 3600.0
+NOTICE_SECONDS = 5.0
+"""How long to wait for cancelled runs to end; polling notices it later anyway."""
 
 
 class Run(FollowedRun):
@@ -42,7 +47,7 @@ class Run(FollowedRun):
 
     def __init__(
         self,
-        context: Callable[[], ClientContext],
+        context: ClientContext,
         entry: Entry,
         *,
         input: Input | None = None,
@@ -50,64 +55,56 @@ class Run(FollowedRun):
         owned_elsewhere: bool = False,
         watched: bool = False,
     ) -> None:
+        self.id = entry.id
+        """Number of the run in the library."""
+        self.take = entry.take
+        """Which of several repetitions of the same input this is."""
         self.endpoint_id = entry.model
         self.input = input if input is not None else input_from_entry(entry)
-        self.from_library = entry.state == State.STORED
-        """Whether the result was already in the library, so that nothing was sent and nothing was paid."""
         self.displayed_in: int | None = None
         """Execution count of the cell that already displays this run, so that it is not displayed there twice."""
         sources = [getattr(picture, "label", picture) for _, picture in pictures_of(self.input)] if self.input else []
         super().__init__(context, entry, watched=watched, source=next(iter(sources), ""))
-        self._started, self._took = time.monotonic(), 0.0
+        self._started = time.monotonic()
+        self._took: float | None = None
         self._done = threading.Event()
-        context().ledger.live[entry.id] = self
-        # Runs are created on the background loop, where all HTTP calls run.
-        self._task = asyncio.get_running_loop().create_task(self._follow(answer, owned_elsewhere))
-
-    @property
-    def id(self) -> int:
-        """Number of the run in the library."""
-        return self.entry.id
-
-    @property
-    def take(self) -> int:
-        """Which of several repetitions of the same input this is."""
-        return self.entry.take
+        self._task: asyncio.Task[None] | None = None
+        self.from_library = entry.state == State.STORED
+        """Whether the result was already in the library, so that nothing was sent and nothing was paid."""
+        self.failure = find_end(entry)
+        if self.failure is not None or self._load():
+            self._took = 0.0
+            self._done.set()
+        else:
+            context.ledger.live[entry.id] = self
+            # Runs that are not over are created on the background loop, where all HTTP calls run.
+            self._task = asyncio.get_running_loop().create_task(self._follow(answer, owned_elsewhere))
 
     @property
     def status(self) -> str:
         """`IN_QUEUE`, `IN_PROGRESS`, then `completed`, `failed` or `cancelled`.
 
-        It is `uncertain` where a gateway has lost the answer of the service behind it, and `unfinished` after a failure on the client's side, while the run continued or ended at the service: it is
-        no longer followed, and `rb.attach` resumes it at no cost.
+        It is `uncertain` where a gateway has lost the answer of the service behind it, and `unfinished` after a failure on the
+        client's side, while the run continued or ended at the service: `rb.attach` resumes it at no cost.
         """
         if not self._done.is_set():
-            return self._queue_status.status if self._queue_status.status != COMPLETED else IN_PROGRESS
+            return self.queue_status.status if self.queue_status.status != COMPLETED else IN_PROGRESS
         return get_end_status(self.failure)
 
     @property
     def progress(self) -> tuple[float, str]:
         """Fraction done, 0 to 1, and the current stage."""
-        metrics = self._queue_status.metrics or {}
+        status, metrics = self.queue_status, self.queue_status.metrics or {}
         if self._done.is_set():
             return 1.0, self.status
-        if self._queue_status.status == COMPLETED:
-            return 1.0, self._download_text
-        if self._queue_status.queue_position is not None:
-            return 0.0, f"{self._queue_status.queue_position} ahead in the queue"
+        if status.status == COMPLETED:
+            words = self.context.downloader.format_progress(self.request_id)
+            return 1.0, f"fetching the files{words and ': '}{words}"
+        if status.queue_position is not None:
+            return 0.0, f"{status.queue_position} ahead in the queue"
         value = metrics.get("progress")
         fraction = float(value) if isinstance(value, (int, float)) else 0.0
         return min(max(fraction, 0.0), 1.0), str(metrics.get("stage") or "starting")
-
-    @property
-    def service_status(self) -> str:
-        """Latest status from the service; when it is `COMPLETED`, the files may still be downloading."""
-        return self._queue_status.status
-
-    @property
-    def queue_position(self) -> int | None:
-        """Number of requests ahead in the queue, if the service reports it."""
-        return self._queue_status.queue_position
 
     @property
     def output(self) -> Output:
@@ -126,10 +123,10 @@ class Run(FollowedRun):
     @property
     def video(self) -> LocalFile:
         """The video; waits for it."""
-        found = next((file for file in self.media if file.is_video), None)
-        if found is None:
-            raise ReelbookError(f"Run {readable_id(self.request_id)} made no video. Look at run.images.")
-        return found
+        for file in self.media:
+            if file.is_video:
+                return file
+        raise ReelbookError(f"Run {readable_id(self.request_id)} made no video. Look at run.images.")
 
     @property
     def images(self) -> tuple[LocalFile, ...]:
@@ -152,17 +149,17 @@ class Run(FollowedRun):
     @property
     def made_by(self) -> str:
         """Who made it: the address of a hosted service, or "embedded sketch, free"."""
-        return describe_maker(self.entry.service, self._context().ledger.folder)
+        return describe_maker(self.entry.service, self.context.ledger.folder)
 
     @property
     def timings(self) -> dict[str, float]:
         """Seconds in the queue (`queued`), in progress (`running`), and overall as measured by the client (`total`)."""
         entry = self.entry
-        phases = {"queued": entry.queued_s, "running": entry.running_s}
-        found = {name: seconds for name, seconds in phases.items() if seconds is not None}
+        total = time.monotonic() - self._started if self._took is None else self._took
         if self.from_library and entry.finished and entry.sent:
-            return {**found, "total": round(entry.finished - entry.sent, 3)}
-        return {**found, "total": round(self._took or time.monotonic() - self._started, 3)}
+            total = entry.finished - entry.sent
+        phases = {"queued": entry.queued_s, "running": entry.running_s, "total": round(total, 3)}
+        return {name: seconds for name, seconds in phases.items() if seconds is not None}
 
     @property
     def logs(self) -> list[str]:
@@ -171,39 +168,17 @@ class Run(FollowedRun):
 
     @property
     def row(self) -> dict[str, Any]:
-        """The run as a table row: input fields by name, output fields as `output_…`, then status, cost and timings."""
-        inputs = {name: getattr(self.input, name) for name in type(self.input).model_fields} if self.input else {}
-        outputs = {f"output_{name}": value for name, value in self._output or () if name != "video"}
-        media, timings, failure = self._media, self.timings, self.failure
-        for file in media:
-            if file.is_video and "output_video" not in outputs:
-                outputs |= {"output_video": str(file.path), "output_video_url": file.source.url}
-        if pictures := [str(file.path) for file in media if not file.is_video]:
-            # Where they are on this machine, as in the table of a sweep.
-            outputs["output_images"] = pictures
-        return {
-            **inputs,
-            **outputs,
-            "status": self.status,
-            "credits": self.credits,
-            "credits_source": self.credits_source,
-            "marks": find_marks(self.entry.files),
-            "queued_s": timings.get("queued"),
-            "running_s": timings.get("running"),
-            "error_type": None if failure is None else error_kind_of(failure),
-            "error": None if failure is None else str(failure),
-            "request_id": self.request_id,
-            "model": self.endpoint_id,
-            "take": self.take,
-        }
+        """The run as a row of the library's table, with its present status."""
+        rows = self.context.ledger.select(", ".join(READ_COLUMNS), "id = ?", (self.id,))
+        paths = dict(zip(self.entry.hashes, (str(file.path) for file in self._media), strict=False))
+        row = build_table(rows, paths).iloc[0]
+        return {**dict(zip(map(str, row.index), row, strict=True)), "status": self.status}
 
     def wait(self, timeout: float | None = None) -> Run:
         """Wait until the run is finished and its media are downloaded, for at most `timeout` seconds (default 3600).
 
         An interrupt ends the wait, never the run.
         """
-        if not self._done.is_set():
-            self._context()  # In a forked process nothing would ever end the wait.
         limit = WAIT_SECONDS if timeout is None else timeout
         deadline = time.monotonic() + limit
         # Not `Thread.join` or the future, which may return early after an interrupt.
@@ -222,18 +197,13 @@ class Run(FollowedRun):
 
     def cancel(self) -> bool:
         """Ask the service to cancel the run; return whether it agreed."""
-        if self._done.is_set():
-            return False
-        return background.wait(self._context().calls.cancel(self.endpoint_id, self.request_id), timeout=60)
+        return not self._done.is_set() and background.wait(self.request_cancel(), timeout=60)
 
-    def revised(self, /, **changes: Any) -> Run:
-        """Start a new run with some fields of the input changed."""
-        if self.input is None:
-            raise ReelbookError(
-                f"The input of run {readable_id(self.request_id)} is unknown here, because it was started on another machine. Start a new run with an input of your own."
-            )
-        started: Run = self._context().start(self.input.revised(**changes))
-        return started
+    async def request_cancel(self) -> bool:
+        """Like `cancel`, for callers on the background loop."""
+        agreed = await self.context.calls.cancel(self.endpoint_id, self.request_id)
+        self.context.poller.poll_soon(self.request_id)
+        return agreed
 
     def on_change(self, listener: Callable[[Run], None]) -> None:
         """Call `listener` with the run on every change, from a background thread."""
@@ -249,15 +219,13 @@ class Run(FollowedRun):
 
     async def wait_finished(self) -> None:
         """Wait for the end on the background loop, without raising the error of a failed run."""
-        await asyncio.wait([self._task])
-
-    def is_followed_by(self, context: ClientContext) -> bool:
-        """Whether the client with this context follows the run."""
-        return self._context() is context
+        if self._task is not None:
+            await asyncio.wait([self._task])
 
     def stop_following(self) -> None:
         """Stop following the run, which continues at the service."""
-        self._task.cancel()
+        if self._task is not None:
+            self._task.cancel()
 
     def __repr__(self) -> str:
         what = [self.status, f"request {readable_id(self.request_id)}"]
@@ -273,10 +241,9 @@ class Run(FollowedRun):
         return entry.service, entry.request_id or "", entry.identity, entry.take
 
     def __reel_picture__(self) -> tuple[bytes, str]:
-        file = next((file for file in self.media if file.is_video), None) or next(iter(self.images), None)
-        if file is None:
+        if not self.media:
             raise ReelbookError(f"Run {readable_id(self.request_id)} made no picture or video that could be a source.")
-        return file.__reel_picture__()
+        return next((file for file in self.media if file.is_video), self.media[0]).__reel_picture__()
 
     async def _wait_async(self) -> Run:
         # Polled, because an interrupt of a notebook's cell is only delivered when its loop wakes.
@@ -297,21 +264,19 @@ class Run(FollowedRun):
             self._notify_listeners()
 
 
-_media: dict[int, tuple[weakref.ref[Output], tuple[LocalFile, ...]]] = {}
+_media: dict[int, tuple[LocalFile, ...]] = {}
 """The files of each output that is still referenced, by its `id()`."""
+
+
+def _remember_media(output: Output, files: tuple[LocalFile, ...]) -> None:
+    if id(output) not in _media:
+        _media[id(output)] = files
+        weakref.finalize(output, _media.pop, id(output), None)
 
 
 def media_of(output: Output) -> tuple[LocalFile, ...]:
     """The local files of a run's output; empty for an output not returned by a run."""
-    output_ref, files = _media.get(id(output), (None, ()))
-    return files if output_ref is not None and output_ref() is output else ()
-
-
-def _remember_media(output: Output, files: tuple[LocalFile, ...]) -> None:
-    """Associate files with an output for its lifetime, without changing the output itself."""
-    if id(output) not in _media:
-        key = id(output)
-        _media[key] = weakref.ref(output, lambda _: _media.pop(key, None)), files
+    return _media.get(id(output), ())
 
 
 def input_from_entry(entry: Entry) -> Input | None:
@@ -323,3 +288,66 @@ def input_from_entry(entry: Entry) -> Input | None:
         return row.input(**unwrap_pictures(json.loads(entry.input), Image.from_library))
     except InvalidInput:
         return None
+
+
+def is_over(entry: Entry, shelf: Shelf) -> bool:
+    """Whether a run is finished and its files are on the shelf, so that no service is needed."""
+    if entry.state == State.STORED:
+        return all(shelf.find(sha256) is not None for sha256 in entry.hashes)
+    return find_end(entry) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class CancelResult:
+    """Result of a request to cancel runs."""
+
+    runs: int = 0
+    """Runs that were cancelled."""
+    credits: int = 0
+    """Credits that come back, as far as the service has said so."""
+    at_work: int = 0
+    """Runs already in progress, which continue."""
+    refused: int = 0
+    """Runs that the service did not cancel, or for which the request failed."""
+
+    def __add__(self, other: CancelResult) -> CancelResult:
+        return CancelResult(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+    def __str__(self) -> str:
+        back = f", {self.credits:,} credits come back" if self.credits else ""
+        parts = (
+            (self.runs, f"cancelled{back}."),
+            (self.at_work, "being worked on and not stopped."),
+            (self.refused, "not cancelled and may still cost credits; look again in a moment."),
+        )
+        words = [f"{format_count(runs, 'run')} {'is' if runs == 1 else 'are'} {what}" for runs, what in parts if runs]
+        return " ".join(words) or "No runs are waiting in the service's queue."
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+async def cancel_runs(runs: Collection[Run], *, at_work: bool = False) -> CancelResult:
+    """Cancel the runs that are still queued; with `at_work`, also those in progress."""
+    before = [run.credits or 0 for run in runs]
+    outcomes = await asyncio.gather(*(_cancel_one(run, at_work) for run in runs))
+    done = [(run, price) for run, price, outcome in zip(runs, before, outcomes, strict=True) if outcome == "cancelled"]
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.gather(*(run.wait_finished() for run, _ in done)), NOTICE_SECONDS)
+    # Only what the service says: the specification does not promise a refund.
+    back = sum(price - (run.credits or 0) for run, price in done)
+    return CancelResult(len(done), max(back, 0), outcomes.count(IN_PROGRESS), outcomes.count("refused"))
+
+
+async def _cancel_one(run: Run, at_work: bool) -> str:
+    """Try to cancel one run; return `cancelled`, `refused`, or the status of one that is not queued any more."""
+    if run.queue_status.status == COMPLETED:
+        return COMPLETED
+    try:
+        # Polled first, because it may have started in the meantime.
+        status = IN_QUEUE if at_work else (await run.context.calls.status(run.endpoint_id, run.request_id)).status
+        if status != IN_QUEUE:
+            return status
+        return "cancelled" if await run.request_cancel() else "refused"
+    except ReelbookError:
+        return "refused"

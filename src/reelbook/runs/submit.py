@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import logging
 import sqlite3
@@ -20,7 +21,7 @@ from ..models.catalog import is_reusable
 from ..models.pricing import Estimate
 from ..storage.ledger import claims, known_services, transitions
 from ..storage.ledger.budget import Budget, Spend
-from ..storage.ledger.claims import RunRequest, Verdict
+from ..storage.ledger.claims import Action, RunRequest, Verdict
 from ..storage.ledger.transitions import Entry
 from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import dumps, format_canonical, make_identity, make_price_key
@@ -33,9 +34,9 @@ from ..transport.service_calls import Accepted, ServiceCalls
 from ..util.background_loop import TICK_SECONDS
 from ..util.loopback import is_loopback, normalise_address
 
-RECORD_RETRY_SECONDS, OWNER_POLL_SECONDS, NOTICE_SECONDS = 2.0, 0.05, 1.0
-MAX_RECORD_SECONDS, REMINDER_SECONDS = 120.0, 30.0
-"""How long an answer that cannot be written down is held, and how often that is said."""
+OWNER_POLL_SECONDS = 0.05
+RECORD_RETRY_SECONDS, MAX_RECORD_TRIES, TRIES_PER_WARNING = 2.0, 60, 15
+"""How often, and how many times, an answer is recorded while the ledger cannot be written."""
 MAX_BUSY_SECONDS = 120.0
 """A paid request that is refused with 429 is sent again for so long."""
 MAX_PRICES, PRICE_SECONDS = 10_000, 3600.0
@@ -48,7 +49,7 @@ T = TypeVar("T")
 
 @dataclass
 class ClientContext:
-    """Dependencies and in-flight submissions of one client: HTTP calls, ledger, shelf and poller."""
+    """What the runs of one client share: calls, ledger, shelf and poller, and the requests in flight."""
 
     http: Http
     calls: ServiceCalls
@@ -59,13 +60,11 @@ class ClientContext:
     service: str | None = None
     """Name of the service in the ledger; determined on first use."""
     uploads: Uploads = field(default_factory=Uploads)
-    start: Callable[[Input], Any] = field(default=lambda request: None)
-    """Starts another run with the same client; set by `Client`."""
     stopping: bool = False
     """Whether sending has stopped, while requests in flight are completed."""
+    closed: bool = False
     in_flight: dict[int, Entry] = field(default_factory=dict)
     """Runs whose paid request is sent and whose answer is not recorded yet, by id."""
-    closed: bool = False
     sweep_runs: set[int] = field(default_factory=set)
     """Ids of the runs of active sweeps, which `cancel_queued` skips."""
     _prices: dict[str, tuple[Estimate, float]] = field(default_factory=dict)
@@ -94,17 +93,18 @@ class ClientContext:
 
     async def estimate(self, request: Input) -> Estimate:
         """Estimate the cost of a run, with one request for all inputs that differ only in price-neutral fields."""
-        if not self.has_estimate(request):
+        estimate = self.recall_estimate(request)
+        if estimate is None:
             estimate = await self.calls.estimate(request)
             if len(self._prices) >= MAX_PRICES:
                 self._prices.clear()
             self._prices[make_price_key(request)] = estimate, time.monotonic()
-        return self._prices[make_price_key(request)][0]
+        return estimate
 
-    def has_estimate(self, request: Input) -> bool:
-        """Whether `estimate` returns without a request to the service."""
-        _, since = self._prices.get(make_price_key(request), (None, float("-inf")))
-        return time.monotonic() - since < PRICE_SECONDS
+    def recall_estimate(self, request: Input) -> Estimate | None:
+        """The estimate for an input, if the service has been asked for it lately."""
+        estimate, since = self._prices.get(make_price_key(request), (None, 0.0))
+        return estimate if time.monotonic() - since < PRICE_SECONDS else None
 
     def forget_estimate(self, request: Input) -> None:
         """Ask the service for the price of an input again, because a run was dearer than it said."""
@@ -121,15 +121,12 @@ class ClientContext:
         """Stop sending, wait until the answers to sent requests are recorded, stop following runs, and close all connections."""
         self.stopping = True
         deadline = time.monotonic() + seconds
-        while self.in_flight and (left := deadline - time.monotonic()) > 0:
-            if self._sending:
-                await asyncio.wait(set(self._sending), timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            else:
-                await asyncio.sleep(TICK_SECONDS)
+        while self.in_flight and time.monotonic() < deadline:
+            await asyncio.sleep(OWNER_POLL_SECONDS)
         if self._sending:  # Those not yet sent notice the stop themselves.
-            await asyncio.wait(set(self._sending), timeout=NOTICE_SECONDS)
+            await asyncio.wait(set(self._sending), timeout=1.0)
         self.closed = True
-        followed = [run for run in self.ledger.live.values() if run.is_followed_by(self)]
+        followed = [run for run in self.ledger.live.values() if run.context is self]
         for run in followed:
             run.stop_following()
         for run in followed:
@@ -151,19 +148,19 @@ class ClientContext:
                 work(db)
             return transitions.get_entry(db, run)
 
-        began, reminded, note = time.monotonic(), float("-inf"), ""
+        note = ""
         if line is not None:
             note = f"Note this request, which is accepted: rb.attach({line['request_id']!r}, model={line['model']!r})."
-        while True:
+        for tries in itertools.count():
             try:
                 return await self.ledger.transact(write, line=line)
             except LibraryError as error:
-                if self.closed or time.monotonic() - began > MAX_RECORD_SECONDS:
+                if self.closed or tries >= MAX_RECORD_TRIES:
                     raise LibraryError(error.folder, error.reason, f"{note} {error.advice}".strip()) from None
-                if time.monotonic() - reminded > REMINDER_SECONDS:
-                    reminded = time.monotonic()
+                if tries % TRIES_PER_WARNING == 0:
                     log.warning("The library cannot be written (%s); trying on. %s", error.reason, note)
-                await asyncio.sleep(RECORD_RETRY_SECONDS)
+            await asyncio.sleep(RECORD_RETRY_SECONDS)
+        raise AssertionError
 
 
 @dataclass
@@ -181,24 +178,24 @@ class Submission:
     """The caller's maximum price of one run; it replaces the catalog's price."""
     name: str | None = None
     """The name of the run in the ledger, which no other run has; it stands for the take."""
-    stopped: bool = False
-    """Set by an interrupt or a stop, after which nothing is sent."""
     is_of_sweep: bool = False
     """Whether a sweep in progress wants the run, so that `cancel_queued` leaves it alone."""
     budget_turn: asyncio.Event | None = None
     """Set when the previous submission has claimed its share of the limits, so that credits are assigned in order."""
     budget_taken: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when this submission has claimed its share of the limits, or needs none."""
-    paused_until: float = 0.0
-    """When it is sent again after the service has limited the rate, in the time of `time.monotonic()`."""
+    stopped: bool = False
+    """Set by an interrupt or a stop, after which nothing is sent."""
     stated_price: int | None = None
     """The price of the run as stated by the service."""
+    min_price: int = 0
+    """The minimum that the run counts for, whatever price the service states."""
+    _paused_until: float = 0.0
+    """When it is sent again after the service has limited the rate, in the time of `time.monotonic()`."""
     _claimed: int | None = None
     _sends: int = 0
-    _is_accepted: bool = False
     _is_asked_again: bool = False
     """Whether the caller wants it once more, whatever became of an earlier one."""
-    _run_request: RunRequest | None = None
     _sources: Mapping[Any, Source] = field(default_factory=dict)
 
     async def submit(self) -> tuple[Verdict, Accepted | None]:
@@ -208,32 +205,32 @@ class Submission:
         """
         ledger, since, refusals = self.context.ledger, time.monotonic(), 0
         self._is_asked_again = self.fresh
+        run_request = await self.prepare()
         while True:
-            self._run_request = self._run_request or await self.prepare()
-            verdict = await self.claim(self._run_request)
-            entry = verdict.entry
-            if verdict.action == claims.Action.ASK:
+            verdict = await self.claim(run_request)
+            action, entry = verdict
+            if action == Action.ASK:
                 why = entry.error or "its answer was lost"
                 if entry.request_id is not None:
                     raise UncertainRun(entry.service, why, entry.credits, request_id=entry.request_id)
                 raise UncertainRun(entry.service, f"run {entry.id} of the library: {why}", entry.price)
-            if verdict.action == claims.Action.SEND:
+            if action == Action.SEND:
                 try:
                     entry, answer = await self.send(entry)
-                    return Verdict(verdict.action, entry), answer
+                    return Verdict(action, entry), answer
                 except TooManyRequests as error:
                     pause, refusals = get_pause(refusals, error, most=20.0), refusals + 1
                     if self.stopped or time.monotonic() + pause - since > MAX_BUSY_SECONDS:
                         raise
-                    self.paused_until = time.monotonic() + pause
-                    await self._sleep_unless_stopped()
-            elif verdict.action == claims.Action.JOIN and entry.id not in ledger.live:
-                if entry.id in ledger.claimed:
-                    await asyncio.sleep(OWNER_POLL_SECONDS)  # Another thread of this process is sending it.
-                else:
-                    await ledger.transact(partial(claims.abandon, run=entry.id))
-            elif verdict.action == claims.Action.AWAIT and entry.request_id is None:
-                await asyncio.sleep(OWNER_POLL_SECONDS)  # Another process is sending it.
+                    self._paused_until = time.monotonic() + pause
+                while (left := self._paused_until - time.monotonic()) > 0 and not self._is_stopped:
+                    await asyncio.sleep(min(left, TICK_SECONDS))
+            elif action == Action.JOIN and entry.id not in ledger.live | dict.fromkeys(ledger.claimed):
+                await ledger.transact(partial(claims.abandon, run=entry.id))
+            elif (action == Action.JOIN and entry.id not in ledger.live) or (
+                action == Action.AWAIT and entry.request_id is None
+            ):
+                await asyncio.sleep(OWNER_POLL_SECONDS)  # Another thread or process is sending it.
             else:
                 return verdict, None
             # From here on, only this row is considered.
@@ -245,19 +242,19 @@ class Submission:
         service = await context.name()
         self._sources = await read_sources(request, library=context.shelf.find)
         text = format_canonical(request, {place: source.sha256 for place, source in self._sources.items()})
-        name = make_identity(request.endpoint_id, text)
-        reusable = is_reusable(request)
-        price, min_price = self.price, self.price
+        identity, reusable = make_identity(request.endpoint_id, text), is_reusable(request)
+        price = floor = self.price
         # The ledger is asked first only where that may save a request.
-        may_be_stored = reusable and not (self.fresh or self.name) and not context.has_estimate(request)
-        if not (may_be_stored and await self._is_stored(service, name)):
+        may_be_stored = reusable and not (self.fresh or self.name) and context.recall_estimate(request) is None
+        if not (may_be_stored and await self._is_stored(service, identity)):
             estimate = await context.estimate(request)
             self.stated_price = estimate.credits if estimate.source == "exact" else None
             # The minimum holds even if the service states less.
-            min_price = estimate.catalog if self.price is None else self.price
-            price = max((price for price in (self.stated_price, min_price) if price is not None), default=None)
+            floor = estimate.catalog if self.price is None else self.price
+            price = max((price for price in (self.stated_price, floor) if price is not None), default=None)
+        self.min_price = floor or 0
         is_idempotent = "idempotency" in (await context.calls.service_info()).features
-        return RunRequest(service, name, request.endpoint_id, text, price, is_idempotent, reusable, min_price)
+        return RunRequest(service, identity, request.endpoint_id, text, price, is_idempotent, reusable, floor)
 
     async def claim(self, run_request: RunRequest) -> Verdict:
         """Find or claim the row of the run in one transaction, with its share of the limits."""
@@ -272,7 +269,7 @@ class Submission:
                 db, run_request, ledger, key=key, fresh=self.fresh, join=self.join, take=self.take, budget=self.budget,
                 spend=self.spend, name=self.name,
             )  # fmt: skip
-            if verdict.action == claims.Action.SEND:
+            if verdict.action == Action.SEND:
                 # In the same transaction, so that no other thread of this process treats the claim as abandoned.
                 self._claimed = verdict.entry.id
                 ledger.claimed.add(verdict.entry.id)
@@ -284,12 +281,13 @@ class Submission:
 
     async def send(self, entry: Entry) -> tuple[Entry, Accepted]:
         """Send the paid request; its outcome is recorded before it is returned, with the new row, or raised."""
-        context = self.context
-        self._sends, self._is_accepted = 0, False
+        context, accepted = self.context, None
+        self._sends = 0
         if self.is_of_sweep:
             context.sweep_runs.add(entry.id)
         try:
-            body = await self._make_body(entry)
+            # That of the first attempt, if it is repeated with its key.
+            body = await self._make_body() if entry.body is None else entry.body
             accepted = await context.calls.run(
                 entry.model,
                 json.loads(body),
@@ -301,18 +299,13 @@ class Submission:
             return await self._record_accepted(entry, accepted)
         except BaseException as error:
             context.sweep_runs.discard(entry.id)
-            if not self._is_accepted:
+            if accepted is None:
                 await context.record(entry.id, partial(self._record_failure, entry=entry, error=error))
             if isinstance(error, UncertainRun) and entry.attempt_key is not None:
                 raise UncertainRun(error.address, error.reason, error.credits, True, error.status) from None
             raise
         finally:
             context.in_flight.pop(entry.id, None)
-
-    @property
-    def min_price(self) -> int:
-        """The minimum that the run counts for, whatever price the service states."""
-        return 0 if self._run_request is None else self._run_request.floor or 0
 
     @property
     def is_paid_here(self) -> bool:
@@ -326,27 +319,22 @@ class Submission:
     @property
     def pause_text(self) -> str:
         """What it waits for, as a sentence without its full stop; empty outside a pause."""
-        left = self.paused_until - time.monotonic()
+        left = self._paused_until - time.monotonic()
         return f"waiting for the service's rate limit, {left:.0f} s left" if left > 0 else ""
 
-    async def _sleep_unless_stopped(self) -> None:
-        """Sleep until the end of the pause, or until stopped."""
-        while (left := self.paused_until - time.monotonic()) > 0 and not (self.stopped or self.context.stopping):
-            await asyncio.sleep(min(left, TICK_SECONDS))
-
-    async def _is_stored(self, service: str, name: str) -> bool:
+    async def _is_stored(self, service: str, identity: str) -> bool:
         """Whether the library has the result, so that no price request is necessary."""
         query = "SELECT 1 FROM runs WHERE service = ? AND identity = ? AND state = 'stored' AND (? IS NULL OR take = ?)"
-        values = (service, name, self.take, self.take)
+        values = (service, identity, self.take, self.take)
         return await self.context.ledger.transact(lambda db: db.execute(query, values).fetchone() is not None)
 
-    async def _make_body(self, entry: Entry) -> str:
-        """The input as it is sent; that of the first attempt, if it is repeated with its key."""
+    async def _make_body(self) -> str:
+        """The input as it is sent; its pictures are stored on the shelf, so that the library can reconstruct it."""
+        shelf = self.context.shelf
+        for source in self._sources.values():
+            if shelf.find(source.sha256) is None:
+                await asyncio.to_thread(shelf.keep, source.content, source.suffix)
         context = self.context
-        if self._sources:
-            await asyncio.to_thread(self._store_sources)
-        if entry.body is not None:
-            return entry.body
         return dumps(await build_request_input(context.calls, self.request, self._sources, uploads=context.uploads))
 
     async def _mark_sending(self, entry: Entry, body: str) -> None:
@@ -363,7 +351,6 @@ class Submission:
         self._sends += 1
 
     async def _record_accepted(self, entry: Entry, accepted: Accepted) -> tuple[Entry, Accepted]:
-        self._is_accepted = True
         request_id = accepted.request_id or f"synchronous-{uuid.uuid4()}"
         addresses = self.context.calls.paths.get_unusual(request_id)
 
@@ -389,14 +376,12 @@ class Submission:
             reason = error.reason if isinstance(error, UncertainRun) else "the call was broken off"
             transitions.mark_uncertain(db, entry.id, reason)
 
-    def _store_sources(self) -> None:
-        """Store the input's pictures on the shelf, so that the input can be reconstructed from the library."""
-        for source in self._sources.values():
-            if self.context.shelf.find(source.sha256) is None:
-                self.context.shelf.keep(source.content, source.suffix)
+    @property
+    def _is_stopped(self) -> bool:
+        return self.stopped or self.context.stopping
 
     def _check_stopped(self) -> None:
-        if self.stopped or self.context.stopping:
+        if self._is_stopped:
             raise ReelbookError(
                 "The run was stopped before it was sent, so nothing was charged. Run it again if you still want it."
             )

@@ -25,7 +25,7 @@ from ..errors import (
 )
 from ..media.posters import get_posters
 from ..models.queue_status import IN_PROGRESS
-from ..runs.cancel import CancelResult, cancel_runs
+from ..runs.run import CancelResult, cancel_runs
 from ..runs.submit import Submission
 from ..settings import options as session_options
 from ..storage.ledger import transitions
@@ -57,7 +57,7 @@ log = logging.getLogger("reelbook")
 class Stopped(ReelbookError):
     """The user stopped the sweep, or closed its client; the argument states which, as a clause."""
 
-    def sentence(self) -> str:
+    def __str__(self) -> str:
         return f"{self.args[0]}. Run the plan again to continue: nothing is paid for twice."
 
 
@@ -143,7 +143,7 @@ class Executor:
         self._cancels_running = self._cancels_running or running
         standings = [each for each in self._tasks.values() if running or each.status == RunStatus.WAITING]
         runs = [standing.run for standing in standings if standing.run is not None]
-        return await cancel_runs(self.context, runs, at_work=running)
+        return await cancel_runs(runs, at_work=running)
 
     def signal_change(self) -> None:
         """Signal a change to the sending loop and to listeners. Must run on the loop."""
@@ -258,7 +258,7 @@ class Executor:
         run.on_change(lambda _: self._on_progress(standing, run))
         self.signal_change()
         if self._cancels_running:
-            await cancel_runs(self.context, [run], at_work=True)
+            await cancel_runs([run], at_work=True)
         await run.wait_finished()
         if self.context.closed and run.failure is not None:
             return  # No longer followed; it continues at the service.

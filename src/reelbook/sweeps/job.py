@@ -14,7 +14,7 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from ..errors import Interrupted, ReelbookError
-from ..runs.cancel import CancelResult
+from ..runs.run import CancelResult
 from ..storage.run_status import RunStatus
 from ..util import registry
 from ..util.background_loop import TICK_SECONDS, background

@@ -244,7 +244,10 @@ class HostedLane(Lane):
             request.log(now, warning, "WARNING", "elsewhere")
             return
         self._note_cost(request, own_input, run.credits)
-        request.waits_elsewhere, request.place_elsewhere = run.service_status == IN_QUEUE, run.queue_position
+        request.waits_elsewhere, request.place_elsewhere = (
+            run.queue_status.status == IN_QUEUE,
+            run.queue_status.queue_position,
+        )
         if not request.waits_elsewhere:
             fraction, stage = run.progress
             request.started = request.started if request.stage else now

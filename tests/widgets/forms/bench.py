@@ -46,7 +46,7 @@ class Bench:
     def __init__(self, value: Input | type[Input], start: Callable[[Input], Any] | None = None) -> None:
         self.form = rb.form(value)
         if start is not None:
-            self.form.start_run = start  # type: ignore[assignment]
+            self.form.start_run = start
         self.sent: list[dict[str, Any]] = []
         self._number = 0
         self._news = threading.Condition()

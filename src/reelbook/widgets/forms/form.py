@@ -76,7 +76,8 @@ class Form(ScriptWidget):
         session: Session,
         value: Input | None = None,
     ) -> None:
-        self.session, self.start_run = session, session.start
+        self.session = session
+        self.start_run: Callable[[Input], Run] = lambda request: session.client().start(request, watched=True)
         self.kind, self.lock = kind, threading.RLock()
         sheet = get_sheet(kind)
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}

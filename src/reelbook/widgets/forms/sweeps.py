@@ -211,7 +211,7 @@ class StartedJob:
         return html if best is None else html + self._draw_best(best)
 
     def _draw_best(self, row: pd.DataFrame) -> str:
-        from ...stored_runs import open_library  # Here, because it brings the client along.
+        from ...client import open_library  # Here, because it brings the client along.
 
         assert self.race is not None
         return run_figure(open_library(None, row.attrs["reelbook"]["library"]).run(row))
