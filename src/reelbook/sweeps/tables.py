@@ -21,7 +21,7 @@ from ..storage.table import Files, assemble_table, build_column, find_marks, par
 from ..storage.tidy import get_paths
 from ..util.background_loop import background
 from .plan_rows import Known
-from .progress import CALL_SECONDS, Standing, find_rows, load_standings, make_standing, name_rows
+from .progress import CALL_SECONDS, Standing, find_rows, load_standings, name_rows
 from .values import Schema, coerce_value, get_fields, get_schema, parse_field_path
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def make_result_table(
 ) -> pd.DataFrame:
     """A table with one row per row of the plan, indexed by number, from how its runs stand."""
     by_number = {number: standing for standing in runs for number in standing.numbers}
-    standings = [by_number.get(row.number) or make_standing(row) for row in plan]
+    standings = [by_number[row.number] for row in plan]
     keys = [None if standing.name is None else standing.name.key for standing in standings]
     stored = find_rows(context.ledger, service, filter(None, keys))
     ledger_rows = [None if key is None else stored.get(key) for key in keys]
