@@ -19,7 +19,7 @@ from typing import Any, Self
 import pandas as pd
 from playwright.sync_api import Page
 
-from reelbook.decide.judged_clips import find_clips
+from reelbook.decide.ranking import find_clips
 from reelbook.decide.ratings import Ratings
 from reelbook.display.theme import read_static
 from reelbook.storage.judgements import Judgements
