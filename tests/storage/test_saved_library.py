@@ -1,4 +1,7 @@
-"""A library that an older version wrote opens unchanged: its runs, its doubts, and the data of its service."""
+"""A library that an older version wrote opens unchanged: its runs, its doubts, and the data of its service.
+
+The archive next to this file was made by version 0.1.0 (commit 438e049), whose ledger had other tables.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ import pytest
 from PIL import Image
 
 import reelbook as rb
-from tests.storage.saved_library import ARCHIVE
 from tests.support import read_charges
+
+ARCHIVE = Path(__file__).with_name("saved_library.tar.xz")
 
 
 @pytest.fixture
@@ -37,7 +41,7 @@ def test_every_run_is_there_in_its_state(folder: Path) -> None:
     assert library.frame["credits"].tolist() == [53, 53, 53, 0, 53]
     assert library.frame["error_type"].iloc[3] == "content_policy_violation"
     assert [one.run for one in library.uncertain] == [5]
-    assert library.verify().sound
+    assert "all sound" in library.verify()
 
 
 def test_nothing_of_it_is_paid_for_again(folder: Path) -> None:
@@ -56,10 +60,11 @@ def test_nothing_of_it_is_paid_for_again(folder: Path) -> None:
 
 
 def test_another_library_adopts_it(folder: Path, tmp_path: Path) -> None:
-    """It is only read, and its older tables are understood. The run that was sent when its process was killed is left out."""
+    """It is only read, and its older tables are understood. The run that was sent when its process was killed has no request."""
     before = (folder / "ledger.sqlite").read_bytes()
     with rb.connect(library=tmp_path / "library"):
         adopted = rb.library().adopt(folder)
 
-        assert (adopted.runs, adopted.busy, rb.library().frame["credits"].tolist()) == (4, 1, [53, 53, 53, 0])
+        assert adopted.startswith("4 runs and ")
+        assert rb.library().frame["credits"].tolist() == [53, 53, 53, 0]
     assert (folder / "ledger.sqlite").read_bytes() == before

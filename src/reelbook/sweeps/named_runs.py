@@ -34,7 +34,7 @@ def find_library_of(table: pd.DataFrame) -> Library:
     for folder in [*folders[:_MAX_FOLDERS], None]:
         library = session.library(folder)
         try:
-            library.numbers(table)
+            library.entries(table)
             return library
         except InvalidInput as error:
             failures.append(error)
@@ -93,8 +93,7 @@ def find_run_or_file(given: Any, what: str) -> Any:
     if (rows := find_table(given)) is not None:
         return _find_by_rows(rows, given, what)
     if isinstance(given, Integral) and not isinstance(given, bool):
-        library = session.library()
-        return library.run(*library.numbers(int(given)))
+        return session.library().runs(given)
     if isinstance(given, (pd.Series, pd.Index, list, tuple)):
         present = [value for value in given if not (pd.api.types.is_scalar(value) and pd.isna(value))]
         if len(present) != 1:
