@@ -384,7 +384,7 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _library(options: argparse.Namespace) -> int:
     from .api.library import library
-    from .storage.ledger.rebuild import rebuild_ledger
+    from .storage.ledger.writer import rebuild_ledger
     from .storage.library_folder import NAME, library_folder
 
     is_rebuild = options.folder[:1] == ["rebuild"]
@@ -399,7 +399,7 @@ def _library(options: argparse.Namespace) -> int:
     opened = library(folder)
     frame = opened.find(prompt=options.find) if options.find else opened.frame
     if options.run:
-        frame = frame[frame.index.isin([entry.id for entry in opened.entries(options.run) if entry is not None])]
+        frame = frame[frame.index.isin(opened.numbers(options.run))]
     if options.verify:
         print(opened.verify(frame if options.run or options.find else None))
         return 0

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from .errors import Interrupted, NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
+from .media.metadata.provenance import write_with_sidecar
 from .models.base import Input
 from .models.catalog import CATALOG, find_endpoint
 from .models.described import describe
@@ -24,10 +25,9 @@ from .runs.run import CancelResult, Run, cancel_runs, input_from_entry, is_over
 from .runs.submit import ClientContext, Submission
 from .storage.adopt import find_library
 from .storage.description_cache import DescriptionCache
-from .storage.ledger import accepted, claims, known_services, transitions
-from .storage.ledger.connection import translate_errors
+from .storage.ledger import claims, transitions
 from .storage.ledger.transitions import Entry
-from .storage.ledger.writer import FORKED, Ledger
+from .storage.ledger.writer import FORKED, Ledger, translate_errors
 from .storage.library import Library
 from .storage.library_folder import library_folder, parse_library_folder
 from .storage.shelf import Shelf, open_shelf
@@ -92,11 +92,11 @@ class Client:
             ledger = self.ledger = Ledger.acquire(library)
             opened.callback(ledger.release)
             self.shelf = open_shelf(shelf or os.getenv("REELBOOK_SHELF") or library / "media")
-            http, past = Http(key), ledger.read(known_services.get_past_seconds)
+            http, past = Http(key), ledger.read(transitions.get_past_seconds)
             calls = ServiceCalls(http, address, self._renew_address if self._embedded else None, rates)
             poller = Poller(calls.poll, past=lambda endpoint_id: past.get(endpoint_id, ()))
             if self._embedded is not None:
-                ledger.submit(partial(known_services.record_maker, name=access.id, words=self._embedded.maker))
+                ledger.submit(partial(claims.name_service, address=self._embedded.maker, own_id=access.id))
             self._context = ClientContext(http, calls, ledger, self.shelf, poller, Downloader(self.shelf), name)
             self._opened = opened.pop_all()
 
@@ -186,9 +186,7 @@ class Client:
         """Return a run that was submitted earlier or on another machine; `model` is required if the library does not know it."""
         named = None if model is None else _check_id(model, "model", MODEL_EXAMPLE)
         # An id in the library is accepted even if its format is unusual.
-        is_known = isinstance(request_id, str) and self.ledger.read(
-            lambda db: known_services.has_request(db, request_id)
-        )
+        is_known = isinstance(request_id, str) and self.ledger.find_entries("request_id = ?", request_id)
         name = request_id if is_known else _check_id(request_id, "request", "run.request_id or the account's history")
         return background.wait(self.attach_run(name, named), CALL_SECONDS)
 
@@ -196,13 +194,14 @@ class Client:
         """Like `attach`, for callers on the background loop."""
         context, ledger = self.context, self.ledger
         service = await context.name()
-        known = await ledger.transact(lambda db: known_services.find_model(db, service, request_id))
-        model = model or known
+        where = "service = ? AND request_id = ?"
+        known = await ledger.transact(lambda db: transitions.find_entries(db, where, service, request_id))
+        model = model or (known[0].model if known else None)
         if model is None:
             raise ReelbookError(
                 f"This library does not know the request {request_id!r}, so its model must be named: rb.attach({request_id!r}, model=…)."
             )
-        if known is None:
+        if not known:
             # Polled before it is recorded, so that a misspelt id leaves no entry.
             try:
                 await context.calls.poll(model, request_id)
@@ -220,7 +219,8 @@ class Client:
 
         async def cancel() -> CancelResult:
             service = await context.name()
-            entries = await ledger.transact(lambda db: claims.get_waiting(db, service, ledger.owner))
+            where = "service = ? AND stage = 'accepted' AND (owner IS NULL OR owner = ?) ORDER BY id"
+            entries = await ledger.transact(lambda db: transitions.find_entries(db, where, service, ledger.owner))
             free = [entry for entry in entries if entry.id not in context.sweep_runs]
             return await cancel_runs([await self.attach_run(entry.request_id or "", entry.model) for entry in free])
 
@@ -328,7 +328,7 @@ class Client:
     def _mark_stop(self, note: str) -> None:
         """Record a stop in the ledger, after which nothing may be sent."""
         with contextlib.suppress(ReelbookError):
-            self.ledger.submit(lambda db: transitions.record_stop(db, note))
+            self.ledger.submit(lambda db: transitions.record_event(db, None, "stop", note))
 
     async def _describe(self, context: ClientContext, endpoint_id: str) -> type[Input]:
         """The input class of a model by the service's description; a stale one if the service is unreachable."""
@@ -410,14 +410,17 @@ def open_library(client: Client | None, folder: str | Path | None = None) -> Lib
     path = _find_folder(parse_library_folder(folder)) if folder else usual
     if client is not None and client.library == path:
         return Library(
-            path, lambda: client.ledger, client.shelf, client,
+            path, client.ledger, client.shelf, resend=client.resend, attach=client.resolve, write=write_with_sidecar,
             runs=lambda entries: [_get_run(entry, client.context, client) for entry in entries],
         )  # fmt: skip
     # Without a client, the library is readable and nothing can be sent.
     shelf, http = Shelf(path / "media"), Http(None)
     ledger, calls = cache(lambda: Ledger(path)), ServiceCalls(http, "http://no-service.invalid")
     offline = cache(lambda: ClientContext(http, calls, ledger(), shelf, Poller(calls.poll), Downloader(shelf)))
-    return Library(path, ledger, shelf, runs=lambda entries: [_get_run(entry, offline(), None) for entry in entries])
+    return Library(
+        path, ledger, shelf, write=write_with_sidecar,
+        runs=lambda entries: [_get_run(entry, offline(), None) for entry in entries],
+    )  # fmt: skip
 
 
 def _get_run(entry: Entry, context: ClientContext, client: Client | None) -> Run:
@@ -439,7 +442,7 @@ def _get_run(entry: Entry, context: ClientContext, client: Client | None) -> Run
 def _find_folder(folder: Path) -> Path:
     """The folder of the library at this path; raises a `ReelbookError` without one, because a typo is likely."""
     with translate_errors(folder):
-        if (folder / accepted.NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
+        if (folder / claims.LIST_NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
             return folder  # A lost ledger is restored from the list of accepted requests.
         try:
             return find_library(folder)

@@ -146,13 +146,15 @@ class Session:
 
     def format_other_service(self) -> str:
         """The note that the current client is embedded and another service made the library's latest run; empty if not."""
-        from .storage.ledger.known_services import describe_maker, get_last_service
+        from .storage.ledger.writer import describe_maker
 
         client = self.current
-        last = client.ledger.read(get_last_service) if client is not None and client.is_embedded else ""
-        if client is None or not last or last == client.service:
+        if client is None or not client.is_embedded:
             return ""
-        name = describe_maker(last, client.library)
+        last = client.ledger.select("service", "id = (SELECT max(id) FROM runs WHERE request_id IS NOT NULL)")
+        if not last or last[0][0] == client.service:
+            return ""
+        name = describe_maker(last[0][0], client.library)
         address = repr(name) if "://" in name else "…"
         return (
             f"The latest run in this library was made by {name}. This is the embedded service, whose clips are sketches; "

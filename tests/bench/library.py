@@ -27,7 +27,7 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.storage.ledger import connection
+from reelbook.storage.ledger import writer
 from reelbook.storage.ledger.transitions import State
 from reelbook.storage.ledger.writer import Ledger
 from reelbook.storage.library import Library
@@ -92,7 +92,8 @@ def rows(count: int) -> Iterator[tuple[Any, ...]]:
 
 def made(folder: Path, count: int) -> None:
     """A library of so many runs."""
-    db = connection.open_ledger(folder)
+    folder.mkdir(parents=True)
+    db = writer.open_ledger(folder)
     names = (
         "service, identity, take, model, input, state, attempt, request_id, price, charged, output, media, error_type, error, "
         "queued_s, running_s, created, sent, finished"
@@ -102,7 +103,7 @@ def made(folder: Path, count: int) -> None:
     db.execute("COMMIT")
     db.close()
     (folder / "media").mkdir()
-    with contextlib.closing(sqlite3.connect(folder / connection.NAME)) as ledger_file:
+    with contextlib.closing(sqlite3.connect(folder / writer.NAME)) as ledger_file:
         for (media,) in ledger_file.execute("SELECT media FROM runs WHERE state = 'stored'"):
             (folder / "media" / f"{json.loads(media)[0]['sha256']}.mp4").touch()
 
@@ -132,11 +133,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / ".reelbook"
         made(folder, given.runs)
-        size = (folder / connection.NAME).stat().st_size
+        size = (folder / writer.NAME).stat().st_size
         print(f"{given.runs:,} runs, a ledger of {size / 1e6:,.0f} MB, load {os.getloadavg()[0]:.2f}")
         results = {"open": seconds(lambda: Ledger(folder).close(), given.rounds)}
         ledger = Ledger(folder)
-        library = Library(folder, lambda: ledger, Shelf(folder / "media"))
+        library = Library(folder, ledger, Shelf(folder / "media"))
         results["frame"] = seconds(lambda: library.frame, given.rounds)
         parquet = Path(name) / "runs.parquet"
         write_parquet(library.frame, parquet)

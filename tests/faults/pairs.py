@@ -164,7 +164,7 @@ def _work(order: Order, news: Connection[Any, Any]) -> None:
 def _as_everybody(order: Order, news: Connection[Any, Any]) -> None:
     import reelbook as rb
     from reelbook.runs.submit import Submission
-    from reelbook.storage.ledger.budget import Budget, Spend
+    from reelbook.storage.ledger.schema import Budget, Spend
     from reelbook.util.background_loop import background
 
     with rb.connect(order.address, api_key=order.key, library=order.library) as client:

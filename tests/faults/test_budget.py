@@ -15,7 +15,7 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.runs.submit import Submission
-from reelbook.storage.ledger.budget import Budget
+from reelbook.storage.ledger.schema import Budget
 from reelbook.util.background_loop import background
 from tests.faults.audit import paid
 from tests.faults.nursery import clip, number_of

@@ -19,7 +19,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import LibraryError
-from reelbook.storage.ledger import accepted, claims, connection, transitions
+from reelbook.storage.ledger import claims, transitions, writer
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
 from tests.faults.standin import StandIn
@@ -69,15 +69,15 @@ for number in range(runs):
         say("trouble", error)
         sys.stdin.readline()
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        surely(lambda: ledger.transact_now(lambda db: transitions.mark_unsent(db, run.id, never=True)))
+        surely(lambda: ledger.transact_now(lambda db: transitions.release(db, run.id, ledger.owner, unsent=True)))
         continue
     say("post", run.id)
     request = f"r{run.id}"
     line = claims.make_acceptance(run, request)
     surely(lambda: ledger.submit(lambda db: transitions.mark_accepted(db, run.id, request), line=line).result(60))
     say("accepted", run.id)
-    surely(lambda: ledger.transact_now(lambda db: transitions.mark_completed(db, run.id, "{}", 5, None, None)))
-    surely(lambda: ledger.transact_now(lambda db: transitions.mark_stored(db, run.id, "[]")))
+    surely(lambda: ledger.transact_now(lambda db: transitions.move(db, run.id, "completed", output="{}", charged=5)))
+    surely(lambda: ledger.transact_now(lambda db: transitions.move(db, run.id, "stored", media="[]")))
     say("stored", run.id)
 ledger.close()
 say("done")
@@ -302,8 +302,8 @@ def spent(folder: Path, tape: Tape, runs: int) -> None:
         )
         step.result(30)
         tape.told("accepted", str(run.id))
-        ledger.transact_now(lambda db, run=run: transitions.mark_completed(db, run.id, "{}", 5, None, None))  # type: ignore[misc]
-        ledger.transact_now(lambda db, run=run: transitions.mark_stored(db, run.id, "[]"))  # type: ignore[misc]
+        ledger.transact_now(lambda db, run=run: transitions.move(db, run.id, "completed", output="{}", charged=5))  # type: ignore[misc]
+        ledger.transact_now(lambda db, run=run: transitions.move(db, run.id, "stored", media="[]"))  # type: ignore[misc]
         tape.told("stored", str(run.id))
     ledger.close()
 
@@ -311,18 +311,19 @@ def spent(folder: Path, tape: Tape, runs: int) -> None:
 @contextmanager
 def taped(folder: Path, runs: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tape]:
     """All that was written while so many runs were paid for."""
-    append = accepted.append
+    append = claims.append_lines
 
-    with recorded((connection.NAME, f"{connection.NAME}-journal")) as tape:
+    with recorded((writer.NAME, f"{writer.NAME}-journal")) as tape:
 
-        def on_append(path: Path, lines: Any) -> None:
+        def on_append(place: Path, lines: Any) -> None:
+            path = place / claims.LIST_NAME
             size = path.stat().st_size
-            append(path, lines)
-            tape.ops.append(Op("write", accepted.NAME, size, path.read_bytes()[size:]))
-            tape.ops.append(Op("sync", accepted.NAME))
+            append(place, lines)
+            tape.ops.append(Op("write", path.name, size, path.read_bytes()[size:]))
+            tape.ops.append(Op("sync", path.name))
 
         with monkeypatch.context() as patch:
-            patch.setattr(accepted, "append", on_append)
+            patch.setattr(claims, "append_lines", on_append)
             spent(folder, tape, runs)
     yield tape
 
@@ -360,7 +361,7 @@ def test_a_power_cut_takes_nothing_that_anybody_relied_on(
 @pytest.mark.deep
 def test_without_syncing_a_power_cut_loses_what_was_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: with `synchronous = OFF` the same cuts lose calls and requests."""
-    connected = connection.connect
+    connected = writer.connect
 
     def careless(path: Path) -> sqlite3.Connection:
         db = connected(path)
@@ -368,7 +369,7 @@ def test_without_syncing_a_power_cut_loses_what_was_paid(tmp_path: Path, monkeyp
         return db
 
     with monkeypatch.context() as patch:
-        patch.setattr(connection, "connect", careless)
+        patch.setattr(writer, "connect", careless)
         with taped(tmp_path / ".reelbook", 4, monkeypatch) as tape:
             pass
     found = losses(tape, 25, tmp_path)

@@ -19,7 +19,7 @@ from reelbook.display.sweep_panel import format_panel
 from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.sweep_call import sweep
 from reelbook.transport import poller
-from tests.support import deep, png
+from tests.support import png
 from tests.transport.variants import Hosted, Received, Reply
 
 PRICE = 53
@@ -171,24 +171,3 @@ def test_a_failed_run_of_which_the_service_says_nothing_counts_with_its_price(
     assert (job.progress.spent, job.progress.reserved) == (0, 3 * PRICE)
     assert "159 more may have been paid" in format_panel(job.progress)
     assert set(job.frame.loc[job.frame["status"] == "failed", "credits"]) == {PRICE}
-
-
-@pytest.mark.parametrize("where", ["metrics", *deep(("estimate",), ("answer",))])
-def test_a_failed_run_is_not_free_by_the_word_of_a_service_that_says_too_little(
-    service: Charging, client: Client, where: str
-) -> None:
-    """It says 0 of a run that was not refunded, too; nor does running the same plan again make room."""
-    service.failing, service.metrics = lambda number: number > 0, {"credits": 0}
-    if where == "estimate":
-        service.hosted.on("POST", ESTIMATE, {"credits": 0})
-    elif where == "answer":
-        service.accepts = {"credits": 0}
-
-    for _ in range(3):
-        job = boats().start(budget=LIMIT)
-        job.wait(60)
-    under_budget = service.charged
-    boats(100).run(spend=LIMIT)
-
-    assert (under_budget, service.charged - under_budget) == (3 * PRICE, 3 * PRICE)
-    assert (job.progress.spent, job.progress.reserved) == (0, 3 * PRICE)

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import tempfile
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,9 +20,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from reelbook.errors import OverBudget
 from reelbook.storage.ledger import claims, schema, transitions
-from reelbook.storage.ledger.budget import Budget
 from reelbook.storage.ledger.claims import RunRequest, Verdict
-from reelbook.storage.ledger.owners import Owner
+from reelbook.storage.ledger.schema import Budget
 from reelbook.storage.ledger.transitions import Entry, Moved, State
 
 LEGAL = """
@@ -101,21 +100,14 @@ class Truth:
         self.given_up |= {post.request for post in self.open.pop(run, []) if post.request}
 
 
-class Process:
-    """A process that keeps the ledger: it dies when the lock of its owner file is dropped."""
+class Process(claims.Process):
+    """A process that uses the ledger, and dies when it leaves."""
 
-    def __init__(self, folder: Path, lines: list[dict[str, Any]]) -> None:
-        self.lock = Owner(folder)
-        self.owner = self.lock.name
-        self.lines = lines
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.enter()
         self.at: dict[int, Post | None] = {}
         """The runs that it has claimed, and the request in flight for each."""
-
-    def is_dead(self, name: str) -> bool:
-        return self.lock.is_dead(name)
-
-    def read_acceptances(self, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
-        return [line for line in self.lines if identities is None or line["identity"] in identities]
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -129,15 +121,16 @@ class LedgerMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="ledger-machine-"))
         self.db = sqlite3.connect(":memory:", isolation_level=None)
         self.db.executescript(schema.SCHEMA)
+        (self.folder / claims.LIST_NAME).touch()
         self.lines: list[dict[str, Any]] = []
         self.truth = Truth()
-        self.processes = [Process(self.folder, self.lines) for _ in range(3)]
+        self.processes = [Process(self.folder) for _ in range(3)]
         self.states: dict[int, str] = {}
         self.events = 0
 
     def teardown(self) -> None:
         for process in self.processes:
-            process.lock.drop()
+            process.leave()
         self.db.close()
         shutil.rmtree(self.folder)
 
@@ -188,7 +181,7 @@ class LedgerMachine(RuleBasedStateMachine):
             if goes_on in ("told", "lost") and verdict.entry.id in process.at:
                 self.answers(process, verdict.entry.id, goes_on)
         elif verdict.action == "join" and verdict.entry.id not in process.at and verdict.entry.request_id is None:
-            self.do(lambda db: claims.abandon(db, verdict.entry.id))
+            self.do(lambda db: transitions.release(db, verdict.entry.id, process.owner))
 
     @precondition(lambda self: self.claimed(sent=False))
     @rule(n=which, arrives=st.booleans(), confirmed=st.sampled_from((True, True, True, False)))
@@ -206,7 +199,7 @@ class LedgerMachine(RuleBasedStateMachine):
             return
         if not confirmed:
             del process.at[run]
-            self.do(lambda db: transitions.mark_unsent(db, run, never=True))
+            self.do(lambda db: transitions.release(db, run, process.owner, unsent=True))
             return
         post = process.at[run] = Post(run, entry.attempt_key)
         self.truth.sent(post)
@@ -244,6 +237,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if answer.startswith("told") and post.request is not None:
             request = post.request
             self.lines.append(claims.make_acceptance(entry, request))
+            claims.append_lines(self.folder, self.lines[-1:])
             if dies:
                 self.die(process)
                 return
@@ -251,11 +245,11 @@ class LedgerMachine(RuleBasedStateMachine):
                 self.do(lambda db: transitions.mark_accepted(db, run, request))
         elif answer == "refused" and post.request is None and post.key is None:
             self.truth.open[run].remove(post)
-            self.do(lambda db: transitions.mark_rejected(db, run, "bad", "no"))
+            self.do(lambda db: transitions.move(db, run, State.REJECTED, error="no"))
         elif post.key is not None:
-            self.do(lambda db: transitions.allow_retry(db, run))
+            self.do(lambda db: transitions.release(db, run, process.owner))
         else:
-            self.do(lambda db: transitions.mark_uncertain(db, run, "reset"))
+            self.do(lambda db: transitions.move(db, run, State.UNCERTAIN, error="reset"))
 
     @precondition(lambda self: self.claimed(sent=False))
     @rule(n=which)
@@ -264,7 +258,7 @@ class LedgerMachine(RuleBasedStateMachine):
         claimed = self.claimed(sent=False)
         process, run = claimed[n % len(claimed)]
         del process.at[run]
-        self.do(lambda db: transitions.mark_unsent(db, run))
+        self.do(lambda db: transitions.release(db, run, process.owner, unsent=True))
 
     @rule(p=which)
     def forget(self, p: int) -> None:
@@ -277,8 +271,8 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def die(self, process: Process, *, recovers: bool = True) -> None:
         """The process is gone, and another one is in its place; maybe it looks after what was left, maybe others do."""
-        process.lock.drop()
-        born = Process(self.folder, self.lines)
+        process.leave()
+        born = Process(self.folder)
         self.processes[self.processes.index(process)] = born
         if recovers:
             self.do(lambda db: claims.recover(db, born))
@@ -306,9 +300,9 @@ class LedgerMachine(RuleBasedStateMachine):
         if told == "accepted":
             self.do(lambda db: transitions.mark_accepted(db, run, request))
         elif told == "completed":
-            self.do(lambda db: transitions.mark_completed(db, run, "{}", charged, None, None))
+            self.do(lambda db: transitions.move(db, run, told, output="{}", charged=charged))
         else:
-            self.do(lambda db: transitions.mark_ended(db, run, told, "bad", "no", charged))
+            self.do(lambda db: transitions.move(db, run, told, error_type=told, charged=charged))
 
     @rule(p=which, n=which, step=st.sampled_from(("stored", "refetch", "left", "take over", "recover", "attach")))
     def carry(self, p: int, n: int, step: str) -> None:
@@ -319,7 +313,7 @@ class LedgerMachine(RuleBasedStateMachine):
         elif entries and (entry := entries[n % len(entries)]):
             run, request = entry.id, entry.request_id
             if step == "stored":
-                self.do(lambda db: transitions.mark_stored(db, run, "[]"))
+                self.do(lambda db: transitions.move(db, run, State.STORED, media="[]"))
             elif step == "refetch":
                 self.do(lambda db: transitions.reopen(db, run, process.owner))
             elif step == "left" and run not in process.at:
@@ -432,12 +426,17 @@ def test_no_long_history_does_either() -> None:
     explored(500, 50)
 
 
-def _sent_again(db: sqlite3.Connection, entry: Entry) -> None:
-    """What `free` must not do: to take a run that was being sent for one that was not."""
-    if entry.state in ("planned", "sending"):
-        transitions.move(db, entry, "planned", owner=None)
-    else:
-        transitions.clear_owner(db, entry)
+RELEASE, MOVE = transitions.release, transitions.move
+
+
+def _sent_again(db: sqlite3.Connection, run: int, owner: str | None, **options: Any) -> None:
+    """What `release` must not do: to take a run that was being sent for one that was not."""
+    RELEASE(db, run, owner, unsent=True)
+
+
+def _at_any_time(db: sqlite3.Connection, run: int, stage: str, **options: Any) -> None:
+    """What `move` must not do: to forget what the run has to be before."""
+    MOVE(db, run, stage, **{**options, "since": None})
 
 
 def _costs_nothing(patch: pytest.MonkeyPatch, state: str) -> None:
@@ -449,22 +448,20 @@ def _costs_nothing(patch: pytest.MonkeyPatch, state: str) -> None:
 
 def _not_guarded(db: sqlite3.Connection, run: int, owner: str, body: str | None) -> None:
     """What `mark_sending` must not do: to let a request go twice that has no key."""
-    transitions.move(db, transitions.get_entry(db, run), "sending", body=body)
+    transitions.move(db, run, "sending", body=body)
 
 
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "a run that was being sent is sent again": lambda patch: patch.setattr(claims, "clear_owner", _sent_again),
+    "a run that was being sent is sent again": lambda patch: patch.setattr(transitions, "release", _sent_again),
     "an uncertain run is claimed like any other": lambda patch: patch.setattr(
         claims, "State", SimpleNamespace(**{**State.__members__, "UNCERTAIN": "never"})
     ),
     "a failed attempt costs nothing": lambda patch: _costs_nothing(patch, "failed"),
     "an uncertain run costs nothing": lambda patch: _costs_nothing(patch, "uncertain"),
     "a request goes twice without a key": lambda patch: patch.setattr(transitions, "mark_sending", _not_guarded),
-    "an old key is repeated": lambda patch: patch.setattr(claims, "_why_unrepeatable", lambda entry, asked: None),
+    "an old key is repeated": lambda patch: patch.setattr(claims, "KEY_SECONDS", 1e9),
     "the second copy is not read": lambda patch: patch.setattr(claims, "apply_acceptances", lambda *args, **options: 0),
-    "a person's word counts for any run": lambda patch: patch.setattr(
-        transitions, "_require_stage", lambda entry, *stages: entry
-    ),
+    "a person's word counts for any run": lambda patch: patch.setattr(transitions, "move", _at_any_time),
 }
 
 

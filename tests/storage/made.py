@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ class Made:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.ledger, self.shelf = folder, Ledger(folder), Shelf(folder / "media")
-        self.library = Library(folder, lambda: self.ledger, self.shelf)
+        self.library = Library(folder, self.ledger, self.shelf)
 
     def close(self) -> None:
         self.ledger.close()
@@ -57,7 +58,11 @@ class Made:
     def uncertain(self, request: Input | dict[str, Any] = BOAT, **others: Any) -> int:
         """A run whose answer was lost."""
         return self.sent(
-            request, lambda db, run: transitions.mark_uncertain(db, run, "the connection was reset"), **others
+            request,
+            lambda db, run: transitions.move(
+                db, run, State.UNCERTAIN, error_type="uncertain", error="the connection was reset"
+            ),
+            **others,
         )
 
     def accepted(
@@ -78,7 +83,15 @@ class Made:
         return self.accepted(
             request,
             request_id,
-            lambda db, run: transitions.mark_ended(db, run, State.FAILED, "source_unreadable", "No picture.", charged),
+            lambda db, run: transitions.move(
+                db,
+                run,
+                State.FAILED,
+                error_type="source_unreadable",
+                error="No picture.",
+                charged=charged,
+                finished=time.time(),
+            ),
             **others,
         )
 
@@ -101,8 +114,11 @@ class Made:
         told = output if output is not None else {"video": {"url": media[0]["url"]}, "seed": 7} if media else {}
 
         def store(db: sqlite3.Connection, run: int) -> None:
-            transitions.mark_completed(db, run, dumps(told), charged, 0.5, 2.0)
-            transitions.mark_stored(db, run, dumps(media))
+            transitions.move(
+                db, run, transitions.COMPLETED, output=dumps(told), charged=charged, queued_s=0.5, running_s=2.0,
+                finished=time.time(),
+            )  # fmt: skip
+            transitions.move(db, run, State.STORED, media=dumps(media))
 
         return self.accepted(request, request_id, store, **others)
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reelbook.errors import LibraryError
-from reelbook.storage.ledger import claims, connection, transitions
+from reelbook.storage.ledger import claims, transitions, writer
 from reelbook.storage.ledger.claims import RunRequest, Verdict
 from reelbook.storage.ledger.writer import Ledger
 
@@ -44,7 +44,7 @@ def claim(ledger: Ledger, identity: str = "one") -> transitions.Entry:
 
 def runs(folder: Path, columns: str = "identity, state") -> list[Any]:
     """The rows as somebody else finds them."""
-    db = sqlite3.connect(folder / connection.NAME)
+    db = sqlite3.connect(folder / writer.NAME)
     try:
         return db.execute(f"SELECT {columns} FROM runs ORDER BY id").fetchall()
     finally:
@@ -78,7 +78,7 @@ def test_many_steps_share_a_commit(ledger: Ledger) -> None:
     assert ledger._db is not None
     ledger._db.set_trace_callback(lambda sql: commits.append(sql) if sql == "COMMIT" else None)
 
-    futures = [ledger.submit(lambda db: transitions.record_stop(db, "a step")) for _ in range(1000)]
+    futures = [ledger.submit(lambda db: transitions.record_event(db, None, "stop", "a step")) for _ in range(1000)]
     order = [ledger.submit(partial(lambda n, db: n, n)).result(30) for n in range(3)]
     for future in futures:
         future.result(30)
@@ -152,20 +152,19 @@ def test_closing_writes_what_was_asked_and_refuses_what_comes_after(ledger: Ledg
     assert list((folder / "owners").iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["\ud800", "a\x00b", "line\nbreak\r\u2028", "é" * 100_000])
-def test_no_text_is_too_odd_for_the_list(ledger: Ledger, text: str) -> None:
-    """A stranger's request id must not end the thread that writes."""
-    entry = claim(ledger)
+def test_no_text_is_too_odd_for_the_list(ledger: Ledger, folder: Path) -> None:
+    """A stranger's request id must not end the thread that writes, and a torn line hides no other."""
+    texts = ["\ud800", "a\x00b", "line\nbreak\r\u2028", "é" * 100_000]
+    for number, text in enumerate(texts):
+        entry = claim(ledger, f"run {number}")
+        ledger.submit(
+            partial(transitions.mark_accepted, run=entry.id, request_id=text), line=claims.make_acceptance(entry, text)
+        ).result(30)
+        with (folder / claims.LIST_NAME).open("ab") as file:
+            file.write(b'{"at":1,"service":"svc","iden\xff')
 
-    ledger.submit(lambda db: transitions.mark_sending(db, entry.id, ledger.owner, None)).result(30)
-    step = ledger.submit(
-        lambda db: transitions.mark_accepted(db, entry.id, text), line=claims.make_acceptance(entry, text)
-    )
-    step.result(30)
-
-    assert [line["request_id"] for line in ledger.read_acceptances()] == [text]
-    assert ledger.read_acceptances([entry.identity]) == ledger.read_acceptances()
-    assert ledger.read_acceptances(["another"]) == []
+    assert [line["request_id"] for line in claims.read_lines(folder)] == texts
+    assert [line["request_id"] for line in claims.read_lines(folder, ["run 2"])] == [texts[2]]
 
 
 @pytest.mark.parametrize("becomes", ["deleted", "replaced"])

@@ -13,7 +13,7 @@ from ..models.base import File, Input, Output, Part
 from ..models.images import Image
 from ..models.images_to_video import Frame
 from ..models.smart_resize import Size
-from ..storage.ledger.known_services import describe_maker
+from ..storage.ledger.writer import describe_maker
 from ..storage.run_status import WITHOUT_RESULT
 from .formatting import STATE_SIGNS, format_credits, format_duration, format_size, join_with_dots, shorten
 from .input_code import format_run_code

@@ -31,7 +31,7 @@ from ..models.base import File, Output
 from ..models.catalog import find_endpoint
 from ..models.images import unwrap_pictures
 from ..models.queue_status import ANSWER_LOST, QueueStatus
-from ..storage.ledger import claims, known_services, transitions
+from ..storage.ledger import claims, transitions
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import dumps
 from ..transport import answers
@@ -104,7 +104,8 @@ class FollowedRun:
         finally:
             if self.failure is not None and self.entry.owner is not None:
                 # Not awaited, so that a closed ledger cannot block the end.
-                why = (error_kind_of(self.failure), str(self.failure)) if isinstance(self.failure, NotReady) else None
+                is_late = isinstance(self.failure, NotReady)
+                why = {"error_type": error_kind_of(self.failure), "error": str(self.failure)} if is_late else None
                 ledger.submit(partial(transitions.release, run=self.entry.id, owner=ledger.owner, why=why))
             ledger.live.pop(self.entry.id, None)
 
@@ -139,8 +140,12 @@ class FollowedRun:
         queued, running = (_seconds_or_none(metrics.get(name)) for name in ("queue_time", "inference_time"))
         charged = transitions.coerce_credits(metrics.get("credits"))
         self.entry = await context.record(
-            run, lambda db: transitions.mark_completed(db, run, stored_output, charged, queued, running)
-        )
+            run,
+            lambda db: transitions.move(
+                db, run, transitions.COMPLETED, output=stored_output, charged=charged, queued_s=queued,
+                running_s=running, finished=time.time(),
+            ),
+        )  # fmt: skip
 
     async def _record_end(self, error: RunFailed | RunCancelled | NotReady) -> None:
         """Record that the run has ended without a result, or is no longer known to the service."""
@@ -152,9 +157,13 @@ class FollowedRun:
             state = State.UNCERTAIN
         message = "cancelled" if isinstance(error, RunCancelled) else error.message
         charged = transitions.coerce_credits((self.queue_status.metrics or {}).get("credits"))
-        self.entry = await context.record(
-            run, lambda db: transitions.mark_ended(db, run, state, error_kind_of(error), message, charged)
-        )
+        end: dict[str, Any] = {
+            "error_type": error_kind_of(error),
+            "error": message,
+            "charged": charged,
+            "finished": time.time(),
+        }
+        self.entry = await context.record(run, lambda db: transitions.move(db, run, state, **end))
 
     def _is_complete_output(self, output: Any) -> TypeGuard[Mapping[str, Any]]:
         """Whether this can be the result; checked because a stored output is reused from the library permanently."""
@@ -166,7 +175,7 @@ class FollowedRun:
         context, entry = self.context, self.entry
         if not self._is_sent_here:
             paths = await context.ledger.transact(
-                partial(known_services.get_request_addresses, request_id=self.request_id)
+                lambda db: transitions.read_meta(db, f"addresses of {self.request_id}")
             )
             context.calls.paths.record_accepted(self.request_id, json.loads(paths) if paths else {})
         try:
@@ -211,7 +220,8 @@ class FollowedRun:
         if self._load():
             return
         if self.entry.state == State.STORED:  # Its files are gone.
-            await context.ledger.transact(lambda db: transitions.reopen(db, run, context.ledger.owner))
+            owner = context.ledger.owner
+            await context.record(run, lambda db: transitions.move(db, run, transitions.COMPLETED, owner=owner))
         output = self._parse_output(json.loads(self.entry.output or "{}"))
         try:
             downloads = await asyncio.gather(*map(self._download, output.files))
@@ -229,7 +239,7 @@ class FollowedRun:
              "sha256": download.sha256, "suffix": download.path.suffix, "file_size": download.size}
             for file, download, mark in zip(output.files, downloads, marks, strict=True)
         ])  # fmt: skip
-        self.entry = await context.record(run, lambda db: transitions.mark_stored(db, run, media))
+        self.entry = await context.record(run, lambda db: transitions.move(db, run, State.STORED, media=media))
         self._take_files(output, zip(output.files, (download.path for download in downloads), strict=True))
 
     def _load(self) -> bool:

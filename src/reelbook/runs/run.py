@@ -18,8 +18,8 @@ from ..models.base import Input, Output
 from ..models.catalog import find_endpoint
 from ..models.images import Image, pictures_of, unwrap_pictures
 from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
-from ..storage.ledger.known_services import describe_maker
 from ..storage.ledger.transitions import ATTACHED, Entry, State
+from ..storage.ledger.writer import describe_maker
 from ..storage.run_status import get_end_status
 from ..storage.shelf import Shelf
 from ..storage.table import READ_COLUMNS, build_table

@@ -19,10 +19,10 @@ from ..errors import LibraryError, ReelbookError, ServiceError, TooManyRequests,
 from ..models.base import Input
 from ..models.catalog import is_reusable
 from ..models.pricing import Estimate
-from ..storage.ledger import claims, known_services, transitions
-from ..storage.ledger.budget import Budget, Spend
+from ..storage.ledger import claims, transitions
 from ..storage.ledger.claims import Action, RunRequest, Verdict
-from ..storage.ledger.transitions import Entry
+from ..storage.ledger.schema import Budget, Spend
+from ..storage.ledger.transitions import Entry, State
 from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import dumps, format_canonical, make_identity, make_price_key
 from ..storage.shelf import Shelf
@@ -80,15 +80,7 @@ class ClientContext:
             address = self.calls.base_url
             words = normalise_address(address)
             own_id = await self.calls.own_id() if is_loopback(address) else None
-            if own_id:
-                await self.ledger.transact(partial(known_services.record_maker, name=own_id, words=words))
-            elif await self.ledger.transact(partial(known_services.has_maker, words=words)):
-                # Under another name it would not find the runs that are paid for.
-                raise ReelbookError(
-                    f"The service at {words} does not say which one it is, as it did before. Nothing was sent; try again. "
-                    "If another service runs at this address now, give it a library of its own: rb.connect(…, library=…)."
-                )
-            self.service = own_id or words
+            self.service = await self.ledger.transact(lambda db: claims.name_service(db, words, own_id))
         return self.service
 
     async def estimate(self, request: Input) -> Estimate:
@@ -186,10 +178,6 @@ class Submission:
     """Set when this submission has claimed its share of the limits, or needs none."""
     stopped: bool = False
     """Set by an interrupt or a stop, after which nothing is sent."""
-    stated_price: int | None = None
-    """The price of the run as stated by the service."""
-    min_price: int = 0
-    """The minimum that the run counts for, whatever price the service states."""
     _paused_until: float = 0.0
     """When it is sent again after the service has limited the rate, in the time of `time.monotonic()`."""
     _claimed: int | None = None
@@ -226,7 +214,7 @@ class Submission:
                 while (left := self._paused_until - time.monotonic()) > 0 and not self._is_stopped:
                     await asyncio.sleep(min(left, TICK_SECONDS))
             elif action == Action.JOIN and entry.id not in ledger.live | dict.fromkeys(ledger.claimed):
-                await ledger.transact(partial(claims.abandon, run=entry.id))
+                await ledger.transact(partial(transitions.release, run=entry.id, owner=ledger.owner))
             elif (action == Action.JOIN and entry.id not in ledger.live) or (
                 action == Action.AWAIT and entry.request_id is None
             ):
@@ -243,18 +231,19 @@ class Submission:
         self._sources = await read_sources(request, library=context.shelf.find)
         text = format_canonical(request, {place: source.sha256 for place, source in self._sources.items()})
         identity, reusable = make_identity(request.endpoint_id, text), is_reusable(request)
-        price = floor = self.price
+        price = self.price
         # The ledger is asked first only where that may save a request.
         may_be_stored = reusable and not (self.fresh or self.name) and context.recall_estimate(request) is None
         if not (may_be_stored and await self._is_stored(service, identity)):
             estimate = await context.estimate(request)
-            self.stated_price = estimate.credits if estimate.source == "exact" else None
-            # The minimum holds even if the service states less.
-            floor = estimate.catalog if self.price is None else self.price
-            price = max((price for price in (self.stated_price, floor) if price is not None), default=None)
-        self.min_price = floor or 0
+            # The model's own price, or the caller's, holds even if the service states less.
+            prices = (
+                estimate.credits if estimate.source == "exact" else None,
+                estimate.catalog if self.price is None else self.price,
+            )
+            price = max((price for price in prices if price is not None), default=None)
         is_idempotent = "idempotency" in (await context.calls.service_info()).features
-        return RunRequest(service, identity, request.endpoint_id, text, price, is_idempotent, reusable, floor)
+        return RunRequest(service, identity, request.endpoint_id, text, price, is_idempotent, reusable)
 
     async def claim(self, run_request: RunRequest) -> Verdict:
         """Find or claim the row of the run in one transaction, with its share of the limits."""
@@ -357,24 +346,22 @@ class Submission:
         def accept(db: sqlite3.Connection) -> None:
             transitions.mark_accepted(db, entry.id, request_id, accepted.credits)
             if addresses:
-                known_services.save_request_addresses(db, request_id, dumps(addresses))
+                transitions.write_meta(db, f"addresses of {request_id}", dumps(addresses))
 
         recorded = await self.context.record(entry.id, accept, line=claims.make_acceptance(entry, request_id))
         return recorded, replace(accepted, request_id=request_id)
 
     def _record_failure(self, db: sqlite3.Connection, entry: Entry, error: BaseException) -> None:
         """Record what an error means for the run: not sent, refused, to be repeated with its key, or uncertain."""
-        is_repeat = entry.body is not None or self._sends > 1
-        if self._sends == 0:
-            transitions.mark_unsent(db, entry.id, never=True)
-        elif isinstance(error, ServiceError) and not is_repeat:
+        run, is_repeat, is_unsent = entry.id, entry.body is not None or self._sends > 1, self._sends == 0
+        if isinstance(error, ServiceError) and not (is_repeat or is_unsent):
             # The refusal of a repetition would not imply that the earlier request was refused.
-            transitions.mark_rejected(db, entry.id, error.error_type, error.message)
-        elif entry.attempt_key is not None:
-            transitions.allow_retry(db, entry.id)
+            transitions.move(db, run, State.REJECTED, error_type=error.error_type, error=error.message)
+        elif is_unsent or entry.attempt_key is not None:
+            transitions.release(db, run, self.context.ledger.owner, unsent=is_unsent)
         else:
             reason = error.reason if isinstance(error, UncertainRun) else "the call was broken off"
-            transitions.mark_uncertain(db, entry.id, reason)
+            transitions.move(db, run, State.UNCERTAIN, error_type="uncertain", error=reason)
 
     @property
     def _is_stopped(self) -> bool:

@@ -24,10 +24,10 @@ class DescriptionCache:
     def read(self, endpoint_id: str, *, allow_stale: bool = False) -> Mapping[str, Any] | None:
         """Read a description up to a day old, or of any age with `allow_stale`; None if there is none."""
         path = self._path(endpoint_id)
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, RecursionError):
             if allow_stale or time.time() - path.stat().st_mtime < CACHE_SECONDS:
-                document: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-                return document
+                document = json.loads(path.read_text(encoding="utf-8"))
+                return document if isinstance(document, dict) else None
         return None
 
     def save(self, endpoint_id: str, document: Mapping[str, Any]) -> None:

@@ -29,23 +29,14 @@ from ..runs.run import CancelResult, cancel_runs
 from ..runs.submit import Submission
 from ..settings import options as session_options
 from ..storage.ledger import transitions
-from ..storage.ledger.budget import Budget, Spend, join_scope, lower_floors
+from ..storage.ledger.schema import Budget, Spend, join_scope
 from ..storage.run_status import RunStatus, get_end_status
 from ..transport.http import get_pause
 from ..util.notebook import get_kernel_shell
 from .money_text import find_prices, sum_or_none
 from .options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, RunOptions
 from .plan_rows import order_rows
-from .progress import (
-    RunName,
-    Standing,
-    format_error,
-    get_error_type,
-    load_standings,
-    make_budget_scope,
-    make_standing,
-    name_rows,
-)
+from .progress import RunName, Standing, format_error, get_error_type, load_standings, make_budget_scope, name_rows
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -75,8 +66,8 @@ class Executor:
 
     def __init__(self, plan: Plan, client: Client, options: RunOptions, changed: Callable[[], None]) -> None:
         self.plan, self.options, self.context = plan, options, client.context
-        self.standings = list(map(make_standing, plan))
-        """How each distinct run stands; each row by itself until the library was asked."""
+        self.standings: list[Standing] = []
+        """How each distinct run stands; empty until the library was asked."""
         self.stopped_by: BaseException | None = None
         """The reason why sending has stopped."""
         self.began, self.ended = time.monotonic(), None  # type: float, float | None
@@ -131,7 +122,8 @@ class Executor:
                 submission.stopped = True
             self.context.sweep_runs.difference_update(standing.id or 0 for standing in self._tasks.values())
             # Submitted without an await in between, so that no run can be marked as sent after the stop.
-            self.context.ledger.submit(lambda db: transitions.record_stop(db, f"sweep: {get_error_type(reason)}"))
+            note = f"sweep: {get_error_type(reason)}"
+            self.context.ledger.submit(lambda db: transitions.record_event(db, None, "stop", note))
         self.signal_change()
 
     async def wait_for_answers(self, seconds: float) -> None:
@@ -168,8 +160,6 @@ class Executor:
             scope = options.scope or make_budget_scope(self.service, keys)
             self._budget = Budget(scope, options.budget)
             await ledger.transact(lambda db: join_scope(db, scope, self.service, keys))
-            if (price := options.price) is not None:
-                await ledger.transact(lambda db: lower_floors(db, scope, price))
 
         def load() -> list[Standing]:
             rows = order_rows(self.plan, options.order)

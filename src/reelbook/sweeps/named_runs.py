@@ -14,7 +14,7 @@ from ..errors import InvalidInput, ReelbookError
 from ..media.local_file import LocalFile
 from ..models.base import File, Input, Output
 from ..runs.run import Run, media_of
-from ..storage.ledger import connection
+from ..storage.ledger import writer
 from ..storage.library import Library
 from ..storage.select_runs import find_table
 from .table_files import find_column, find_paths, get_row_facts
@@ -29,12 +29,12 @@ def find_library_of(table: pd.DataFrame) -> Library:
     source = table.attrs.get("reelbook")
     named = [source.get("library")] if isinstance(source, dict) else []
     named += [str(Path(paths[0]).parent.parent) for paths in _find_paths(table) if paths]
-    folders = [folder for folder in dict.fromkeys(named) if folder and (Path(folder) / connection.NAME).is_file()]
+    folders = [folder for folder in dict.fromkeys(named) if folder and (Path(folder) / writer.NAME).is_file()]
     failures = []
     for folder in [*folders[:_MAX_FOLDERS], None]:
         library = session.library(folder)
         try:
-            library.entries(table)
+            library.numbers(table)
             return library
         except InvalidInput as error:
             failures.append(error)
@@ -93,7 +93,8 @@ def find_run_or_file(given: Any, what: str) -> Any:
     if (rows := find_table(given)) is not None:
         return _find_by_rows(rows, given, what)
     if isinstance(given, Integral) and not isinstance(given, bool):
-        return session.library().runs(given)
+        library = session.library()
+        return library.run(*library.numbers(int(given)))
     if isinstance(given, (pd.Series, pd.Index, list, tuple)):
         present = [value for value in given if not (pd.api.types.is_scalar(value) and pd.isna(value))]
         if len(present) != 1:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import InvalidInput
-from ...storage.ledger.budget import join_scope
+from ...storage.ledger.schema import join_scope
 from ...storage.ledger.transitions import Entry, State
 from ...storage.tidy import get_paths
 from ...sweeps.job import SweepJob

@@ -12,7 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from ...media.metadata.file_marks import UNSIGNED
-from ...storage.ledger.known_services import describe_maker
+from ...storage.ledger.writer import describe_maker
 from ...sweeps.table_files import find_column
 from ...util.missing_values import is_missing
 from ..formatting import STATE_SIGNS

@@ -1,52 +1,86 @@
-"""Find or create a run's ledger row, claim it if it is unpaid and within the budget, and recover the runs of ended processes."""
+"""Find or create a run's row, claim it if it is unpaid and within its limits, and recover the runs of ended processes.
+
+Each accepted request is appended to a list, a file next to the ledger, before the ledger is written: so no request that
+is paid for is lost with the ledger. What the list has more is put back when the ledger is next opened.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import json
+import os
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Mapping
+import uuid
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from .budget import Budget, Spend, check_budget, join_scope, reserve_spend
-from .transitions import (
-    ATTACHED,
-    EXPIRED,
-    RESUBMITTED,
-    UNANSWERED,
-    Entry,
-    State,
-    clear_owner,
-    coerce_credits,
-    find_entries,
-    get_entry,
-    get_next_take,
-    insert_extra_take,
-    insert_run,
-    move,
-    rank,
-    record_event,
-    set_owner,
-    update_run,
-)
+from ...errors import ReelbookError
+from ...util.file_locks import try_lock
+from ...util.replace_file import PRIVATE, replace_file
+from . import transitions
+from .schema import Budget, Spend, check_budget, join_scope, reserve_spend
+from .transitions import ATTACHED, CLAIMED, COMPLETED, EXPIRED, RESUBMITTED, Entry, State, find_entries, get_entry
 
+LIST_NAME = "accepted.jsonl"
 KEY_SECONDS = 23 * 3600.0
 """How long a service recognises a repeated request by its idempotency key; services store keys for a day."""
+BEST_FIRST = (State.STORED, COMPLETED, State.ACCEPTED, State.SENDING, CLAIMED, EXPIRED, State.UNCERTAIN)
+"""Order of preference among takes: stored, then paid, then possibly paid, before all unpaid ones."""
+MAKER, _LIST_SIZE = "maker ", "accepted list"
+"""Names in `meta`: of what to call a service with an id, and of the size of the list up to which the ledger has it."""
 
 
-class LedgerProcess(Protocol):
-    """The interface of the writing process that recovery requires."""
+class Process:
+    """A process that uses a library. Its file in the folder `owners` is locked, for the system to unlock when it ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.owner = folder, "reader"
+        self._file: int | None = None
 
     @property
-    def owner(self) -> str:
-        """Its name in the ledger."""
+    def is_reader(self) -> bool:
+        """Whether it cannot own runs, because it has not entered."""
+        return self._file is None
+
+    def enter(self) -> None:
+        """Begin to own runs, under a name of its own."""
+        if self._file is None:
+            self.owner = uuid.uuid4().hex
+            (self.folder / "owners").mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = os.open(self._path(self.owner), os.O_RDWR | os.O_CREAT, 0o600)
+            # Another process may be looking whether it is locked.
+            try_lock(self._file, wait=True)
 
     def is_dead(self, name: str) -> bool:
-        """Whether the process of this name has ended."""
+        """Whether the process of this name has ended, independently of clocks and process ids."""
+        if name == self.owner:
+            return False
+        try:
+            file = os.open(self._path(name), os.O_RDWR)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False  # Unknown: assumed to be alive.
+        try:
+            # Shared, so that two processes checking at once do not mistake each other for the owner.
+            return try_lock(file, shared=True)
+        finally:
+            os.close(file)
 
-    def read_acceptances(self, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
-        """Read the list of accepted requests, of these runs or of all."""
+    def leave(self) -> None:
+        """Delete its file, so that others may take over its unfinished runs."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._path(self.owner).unlink()
+            os.close(self._file)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / "owners" / name
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +92,10 @@ class RunRequest:
     model: str
     input: str
     price: int | None
-    """The cost of one attempt until the service has reported its charge."""
+    """What one attempt costs at least, until the service has reported its charge."""
     idempotent: bool
     reusable: bool
     """Whether equal input gives an equal result, which can be reused."""
-    floor: int | None = None
-    """What one attempt counts for at least, whatever the service says: the model's known price, or the user's."""
 
 
 class Action(StrEnum):
@@ -72,17 +104,13 @@ class Action(StrEnum):
     SEND = "send"
     """Send the paid request."""
     FOLLOW = "follow"
-    """Poll it: it is paid for, and no process follows it."""
+    """Follow it to its end and its files, which costs nothing: it is paid for, and no process follows it."""
     JOIN = "join"
     """Use the run that this process follows."""
     AWAIT = "await"
     """Wait for the process that follows it."""
-    SERVE = "serve"
-    """Return its result from the library."""
     ASK = "ask"
     """Ask the user: it is uncertain."""
-    ENDED = "ended"
-    """Report its end: it was attached, and has ended."""
 
 
 class Verdict(NamedTuple):
@@ -92,10 +120,23 @@ class Verdict(NamedTuple):
     entry: Entry
 
 
+def name_service(db: sqlite3.Connection, address: str, own_id: str | None) -> str:
+    """The name of a service in the ledger: its address, or the id that one of Reelbook's own keeps with its data."""
+    if own_id:
+        transitions.write_meta(db, MAKER + own_id, address)
+    elif db.execute("SELECT 1 FROM meta WHERE name GLOB ? AND value = ?", (MAKER + "*", address)).fetchone():
+        # Under another name it would not find the runs that are paid for.
+        raise ReelbookError(
+            f"The service at {address} does not say which one it is, as it did before. Nothing was sent; try again. "
+            "If another service runs at this address now, give it a library of its own: rb.connect(…, library=…)."
+        )
+    return own_id or address
+
+
 def find_or_claim(
     db: sqlite3.Connection,
     request: RunRequest,
-    process: LedgerProcess,
+    process: Process,
     *,
     key: str | None,
     fresh: bool = False,
@@ -109,54 +150,67 @@ def find_or_claim(
 
     `join`: an unseeded run joins an unfinished one of this process. `name`: only the row of this name is the run.
     """
+    service, identity = request.service, request.identity
     if name is not None:
-        found = _find_named(db, request, process, name)
+        # One of another service can only have been refused there.
+        rows = find_entries(db, "service = ? AND id = (SELECT run FROM names WHERE name = ?)", service, name)
+        entry = clear_dead_owner(db, rows[0], process) if rows else None
     else:
-        found = None if fresh else _find_candidate(db, request, process, take, join)
-    if found is None:
-        found = _insert_planned(
-            db, request, get_next_take(db, request.service, request.identity) if take is None or fresh or name else take
-        )
+        entry = None if fresh else _find_candidate(db, request, process, take, join)
+    if entry is None:
+        is_free = take is None or fresh or name is not None
+        run = transitions.insert_run(
+            db, service=service, identity=identity, model=request.model, input=request.input, state=State.PLANNED,
+            take=transitions.get_next_take(db, service, identity) if is_free else take, created=time.time(),
+        )  # fmt: skip
+        entry = get_entry(db, run)
         if name is not None:
-            db.execute("INSERT OR REPLACE INTO names VALUES (?, ?)", (name, found.id))
+            db.execute("INSERT OR REPLACE INTO names VALUES (?, ?)", (name, run))
     if budget is not None:
-        join_scope(db, budget.scope, request.service, [(request.identity, found.take)])
-    if found.state == State.STORED:
-        return Verdict(Action.SERVE, found)
-    if found.state == State.UNCERTAIN:
-        return Verdict(Action.ASK, found)
-    if found.owner is not None or found.state == State.ACCEPTED:
-        return _follow_or_wait(db, found, process.owner)
-    claimed = _claim(db, found, request, process.owner, key, budget, spend)
-    return Verdict(Action.ASK if claimed.state == State.UNCERTAIN else Action.SEND, claimed)
+        join_scope(db, budget.scope, service, [(identity, entry.take)])
+    if entry.state == State.UNCERTAIN:
+        return Verdict(Action.ASK, entry)
+    if entry.owner is not None or entry.state in (State.ACCEPTED, State.STORED):
+        return _follow_or_wait(db, entry, process.owner)
+    # What was sent before is repeated with its key, and so paid once.
+    repeats = entry.attempt_key is not None
+    if repeats and not (request.idempotent and abs(time.time() - (entry.sent or 0)) <= KEY_SECONDS):
+        # Too old in both directions: after the clock was set back the elapsed time is unknown.
+        why = "it was sent before, and the service may not recognise the repetition any more"
+        transitions.move(db, entry.id, State.UNCERTAIN, error_type="uncertain", error=why)
+        return Verdict(Action.ASK, get_entry(db, entry.id))
+    earlier = (entry.spent, entry.unpriced) if repeats else (entry.counted, entry.unknown)
+    price = entry.price if repeats and entry.price is not None else transitions.coerce_credits(request.price)
+    if budget is not None:
+        check_budget(db, budget, price, besides=entry.id, earlier=earlier)
+    if spend is not None:
+        reserve_spend(db, spend, entry.id, earlier, price)
+    transitions.move(
+        db, entry.id, CLAIMED, owner=process.owner, attempt=entry.attempt + 1, spent=earlier[0], unpriced=earlier[1],
+        price=price, error_type=RESUBMITTED if entry.error_type == RESUBMITTED else None,
+        **dict.fromkeys(("charged", "request_id", "output", "media", "error", "queued_s", "running_s", "finished")),
+        **({} if repeats else {"attempt_key": key, "body": None}),
+    )  # fmt: skip
+    return Verdict(Action.SEND, get_entry(db, entry.id))
 
 
-def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, process: LedgerProcess) -> Verdict:
+def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, process: Process) -> Verdict:
     """Find the row of a run by its request id, or insert one if it was made elsewhere, and return the action to take."""
     # A row resolved from an uncertain run is preferred to an attached one, which lacks the input.
     order = f"ORDER BY identity GLOB '{ATTACHED}*', id DESC LIMIT 1"
     entries = find_entries(db, f"service = ? AND request_id = ? {order}", service, request_id)
-    if not entries:
-        now = time.time()
-        run = insert_run(
-            db, service=service, identity=ATTACHED + request_id, take=0, model=model, input="{}", state=State.ACCEPTED,
-            owner=process.owner, request_id=request_id, created=now, sent=now,
-        )  # fmt: skip
-        return Verdict(Action.FOLLOW, get_entry(db, run))
-    entry = clear_dead_owner(db, entries[0], process)
-    if entry.state == State.STORED:
-        return Verdict(Action.SERVE, entry)
-    return _follow_or_wait(db, entry, process.owner) if entry.state == State.ACCEPTED else Verdict(Action.ENDED, entry)
-
-
-def get_waiting(db: sqlite3.Connection, service: str, owner: str) -> list[Entry]:
-    """Get the accepted runs of a service that are not known to have ended, and that have this owner or none."""
-    where = "service = ? AND stage = ? AND (owner IS NULL OR owner = ?) ORDER BY id"
-    return find_entries(db, where, service, State.ACCEPTED, owner)
+    if entries:
+        return _follow_or_wait(db, clear_dead_owner(db, entries[0], process), process.owner)
+    now = time.time()
+    run = transitions.insert_run(
+        db, service=service, identity=ATTACHED + request_id, take=0, model=model, input="{}", state=State.ACCEPTED,
+        owner=process.owner, request_id=request_id, created=now, sent=now,
+    )  # fmt: skip
+    return Verdict(Action.FOLLOW, get_entry(db, run))
 
 
 def _find_candidate(
-    db: sqlite3.Connection, request: RunRequest, process: LedgerProcess, take: int | None, join: bool
+    db: sqlite3.Connection, request: RunRequest, process: Process, take: int | None, join: bool
 ) -> Entry | None:  # fmt: skip
     """Find the preferred row with the same input. Without a seed a finished run is a separate take, and not reused."""
     where = "service = ? AND identity = ? AND (? IS NULL OR take = ?) AND (? OR state != ?) ORDER BY take DESC"
@@ -165,92 +219,36 @@ def _find_candidate(
     entries = [clear_dead_owner(db, entry, process) for entry in entries]
     if take is None and not request.reusable:
         # Unfinished takes of other processes cannot be joined; expired ones are superseded by later takes.
-        latest = get_next_take(db, request.service, request.identity) - 1
+        latest = transitions.get_next_take(db, request.service, request.identity) - 1
         entries = [entry for entry in entries if entry.owner is None or (join and entry.owner == process.owner)]
         entries = [entry for entry in entries if entry.stage != EXPIRED or entry.take == latest]
-    return min(entries, key=rank, default=None)
-
-
-def _find_named(db: sqlite3.Connection, request: RunRequest, process: LedgerProcess, name: str) -> Entry | None:
-    """Find the row of this name, unless it was for another service, where it can only have been refused."""
-    where = "service = ? AND id = (SELECT run FROM names WHERE name = ?)"
-    entries = find_entries(db, where, request.service, name)
-    return clear_dead_owner(db, entries[0], process) if entries else None
+    ranks = dict(zip(BEST_FIRST, range(len(BEST_FIRST)), strict=True))
+    return min(entries, key=lambda entry: ranks.get(entry.stage, len(ranks)), default=None)
 
 
 def _follow_or_wait(db: sqlite3.Connection, entry: Entry, owner: str) -> Verdict:
-    """The action for an accepted run; takes ownership if it has no owner."""
+    """The action for a run that is paid for or has an owner; takes ownership of a paid one without."""
     if entry.owner is None:
-        return Verdict(Action.FOLLOW, set_owner(db, entry, owner))
+        is_paid = entry.state == State.ACCEPTED
+        return Verdict(Action.FOLLOW, transitions.set_owner(db, entry, owner) if is_paid else entry)
     return Verdict(Action.JOIN if entry.owner == owner else Action.AWAIT, entry)
 
 
-def _insert_planned(db: sqlite3.Connection, request: RunRequest, take: int) -> Entry:
-    run = insert_run(
-        db, service=request.service, identity=request.identity, take=take, model=request.model, input=request.input,
-        state=State.PLANNED, price=coerce_credits(request.price), created=time.time(),
-    )  # fmt: skip
-    return get_entry(db, run)
+# Runs of ended processes, and the list of accepted requests.
 
 
-def _claim(
-    db: sqlite3.Connection,
-    entry: Entry,
-    request: RunRequest,
-    owner: str,
-    key: str | None,
-    budget: Budget | None,
-    spend: Spend | None,
-) -> Entry:
-    """Claim the run for sending; or mark it uncertain, if it was sent before and cannot be repeated safely."""
-    # What was sent before is repeated with its key, and so paid once.
-    repeats = entry.state == State.PLANNED and entry.attempt_key is not None
-    if repeats and (why := _why_unrepeatable(entry, request)):
-        move(db, entry, State.UNCERTAIN, error_type="uncertain", error=why)
-        return get_entry(db, entry.id)
-    earlier = (entry.spent, entry.unpriced) if repeats else (entry.counted, entry.unknown)
-    price = entry.price if repeats and entry.price is not None else coerce_credits(request.price)
-    if budget is not None:
-        check_budget(db, budget, price, besides=entry.id, earlier=earlier)
-    if spend is not None:
-        reserve_spend(db, spend, entry.id, earlier, price)
-    move(
-        db, entry, State.PLANNED, owner=owner, attempt=entry.attempt + 1, spent=earlier[0], unpriced=earlier[1], price=price,
-        floor=request.floor, error_type=RESUBMITTED if entry.error_type == RESUBMITTED else None,
-        **dict.fromkeys(("charged", "request_id", "output", "media", "error", "queued_s", "running_s", "finished")),
-        **({} if repeats else {"attempt_key": key, "body": None}),
-    )  # fmt: skip
-    return get_entry(db, entry.id)
-
-
-def _why_unrepeatable(entry: Entry, request: RunRequest) -> str | None:
-    """Why a repeated request could be charged twice; None if the service recognises it by its key."""
-    if not request.idempotent:
-        return "it was sent, and the service does not recognise repetitions any more"
-    # In both directions: after the clock was set back the elapsed time is unknown.
-    if abs(time.time() - (entry.sent or 0)) > KEY_SECONDS:
-        return "it was sent too long ago to be repeated"
-    return None
-
-
-# Runs of ended processes.
-
-
-def recover(db: sqlite3.Connection, process: LedgerProcess) -> list[str]:
-    """Clear the owner of every run whose process has ended; returns the names of those processes."""
+def recover(db: sqlite3.Connection, process: Process) -> None:
+    """Clear the owner of every run whose process has ended."""
     owners = [row[0] for row in db.execute("SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL")]
-    dead = [name for name in owners if process.is_dead(name)]
-    left_by_dead = [entry for name in dead for entry in find_entries(db, "owner = ?", name)]
-    unanswered = [entry.identity for entry in left_by_dead if entry.state in (State.PLANNED, State.SENDING)]
-    if unanswered:
+    left = [entry for name in owners if process.is_dead(name) for entry in find_entries(db, "owner = ?", name)]
+    if unanswered := [entry.identity for entry in left if entry.state in (State.PLANNED, State.SENDING)]:
         # The list first: it may have the answers to these runs.
-        apply_acceptances(db, process.read_acceptances(unanswered), process.is_dead)
-    for entry in left_by_dead:
-        clear_owner(db, get_entry(db, entry.id))
-    return dead
+        apply_acceptances(db, read_lines(process.folder, unanswered), process)
+    for entry in left:
+        transitions.release(db, entry.id, entry.owner)
 
 
-def clear_dead_owner(db: sqlite3.Connection, entry: Entry, process: LedgerProcess) -> Entry:
+def clear_dead_owner(db: sqlite3.Connection, entry: Entry, process: Process) -> Entry:
     """Recover the ledger if the owner of this run has ended; returns the current row."""
     if entry.owner is None or not process.is_dead(entry.owner):
         return entry
@@ -258,15 +256,9 @@ def clear_dead_owner(db: sqlite3.Connection, entry: Entry, process: LedgerProces
     return get_entry(db, entry.id)
 
 
-def take_over(db: sqlite3.Connection, run: int, process: LedgerProcess) -> Entry:
+def take_over(db: sqlite3.Connection, run: int, process: Process) -> Entry:
     """Take ownership of a run if it is paid and its owner released it or has ended; returns the current row."""
-    entry = clear_dead_owner(db, get_entry(db, run), process)
-    return set_owner(db, entry, process.owner) if entry.owner is None and entry.state == State.ACCEPTED else entry
-
-
-def abandon(db: sqlite3.Connection, run: int) -> None:
-    """Clear the owner of a run of this process, because something failed between two of its steps."""
-    clear_owner(db, get_entry(db, run))
+    return _follow_or_wait(db, clear_dead_owner(db, get_entry(db, run), process), process.owner).entry
 
 
 def make_acceptance(entry: Entry, request_id: str) -> dict[str, Any]:
@@ -278,39 +270,78 @@ def make_acceptance(entry: Entry, request_id: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def apply_acceptances(
-    db: sqlite3.Connection,
-    lines: Collection[Mapping[str, Any]],
-    is_dead: Callable[[str], bool] = lambda name: False,
-) -> int:
-    """Put back the requests of these lines that the ledger does not have, of runs without a live owner; returns their number."""
-    return sum(_apply_line(db, line, is_dead) for line in sorted(lines, key=lambda line: int(line["attempt"])))
+def apply_acceptances(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]], process: Process) -> int:
+    """Put back the requests that the ledger does not have, of runs without a live owner; returns their number."""
+    return sum(_apply_line(db, line, process) for line in sorted(lines, key=lambda line: int(line["attempt"])))
 
 
-def _apply_line(db: sqlite3.Connection, line: Mapping[str, Any], is_dead: Callable[[str], bool]) -> bool:
-    """Put back one request: a lost answer, a later attempt, a second request, or a run that has no row."""
-    service, request_id, sent = line["service"], line["request_id"], line["at"]
+def _apply_line(db: sqlite3.Connection, line: Mapping[str, Any], process: Process) -> bool:
+    """Put back one request: a lost answer, a later attempt of an older copy of the ledger, or a run that has no row."""
+    service, request_id, at = line["service"], line["request_id"], line["at"]
     if find_entries(db, "request_id = ? AND service = ?", request_id, service):
         return False
+    changes = {"state": State.ACCEPTED, "sent": at, **{name: line[name] for name in ("attempt", "request_id", "price")}}
     rows = find_entries(db, "service = ? AND identity = ? AND take = ?", service, line["identity"], line["take"])
-    attempt = {"state": State.ACCEPTED, **{name: line[name] for name in ("attempt", "request_id", "price")}}
     if not rows:
         names = ("service", "identity", "take", "model", "input")
-        insert_run(db, **{name: line[name] for name in names}, **attempt, created=sent, sent=sent)
+        transitions.insert_run(db, **{name: line[name] for name in names}, **changes, created=at)
         return True
     entry = rows[0]
-    if (entry.owner is not None and not is_dead(entry.owner)) or line["attempt"] < entry.attempt:
+    is_later, is_alive = line["attempt"] > entry.attempt, entry.owner is not None and not process.is_dead(entry.owner)
+    is_answer = line["attempt"] == entry.attempt and entry.state in (State.PLANNED, State.SENDING, State.UNCERTAIN)
+    if is_alive or not (is_answer or (is_later and entry.output is None)):
         return False  # A live process records it itself.
-    is_later = line["attempt"] > entry.attempt
-    if is_later and entry.output is None:
-        # Of an older copy of the ledger: its attempt may have been paid for, too.
-        if entry.request_id is not None or entry.state == State.UNCERTAIN:
-            attempt |= {"spent": entry.counted, "unpriced": entry.unknown}
-        cleared = dict.fromkeys(("owner", "attempt_key", "body", "charged", "error", "error_type", "finished"))
-        update_run(db, entry.id, **attempt, **cleared, sent=sent)
-        record_event(db, entry.id, State.ACCEPTED, request_id)
-    elif not is_later and entry.request_id is None and entry.state in UNANSWERED:
-        move(db, entry, State.ACCEPTED, request_id=request_id, owner=None, note=request_id)
-    else:
-        insert_extra_take(db, entry, request_id, line["price"])
+    if is_later:
+        changes |= {"spent": entry.counted, "unpriced": entry.unknown}
+    cleared = dict.fromkeys(("owner", "attempt_key", "body", "charged", "error", "error_type", "finished"))
+    transitions.update_run(db, entry.id, **changes, **cleared)
+    transitions.record_event(db, entry.id, State.ACCEPTED, request_id)
     return True
+
+
+def catch_up(db: sqlite3.Connection, process: Process) -> int:
+    """Put back what only the list has, as after a restore of the ledger from a copy; returns the number of requests."""
+    start, size = int(transitions.read_meta(db, _LIST_SIZE) or 0), (process.folder / LIST_NAME).stat().st_size
+    lines = [] if size == start else read_lines(process.folder, start=start if start < size else 0)
+    mark_as_read(db, process.folder)
+    return apply_acceptances(db, lines, process)
+
+
+def mark_as_read(db: sqlite3.Connection, folder: Path) -> None:
+    """Record that the ledger has the whole list, up to its present end."""
+    transitions.write_meta(db, _LIST_SIZE, str((folder / LIST_NAME).stat().st_size))
+
+
+def append_lines(folder: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Append lines durably to the list."""
+    # Each starts with a line break, because the previous one may be incomplete. ASCII can have any foreign text.
+    content = b"".join(b"\n" + json.dumps(line).encode("ascii") for line in lines) + b"\n"
+    file = os.open(folder / LIST_NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        # In one call, so that lines of two processes are not interleaved.
+        if os.write(file, content) != len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def read_lines(folder: Path, identities: Collection[str] | None = None, *, start: int = 0) -> list[dict[str, Any]]:
+    """Read the whole lines from an offset on, of these runs or of all; damaged and incomplete ones are left out."""
+    lines = (folder / LIST_NAME).read_bytes()[start:].splitlines()
+    if identities is not None:
+        # Parsing is slow, so it is limited to candidates.
+        wanted = [json.dumps(name).encode("ascii") for name in identities]
+        lines = [line for line in lines if any(name in line for name in wanted)]
+    values = []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            values.append(json.loads(line))
+    return values
+
+
+def forget_before(db: sqlite3.Connection, folder: Path, before: float) -> None:
+    """Leave the lines out that are older than this moment and whose runs the ledger has; on its thread."""
+    lines = [json.dumps(line).encode("ascii") for line in read_lines(folder) if line["at"] >= before]
+    replace_file(folder / LIST_NAME, b"".join(line + b"\n" for line in lines), mode=PRIVATE)
+    mark_as_read(db, folder)

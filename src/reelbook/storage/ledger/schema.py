@@ -1,64 +1,61 @@
-"""The SQL schema of a library's ledger, with the one definition of what a run costs."""
+"""The SQL schema of a library's ledger, the one definition of what a run costs, and the limits that count it."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from ...util.loopback import normalise_address
+from ...errors import OverBudget
 
-VERSION = 3
-"""Incremented for changes that older versions of Reelbook cannot handle; they then refuse to open the file."""
+VERSION = 4
+"""Incremented with every change of the tables; other versions of Reelbook then refuse to open the file."""
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS runs (
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT, service TEXT NOT NULL, identity TEXT NOT NULL, take INTEGER NOT NULL,
     model TEXT NOT NULL, input TEXT NOT NULL, state TEXT NOT NULL, owner TEXT,
     attempt INTEGER NOT NULL DEFAULT 0, attempt_key TEXT, body TEXT, request_id TEXT,
     price INTEGER, charged INTEGER, spent INTEGER NOT NULL DEFAULT 0, unpriced INTEGER NOT NULL DEFAULT 0,
     output TEXT, media TEXT, error_type TEXT, error TEXT, queued_s REAL, running_s REAL,
-    created REAL NOT NULL, sent REAL, finished REAL, floor INTEGER,
+    created REAL NOT NULL, sent REAL, finished REAL,
     UNIQUE (service, identity, take)
 );
-CREATE INDEX IF NOT EXISTS runs_by_request ON runs (request_id);
-CREATE INDEX IF NOT EXISTS runs_open ON runs (owner) WHERE owner IS NOT NULL;
-CREATE INDEX IF NOT EXISTS runs_uncertain ON runs (id) WHERE state = 'uncertain';
-CREATE INDEX IF NOT EXISTS runs_charged_too_little ON runs (service)
-    WHERE charged < floor AND state NOT IN ('failed', 'cancelled');
-CREATE VIEW IF NOT EXISTS entries AS SELECT
+CREATE INDEX runs_by_request ON runs (request_id);
+CREATE INDEX runs_open ON runs (owner) WHERE owner IS NOT NULL;
+CREATE INDEX runs_uncertain ON runs (id) WHERE state = 'uncertain';
+CREATE VIEW entries AS SELECT
     *,
     CASE WHEN state = 'planned' AND owner IS NOT NULL THEN 'claimed'
         WHEN state = 'accepted' AND error_type = 'expired' THEN 'expired'
         WHEN state = 'accepted' AND output IS NOT NULL THEN 'completed' ELSE state END AS stage,
     CASE WHEN unpriced OR last IS NULL THEN NULL ELSE spent + last END AS credits,
-    spent + coalesce(max(last, least), 0) AS counted,
+    spent + coalesce(CASE WHEN charged IS NULL OR state IN ('failed', 'cancelled') THEN last
+        ELSE max(charged, coalesce(price, 0)) END, 0) AS counted,
     unpriced + (last IS NULL) AS unknown,
     spent + coalesce(charged, CASE WHEN state = 'stored' THEN price END, 0) AS certain
 FROM (SELECT
     *,
     CASE WHEN charged IS NOT NULL THEN charged
         WHEN state = 'rejected' OR (state = 'planned' AND owner IS NULL AND attempt_key IS NULL) THEN 0
-        ELSE price END AS last,
-    CASE WHEN charged IS NULL THEN 0
-        WHEN state IN ('failed', 'cancelled') AND NOT EXISTS (SELECT 1 FROM runs AS other WHERE
-            other.service = runs.service AND other.charged < other.floor AND other.state NOT IN ('failed', 'cancelled'))
-            THEN 0
-        ELSE coalesce(floor, 0) END AS least
+        ELSE price END AS last
 FROM runs);
-CREATE TABLE IF NOT EXISTS events (
+CREATE TABLE events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, run INTEGER, state TEXT NOT NULL, note TEXT
 );
-CREATE TABLE IF NOT EXISTS scopes (
+CREATE TABLE scopes (
     scope TEXT NOT NULL, service TEXT NOT NULL, identity TEXT NOT NULL, take INTEGER NOT NULL,
     PRIMARY KEY (scope, service, identity, take)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS names (name TEXT PRIMARY KEY, run INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS judgements (
+CREATE TABLE names (name TEXT PRIMARY KEY, run INTEGER NOT NULL);
+CREATE TABLE judgements (
     id INTEGER PRIMARY KEY AUTOINCREMENT, mark TEXT NOT NULL UNIQUE, at REAL NOT NULL, rater TEXT NOT NULL,
     question TEXT NOT NULL, kind TEXT NOT NULL, first TEXT NOT NULL, second TEXT, answer TEXT NOT NULL,
     seconds REAL, undone INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX IF NOT EXISTS judgements_by_question ON judgements (question);
+CREATE INDEX judgements_by_question ON judgements (question);
 """
 """The view `entries` says how far each run is and what it costs; every table, card, panel and budget reads it there.
 
@@ -68,42 +65,70 @@ CREATE INDEX IF NOT EXISTS judgements_by_question ON judgements (question);
 run that failed or was cancelled without a word on its charge may have cost its price. `spent` and `unpriced` are those
 of earlier attempts: their cost, and the number of those whose cost is unknown.
 
-`counted` is what a limit counts, with a price of the caller's for each of the `unknown` attempts. It is above `credits`
-only where the service charges less than the model's known price, or than the one that the user states (`floor`): that
-is treated as an error of the service, such as another unit. For a run that failed or was cancelled a lower charge is a
-refund, unless the service has charged too little for a run that succeeded.
-
-`certain` is the part of `counted` that was paid for certain; the rest is set aside.
+`counted` is what a limit counts, with a price of the caller's for each of the `unknown` attempts. A service that says
+that it charged less than the price is not believed, because it may mean another unit, except that a run which failed or
+was cancelled was refunded. `certain` is the part of `counted` that was paid for certain; the rest is set aside.
 """
 
 
-def create_tables(db: sqlite3.Connection) -> bool:
-    """Create the tables of a ledger, or bring those of version 0.1.0 up to date; returns whether services were renamed."""
-    db.execute("BEGIN IMMEDIATE")
-    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
-    has_renamed = "floors" in tables and _upgrade(db)
-    for statement in SCHEMA.split(";\n"):
-        db.execute(statement)
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (str(VERSION),))
-    db.execute("COMMIT")
-    return has_renamed
+def create_tables(db: sqlite3.Connection) -> None:
+    """Create the tables of a new ledger."""
+    db.executescript(f"BEGIN IMMEDIATE; {SCHEMA} INSERT INTO meta VALUES ('schema', '{VERSION}'); COMMIT;")
 
 
-def _upgrade(db: sqlite3.Connection) -> bool:
-    """Change the tables of version 0.1.0 to the present ones; returns whether services were renamed."""
-    db.execute("ALTER TABLE runs ADD COLUMN floor INTEGER")
-    db.execute("UPDATE runs SET floor = (SELECT credits FROM floors WHERE run = runs.id)")
-    db.execute("DROP TABLE floors")
-    db.execute("UPDATE runs SET state = 'planned' WHERE state = 'intent'")
-    db.execute("UPDATE runs SET state = 'accepted', error_type = 'expired' WHERE state = 'expired'")
-    db.execute("UPDATE runs SET state = 'accepted' WHERE state IN ('running', 'completed')")
-    # Its services had ids. They are named by their addresses now: under the ids their runs would be paid again.
-    aliases = db.execute("SELECT name, value FROM meta WHERE name GLOB 'service at *'").fetchall()
-    for alias, name in aliases:
-        kept = db.execute("SELECT 1 FROM meta WHERE name = ?", (f"service keeps its id {name}",)).fetchone()
-        if kept is None:
-            address = normalise_address(str(alias).removeprefix("service at "))
-            for table in ("runs", "scopes"):
-                db.execute(f"UPDATE OR IGNORE {table} SET service = ? WHERE service = ?", (address, name))
-    db.execute("DELETE FROM meta WHERE name GLOB 'service *'")
-    return bool(aliases)
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A limit on the actual and possible cost of all runs in a scope."""
+
+    scope: str
+    limit: int
+
+
+@dataclass(slots=True)
+class Spend:
+    """A limit on the actual and possible cost of one caller's claims from now on."""
+
+    limit: int
+    bases: dict[int, int] = field(default_factory=dict)
+    """The cost of each claimed run before its first claim."""
+
+
+def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[tuple[str, int]]) -> None:
+    """Add runs (identity and take) to a scope, so that they count against its budget, whichever caller claims them."""
+    db.executemany(
+        "INSERT OR IGNORE INTO scopes VALUES (?, ?, ?, ?)", [(scope, service, name, take) for name, take in runs]
+    )
+
+
+def check_budget(
+    db: sqlite3.Connection, budget: Budget, price: int | None, *, besides: int = 0, earlier: tuple[int, int] = (0, 0)
+) -> None:
+    """Raise `OverBudget` if a run at this price exceeds the budget. Runs without a price count at this price, too.
+
+    `besides` is the number of the run, and `earlier` the cost of its attempts so far, and the number of those without a price.
+    """
+    (committed,) = db.execute(
+        "SELECT coalesce(sum(counted + unknown * ?), 0) FROM scopes JOIN entries USING (service, identity, take)"
+        " WHERE scope = ? AND id != ?",
+        (price or 0, budget.scope, besides),
+    ).fetchone()
+    _check_limit("budget", budget.limit, committed + earlier[0] + earlier[1] * (price or 0), price)
+
+
+def reserve_spend(
+    db: sqlite3.Connection, spend: Spend, run: int, earlier: tuple[int, int], price: int | None
+) -> None:  # fmt: skip
+    """Count a claim against its caller's limit, or raise `OverBudget`; `earlier` is as for `check_budget`."""
+    before = earlier[0] + earlier[1] * (price or 0)
+    # A repeated claim keeps the base of its first time, so that the possible cost in between counts.
+    bases = {run: before, **spend.bases}
+    query = "SELECT id, counted + unknown * ? FROM entries WHERE id IN (SELECT value FROM json_each(?))"
+    costs = {**dict(db.execute(query, (price or 0, json.dumps(list(bases)))).fetchall()), run: before}
+    _check_limit("spend", spend.limit, sum(max(costs[each] - bases[each], 0) for each in bases), price)
+    spend.bases = bases
+
+
+def _check_limit(name: str, limit: int, committed: int, price: int | None) -> None:
+    # A free run is allowed even if the limit is used up.
+    if price is None or (price and committed + price > limit):
+        raise OverBudget(limit, committed, price, name)

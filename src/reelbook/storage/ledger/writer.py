@@ -1,54 +1,51 @@
-"""A process's ledger: one writing thread, with many transactions per commit, and no result before it is on disk."""
+"""The ledger of a library in this process: its file, checked and copied once a day, and the one thread that writes it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
+import errno
 import json
 import logging
 import os
 import queue
+import shlex
+import shutil
 import sqlite3
 import threading
 import time
-import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ...errors import LibraryError, ReelbookError
-from ...util.file_locks import write_lock
+from ...util.file_locks import LockTimeout, write_lock
 from ...util.queue_batches import take_batch
-from . import accepted, claims, connection
-from .owners import Owner
-from .transitions import Entry, find_entries
+from ...util.replace_file import PRIVATE, replace_file, sync_folder
+from . import claims
+from .schema import VERSION, create_tables
+from .transitions import Entry, find_entries, read_meta
 
 log = logging.getLogger("reelbook")
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
+Step = tuple[Work[Any], Mapping[str, Any] | None, "Future[Any]"]
 
-CALL_SECONDS = 180.0
+NAME, BACKUP_NAME, SPARE_NAME = "ledger.sqlite", "ledger.backup.sqlite", "ledger.spare"
+SPARE_BYTES = 1 << 16
+"""The size of a file that only takes room, which is freed when a request was accepted and the disk is full by then."""
+BUSY_SECONDS, CALL_SECONDS, BACKUP_SECONDS = 60.0, 180.0, 24 * 3600.0
 FORKED = (
     "This process was forked from the one that opened the library, and nothing was sent. Use the library there, or start "
     'processes with the method "spawn" and connect in each of them.'
 )
+NETWORK_KINDS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs", "lustre"})  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Step:
-    """One caller's work, and the future for its result."""
-
-    work: Work[Any]
-    line: Mapping[str, Any] | None
-    future: Future[Any] = field(default_factory=Future)
-
-
-class Ledger:
+class Ledger(claims.Process):
     """The ledger of a library in this process.
 
     The time of a commit hardly depends on its size, because it waits for the disk; so one thread collects the steps
@@ -57,23 +54,36 @@ class Ledger:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self.live: dict[int, Any] = {}
         """The runs that this process follows, by their number."""
         self.claimed: set[int] = set()
         """The runs claimed in this process and not yet in `live`."""
         self._lock = threading.Lock()
-        self._closed = False
+        self._is_closed = False
         self._pid = os.getpid()
-        self._owner: Owner | None = None
         self._db: sqlite3.Connection | None = None
         self._next_backup = 0.0
-        self._file_id: tuple[int, int] | None = None
-        self._open()
-        self._steps: queue.SimpleQueue[_Step | None] = queue.SimpleQueue()
+        self._file_id: tuple[int, ...] | None = None
+        try:
+            self._open()
+        except BaseException:
+            self._drop()
+            self.leave()
+            raise
+        if not self.is_reader:
+            with contextlib.suppress(OSError):
+                # Random, because some file systems store zeros in no room.
+                replace_file(folder / SPARE_NAME, os.urandom(SPARE_BYTES), mode=PRIVATE)
+        if kind := _get_network_kind(folder):
+            warnings.warn(
+                f"The library {folder} is on a network disk ({kind}), where locks can fail: use it from one machine at a "
+                "time, or set REELBOOK_LIBRARY to a folder on a local disk.",
+                stacklevel=2,
+            )
+        self._steps: queue.SimpleQueue[Step | None] = queue.SimpleQueue()
         self._stopped = threading.Event()
         threading.Thread(target=self._serve, name="reelbook-ledger", daemon=True).start()
-        _ledgers.add(self)
 
     @classmethod
     def acquire(cls, folder: Path) -> Ledger:
@@ -93,19 +103,6 @@ class Ledger:
                 return
         self.close()
 
-    @property
-    def owner(self) -> str:
-        """The name of this process in the ledger."""
-        return self._owner.name if self._owner is not None else "reader"
-
-    def is_dead(self, name: str) -> bool:
-        """Whether the process of this name has ended."""
-        return self._owner is not None and self._owner.is_dead(name)
-
-    def read_acceptances(self, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
-        """Read the list of accepted requests, of these runs or of all."""
-        return accepted.read_lines(self.folder, identities)
-
     def submit(self, work: Work[T], *, line: Mapping[str, Any] | None = None) -> Future[T]:
         """Run `work` in the next commit, whose end resolves the future.
 
@@ -113,15 +110,14 @@ class Ledger:
         """
         if self._pid != os.getpid():
             raise ReelbookError(FORKED)
-        step = _Step(work, line)
+        future: Future[T] = Future()
         with self._lock:
-            if self._closed:
-                step.future.set_exception(
-                    LibraryError(str(self.folder), "it was closed", "Connect again with rb.connect().")
-                )
+            if self._is_closed:
+                error = LibraryError(str(self.folder), "it was closed", "Connect again with rb.connect().")
+                future.set_exception(error)
             else:
-                self._steps.put(step)
-        return step.future
+                self._steps.put((work, line, future))
+        return future
 
     async def transact(self, work: Work[T], *, line: Mapping[str, Any] | None = None) -> T:
         """Async form of `submit`; cancelling the await does not cancel the work."""
@@ -136,11 +132,10 @@ class Ledger:
 
     def read(self, work: Work[T]) -> T:
         """Run a read-only query on a separate connection. It blocks commits, so it must not wait for one."""
-        if self._owner is None:
+        if self.is_reader:
             return self.transact_now(work)
         self._check_there()
-        path = self.folder / connection.NAME
-        with connection.translate_errors(self.folder), contextlib.closing(connection.connect(path)) as db:
+        with translate_errors(self.folder), contextlib.closing(connect(self.folder / NAME)) as db:
             db.execute("PRAGMA query_only = 1")
             return work(db)
 
@@ -155,8 +150,7 @@ class Ledger:
 
     def get_entries(self, runs: Iterable[int]) -> list[Entry]:
         """The runs of these numbers, in their order; unknown numbers are left out."""
-        # SQLite's largest integer.
-        numbers = [int(run) for run in runs if 0 <= int(run) < 2**63]
+        numbers = [int(run) for run in runs]
         found = self.find_entries("id IN (SELECT value FROM json_each(?))", json.dumps(numbers))
         entries = {entry.id: entry for entry in found}
         return [entries[run] for run in numbers if run in entries]
@@ -166,60 +160,41 @@ class Ledger:
         if self._pid != os.getpid():
             return
         with self._lock:
-            if self._closed:
+            if self._is_closed:
                 return
-            self._closed = True
+            self._is_closed = True
             self._steps.put(None)
-        _ledgers.discard(self)
         self._stopped.wait()
-
-    def leave_to_parent(self) -> None:
-        """Give up the parent's lock in a forked child, whose copy of the connection is neither used nor closed."""
-        if self._owner is not None:
-            self._owner.drop()
-        # Kept beyond the child's end: closing it would roll back what the parent is committing.
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._db))
 
     def renew_backup(self) -> None:
         """Have the copy of the ledger made once more with the next write, because the present one has what was removed."""
-        (self.folder / connection.BACKUP_NAME).unlink(missing_ok=True)
+        (self.folder / BACKUP_NAME).unlink(missing_ok=True)
         self._next_backup = 0.0
 
     def _can_only_read(self) -> bool:
-        return (self.folder / connection.NAME).is_file() and not os.access(self.folder, os.W_OK)
+        return self.is_reader and (self.folder / NAME).is_file() and not os.access(self.folder, os.W_OK)
 
     def _open(self) -> None:
         """Open the file, recover the runs of ended processes, and put back what only the list of accepted requests has."""
         if self._can_only_read():
-            self._db = connection.copy_to_memory(self.folder)
+            self._db = copy_to_memory(self.folder)
             return
-        with connection.translate_errors(self.folder):
+        with translate_errors(self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._owner = Owner(self.folder / "owners")
-            try:
-                with write_lock(self.folder):
-                    self._db = connection.open_ledger(self.folder)
-                    self._db.execute("BEGIN IMMEDIATE")
-                    claims.recover(self._db, self)
-                    self._catch_up(self._db)
-                    self._db.execute("COMMIT")
-                    connection.take_spare(self.folder)
-            except BaseException:
-                self._drop()
-                self._owner.release()
-                self._owner = None
-                raise
-        self._file_id = connection.get_file_id(self.folder)
-
-    def _catch_up(self, db: sqlite3.Connection) -> None:
-        """Put back what only the list has: the ledger is an older copy, or a process died between the two writes."""
-        if restored := claims.apply_acceptances(db, accepted.read_new_lines(db, self.folder), self.is_dead):
+            self.enter()
+            with write_lock(self.folder):
+                self._db = db = open_ledger(self.folder)
+                db.execute("BEGIN IMMEDIATE")
+                claims.recover(db, self)
+                restored = claims.catch_up(db, self)
+                db.execute("COMMIT")
+            self._file_id = _get_file_id(self.folder)
+        if restored:
             runs = "1 paid run was" if restored == 1 else f"{restored:,} paid runs were"
             log.warning(
                 "The library's ledger in %s knew less than the list of accepted requests next to it, as after a restore from a "
                 "copy: %s put back. The next run of each fetches its result, at no cost.", self.folder, runs,
             )  # fmt: skip
-        accepted.mark_as_read(db, self.folder)
 
     def _serve(self) -> None:
         try:
@@ -227,63 +202,74 @@ class Ledger:
                 self._commit(batch)
         finally:
             self._drop()
-            if self._owner is not None:
-                self._owner.release()
+            self.leave()
             self._stopped.set()
 
-    def _commit(self, batch: list[_Step]) -> None:
+    def _commit(self, batch: list[Step]) -> None:
         """Commit a batch, and resolve its futures."""
-        outcomes: list[tuple[Any, BaseException | None]] = []
         try:
             outcomes = self._write(batch)
         except Exception as error:
             self._drop()
-            if any(step.line is not None for step in batch) and connection.free_spare(self.folder):
-                # The disk is full: what is accepted has the room that was kept for it.
-                self._commit(batch)
-                return
-            failure = connection.make_library_error(self.folder, error)
+            if any(line is not None for _, line, _ in batch):
+                with contextlib.suppress(OSError):
+                    # Perhaps the disk is full: what is accepted has the room that was kept for it, once.
+                    (self.folder / SPARE_NAME).unlink()
+                    self._commit(batch)
+                    return
+            failure = make_library_error(self.folder, error)
             outcomes = [(None, failure) for _ in batch]
-        for step, (result, failed) in zip(batch, outcomes, strict=True):
+        for (_, _, future), (result, failed) in zip(batch, outcomes, strict=True):
             # A caller that has cancelled loses only its own result.
-            if step.future.set_running_or_notify_cancel():
-                step.future.set_exception(failed) if failed else step.future.set_result(result)
+            if future.set_running_or_notify_cancel():
+                future.set_exception(failed) if failed else future.set_result(result)
 
-    def _write(self, batch: list[_Step]) -> list[tuple[Any, BaseException | None]]:
-        if self._owner is None and not self._can_only_read():
+    def _write(self, batch: list[Step]) -> list[tuple[Any, BaseException | None]]:
+        self._check_there()
+        if self._db is None or (self.is_reader and not self._can_only_read()):
             self._drop()
             self._open()
-        if self._owner is None:
-            db = self._db = self._db or connection.copy_to_memory(self.folder)
-            return [_attempt(db, partial(self._do_without_owning, step.work)) for step in batch]
-        self._check_there()
+        assert self._db is not None
+        db = self._db
+        if self.is_reader:
+            return [self._attempt(db, work) for work, _, _ in batch]
         with write_lock(self.folder):
-            db = self._db = self._db or connection.open_ledger(self.folder)
             if time.monotonic() > self._next_backup:
-                self._next_backup = time.monotonic() + connection.BACKUP_SECONDS
-                connection.back_up(db, self.folder)
+                self._next_backup = time.monotonic() + BACKUP_SECONDS
+                _back_up(db, self.folder)
             db.execute("BEGIN IMMEDIATE")
-            if lines := [step.line for step in batch if step.line is not None]:
-                accepted.append(self.folder / accepted.NAME, lines)
-                accepted.mark_as_read(db, self.folder)
-            outcomes = [_attempt(db, step.work) for step in batch]
+            if lines := [line for _, line, _ in batch if line is not None]:
+                claims.append_lines(self.folder, lines)
+                claims.mark_as_read(db, self.folder)
+            outcomes = [self._attempt(db, work) for work, _, _ in batch]
             db.execute("COMMIT")
         return outcomes
 
-    def _do_without_owning(self, work: Work[T], db: sqlite3.Connection) -> T:
-        """Do a step on a copy in memory, where a claim of a run is refused."""
-        result = work(db)
-        if db.execute("SELECT 1 FROM runs WHERE owner = ?", (self.owner,)).fetchone() is not None:
-            raise LibraryError(str(self.folder), "it cannot be written")
-        return result
+    def _attempt(self, db: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseException | None]:
+        """Run one caller's work in a savepoint, which is rolled back if it fails."""
+        db.execute("SAVEPOINT step")
+        try:
+            result = work(db)
+            if self.is_reader and find_entries(db, "owner = ?", self.owner):
+                raise LibraryError(str(self.folder), "it cannot be written")  # A run cannot be claimed there.
+        except (sqlite3.Error, UnicodeDecodeError):
+            raise  # It concerns the file, and so the complete batch.
+        except BaseException as error:
+            db.execute("ROLLBACK TO step")
+            db.execute("RELEASE step")
+            return None, error
+        db.execute("RELEASE step")
+        return result, None
 
     def _check_there(self) -> None:
         """Raise if the file is not the one that was opened: another one would not have the paid runs."""
-        if connection.get_file_id(self.folder) != self._file_id:
-            raise LibraryError(
-                str(self.folder), "it was moved, deleted or replaced while it was open",
-                "Put the folder back, or connect again to use what is there now.",
-            )  # fmt: skip
+        with contextlib.suppress(OSError):
+            if self._file_id in (None, _get_file_id(self.folder)):
+                return
+        raise LibraryError(
+            str(self.folder), "it was moved, deleted or replaced while it was open",
+            "Put the folder back, or connect again to use what is there now.",
+        )  # fmt: skip
 
     def _drop(self) -> None:
         """Close the connection, and undo what it has not committed."""
@@ -293,31 +279,210 @@ class Ledger:
                 db.close()
 
 
-def _attempt(db: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseException | None]:
-    """Run one caller's work in a savepoint, which is rolled back if it fails."""
-    db.execute("SAVEPOINT step")
-    try:
-        result = work(db)
-    except (sqlite3.Error, UnicodeDecodeError):
-        raise  # It concerns the file, and so the complete batch.
-    except BaseException as error:
-        db.execute("ROLLBACK TO step")
-        db.execute("RELEASE step")
-        return None, error
-    db.execute("RELEASE step")
-    return result, None
-
-
 _guard = threading.Lock()
 _shared: dict[Path, tuple[Ledger, int]] = {}
 """The ledgers of this process's clients, and the number of clients of each."""
-_ledgers: weakref.WeakSet[Ledger] = weakref.WeakSet()
 
 
-def _after_fork_in_child() -> None:
-    for ledger in list(_ledgers):
-        ledger.leave_to_parent()
+# The file.
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+def connect(path: Path) -> sqlite3.Connection:
+    """Connect with durable settings for every build of SQLite. The file must exist."""
+    # Opened in one thread and used in another, but never by two at once.
+    db = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None,
+        cached_statements=256, check_same_thread=False,
+    )  # fmt: skip
+    try:
+        # A rollback journal: SQLite's write-ahead log can lose data in versions still in use.
+        db.execute("PRAGMA journal_mode = TRUNCATE")
+        db.execute("PRAGMA synchronous = EXTRA")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def open_ledger(folder: Path) -> sqlite3.Connection:
+    """Connect to the ledger after a check, creating it where there is none; the caller must hold the write lock."""
+    path, list_path = folder / NAME, folder / claims.LIST_NAME
+    if (folder / BACKUP_NAME).exists() and not (path.exists() and path.stat().st_size):
+        raise sqlite3.DatabaseError("it is missing or empty")
+    if not (path.exists() and list_path.exists()):
+        for file in (path, list_path):
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+        sync_folder(folder)
+        sync_folder(folder.parent)
+    db = connect(path)
+    try:
+        if db.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+            create_tables(db)
+        _check(db, folder)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def copy_to_memory(folder: Path) -> sqlite3.Connection:
+    """A copy of the ledger of a folder that cannot be written, in which runs can be looked up."""
+    with translate_errors(folder):
+        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        with contextlib.closing(sqlite3.connect(f"{(folder / NAME).absolute().as_uri()}?mode=ro", uri=True)) as db:
+            db.backup(copy)
+        _check(copy, folder)
+    return copy
+
+
+def _check(db: sqlite3.Connection, folder: Path | None) -> None:
+    """Raise if the ledger is damaged, or of another version; that does not matter without a folder."""
+    (problem,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if problem != "ok":
+        raise sqlite3.DatabaseError(str(problem).splitlines()[-1])
+    if folder is not None and read_meta(db, "schema") != str(VERSION):
+        raise LibraryError(
+            str(folder), "another version of Reelbook made it",
+            "Use that version for it, or choose another folder with REELBOOK_LIBRARY.",
+        )  # fmt: skip
+
+
+def _back_up(db: sqlite3.Connection, folder: Path) -> None:
+    """Copy the ledger, unless there is a copy of the last 24 hours. A failure is not reported: the next day tries again."""
+    backup, part = folder / BACKUP_NAME, folder / f"{BACKUP_NAME}.part"
+    with contextlib.suppress(OSError, sqlite3.Error):
+        is_recent = backup.exists() and abs(time.time() - backup.stat().st_mtime) < BACKUP_SECONDS
+        if is_recent or db.execute("SELECT 1 FROM runs LIMIT 1").fetchone() is None:
+            return
+        try:
+            os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+            with contextlib.closing(sqlite3.connect(part)) as copy:
+                db.backup(copy)
+            part.replace(backup)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _get_file_id(folder: Path) -> tuple[int, ...]:
+    """Inode and device of the ledger's file."""
+    return (folder / NAME).stat()[1:3]
+
+
+def _get_network_kind(folder: Path) -> str:
+    """The type of a folder's network file system; empty for a local disk, or if unknown."""
+    with contextlib.suppress(OSError):  # Only Linux has the list.
+        lines = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+        kinds = {Path(line.split(" ")[1]): line.split(" ")[2] for line in lines}
+        kind = next(kinds[path] for path in (folder.resolve(), *folder.resolve().parents) if path in kinds)
+        return kind if kind in NETWORK_KINDS else ""
+    return ""
+
+
+def describe_maker(service: str, folder: Path | None) -> str:
+    """Who made a run, for readers: the address of a hosted service, or what the library calls one on this machine.
+
+    >>> describe_maker("https://api.example.org/v1", None), describe_maker("8a8764bf-1804-432c-bbc0-d2f592567a35", None)
+    ('https://api.example.org/v1', 'service on this machine')
+    """
+    words = None
+    if folder is not None and (folder / NAME).is_file():
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(connect(folder / NAME)) as db:
+            words = read_meta(db, claims.MAKER + service)
+    return words or (service if "://" in service else "service on this machine")
+
+
+# What is wrong with it, and how it is made again.
+
+
+@contextlib.contextmanager
+def translate_errors(folder: Path) -> Iterator[None]:
+    """Convert errors of file system and database to `LibraryError`."""
+    try:
+        yield
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, LibraryError):
+            raise
+        raise make_library_error(folder, error) from error
+
+
+def make_library_error(folder: Path, error: BaseException) -> LibraryError:
+    """The error that says what is wrong with a library and what to do."""
+    if isinstance(error, LibraryError):
+        return error
+    # Other errors of SQLite than those of a damaged file have classes of their own.
+    if type(error) in (sqlite3.DatabaseError, UnicodeDecodeError):
+        copy = f"the daily copy ({BACKUP_NAME}) and " if (folder / BACKUP_NAME).exists() else ""
+        return LibraryError(
+            str(folder), f"its ledger is damaged: {error}",
+            f"Close the notebooks that use it, then run: reelbook library rebuild {shlex.quote(str(folder))}. It makes a new ledger "
+            f"from {copy}the list of accepted requests ({claims.LIST_NAME}): nothing that is paid for is lost or sent again.",
+        )  # fmt: skip
+    code, number = getattr(error, "sqlite_errorcode", 0) & 0xFF, getattr(error, "errno", None)
+    reason = f"{type(error).__name__}: {error}"
+    # SQLite reports no more of an exceeded quota or file size limit than an error of the disk.
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR) or number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        reason = "the disk is full, or broken"
+    elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or number in (
+        errno.EACCES,
+        errno.EROFS,
+        errno.EPERM,
+    ):
+        reason = "it cannot be written"
+    elif code == sqlite3.SQLITE_BUSY or isinstance(error, LockTimeout):
+        reason = f"another process has kept it locked for {BUSY_SECONDS:.0f} s"
+    return LibraryError(str(folder), reason)
+
+
+_DOUBTS = """
+SELECT service, identity, take, model, input, attempt, price, created, sent FROM runs WHERE state = 'uncertain'
+UNION SELECT service, identity, take, model, input, attempt, price, created, sent FROM runs
+    WHERE owner IS NOT NULL AND state = 'sending'
+"""
+_KEEP_DOUBT = """
+INSERT INTO runs (service, identity, take, model, input, attempt, price, created, sent, state, error_type, error)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'uncertain', 'uncertain', 'its answer was lost, and later the ledger')
+    ON CONFLICT (service, identity, take) DO UPDATE SET state = 'uncertain', error_type = excluded.error_type,
+        error = excluded.error, attempt = excluded.attempt, price = excluded.price, sent = excluded.sent
+        WHERE state IN ('planned', 'rejected', 'failed', 'cancelled')
+"""
+
+
+def rebuild_ledger(folder: Path) -> str:
+    """Make a new ledger in place of a damaged one, which is kept, from its daily copy and the list of accepted requests."""
+    path, backup = folder / NAME, folder / BACKUP_NAME
+    if not any(file.exists() for file in (path, backup, folder / claims.LIST_NAME)):
+        raise ReelbookError(f"There is no library in {folder}. Name its folder, such as project/.reelbook.")
+    if _is_sound(path):
+        return f"The ledger in {folder} is sound, so nothing was changed."
+    kept = folder / f"ledger.damaged-{time.strftime('%Y%m%d-%H%M%S')}.sqlite"
+    with translate_errors(folder), write_lock(folder):
+        for file in folder.glob(f"{NAME}*"):
+            file.rename(file.with_name(file.name.replace(NAME, kept.name)))  # With its journal.
+        has_copy = _is_sound(backup)
+        if has_copy:
+            shutil.copyfile(backup, path)
+        else:
+            backup.unlink(missing_ok=True)
+    doubts: list[Any] = []
+    # The runs that were sent without an answer are in no list: they are uncertain here too, as far as they can be read.
+    with contextlib.suppress(sqlite3.Error, UnicodeDecodeError), contextlib.closing(connect(kept)) as damaged:
+        doubts = damaged.execute(_DOUBTS).fetchall()
+    ledger = Ledger(folder)
+    try:
+        uncertain = ledger.transact_now(lambda db: db.executemany(_KEEP_DOUBT, doubts).rowcount)
+        runs, paid = ledger.read(lambda db: db.execute("SELECT count(*), count(request_id) FROM runs").fetchone())
+    finally:
+        ledger.close()
+    source = "its copy and the list of accepted requests" if has_copy else "the list of accepted requests"
+    more = f" {uncertain:,} of them are uncertain: rb.library().uncertain lists what to do." if doubts else ""
+    return (
+        f"The ledger in {folder} was made again from {source}: {runs:,} runs, {paid:,} of them with a request that is paid for.{more} "
+        f"The damaged file is kept as {kept.name}."
+    )
+
+
+def _is_sound(path: Path) -> bool:
+    with contextlib.suppress(sqlite3.Error, UnicodeDecodeError), contextlib.closing(connect(path)) as db:
+        _check(db, None)
+        return path.stat().st_size > 0
+    return False
