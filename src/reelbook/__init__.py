@@ -38,8 +38,7 @@ _NAMES = {
     "runs.run": ("Run",),
     "settings": ("options",),
     "sweeps.parts": ("rows", "sampled", "template", "zipped"),
-    "sweeps.sweep_call": ("derived", "sweep"),
-    "sweeps.plan": ("Plan",),
+    "sweeps.plan": ("Plan", "derived", "sweep"),
 }  # fmt: skip
 """Module → the public names it defines."""
 

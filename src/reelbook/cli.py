@@ -344,7 +344,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _sweep(options: argparse.Namespace) -> int:
-    from .sweeps.sweep_call import sweep
+    from .sweeps.plan import sweep
 
     plan = sweep.read(options.file)
     if not options.json:

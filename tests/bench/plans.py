@@ -22,7 +22,7 @@ import pandas as pd
 
 from reelbook.models.pricing import estimate
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.plan import sweep
 from tests.bench.results import record
 
 AXES: dict[str, list[Any]] = {

@@ -34,10 +34,9 @@ import reelbook as rb
 from reelbook.storage.ledger import writer
 from reelbook.storage.ledger.transitions import State
 from reelbook.storage.run_identity import dumps
-from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.plan import Plan, sweep
 from reelbook.sweeps.plan_rows import spread_rows
 from reelbook.sweeps.progress import RunName, Standing, name_rows
-from reelbook.sweeps.sweep_call import sweep
 from reelbook.sweeps.tables import make_result_table
 from reelbook.util.background_loop import background
 from tests.bench.plans import AXES

@@ -33,7 +33,7 @@ from reelbook.display.cost_chart import render_costs
 from reelbook.display.explorer_card import explorer_bundle
 from reelbook.display.figure import file_figure
 from reelbook.display.judge_panel import judge_bundle
-from reelbook.display.plan_card import format_headline, plan_card
+from reelbook.display.plan_card import format_plan, plan_card
 from reelbook.display.plots.plot_html import Plot, plot_bundle
 from reelbook.display.race_card import race_bundle
 from reelbook.display.ratings_card import RankedRow, render_ranking
@@ -51,7 +51,8 @@ from reelbook.storage.library import Recent, Summary
 from reelbook.storage.run_status import SWEEP_STATUSES
 from reelbook.storage.shelf import Bytes
 from reelbook.storage.uncertain import Uncertain
-from reelbook.sweeps.plan_summary import Impossible, PlanFacts
+from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.plan_rows import Row
 from reelbook.sweeps.progress import Group, Progress, Result
 from tests.clips import film
 from tests.display.stand_in import run_of
@@ -164,40 +165,12 @@ def _uncertain(_: Media, text: str) -> Iterator[Bundle]:
     yield {"text/html": uncertain_table([Lost(cast(Any, entry), cast(Any, None))])}
 
 
-class _PlanOf:
-    """What a plan's card reads of a plan."""
-
-    def __init__(self, text: str) -> None:
-        self.columns, self._text = (text, "prompt"), text
-        self.facts = PlanFacts(
-            model=text, runs=2, possible=1, in_library=1, credits=53, credits_due=53, is_exact=True, unpriced=0, seconds=9.0,
-            takes=2, axes={text: (text, 7)}, held={text: text, "prompt": text},
-            impossible=(Impossible(text, 1, 0),), warnings=(text,),
-        )  # fmt: skip
-        self.rows = [_RowOf(number, text, self.columns) for number in range(2)]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-
-class _RowOf:
-    def __init__(self, number: int, text: str, columns: tuple[str, ...]) -> None:
-        self.number, self.columns, self.credits, self.input, self.problem = (
-            number,
-            columns,
-            53,
-            None if number else text,
-            text,
-        )
-        self._text = text
-
-    def __getitem__(self, name: str) -> str:
-        return self._text
-
-
 def _plan(_: Media, text: str) -> Iterator[Bundle]:
-    plan = _PlanOf(text)
-    yield {"text/html": plan_card(cast(Any, plan)), "text/plain": format_headline(plan.facts)}
+    base = cast(Any, SimpleNamespace(endpoint_id=text, changed=lambda: {text: text, "other": text}))
+    columns = (text, "prompt")
+    rows = tuple(Row(number, None, base, problem=text, given=dict.fromkeys(columns, text)) for number in range(2))
+    plan = Plan(base, columns, rows)
+    yield {"text/html": plan_card(plan), "text/plain": format_plan(plan)}
 
 
 def _panel(media: Media, text: str) -> Iterator[Bundle]:

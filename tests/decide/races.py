@@ -7,8 +7,7 @@ from typing import Any
 
 import reelbook as rb
 from reelbook.models.base import Input
-from reelbook.sweeps.plan import Plan
-from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.plan import Plan, sweep
 from tests.support import png
 
 PRICE = 53

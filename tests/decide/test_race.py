@@ -15,7 +15,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.decide.race.settings import RaceStopped
 from reelbook.sweeps.job import StillRunning
-from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.plan import sweep
 from tests.decide.races import BASE, FIRST, NOWHERE, PRICE, SECOND, make_plan, merit, race
 from tests.support import Served
 from tests.sweeps.dots import BOAT, Scripted, reserved

@@ -10,7 +10,7 @@ from reelbook.decide.posterior import learn_values
 from reelbook.decide.race.rounds import Rounds
 from reelbook.decide.race.settings import group_settings
 from reelbook.sweeps.parts import sampled, template
-from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.plan import sweep
 
 BOAT = rb.TextToVideo(prompt="a paper boat")
 OVER = ("seed", "prompt")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,11 +13,12 @@ import pytest
 
 import reelbook as rb
 from reelbook.display.live import watch_job
-from reelbook.display.plan_card import format_headline, plan_card
+from reelbook.display.plan_card import format_plan, plan_card
 from reelbook.display.sweep_panel import HINT, format_panel, render_panel
 from reelbook.models.described import describe
 from reelbook.storage.run_status import SWEEP_STATUSES
 from reelbook.sweeps.job import SweepJob
+from reelbook.sweeps.plan_rows import Known
 from reelbook.sweeps.progress import Group, Progress, Result, format_interrupt
 from tests.models.described_inputs import with_fields
 from tests.support import png
@@ -144,26 +144,19 @@ def test_an_interrupt_says_what_goes_on_and_how_to_stop_what_waits() -> None:
 
 def test_a_plan_says_how_long_it_may_take_where_the_library_knows() -> None:
     """And nothing where nobody knows."""
-    facts = rb.sweep(BOAT, num_frames=[49, 97]).facts
+    plan = rb.sweep(BOAT, num_frames=[49, 97])
 
-    assert format_headline(replace(facts, seconds=200.0)).endswith("about 3 min 20 s")
-    assert "about" not in format_headline(facts)
+    assert "about 3 min 20 s" in plan_card(plan, Known(frozenset(), {}, 200.0), is_in_code=False)
+    assert "about" not in format_plan(plan)
 
 
-@pytest.mark.parametrize(
-    ("seeds", "line"),
-    [
-        ([1], "1 run of svc/test · price unknown"),
-        ([1, 2], "2 runs of svc/test · price unknown"),
-        ([1, 1, 1], "3 runs of svc/test · price unknown (1 run without one, counting what is the same once)"),
-        ([1, 1, 2], "3 runs of svc/test · price unknown (2 runs without one, counting what is the same once)"),
-    ],
-)
-def test_a_plan_says_how_many_of_its_runs_have_no_price(seeds: list[int], line: str) -> None:
-    """Runs that ask for the same count once, and where all lack a price no count is needed."""
-    kind = describe(with_fields({"seed": {"type": "integer"}}))
+def test_a_plan_says_how_many_of_its_runs_have_no_price() -> None:
+    """Where all lack a price no count is needed."""
+    plan = rb.sweep(describe(with_fields({"seed": {"type": "integer"}}))(), seed=[1, 2, 3])
 
-    assert format_headline(rb.sweep(kind(), seed=seeds).facts) == line
+    assert format_plan(plan) == "3 runs of svc/test · price unknown"
+    some = plan.priced(lambda request: 7 if request["seed"] == 1 else None)
+    assert format_plan(some) == "3 runs of svc/test · price unknown of 2 of them"
 
 
 def test_the_first_rows_of_a_plan_are_folded_into_its_card() -> None:

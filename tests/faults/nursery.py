@@ -130,7 +130,7 @@ FIRST_CALL = (
     *("anyio._backends._asyncio", "httpcore", "PIL.BmpImagePlugin", "PIL.JpegImagePlugin", "PIL.PngImagePlugin"),
 )
 """What a client imports by its first call, and its first result."""
-FIRST_SWEEP = ("reelbook.display.sweep_panel", "reelbook.sweeps.sweep_call", "reelbook.sweeps.job", "reelbook.sweeps.tables", "reelbook.api.table_accessor")  # fmt: skip
+FIRST_SWEEP = ("reelbook.display.sweep_panel", "reelbook.sweeps.plan", "reelbook.sweeps.job", "reelbook.sweeps.tables", "reelbook.api.table_accessor")  # fmt: skip
 
 
 def _nursery() -> None:

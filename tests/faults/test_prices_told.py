@@ -16,8 +16,7 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.display.sweep_panel import format_panel
-from reelbook.sweeps.plan import Plan
-from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.plan import Plan, sweep
 from reelbook.transport import poller
 from tests.support import png
 from tests.transport.variants import Hosted, Received, Reply

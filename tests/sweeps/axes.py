@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import strategies as st
 
+from reelbook.models.base import Input
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.sweeps.plan import Plan
-from reelbook.sweeps.plan_file import parse_plan_file
-from reelbook.sweeps.sweep_call import FindModel, plan_from_file
+from reelbook.sweeps.plan import Plan, sweep
 
 BOAT = TextToVideo(prompt="a paper boat")
 
@@ -36,6 +38,9 @@ AXES = _axes()
 """A few axes with a few values each, possible and impossible ones."""
 
 
-def parse_plan(text: str, *, models: FindModel | None = None) -> Plan:
+def parse_plan(text: str, *, models: Callable[[str], type[Input]] | None = None) -> Plan:
     """The plan in the text of a file."""
-    return plan_from_file(parse_plan_file(text), models)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "plan.toml")
+        path.write_text(text, encoding="utf-8", newline="\n")
+        return sweep.read(path, models=models)

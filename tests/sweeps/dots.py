@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 
 import reelbook as rb
-from reelbook.sweeps.plan import Plan
-from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.plan import Plan, sweep
 from tests.support import Served, png
 from tests.transport.variants import Hosted, Received, Reply
 

@@ -16,7 +16,7 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.sweeps.job import StillRunning, SweepJob
-from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.plan import sweep
 from tests.support import Served, png
 from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, Scripted, counts, dots, paid, reserved
 from tests.transport.variants import Hosted, Reply, page

@@ -23,7 +23,7 @@ from reelbook.models.pricing import estimate
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.sweeps.parts import rows, sampled, template, zipped
-from reelbook.sweeps.sweep_call import derived, sweep
+from reelbook.sweeps.plan import derived, sweep
 from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT, parse_plan
@@ -121,7 +121,7 @@ def test_a_spot_inside_a_varied_field_is_laid_into_each_of_its_values() -> None:
     assert "`loras` of this run has no such entry" in str(plan[0].problem)
     assert plan[2].input == BOAT.revised(loras=[LoRA(path="a", scale=0.5)])
     assert "outside 0 to 4" in str(plan[3].problem)
-    assert 'values = [[], { path = "a", scale = 1.0 }]' in plan.to_toml()
+    assert 'values = [[], {path = "a", scale = 1.0}]' in plan.to_toml()
 
 
 def test_pictures_are_values_whatever_they_are_given_as() -> None:
@@ -200,50 +200,35 @@ def test_the_words_of_a_template_are_axes_and_columns() -> None:
 
 MISTAKES: list[tuple[str, Any, str]] = [
     ("a field misspelt", lambda: sweep(BOAT, num_frame=[49]), "Did you mean `num_frames`?"),
-    ("an option of the run", lambda: sweep(BOAT, seed=[1, 2], budget=500), "rb.sweep(…).run(budget=…)"),
     ("an empty axis", lambda: sweep(BOAT, seed=[]), "`seed` has no values"),
-    ("an empty table", lambda: sweep(BOAT, pd.DataFrame({"seed": []})), "no rows"),
-    ("a set", lambda: sweep(BOAT, seed={1, 2}), "has no order"),
-    ("an endless axis", lambda: sweep(BOAT, seed=itertools.count()), "more than 1,000,000 values"),
     ("a whole table as an axis", lambda: sweep(BOAT, seed=pd.DataFrame({"seed": [1]})), "one of its columns"),
     ("named twice", lambda: sweep(BOAT, zipped(seed=[1], prompt=["a"]), seed=[2]), "`seed` is named twice"),
-    ("two columns of one name", lambda: sweep(BOAT, pd.DataFrame([[1, 2]], columns=["seed", "seed"])), "two columns `seed`"),
-    ("columns without names", lambda: sweep(BOAT, pd.DataFrame([[1, 2]])), "The column 0 has a name that is not text"),
-    ("a class as base", lambda: sweep(TextToVideo, seed=[1]), "start with TextToVideo(…)"),  # type: ignore[arg-type]
+    ("a class as base", lambda: sweep(TextToVideo, seed=[1]), "starts from an input"),  # type: ignore[arg-type]
     ("a text as base", lambda: sweep("a boat", seed=[1]), "starts from an input"),  # type: ignore[arg-type]
-    ("a second input", lambda: sweep(BOAT, BOAT), "plan + other"),
     ("a number as part", lambda: sweep(BOAT, 7), "a single axis goes by its name"),
-    ("an axis without a name", lambda: sweep(BOAT, {7: [1]}), "named by text"),
-    ("a range too long", lambda: sweep(BOAT, seed=range(10**9)), "more than 1,000,000 values"),
-    ("too many runs", lambda: sweep(BOAT, seed=range(1000), num_frames=range(1000), frame_rate=range(1000)), "1,000,000,000 runs"),
+    ("a range too long", lambda: sweep(BOAT, seed=range(10**9)), "more than 1,000,000 runs"),
+    ("too many runs", lambda: sweep(BOAT, seed=range(1000), num_frames=range(1000), frame_rate=range(1000)), "more than 1,000,000 runs"),
     ("zipped lengths", lambda: sweep(BOAT, zipped(seed=[1, 2], prompt=["a", "b", "c"])), "`seed` has 2, `prompt` has 3"),
     ("nothing zipped", lambda: zipped(), "no axes"),
     ("kept and not there", lambda: rows([{"seed": 1}], keep="note"), "no such column"),
-    ("a field kept", lambda: sweep(BOAT, rows([{"seed": 1}], keep="seed")), "which is a field"),
     ("a gap named as a field", lambda: sweep(BOAT, template("{seed}", seed=[1])), "another name"),
-    ("no table", lambda: rows(7), "7 is not a table"),
-    ("a gap without words", lambda: template("a {colour} boat"), "add colour=[…]"),
-    ("words without a gap", lambda: template("a boat", colour=["red"]), "no gap {colour}"),
-    ("a gap without a name", lambda: template("a {} boat"), "needs a plain name"),
-    ("a gap with a format", lambda: template("a {colour!r} boat", colour="red"), "needs a plain name"),
-    ("an open gap", lambda: template("a {colour boat", colour="red"), "Write {{ and }}"),
+    ("no table", lambda: rows(7), "7 is nothing that a sweep can use"),
+    ("a gap without words", lambda: template("a {colour} boat"), "{colour} has none"),
+    ("words without a gap", lambda: template("a boat", colour=["red"]), "{colour} has none, or there is no such gap"),
     ("no words", lambda: template("a {colour} boat", colour=[]), "`colour` has no values"),
-    ("a sample out of bounds", lambda: sweep(BOAT, sampled(5, num_frames=(0, 300))), "from 0 to 300, which leaves 9 to 1441"),
-    ("a range up to nowhere", lambda: sampled(3, num_frames=(9, float("nan"))), "the smaller one first"),
-    ("a range backwards", lambda: sampled(5, num_frames=(300, 9)), "the smaller one first"),
+    ("a range backwards", lambda: sweep(BOAT, sampled(5, num_frames=(300, 9))), "the smaller one first"),
     ("a range between two steps", lambda: sweep(BOAT, sampled(5, temporal_adain_factor=(0.51, 0.54))), "multiples of 0.05"),
-    ("a range of texts", lambda: sweep(BOAT, sampled(5, resolution=(480, 720))), "give a list of values to choose from"),
     ("a sample of a misspelt field", lambda: sweep(BOAT, sampled(5, num_frame=(9, 257))), "Did you mean `num_frames`?"),
-    ("a sample of no values", lambda: sampled(5, num_frames=[]), "`num_frames` has no values"),
-    ("a sample of nothing", lambda: sampled(5), "sampled() has no fields"),
-    ("a sample of no runs", lambda: sampled(0, num_frames=(9, 257)), "at least 1"),
+    ("a sample of no values", lambda: sweep(BOAT, sampled(5, num_frames=[])), "`num_frames` has no values"),
+    ("a sample of nothing", lambda: sampled(5), "`fields` is {}; name at least one"),
+    ("a sample of no runs", lambda: sampled(0, num_frames=(9, 257)), "a number of runs from 1"),
     ("an unknown method", lambda: sampled(5, num_frames=(9, 257), method="halton"), "'latin' or 'sobol'"),  # type: ignore[arg-type]
     ("the seeds of the runs", lambda: sampled(5, num_frames=(9, 257), seed=(0, 99)), '{"seed": (0, 99)}'),  # type: ignore[arg-type]
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("what", "make", "sentence"), MISTAKES, ids=[what for what, _, _ in MISTAKES])
-def test_a_mistake_is_told_before_anything_is_planned(what: str, make: Any, sentence: str) -> None:
+def test_a_mistake_is_answered_before_anything_is_planned(what: str, make: Any, sentence: str) -> None:
     """What cannot be meant raises one sentence that says what to write instead."""
     with pytest.raises(InvalidInput) as caught:
         make()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,7 @@ from reelbook.models.described import describe
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.sweeps.parts import rows, sampled, template, zipped
-from reelbook.sweeps.plan import Plan
-from reelbook.sweeps.plan_file import format_toml, parse_value
-from reelbook.sweeps.sweep_call import derived, sweep
+from reelbook.sweeps.plan import Plan, derived, sweep
 from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT, parse_plan
@@ -30,11 +27,7 @@ VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec="utf-8")),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.text(st.characters(codec="utf-8"), max_size=3) | st.just("nothing_"),
-            inner,
-            max_size=3,
-        )
+        | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=3) | st.just("nothing_"), inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -44,9 +37,9 @@ VALUES = st.recursive(
 @given(value=VALUES)
 def test_any_value_survives_toml(value: Any) -> None:
     """None included, which TOML lacks, and tables that look like our word for it."""
-    read = tomllib.loads(f"x = {format_toml(value, 'x')}")["x"]
+    read = parse_plan(sweep(BOAT, prompt=[value]).to_toml())
 
-    assert parse_value(read) == value
+    assert read[0].given == {"prompt": value}
 
 
 @settings(max_examples=examples(10, 40))
@@ -58,7 +51,6 @@ def test_a_grid_survives_its_file(axes: dict[str, list[Any]], cut: int) -> None:
     for changed in (
         plan,
         plan.repeated(2).shuffled(4)[cut:],
-        plan[::-1].repeated(2),
         plan.where(lambda run: run.number != cut),
         plan + sweep(BOAT.revised(seed=3, num_frames=33), frame_rate=[1, 99]),
     ):
@@ -67,21 +59,14 @@ def test_a_grid_survives_its_file(axes: dict[str, list[Any]], cut: int) -> None:
 
 PLANS: dict[str, Callable[[], Plan]] = {
     "nothing varied": lambda: sweep(BOAT),
-    "a sample": lambda: sweep(
-        BOAT, sampled(7, {"num_frames": (9, 257), "resolution": ["480p", "720p"], "seed": (0, 9**30)}, seed=3)
-    ),
-    "a Sobol sample": lambda: sweep(BOAT, sampled(7, {"temporal_adain_factor": (0, 1)}, method="sobol")),
+    "a sample": lambda: sweep(BOAT, sampled(7, {"num_frames": (9, 257), "seed": (0, 9**30)}, seed=3)),
     "zipped": lambda: sweep(BOAT, zipped(seed=[1, None], prompt=["a", "b"]), resolution=["480p", "720p"]),
     "a template": lambda: sweep(BOAT, template('a {colour} "boat" {{}}', colour=["red", "blue"]), seed=[1, 2]),
     "a zipped template": lambda: sweep(BOAT, zipped(prompt=template("{n}", n=[1, 2]), seed=[1, 2])),
     "a table": lambda: sweep(BOAT, rows(pd.DataFrame({"seed": [1, None], "note": ["x", None]}), keep=["note"])),
     "inner places": lambda: sweep(ImagesToVideo(images=["a.png"]), {"images[0].frames": [12, 24, 0]}),
-    "sizes": lambda: sweep(
-        SmartResize(image_url="a", target_sizes=["64x64"]), target_sizes=["32x32", ["64x64", "32x32"]]
-    ),
-    "long lists in a row": lambda: sweep(
-        SmartResize(image_url="a", target_sizes=["64x64"]),
-        target_sizes=[[f"{side}x64" for side in range(64, 94)], "32x32"],
+    "lists in a row": lambda: sweep(
+        SmartResize(image_url="a", target_sizes=["64x64"]), target_sizes=[["32x32", "64x64"], "32x32"]
     ).where(lambda run: True),
     "derived": lambda: sweep(
         BOAT, derived(seconds=lambda run: run.num_frames / 24, frame_rate=lambda run: 12), num_frames=[24, 48]
@@ -103,7 +88,7 @@ def test_every_kind_of_sweep_survives_its_file(make: Callable[[], Plan], tmp_pat
 
     assert read == plan
     assert parse_plan(read.to_toml()) == plan
-    assert read.labels == plan.labels
+    pd.testing.assert_frame_equal(read.frame, plan.frame)
 
 
 def test_a_file_keeps_the_axes_and_not_the_rows() -> None:
@@ -125,25 +110,24 @@ def test_a_sample_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parse_plan(text) == plan
 
 
-def test_models_that_are_only_described_can_be_told_from_outside() -> None:
+def test_a_described_model_is_given_from_outside() -> None:
     """The file names the model; whoever reads it says what its input is."""
     speech = describe(with_fields({"text": {"type": "string"}, "copy": {"type": "integer"}}))
     plan = sweep(speech(text="hello"), {"copy": [1, None]})
 
-    read = parse_plan(plan.to_toml(), models={speech.endpoint_id: speech}.__getitem__)
-
-    assert read == plan
+    assert parse_plan(plan.to_toml(), models={speech.endpoint_id: speech}.__getitem__) == plan
 
 
+HEAD = 'format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\n'
 MISTAKES: list[tuple[str, str]] = [
-    ("= nothing", "is not valid TOML"),
-    ("x = 1", "is not a sweep"),
-    ('format = "reelbook sweep 1"', "`model` cannot be read"),
-    ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = "a"\n[[part]]\naxis = "seed"', "Did you mean `parts`"),
-    ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = "a"\n[[parts]]\naxes = "seed"', "one of the keys axis, zipped"),
-    ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = "a"\n[[parts]]\naxis = "sed"\nvalues = [1]', "Did you mean `seed`"),
-    ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = 1', "needs text"),
-]  # fmt: skip
+    ("= nothing", "could not be read as TOML"),
+    ("x = 1", "`format`: Field required"),
+    ('format = "reelbook sweep 1"', "`model`: Field required"),
+    (HEAD + 'prompt = "a"\n[[part]]\naxis = "seed"', "`part`"),
+    (HEAD + 'prompt = "a"\n[[parts]]\naxes = "seed"', "`parts.0"),
+    (HEAD + 'prompt = "a"\n[[parts]]\naxis = "sed"\nvalues = [1]', "Did you mean `seed`"),
+    (HEAD + "prompt = 1", "needs text"),
+]
 
 
 @pytest.mark.parametrize(("text", "sentence"), MISTAKES, ids=[sentence for _, sentence in MISTAKES])
@@ -155,11 +139,10 @@ def test_a_file_that_is_no_sweep_says_what_is_wrong(text: str, sentence: str) ->
     assert sentence in str(caught.value)
 
 
-def test_what_no_file_can_hold_is_told(tmp_path: Path) -> None:
+def test_what_no_file_can_hold_is_refused(tmp_path: Path) -> None:
     """An object in the memory, half a character; and a path that leads nowhere."""
-    with pytest.raises(InvalidInput, match="cannot be written to a file"):
-        sweep(BOAT, prompt=[object(), "a"]).to_toml()
-    with pytest.raises(InvalidInput, match="cannot be written to a file"):
-        sweep(BOAT, prompt=["\ud800", "a"]).to_toml()
+    for value in (object(), "\ud800"):
+        with pytest.raises(InvalidInput, match="cannot be written to a file"):
+            sweep(BOAT, prompt=[value, "a"]).to_toml()
     with pytest.raises(InvalidInput, match="could not be read"):
         sweep.read(tmp_path / "none.toml")

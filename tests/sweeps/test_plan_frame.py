@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from reelbook.models.described import describe
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.plan import sweep
 from reelbook.sweeps.tables import get_columns
 from tests.models.described_inputs import with_fields
 from tests.support import examples

@@ -17,9 +17,8 @@ from reelbook.models.text_to_video import TextToVideo
 from reelbook.storage.ledger.transitions import Entry
 from reelbook.storage.run_identity import dumps
 from reelbook.storage.run_status import RunStatus
-from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.plan import Plan, sweep
 from reelbook.sweeps.progress import RunName, Standing
-from reelbook.sweeps.sweep_call import sweep
 from reelbook.sweeps.tables import build_frame
 
 URL = "https://example.org/a.png"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reelbook.errors import ReelbookError
 from reelbook.models.described import describe
 from reelbook.sweeps.parts import sampled
-from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.plan import sweep
 from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import BOAT
@@ -29,12 +29,11 @@ METHODS = st.sampled_from(["latin", "sobol"])
     method=METHODS,
 )
 def test_sampled_values_are_always_valid(n: int, frames: Any, factor: Any, seed: int, method: Any) -> None:
-    """Whole numbers, bounds, multiples and choices are kept to, whatever the ends of the range."""
+    """Whole numbers, multiples and choices are kept to, whatever the ends of the range; the same seed, the same runs."""
     fields = {"num_frames": frames, "temporal_adain_factor": factor, "resolution": ["480p", "720p"], "seed": (0, 2**80)}
 
     plan = sweep(BOAT, sampled(n, fields, seed=seed, method=method))
 
-    assert len(plan) == n
     assert [row.problem for row in plan] == [None] * n
     for run in plan:
         assert frames[0] <= run.num_frames <= frames[1]
@@ -51,15 +50,13 @@ def test_a_sample_covers_each_range_evenly(method: Any) -> None:
     plan = sweep(BOAT, sampled(32, fields, method=method))
 
     tenths = [sum(9 + 143.2 * tenth <= run.num_frames < 9 + 143.2 * (tenth + 1) for run in plan) for tenth in range(10)]
-    assert min(tenths) >= 2
-    assert max(tenths) <= 5
-    shares = [sum(run.aspect_ratio == shape for run in plan) for shape in ("16:9", "9:16", "1:1")]
-    assert min(shares) >= 9
+    assert 2 <= min(tenths) <= max(tenths) <= 5
+    assert min(sum(run.aspect_ratio == shape for run in plan) for shape in ("16:9", "9:16", "1:1")) >= 9
     assert plan != sweep(BOAT, sampled(32, fields, method=method, seed=1))
 
 
-def test_described_bounds_and_multiples_are_kept_to() -> None:
-    """Steps of eight pixels, and of a tenth, which no float is; open ends are not drawn."""
+def test_described_multiples_are_kept_to() -> None:
+    """Steps of eight pixels, and of a tenth, which no float is."""
     fields = {
         "width": {"type": "integer", "minimum": 64, "maximum": 512, "multipleOf": 8},
         "odd": {"type": "integer", "multipleOf": 2.5, "minimum": 0},
@@ -73,6 +70,14 @@ def test_described_bounds_and_multiples_are_kept_to() -> None:
     assert set(plan.axes["width"]) <= set(range(72, 131, 8))
     assert set(plan.axes["odd"]) <= {5, 10, 15, 20}
     assert set(plan.axes["speed"]) <= {round(tenth / 10, 1) for tenth in range(11)}
+
+
+def test_beyond_the_bounds_of_the_model_nothing_is_sent() -> None:
+    """Such runs are in the plan as impossible, with the reason."""
+    plan = sweep(BOAT, sampled(20, num_frames=(0, 100)))
+
+    assert {row.problem is None for row in plan} == {True, False}
+    assert "is outside 9 to 1441" in repr(plan)
 
 
 def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reelbook.client import Client
-from reelbook.sweeps.money_text import format_spending
-from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.plan import sweep
+from reelbook.sweeps.plan_summary import format_spending
 from tests.support import Served
 from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted, counts, dots, reserved
 from tests.transport.variants import Hosted, Reply

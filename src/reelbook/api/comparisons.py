@@ -15,8 +15,8 @@ from ..media.local_file import LocalFile
 from ..models.base import File
 from ..runs.run import Run
 from ..storage.select_runs import find_table
-from ..sweeps.named_runs import find_run_or_file
 from ..util.missing_values import is_missing
+from .which_run import find_run_or_file
 
 if TYPE_CHECKING:
     import pandas as pd

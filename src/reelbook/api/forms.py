@@ -58,7 +58,7 @@ def _initial_value(model: Any) -> Any:
     """The model or input of a form; for a run or a row, its input."""
     if model is None or isinstance(model, (str, type, Input)):
         return model
-    from ..sweeps.named_runs import find_input  # Here, because it brings pandas along.
+    from .which_run import find_input  # Here, because it brings pandas along.
 
     return find_input(model, "rb.form")
 

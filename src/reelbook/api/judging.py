@@ -13,8 +13,8 @@ from ..decide.ratings import Ratings
 from ..storage.judgements import MAX_LETTERS, Kind
 from ..storage.library import Library
 from ..storage.select_runs import find_table
-from ..sweeps.named_runs import find_library_of
 from ..sweeps.plan import Plan
+from .which_run import find_library_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,9 +16,9 @@ from ..media.metadata.provenance import Provenance
 from ..runs.run import Run
 from ..storage.export import get_facts
 from ..storage.library import Library
-from ..sweeps.named_runs import find_file, find_run_or_file
 from ..sweeps.table_files import read_table
 from ..util import registry
+from .which_run import find_file, find_run_or_file
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -16,7 +16,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from ..current import session
 from ..errors import ReelbookError
 from ..storage.run_status import RunStatus
-from ..sweeps.sweep_call import sweep
+from ..sweeps.plan import sweep
 from ..util.printable import format_count
 from .library import library
 from .runs import connect

@@ -20,10 +20,10 @@ from ..storage.library_folder import library_folder
 from ..storage.select_runs import find_table
 from ..storage.table import build_column
 from ..sweeps.cost import Costs, compute_costs
-from ..sweeps.named_runs import find_library_of, find_rows_in, get_row_file
 from ..sweeps.table_files import find_paths, get_ticked
 from ..sweeps.tables import Metrics, add_metric_columns, metrics_table
 from ..util.printable import format_count
+from .which_run import find_library_of, find_rows_in, get_row_file
 
 if TYPE_CHECKING:
     from datasets import Dataset

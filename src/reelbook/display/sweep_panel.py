@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..media.posters import make_thumbnail
-from ..sweeps.money_text import format_spending
+from ..sweeps.plan_summary import format_spending
 from .embedding import data_uri
 from .formatting import format_duration, format_late_note, join_with_dots, shorten
 from .original_links import render_open_attributes, render_posters

@@ -33,9 +33,9 @@ from ..storage.ledger.schema import Budget, Spend, join_scope
 from ..storage.run_status import RunStatus, get_end_status
 from ..transport.http import get_pause
 from ..util.notebook import get_kernel_shell
-from .money_text import find_prices, sum_or_none
 from .options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, RunOptions
-from .plan_rows import order_rows
+from .plan_rows import spread_rows
+from .plan_summary import find_prices, sum_or_none
 from .progress import RunName, Standing, format_error, get_error_type, load_standings, make_budget_scope, name_rows
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Executor:
             await ledger.transact(lambda db: join_scope(db, scope, self.service, keys))
 
         def load() -> list[Standing]:
-            rows = order_rows(self.plan, options.order)
+            rows = self.plan.rows if options.order == "as given" else spread_rows(self.plan)
             return load_standings(rows, names, self.context, self.service, price=options.price)
 
         standings = await asyncio.to_thread(load)

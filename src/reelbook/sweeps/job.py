@@ -20,8 +20,8 @@ from ..util import registry
 from ..util.background_loop import TICK_SECONDS, background
 from ..util.printable import format_count
 from .executor import Executor, Stopped
-from .money_text import find_prices, format_spending, sum_or_none
 from .options import RunOptions
+from .plan_summary import find_prices, format_spending, sum_or_none
 from .progress import CALL_SECONDS, Progress, find_known, format_interrupt, make_progress
 from .values import usage_error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import re
 from collections.abc import Callable
@@ -18,7 +17,7 @@ MAX_AT_ONCE = 256
 MAX_STORED = 10**15
 """Bound for amounts, because the library stores 64-bit integers and sums of them."""
 HOSTED_AT_ONCE, EMBEDDED_AT_ONCE = 8, 64
-_RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)\s*\Z")
+_RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(s|m|h)(ec|econd|in|inute|our)?\s*\Z")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -34,21 +33,10 @@ def parse_whole(value: Any) -> int:
     raise ValueError("no whole number")
 
 
-def parse_rate(rate: Any) -> float:
-    """A rate such as `"10/s"`, `"100/min"` or `30` in runs per second.
-
-    >>> parse_rate("10/s"), parse_rate("90/h"), parse_rate(2)
-    (10.0, 0.025, 2.0)
-    """
-    if isinstance(rate, str) and (match := _RATE.match(rate)):
-        per_second = float(match[1]) / _SECONDS[match[2][0]]
-    elif isinstance(rate, (int, float)) and not isinstance(rate, bool):
-        per_second = float(rate) if rate <= MAX_STORED else math.inf
-    else:
-        per_second = 0.0
-    if not 0 < per_second < math.inf:
-        raise ValueError("no rate")
-    return per_second
+def parse_rate(rate: Any) -> Any:
+    """A rate such as `"10/s"` or `"100/min"` in runs per second; a number is one."""
+    match = _RATE.match(rate) if isinstance(rate, str) else None
+    return float(match[1]) / _SECONDS[match[2]] if match else rate
 
 
 Whole = Annotated[int, BeforeValidator(parse_whole)]
@@ -59,19 +47,17 @@ _Amount = Annotated[
 
 
 class RunOptions(BaseModel):
-    """Validated options for the execution of a plan. The description of each says in errors what it may be."""
+    """Options for the execution of a plan, as `plan.run` describes them. The description of each says in errors what it may be."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     budget: _Amount = None
-    """Limit on the total cost of the runs, including what was paid earlier."""
     spend: _Amount = None
-    """Limit on what this call pays."""
     concurrency: Annotated[Whole, Field(ge=1, le=MAX_AT_ONCE)] | None = Field(
         None, description=f"give a whole number from 1 to {MAX_AT_ONCE}"
     )
     """Maximum number of concurrent runs; None to choose it by the service."""
-    rate: Annotated[float, BeforeValidator(parse_rate)] | None = Field(
+    rate: Annotated[float, BeforeValidator(parse_rate), Field(gt=0, le=MAX_STORED)] | None = Field(
         None, description='write it as "10/s", "100/min" or "30/h"'
     )
     """Maximum number of runs sent per second."""
@@ -79,7 +65,6 @@ class RunOptions(BaseModel):
     """Added to the take of each run, to repeat all of them."""
     on_error: Literal["continue", "stop"] = Field("continue", description="it can be 'continue' or 'stop'")
     price: _Amount = None
-    """Maximum price of a run whose price is unknown."""
     order: Literal["coverage", "as given"] = Field("coverage", description="it can be 'coverage' or 'as given'")
     scope: str | None = None
     """The budget's name in the ledger, of which these runs are a part; None for one of this plan's runs alone."""
@@ -88,13 +73,17 @@ class RunOptions(BaseModel):
     )
 
 
-Options = TypeVar("Options", bound=BaseModel)
+Checked = TypeVar("Checked", bound=BaseModel)
 
 
 def check_options(
-    model: type[Options], values: dict[str, Any], error: Callable[[str], InvalidInput] = usage_error
-) -> Options:
-    """Validate options; raises an error that says what the first wrong one may be."""
+    model: type[Checked], values: dict[str, Any], error: Callable[[str], InvalidInput] = usage_error
+) -> Checked:
+    """Validate options; raises an error that says what the first wrong one may be.
+
+    >>> check_options(RunOptions, {"budget": 1300, "rate": "30/min"}).rate
+    0.5
+    """
     try:
         return model(**values)
     except ValidationError as invalid:
@@ -102,12 +91,3 @@ def check_options(
         field = model.model_fields.get(name)
         wanted = "there is no such option" if field is None else field.description
         raise error(f"`{name}` is {format_literal(values.get(name))}; {wanted}.") from None
-
-
-def make_options(**values: Any) -> RunOptions:
-    """Validate the options, which are those of `RunOptions`.
-
-    >>> make_options(budget=1300, rate="30/min").rate
-    0.5
-    """
-    return check_options(RunOptions, values)

@@ -1,15 +1,20 @@
-"""Plan: the runs of a sweep, validated and priced before anything is sent."""
+"""Plan: the runs of a sweep, validated and priced before anything is sent; and `rb.sweep`, which makes one."""
 
 from __future__ import annotations
 
-import operator
 import random
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
+from math import prod
+from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..current import session
 from ..errors import Interrupted
@@ -17,23 +22,23 @@ from ..models.base import Input
 from ..models.pricing import Estimate
 from ..models.problems import format_literal
 from ..util import registry
-from ..util.background_loop import background
 from ..util.notebook import get_kernel_shell
-from .money_text import sum_or_none
-from .parts import AnyPart, Rows
-from .plan_file import FORMAT, PlanFile, format_plan_file
+from .options import RunOptions, check_options
+from .parts import AnyPart, Rows, Sampled, SweepPart, make_axes, merge, rows
+from .plan_file import PlanFile, format_plan_file, read_plan_file
 from .plan_rows import Known, Row, RowMaker, value_key
-from .plan_summary import PlanFacts, find_warnings, format_facts, summarise
-from .values import MAX_RUNS, coerce_value, get_fields, too_many, usage_error
+from .plan_summary import format_plan, sum_or_none
+from .values import check_count, coerce_value, get_fields, usage_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..client import Client
+    from ..runs.run import Run
     from .job import SweepJob
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """The runs of a sweep. A plan is immutable; methods that change it return a new one.
 
@@ -49,9 +54,9 @@ class Plan:
     """The names that vary: fields, paths inside fields, and labels."""
     rows: tuple[Row, ...]
     """The runs, numbered from 0."""
-    labels: frozenset[str] = frozenset()
+    labels: frozenset[str] = field(default=frozenset(), compare=False)
     """The columns that are not fields."""
-    parts: tuple[AnyPart, ...] | None = None
+    parts: tuple[AnyPart, ...] | None = field(default=None, compare=False)
     """What was crossed to construct the plan, as a file can store it; None if only its rows describe it."""
 
     def __len__(self) -> int:
@@ -60,54 +65,31 @@ class Plan:
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
 
-    @overload
-    def __getitem__(self, place: SupportsIndex) -> Row: ...
-    @overload
-    def __getitem__(self, place: slice | Iterable[Any]) -> Plan: ...
-    def __getitem__(self, place: Any) -> Row | Plan:
+    def __getitem__(self, place: Any) -> Any:
         """One row by its number, or a plan of the rows selected by a slice, a list of numbers or a mask."""
-        if isinstance(place, slice):
-            return self._with_rows(self.rows[place])
-        if not isinstance(place, Iterable):
-            return self.rows[operator.index(place)]
-        indexes = coerce_value(list(place))
-        if not indexes or not all(isinstance(index, bool) for index in indexes):
-            return self._with_rows([self.rows[operator.index(index)] for index in indexes])
-        if len(indexes) != len(self):
-            raise usage_error(f"The mask has {len(indexes):,} values and the plan {len(self):,} runs.")
-        return self._with_rows([row for row, is_in in zip(self.rows, indexes, strict=True) if is_in])
+        if isinstance(place, Integral):
+            return self.rows[place]
+        numbers = np.arange(len(self))[place if isinstance(place, slice) else list(place)]
+        return self._with_rows(self.rows[number] for number in numbers)
 
     def __add__(self, other: Plan) -> Plan:
         """The runs of both plans; runs of the second that are also in the first are dropped."""
-        if not isinstance(other, Plan):
-            return NotImplemented
         if type(other.base) is not type(self.base):
             raise usage_error(
                 f"One plan is for {self.base.endpoint_id}, the other for {other.base.endpoint_id}, and a plan is for one model. "
                 "Run one after the other, and put their tables together with pandas.concat."
             )
         have = {row.key for row in self.rows}
-        added = [row for row in other.rows if row.key not in have]
         columns = tuple(dict.fromkeys((*self.columns, *other.columns)))
-        merged_plan = replace(self, columns=columns, labels=self.labels | other.labels)
-        return merged_plan._with_rows([*self.rows, *added])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Plan):
-            return NotImplemented
-        return (self.base, self.columns, self.rows) == (other.base, other.columns, other.rows)
-
-    def __hash__(self) -> int:
-        return hash((self.base, self.columns, self.rows))
+        both = replace(self, columns=columns, labels=self.labels | other.labels)
+        return both._with_rows([*self.rows, *(row for row in other.rows if row.key not in have)])
 
     def __repr__(self) -> str:
-        return format_facts(self.facts)
+        return format_plan(self, self.known)
 
     def where(self, predicate: Callable[[Row], Any]) -> Plan:
         """The runs for which the predicate is true; an impossible run for which it fails is kept."""
-        return self._with_rows(
-            [row for row in self.rows if _call_on_row("where", lambda run: bool(predicate(run)), row, otherwise=True)]
-        )
+        return self._with_rows(row for row in self.rows if _call_on_row(predicate, row, otherwise=True))
 
     def derived(self, **functions: Callable[[Row], Any]) -> Plan:
         """The plan with columns computed from each run; a column with the name of a field changes the run."""
@@ -118,58 +100,35 @@ class Plan:
 
     def repeated(self, takes: int) -> Plan:
         """Every run several times, as takes 0, 1, 2 …, which the library distinguishes."""
-        takes = coerce_value(takes)
-        if isinstance(takes, bool) or not isinstance(takes, int) or takes < 1:
-            raise usage_error(f"repeated() needs a number of takes of at least 1, not {format_literal(takes)}.")
-        if len(self) * takes > MAX_RUNS:
-            raise too_many(len(self) * takes)
-        rows = [replace(row, take=row.take * takes + take) for row in self.rows for take in range(takes)]
-        return self._with_rows(rows)
+        check_count(len(self) * takes)
+        return self._with_rows(replace(row, take=row.take * takes + take) for row in self.rows for take in range(takes))
 
     def shuffled(self, seed: int = 0) -> Plan:
         """The runs in random order, determined by the seed."""
         # By `random()` only, whose sequence is stable between Python versions.
         draw = random.Random(coerce_value(seed))
-        rows = [row for _, row in sorted(((draw.random(), row) for row in self.rows), key=operator.itemgetter(0))]
-        return self._with_rows(rows)
+        places = [draw.random() for _ in self.rows]
+        return self._with_rows(row for _, row in sorted(zip(places, self.rows, strict=True), key=lambda pair: pair[0]))
 
     def priced(self, price: Callable[[Input], Estimate | int | None]) -> Plan:
-        """The plan with prices from a function: those of the service, or your own.
-
-        >>> from reelbook.models.text_to_video import TextToVideo
-        >>> from reelbook.sweeps.sweep_call import sweep
-        >>> sweep(TextToVideo(prompt="a paper boat"), seed=[1, 2]).priced(lambda request: 40).credits
-        80
-        """
-        estimates: dict[Input, Estimate] = {}
-        rows = []
-        for row in self.rows:
-            if row.input is not None and row.input not in estimates:
-                answer = price(row.input)
-                estimates[row.input] = answer if isinstance(answer, Estimate) else Estimate(answer)
-            rows.append(row if row.input is None else replace(row, estimate=estimates[row.input]))
-        return replace(self, rows=tuple(rows))
+        """The plan with prices from a function: those of the service, or your own."""
+        prices: dict[Input | None, Estimate] = {}
+        for request in dict.fromkeys(row.input for row in self.distinct if row.input is not None):
+            answer = price(request)
+            prices[request] = answer if isinstance(answer, Estimate) else Estimate(answer)
+        return replace(self, rows=tuple(replace(row, estimate=prices.get(row.input)) for row in self.rows))
 
     @cached_property
     def axes(self) -> Mapping[str, tuple[Any, ...]]:
-        """The columns that vary, with their distinct values in the order of the runs.
-
-        >>> from reelbook.models.text_to_video import TextToVideo
-        >>> from reelbook.sweeps.sweep_call import sweep
-        >>> sweep(TextToVideo(prompt="a paper boat"), seed=[1, 2], resolution=["480p"]).axes
-        {'seed': (1, 2), 'resolution': ('480p',)}
-        """
-        axes: dict[str, dict[Hashable, Any]] = {name: {} for name in self.columns}
-        for name, values in axes.items():
-            for row in self.rows:
-                value = row[name]
-                values.setdefault(value_key(value), value)
-        return {name: tuple(values.values()) for name, values in axes.items()}
+        """The columns that vary, with their distinct values in the order of the runs."""
+        return {
+            name: tuple({value_key(value := row[name]): value for row in self.rows}.values()) for name in self.columns
+        }
 
     @cached_property
     def distinct(self) -> tuple[Row, ...]:
         """The possible runs without duplicates."""
-        distinct: dict[Any, Row] = {}
+        distinct: dict[Hashable, Row] = {}
         for row in self.rows:
             if row.input is not None:
                 distinct.setdefault(row.key, row)
@@ -183,47 +142,32 @@ class Plan:
     @property
     def credits_due(self) -> int | None:
         """The price of the distinct runs that are not in the library; None if any price is unknown."""
-        known = self._known()
-        return sum_or_none(row.credits for row in self.distinct if known is None or not known(row))
-
-    @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings about what is valid but probably unintended."""
-        return tuple(find_warnings(self))
+        return sum_or_none(row.credits for row in self.find_due(self.known))
 
     @property
     def frame(self) -> pd.DataFrame:
         """A table with one row per planned run: inputs, labels, take, credits, credits due, and problem."""
         from .tables import make_plan_frame
 
-        return make_plan_frame(self, self._known())
+        return make_plan_frame(self, self.known)
 
     @property
-    def facts(self) -> PlanFacts:
-        """The summary of the plan as data, for displays."""
-        return self.summarise(self._known())
+    def known(self) -> Known | None:
+        """What the library knows of the plan at this moment; None without a library."""
+        from .progress import find_known
 
-    def summarise(self, known: Known | None) -> PlanFacts:
-        """The summary by a lookup of results in the library, if there is one."""
-        from .progress import CALL_SECONDS, forecast
+        return None if session.current is None else find_known(self, session.current.context)
 
-        seconds = None
-        if (client := session.current) is not None:
-            due = [row for row in self.distinct if known is None or not known(row)]
-            seconds = forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
-        return summarise(self, known, seconds=seconds)
+    def find_due(self, known: Known | None) -> list[Row]:
+        """The distinct runs that are not in the library."""
+        return [row for row in self.distinct if known is None or not known(row)]
 
-    @overload
-    def to_toml(self, path: None = None) -> str: ...
-    @overload
-    def to_toml(self, path: str | Path) -> None: ...
-    def to_toml(self, path: str | Path | None = None) -> str | None:
-        """Write the plan to a file to review and commit; without a path, return the text."""
+    def to_toml(self, path: str | Path | None = None) -> str:
+        """The plan as TOML to review and commit, also written to a file if a path is given."""
         text = format_plan_file(self._make_file())
-        if path is None:
-            return text
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
-        return None
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8", newline="\n")
+        return text
 
     def run(
         self,
@@ -272,63 +216,142 @@ class Plan:
         """Find the best setting for fewer credits than all runs cost: `rb.race(plan, by=…)`, which describes the options."""
         return registry.find("race")(self, by=by, **options)
 
-    def _make_file(self) -> PlanFile:
-        base, wire = coerce_value(self.base.changed()), self.base.wire()
-        if self.parts is not None:
-            return PlanFile(format=FORMAT, model=self.base.endpoint_id, base=base, parts=self.parts)
-        cells = tuple({**row.find_changes(wire), **row.labels} for row in self.rows)
-        names = dict.fromkeys((*self.columns, *(name for row in cells for name in row)))
-        rows = Rows(columns=tuple(names), keep=tuple(name for name in names if name in self.labels), rows=cells)
-        takes = tuple(row.take for row in self.rows)
-        return PlanFile(
-            format=FORMAT, model=self.base.endpoint_id, base=base, columns=self.columns, takes=takes if any(takes) else (),
-            parts=(rows,),
-        )  # fmt: skip
-
-    def _make_job(self, client: Client | None, **choices: Any) -> SweepJob:
+    def _make_job(self, client: Client | None, **options: Any) -> SweepJob:
         """Create a job that is not started yet."""
         from .job import make_job
-        from .options import make_options
 
-        checked = make_options(**choices)
+        checked = check_options(RunOptions, options)
         return make_job(self, session.client() if client is None else client, checked)
 
-    def _known(self) -> Known | None:
-        """The lookup of results in the library at this moment; None without a library."""
-        from .progress import find_known
-
-        return None if session.current is None else find_known(self, session.current.context)
+    def _make_file(self) -> PlanFile:
+        file = PlanFile(format="reelbook sweep 1", model=self.base.endpoint_id, base=coerce_value(self.base.changed()))
+        if self.parts is not None:
+            return file.model_copy(update={"parts": self.parts})
+        cells = tuple(_find_changes(row, self) for row in self.rows)
+        names = dict.fromkeys((*self.columns, *(name for row in cells for name in row)))
+        part = Rows(columns=tuple(names), keep=tuple(name for name in names if name in self.labels), rows=cells)
+        takes = tuple(row.take for row in self.rows)
+        return file.model_copy(update={"columns": self.columns, "takes": takes if any(takes) else (), "parts": (part,)})
 
     def _with_rows(self, rows: Iterable[Row]) -> Plan:
         """The plan with other rows, renumbered."""
-        renumbered = tuple(replace(row, number=number, columns=self.columns) for number, row in enumerate(rows))
-        return replace(self, rows=renumbered, parts=None)
+        # A row from another plan may lack a label.
+        blank = dict.fromkeys(self.labels)
+        renumbered = (replace(row, number=number, given={**blank, **row.given}) for number, row in enumerate(rows))
+        return replace(self, rows=tuple(renumbered), parts=None)
 
     def _with_column(self, name: str, function: Callable[[Row], Any]) -> Plan:
         # Not by `parse_field_path`, because a model with extra fields accepts any name.
         is_label = name not in get_fields(type(self.base)) and "[" not in name and "." not in name
         columns = tuple(dict.fromkeys((*self.columns, name)))
         labels = self.labels | {name} if is_label else self.labels
-        make = {base: RowMaker(base, columns, labels) for base in {row.base or self.base for row in self.rows}}
+        makers = {base: RowMaker(base, columns, labels) for base in {row.base for row in self.rows}}
         rows = []
         for row in self.rows:
-            value = coerce_value(_call_on_row(name, function, row, otherwise=None))
-            if is_label:
-                rows.append(replace(row, labels={**row.labels, name: value}, columns=columns))
-            else:
-                given = {**row.given, name: value}
-                rows.append(make[row.base or self.base].row(row.number, given, row.labels, row.take))
+            given = {**row.given, name: coerce_value(_call_on_row(function, row, otherwise=None))}
+            make = makers[row.base].row
+            rows.append(replace(row, given=given) if is_label else make(row.number, given, row.take))
         return replace(self, columns=columns, labels=labels, rows=tuple(rows), parts=None)
 
 
-def _call_on_row(what: str, function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
+def _call_on_row(function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
     """Call a user's function on a row; `otherwise` is returned if it fails on an impossible row."""
     try:
         return function(row)
-    except AttributeError:
-        raise
-    except Exception as error:
-        if row.input is None:
-            return otherwise
-        values = ", ".join(f"{name}={format_literal(value, 30)}" for name, value in row.values.items())
-        raise usage_error(f"`{what}` failed at run {row.number} ({values}): {type(error).__name__}: {error}") from error
+    except Exception:
+        if row.input is not None:
+            raise
+        return otherwise
+
+
+def _find_changes(row: Row, plan: Plan) -> dict[str, Any]:
+    """The labels of a row, and its values that differ from the plan's base, which in a sum need not be the row's own."""
+    own, wire = (row.input or row.base).wire(), plan.base.wire()
+    changed = {name: own.get(name) for name in {**wire, **own} if own.get(name) != wire.get(name)}
+    return changed | {name: value for name, value in row.given.items() if row.input is None or name in plan.labels}
+
+
+# From a call or a file.
+
+
+class Derived(dict[str, Callable[[Row], Any]]):
+    """Columns computed from each run.
+
+    Example::
+
+        rb.sweep(boat, rb.derived(seconds=lambda run: run.num_frames / run.frame_rate), num_frames=[9, 17])
+    """
+
+
+derived = Derived
+
+
+class Sweep:
+    """Plan runs for every combination of the values of some fields. Nothing is sent before `plan.run(budget=…)`.
+
+    `rb.sweep(boat, seed=range(4), num_frames=[49, 97])` plans eight runs of one input; `rb.sweep.read("boats.toml")` reads a plan from a file.
+    In addition to fields by name, it accepts `rb.zipped(…)`, `rb.sampled(…)`, `rb.template(…)`, `rb.derived(…)` and DataFrames.
+
+    Example::
+
+        plan = rb.sweep(boat, seed=range(2), num_frames=[9, 17])
+        plan.credits
+    """
+
+    def __call__(self, base: Input | Run | pd.Series[Any] | pd.DataFrame, /, *parts: Any, **axes: Any) -> Plan:
+        """Plan every combination of the parts and axes, the last one varying fastest; nothing is sent.
+
+        Positional arguments: `zipped(…)`, `sampled(…)`, `template(…)`, `derived(…)`, a DataFrame, or a dict of axes for
+        names that are not Python identifiers, such as `{"images[0].frames": [12, 24]}`. For a run, or a row of a table of
+        runs such as `table.loc[[7]]`, the input of that run is varied.
+        """
+        if not isinstance(base, (Input, type)):
+            base = registry.find("find_input")(base, "rb.sweep")
+        if not isinstance(base, Input):
+            raise usage_error(f"A sweep starts from an input, such as TextToVideo(…), not from {format_literal(base)}.")
+        crossed = [made for part in parts for made in _make_parts(part, type(base))]
+        plan = make_plan(base, (*crossed, *make_axes(axes)))
+        for part in parts:
+            plan = plan.derived(**part) if isinstance(part, Derived) else plan
+        return plan
+
+    def read(self, path: str | Path, *, models: Callable[[str], type[Input]] | None = None) -> Plan:
+        """Read the plan in a file written by `plan.to_toml(path)`; `models` provides other input classes than the service's."""
+        file = read_plan_file(path)
+        plan = make_plan((models or session.model)(file.model)(**file.base), file.parts)
+        if file.columns is None:
+            return plan
+        takes = zip(plan.rows, file.takes or (0,) * len(plan), strict=True)
+        return replace(
+            plan, columns=file.columns, rows=tuple(replace(row, take=take) for row, take in takes), parts=None
+        )
+
+
+sweep = Sweep()
+
+
+def make_plan(base: Input, parts: tuple[AnyPart, ...]) -> Plan:
+    """Plan every combination of the parts, the last one varying fastest."""
+    tables = [part.table(type(base)) for part in parts]
+    columns = tuple(name for table in tables for name in table.columns)
+    labels = frozenset().union(*(table.labels for table in tables))
+    if twice := [name for name, count in Counter(columns).items() if count > 1]:
+        raise usage_error(
+            f"`{twice[0]}` is named twice in this sweep; give its values in one place. "
+            "What follows from another column can be computed: derived(name=lambda run: …)."
+        )
+    check_count(prod(len(table.settings) for table in tables))
+    make, combinations = RowMaker(base, columns, labels), product(*(table.settings for table in tables))
+    made = tuple(make.row(number, merge(settings)) for number, settings in enumerate(combinations))
+    return Plan(base, columns, made, labels, parts)
+
+
+def _make_parts(part: Any, model: type[Input]) -> Iterable[AnyPart]:
+    """The parts of a positional argument: a part itself, a sample drawn, axes in a dict, or a table."""
+    if isinstance(part, SweepPart):
+        return (part,)  # type: ignore[return-value]  # Every one is one of `AnyPart`.
+    if isinstance(part, Sampled):
+        return (part.draw(model),)
+    if isinstance(part, Mapping):
+        return () if isinstance(part, Derived) else make_axes(part)
+    return (rows(part),)

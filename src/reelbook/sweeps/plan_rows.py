@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +14,7 @@ from ..errors import InvalidInput
 from ..models.base import Input
 from ..models.catalog import find_endpoint
 from ..models.pricing import Estimate, estimate
-from ..models.problems import unknown_field
-from .values import MissingPath, coerce_value, get_fields, get_value, parse_field_path, set_value
+from .values import coerce_value, get_fields, parse_field_path
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -29,7 +27,7 @@ GOLDEN = 0.618033988749895
 """Multiples of it, without their whole parts, lie far from those before them."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One planned run. Fields and labels are available as attributes, and as `row["name"]`, also if a name is taken."""
 
@@ -37,20 +35,16 @@ class Row:
     """The position in the plan, from 0."""
     input: Input | None
     """The input to be sent; None if the row is impossible."""
+    base: Input = field(repr=False, compare=False)
+    """The input that was varied."""
     take: int = 0
     """Which of several repetitions this is."""
     problem: str | None = None
     """A sentence on why the row is impossible."""
     estimate: Estimate | None = None
     """The price, if known."""
-    given: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """The values of this row as given, by field path."""
-    labels: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Further values for the table, which are not sent."""
-    base: Input | None = field(default=None, repr=False)
-    """The input that was varied."""
-    columns: tuple[str, ...] = field(default=(), repr=False)
-    """The names that vary in the plan."""
+    given: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """The values of this row in the columns that vary, as given: by field path, and by label, which is not sent."""
 
     @property
     def credits(self) -> int | None:
@@ -58,45 +52,25 @@ class Row:
         return None if self.estimate is None else self.estimate.counted
 
     @property
-    def values(self) -> dict[str, Any]:
-        """The values of this row in the columns that vary."""
-        return {name: self[name] for name in self.columns}
-
-    @property
     def key(self) -> Hashable:
         """A key that is equal for rows with the same input and take."""
-        if self.input is not None:
-            return self.input, self.take
-        # In wire format, because different bases can lead to the same request.
-        given = {**({} if self.base is None else self.base.wire()), **self.given}
-        sent = {name: value for name, value in given.items() if value is not None}
-        return json.dumps(sent, default=repr, sort_keys=True), self.take
-
-    def find_changes(self, wire: Mapping[str, Any]) -> dict[str, Any]:
-        """The values that differ from a base in wire format, which in a sum of plans need not be the row's own."""
-        request = self.input or self.base
-        own = {} if request is None else request.wire()
-        changed = {name: own.get(name) for name in {**wire, **own} if own.get(name) != wire.get(name)}
-        return changed if self.input is not None else {**changed, **self.given}
+        return self.input or (self.problem, repr(self.given)), self.take
 
     def __getitem__(self, name: str) -> Any:
-        if name in self.labels:
-            return self.labels[name]
         request = self.input or self.base
-        if request is None or not isinstance(name, str):
-            raise KeyError(name)
-        fields = get_fields(type(request))
-        if name in self.given and (self.input is None or name not in fields):
+        if name in self.given and (self.input is None or name not in get_fields(type(request))):
             return self.given[name]
-        if name in fields:
-            return _field_of(request, name)
         try:
             path = parse_field_path(type(request), name)
         except InvalidInput:
-            if name in self.columns:  # A label that only rows from another plan have.
-                return None
             raise KeyError(name) from None
-        return get_value(request.wire(), path.steps) if len(path.steps) > 1 else _field_of(request, path.name)
+        value = _field_of(request, str(path[0]))
+        try:
+            for step in path[1:]:
+                value = value[step]
+        except (LookupError, TypeError):
+            return None
+        return value
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -104,68 +78,56 @@ class Row:
         try:
             return self[name]
         except KeyError:
-            pass
-        if self.input is not None and hasattr(self.input, name):
-            return getattr(self.input, name)
-        request = self.input or self.base
-        known = dict.fromkeys((*self.columns, *(get_fields(type(request)) if request is not None else ())))
-        raise AttributeError(unknown_field((name,), None, known).message, name=name, obj=self)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Row):
-            return NotImplemented
-        return self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash((self.number, self.key))
-
-    def _identity(self) -> tuple[Any, ...]:
-        return self.number, self.key, self.values, self.problem, self.credits
+            return getattr(self.input or self.base, name)
 
 
 class RowMaker:
     """Factory for the rows of one base that vary in some columns: each with a validated, priced input, or why it has none."""
 
     def __init__(self, base: Input, columns: tuple[str, ...], labels: frozenset[str]) -> None:
-        self.base, self.columns = base, columns
+        self.base, self.labels = base, labels
         # Only changed values: defaults of the base need not be repeated, which makes validation faster.
         self._start = base.changed()
-        paths = [parse_field_path(type(base), name) for name in columns if name not in labels]
-        self._inner = {path.name: path for path in paths if len(path.steps) > 1}
+        paths = {name: parse_field_path(type(base), name) for name in columns if name not in labels}
+        self._inner = {name: path for name, path in paths.items() if len(path) > 1}
         endpoint = find_endpoint(base.endpoint_id)
-        self._priced = endpoint and [name for name in type(base).model_fields if name not in endpoint.price_neutral]
-        self._estimates: dict[Hashable, Estimate] = {}
+        neutral = endpoint.price_neutral if endpoint is not None else type(base).model_fields
+        # One price for all rows that differ only in fields without effect on it; outside the catalog none is known.
+        self._price_key = operator.attrgetter(
+            "endpoint_id", *(name for name in type(base).model_fields if name not in neutral)
+        )
+        self._prices: dict[Hashable, Estimate] = {}
 
-    def row(self, number: int, given: Mapping[str, Any], labels: Mapping[str, Any], take: int = 0) -> Row:
+    def row(self, number: int, given: Mapping[str, Any], take: int = 0) -> Row:
         """Create one row; all its values are validated together."""
+        request, problem = None, None
+        sent = {name: value for name, value in given.items() if name not in self.labels} if self.labels else given
         try:
-            request = type(self.base)(**(self._with_inner(given) if self._inner else {**self._start, **given}))
+            request = type(self.base)(**(self._with_inner(sent) if self._inner else {**self._start, **sent}))
         except InvalidInput as error:
             problem = " ".join(problem.message for problem in error.problems)
-        except MissingPath as error:
-            problem = str(error)
-        else:
-            return Row(number, request, take, None, self._estimate(request), given, labels, self.base, self.columns)
-        return Row(number, None, take, problem, None, given, labels, self.base, self.columns)
-
-    def _estimate(self, request: Input) -> Estimate:
-        """The price of an input: one object for all rows that differ only in fields without effect on it."""
-        if not self._priced:
-            return estimate(request)
-        key = operator.attrgetter(*self._priced)(request)
-        if key not in self._estimates:
-            self._estimates[key] = estimate(request)
-        return self._estimates[key]
+        except LookupError as error:
+            problem = str(error.args[0])
+        price = None
+        if request is not None and (price := self._prices.get(key := self._price_key(request))) is None:
+            price = self._prices[key] = estimate(request)
+        return Row(number, request, self.base, take, problem, price, given)
 
     def _with_inner(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The values by field, with those of paths inside a field set in a copy of the field's value."""
         values = {**self._start, **{name: value for name, value in given.items() if name not in self._inner}}
-        for name in dict.fromkeys(str(path.steps[0]) for path in self._inner.values() if path.name in given):
+        inner = {name: path for name, path in self._inner.items() if name in given}
+        for field_name in {str(path[0]) for path in inner.values()}:
             # A plain copy, because the values are written into it.
-            values[name] = coerce_value(given[name] if name in given else _field_of(self.base, name))
-        for path in self._inner.values():
-            if path.name in given:
-                set_value(values, path, given[path.name])
+            values[field_name] = coerce_value(given.get(field_name, _field_of(self.base, field_name)))
+        for name, path in inner.items():
+            container: Any = values
+            try:
+                for step in path[:-1]:
+                    container = container[step]
+                container[path[-1]] = given[name]
+            except (LookupError, TypeError):
+                raise LookupError(f"`{name}` is not there: `{path[0]}` of this run has no such entry.") from None
         return values
 
 
@@ -178,20 +140,17 @@ def _field_of(request: Input, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A snapshot of a plan's results in the library; called with a row, returns whether its result is there."""
+    """What the library knows of a plan; called with a row, returns whether its result is there."""
 
     have: frozenset[Hashable]
     """The keys of the rows with a result."""
     costs: Mapping[Hashable, int]
     """The cost of rows by key, where known."""
+    seconds: float | None = None
+    """How long the others may take, by the library's history."""
 
     def __call__(self, row: Row) -> bool:
         return row.key in self.have
-
-
-def order_rows(plan: Plan, order: str) -> list[Row]:
-    """All rows of a plan, "as given" or for "coverage" spread over all axes."""
-    return spread_rows(plan) if order == "coverage" else list(plan.rows)
 
 
 def spread_rows(plan: Plan) -> list[Row]:
@@ -236,9 +195,4 @@ def value_key(value: Any) -> Hashable:
     >>> len({value_key(value) for value in (1, True, 1, (1,), (True,), [1], [1])})
     5
     """
-    inside = repr(value) if isinstance(value, tuple) else ""
-    try:
-        hash(value)
-    except TypeError:
-        return type(value), repr(value)
-    return type(value), value, inside
+    return type(value), value if value is None or isinstance(value, (str, int, float)) else repr(value)

@@ -1,117 +1,44 @@
-"""What a plan says of itself before it runs: its summary, as data and as text, and what is probably not meant."""
+"""What a plan says of itself before it runs, and sentences about what the runs of a sweep cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import asyncio
+import contextlib
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ReelbookError
 from ..models.catalog import find_endpoint
 from ..models.problems import format_literal
 from ..util.printable import format_count, format_duration
-from .money_text import format_all_paid, sum_or_none
 from .plan_rows import Known, Row
 
 if TYPE_CHECKING:
+    from ..runs.submit import ClientContext
     from .plan import Plan
+    from .progress import Progress
 
 MAX_VALUES, MAX_REASONS = 6, 5
+ESTIMATE_SECONDS = 10.0
+"""How long the service is asked for prices, before the plan's are taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Impossible:
-    """A reason why some runs are impossible."""
-
-    reason: str
-    count: int
-    first: int
-    """The number of the first such run."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlanFacts:
-    """Size, price, axes and problems of a plan."""
-
-    model: str
-    runs: int
-    possible: int
-    in_library: int | None
-    """The number of runs in the library; None if the library was not queried."""
-    credits: int | None
-    credits_due: int | None
-    is_exact: bool
-    """Whether all prices were stated by the service."""
-    unpriced: int
-    """The number of runs without a known price."""
-    seconds: float | None
-    """Estimated duration, from the library's history."""
-    takes: int
-    axes: Mapping[str, tuple[Any, ...]]
-    """The columns that vary, with their distinct values in the order of the runs."""
-    held: Mapping[str, Any]
-    """Values set by the base and not varied."""
-    impossible: tuple[Impossible, ...]
-    warnings: tuple[str, ...]
-    paid: int | None = None
-    """The known cost of the runs in the library; None if the library was not queried."""
-
-
-def summarise(plan: Plan, known: Known | None = None, *, seconds: float | None = None) -> PlanFacts:
-    """Summarise a plan; `known` and `seconds` come from the library and its history, if there is one.
-
-    >>> from reelbook.models.text_to_video import TextToVideo
-    >>> from reelbook.sweeps.sweep_call import sweep
-    >>> facts = summarise(sweep(TextToVideo(prompt="a paper boat"), num_frames=[5, 9]))
-    >>> facts.runs, facts.possible, facts.impossible[0].count
-    (2, 1, 1)
-    """
-    possible = plan.distinct
-    have = {row.key for row in possible if known is not None and known(row)}
-    return PlanFacts(
-        model=plan.base.endpoint_id,
-        runs=len(plan),
-        possible=sum(row.input is not None for row in plan),
-        in_library=None if known is None else sum(row.input is not None and row.key in have for row in plan),
-        credits=plan.credits,
-        credits_due=sum_or_none(row.credits for row in possible if row.key not in have),
-        is_exact=bool(possible) and all(row.estimate and row.estimate.source == "exact" for row in possible),
-        unpriced=sum(row.credits is None for row in possible),
-        seconds=seconds,
-        takes=1 + max((row.take for row in plan), default=0),
-        axes=plan.axes,
-        held={name: value for name, value in plan.base.changed().items() if name not in plan.columns},
-        impossible=_impossible_reasons(plan.rows),
-        warnings=plan.warnings,
-        paid=None if known is None else sum(known.costs.get(row.key, 0) for row in possible),
+def format_plan(plan: Plan, known: Known | None) -> str:
+    """Format a plan as lines for a terminal; `known` is what the library knows of it, if there is one."""
+    held = {name: value for name, value in plan.base.changed().items() if name not in plan.columns}
+    wide = max(map(len, (*plan.axes, *held)), default=0)
+    many = max((len(f"{len(values):,}") for values in plan.axes.values()), default=0)
+    return "\n".join(
+        [
+            f"{format_run_count(plan)}, {'; '.join(format_price(plan, known))}",
+            *(
+                f"  {name:<{wide}}  {len(values):>{many},}  {format_values(values)}"
+                for name, values in plan.axes.items()
+            ),
+            *(f"  {name:<{wide}}  {'':>{many}}  {format_literal(value)}" for name, value in held.items()),
+            *format_notes(plan),
+        ]
     )
-
-
-def format_facts(facts: PlanFacts) -> str:
-    """Format the summary as lines for a terminal.
-
-    >>> from reelbook.models.text_to_video import TextToVideo
-    >>> from reelbook.sweeps.sweep_call import sweep
-    >>> print(format_facts(summarise(sweep(TextToVideo(prompt="a paper boat"), seed=range(20), num_frames=[49, 97]))))
-    40 runs of svc/text-to-video-13b-distilled, 2,120 credits (assumed)
-      seed        20  0, 1, 2 … 17, 18, 19
-      num_frames   2  49, 97
-      prompt          'a paper boat'
-    """
-    lines = [f"{format_run_count(facts)}, {'; '.join(format_price(facts))}"]
-    wide = max(map(len, (*facts.axes, *facts.held)), default=0)
-    many = max((len(f"{len(values):,}") for values in facts.axes.values()), default=0)
-    lines += [
-        f"  {name:<{wide}}  {len(values):>{many},}  {format_values(values)}" for name, values in facts.axes.items()
-    ]
-    lines += [f"  {name:<{wide}}  {'':>{many}}  {format_literal(value)}" for name, value in facts.held.items()]
-    for impossible in facts.impossible[:MAX_REASONS]:
-        runs = "run is" if impossible.count == 1 else "runs are"
-        lines.append(
-            f"{impossible.count:,} {runs} impossible (the first is run {impossible.first}): {impossible.reason}"
-        )
-    if rest := sum(impossible.count for impossible in facts.impossible[MAX_REASONS:]):
-        lines.append(f"{rest:,} more runs are impossible for other reasons: plan.frame has them in `problem`.")
-    return "\n".join([*lines, *(f"Note: {warning}" for warning in facts.warnings)])
 
 
 def format_values(values: Sequence[Any]) -> str:
@@ -125,58 +52,117 @@ def format_values(values: Sequence[Any]) -> str:
     return f"{', '.join(texts[:half])} … {', '.join(texts[half:])}" if is_long else ", ".join(texts)
 
 
-def format_run_count(facts: PlanFacts) -> str:
+def format_run_count(plan: Plan) -> str:
     """How many runs of which model, and how many takes."""
-    takes = f", {facts.takes} takes" if facts.takes > 1 else ""
-    return f"{format_count(facts.runs, 'run')} of {facts.model}{takes}"
+    takes = 1 + max((row.take for row in plan), default=0)
+    return f"{format_count(len(plan), 'run')} of {plan.base.endpoint_id}{f', {takes} takes' if takes > 1 else ''}"
 
 
-def format_price(facts: PlanFacts) -> list[str]:
+def format_price(plan: Plan, known: Known | None) -> list[str]:
     """Price, credits due, and duration, as far as they are known."""
-    paid = facts.credits if facts.paid is None else facts.paid
-    if facts.possible and facts.in_library == facts.possible and not facts.credits_due and paid is not None:
-        return [format_all_paid(paid)]
-    if facts.credits is not None:
-        parts = [f"{format_count(facts.credits, 'credit')} ({'exact' if facts.is_exact else 'assumed'})"]
-    elif facts.unpriced == facts.possible:
-        parts = ["price unknown"]
+    due, price = plan.find_due(known), plan.credits
+    if known is not None and plan.distinct and not due:
+        return [_format_all_paid(sum(known.costs.values()))]
+    if price is not None:
+        parts = [f"{format_count(price, 'credit')} ({'exact' if has_exact_prices(plan) else 'assumed'})"]
     else:
-        parts = [f"price unknown ({format_count(facts.unpriced, 'run')} without one, counting what is the same once)"]
-    if facts.in_library:
-        due = "unknown" if facts.credits_due is None else f"{facts.credits_due:,}"
-        parts.append(f"{facts.in_library:,} in the library already, {due} credits due")
-    if facts.seconds is not None:
-        parts.append(f"about {format_duration(facts.seconds)}")
+        unpriced = sum(row.credits is None for row in plan.distinct)
+        parts = [f"price unknown{f' of {unpriced:,} of them' if unpriced < len(plan.distinct) else ''}"]
+    if known is not None:
+        if stored := sum(row.input is not None and known(row) for row in plan):
+            price_due = sum_or_none(row.credits for row in due)
+            amount = "unknown" if price_due is None else f"{price_due:,}"
+            parts.append(f"{stored:,} in the library already, {amount} credits due")
+        if known.seconds is not None:
+            parts.append(f"about {format_duration(known.seconds)}")
     return parts
 
 
-def _impossible_reasons(rows: Sequence[Row]) -> tuple[Impossible, ...]:
-    """The reasons of impossible runs in order of frequency."""
-    numbers: dict[str, list[int]] = {}
-    for row in rows:
+def has_exact_prices(plan: Plan) -> bool:
+    """Whether all prices were stated by the service."""
+    return bool(plan.distinct) and all(row.estimate and row.estimate.source == "exact" for row in plan.distinct)
+
+
+def format_notes(plan: Plan) -> list[str]:
+    """What is impossible and why, and warnings about what is valid but probably unintended."""
+    impossible: dict[str, list[int]] = {}
+    for row in plan:
         if row.problem is not None:
-            numbers.setdefault(row.problem, []).append(row.number)
-    reasons = (Impossible(reason, len(listed), listed[0]) for reason, listed in numbers.items())
-    return tuple(sorted(reasons, key=lambda impossible: -impossible.count))
+            impossible.setdefault(row.problem, []).append(row.number)
+    reasons = sorted(impossible.items(), key=lambda reason: -len(reason[1]))
+    notes = [
+        f"✕ {len(runs):,} impossible, the first is run {runs[0]}: {reason}" for reason, runs in reasons[:MAX_REASONS]
+    ]
+    if rest := sum(len(runs) for _, runs in reasons[MAX_REASONS:]):
+        notes.append(f"✕ {rest:,} more are impossible for other reasons; plan.frame has them in its column `problem`.")
+    return [*notes, *(f"Note: {warning}" for warning in _find_warnings(plan))]
 
 
-def find_warnings(plan: Plan) -> Iterator[str]:
-    """Warnings about what is valid but probably unintended."""
+def _find_warnings(plan: Plan) -> Iterator[str]:
     model = find_endpoint(plan.base.endpoint_id)
-    without_effect = dict(model.without_effect) if model is not None else {}
-    for name in plan.columns:
-        if name in without_effect:
-            yield f"`{name}` has hardly any effect on {plan.base.endpoint_id}: {without_effect[name]}."
+    for name, why in model.without_effect if model is not None else ():
+        if name in plan.columns:
+            yield f"`{name}` has hardly any effect on {plan.base.endpoint_id}: {why}."
     possible = [row for row in plan if row.input is not None]
     if again := len(possible) - len(plan.distinct):
         yield (
             f"{again:,} of {len(possible):,} runs {'asks' if again == 1 else 'ask'} for the same as another; "
             "equal runs are made and paid for once. For several clips of one input, use repeated(n)."
         )
-    if plan.rows and not possible:
-        yield "No run of this plan is possible."
     if seeded := sum(row.take > 0 and getattr(row.input, "seed", None) is not None for row in possible):
         yield (
             f"{seeded:,} repeats have the seed of the run they repeat, so they give the same clip and are paid again; "
             "leave the repeats out, or sweep the seed: seed=range(3)."
         )
+
+
+# What runs cost.
+
+
+def sum_or_none(prices: Iterable[int | None]) -> int | None:
+    """The sum of prices; None if any is unknown.
+
+    >>> sum_or_none([53, 106]), sum_or_none([53, None])
+    (159, None)
+    """
+    known = list(prices)
+    return None if None in known else sum(price for price in known if price is not None)
+
+
+def format_spending(progress: Progress) -> list[str]:
+    """Format what the runs of a sweep have cost, how much of it was paid now, and what is reserved."""
+    before = progress.spent - progress.spent_now
+    if before and not progress.spent_now and not progress.reserved:
+        is_over = progress.finished == progress.total
+        texts = [_format_all_paid(before) if is_over else f"{format_count(before, 'credit')} paid earlier, nothing now"]
+    elif progress.spend is not None:
+        texts = [f"{progress.spent_now:,} of {format_count(progress.spend, 'credit')} spent now"]
+        texts += [f"{before:,} paid earlier"] if before else []
+    else:
+        # More than the budget is never paid now, but may have been paid before the budget was set.
+        fits = progress.budget is not None and progress.spent <= progress.budget
+        spent = f"{progress.spent:,} of {progress.budget:,} credits" if fits else format_count(progress.spent, "credit")
+        texts = [f"{spent} spent{f', {before:,} of them earlier' if before else ''}"]
+    if progress.reserved:
+        texts.append(f"{progress.reserved:,} more {'may have been paid' if progress.state == 'done' else 'set aside'}")
+    return texts
+
+
+def _format_all_paid(amount: int) -> str:
+    return f"{format_count(amount, 'credit')}, all paid earlier; nothing now"
+
+
+async def find_prices(
+    rows: Iterable[Row], context: ClientContext, own_price: int | None = None
+) -> dict[Hashable, int | None]:
+    """The price of each possible row by its key, as limits count it: the service's, else the plan's or the caller's own."""
+    possible = {row.key: row for row in rows if row.input is not None}
+    prices = {key: row.credits if own_price is None else own_price for key, row in possible.items()}
+    with contextlib.suppress(ReelbookError, TimeoutError):
+        async with asyncio.timeout(ESTIMATE_SECONDS):
+            for key, row in possible.items():
+                assert row.input is not None
+                estimate = await context.estimate(row.input)
+                stated = estimate.credits if estimate.source == "exact" else None
+                prices[key] = estimate.counted if own_price is None else max(stated or 0, own_price)
+    return prices

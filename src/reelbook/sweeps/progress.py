@@ -98,7 +98,9 @@ def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     stored, files = find_rows(context.ledger, service, keys.values()), get_paths(context.shelf)
     entries = {key: stored[name] for key, name in keys.items() if name in stored}
     have = frozenset(key for key, entry in entries.items() if has_result(entry, files))
-    return Known(have, {key: entry.credits or 0 for key, entry in entries.items()})
+    due = [row for row in plan.distinct if row.key not in have]
+    costs = {key: entry.credits or 0 for key, entry in entries.items()}
+    return Known(have, costs, forecast(due, context.ledger, service))
 
 
 def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
@@ -339,7 +341,7 @@ def make_progress(standings: Sequence[Standing], *, now: float, began: float, pl
         spent_now=sum(run.paid_now[0] for run in standings), reserved_now=sum(run.paid_now[1] for run in standings),
         per_minute=pace and pace * 60, seconds_left=left / pace if pace and facts["state"] == "running" else None,
         failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
-        results=tuple(Result(run.row.number, run.file, run.row.values) for run in listed if run.file is not None),
+        results=tuple(Result(run.row.number, run.file, run.row.given) for run in listed if run.file is not None),
         queued=len(queued), queued_credits=sum(run.reserved for run in queued), **facts,
     )  # fmt: skip
 

@@ -64,12 +64,12 @@ def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
     """One row per run: inputs under their names, labels, take, credits, credits due, and problem.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
-    >>> from reelbook.sweeps.sweep_call import sweep
+    >>> from reelbook.sweeps.plan import sweep
     >>> frame = make_plan_frame(sweep(ImagesToVideo(images=["a.png"]), fps=[12, 24]))
     >>> list(frame.columns)
     ['images', 'fps', 'take', 'credits', 'credits_due', 'problem']
     """
-    due = {row.number for row in plan.distinct if known is None or not known(row)}
+    due = {row.number for row in plan.find_due(known)}
     prices = [row.credits for row in plan]
     columns: dict[str, Any] = {
         **make_input_columns(plan),

@@ -14,10 +14,10 @@ from ...storage.ledger.transitions import Entry
 from ...storage.run_status import RunStatus
 from ...storage.table import build_column
 from ...sweeps.job import BackgroundJob, SweepJob
-from ...sweeps.money_text import sum_or_none
 from ...sweeps.options import HOSTED_AT_ONCE
 from ...sweeps.plan import Plan
 from ...sweeps.plan_rows import Row
+from ...sweeps.plan_summary import sum_or_none
 from ...sweeps.tables import add_metric_columns
 from ...util import registry
 from .rounds import Fits, RaceRuns, Rounds
@@ -90,7 +90,9 @@ class Race(BackgroundJob["Race"]):
     def finalists(self) -> Plan:
         """All runs of the best settings with their real values, as a plan: `race.finalists.run(budget=…)` runs them all."""
         settings = self._rank()[: self._options.keep]
-        return self.plan[sorted(row.number for setting in settings for row in self._rounds.race.settings[setting].rows)]
+        numbers = sorted(row.number for setting in settings for row in self._rounds.race.settings[setting].rows)
+        finalists: Plan = self.plan[numbers]
+        return finalists
 
     @property
     def table(self) -> pd.DataFrame:

@@ -17,10 +17,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 from ...errors import InvalidInput, ReelbookError
 from ...models.catalog import find_endpoint
 from ...models.pricing import estimate
-from ...sweeps.money_text import sum_or_none
-from ...sweeps.options import RunOptions, Whole, check_options, make_options, parse_whole
+from ...sweeps.options import RunOptions, Whole, check_options, parse_whole
 from ...sweeps.plan import Plan
 from ...sweeps.plan_rows import Row, number_values, value_key
+from ...sweeps.plan_summary import sum_or_none
 from ...sweeps.values import usage_error
 from ...util.printable import format_count
 
@@ -92,7 +92,7 @@ class RaceOptions(BaseModel):
     @property
     def execution(self) -> RunOptions:
         """The options of each round's execution, without a budget."""
-        return make_options(concurrency=self.concurrency, price=self.price)
+        return check_options(RunOptions, {"concurrency": self.concurrency, "price": self.price})
 
 
 def make_race_options(**values: Any) -> RaceOptions:
@@ -103,7 +103,7 @@ def make_race_options(**values: Any) -> RaceOptions:
     reelbook.errors.InvalidInput: race: `keep` is 0; give a whole number of at least 1.
     """
     options = check_options(RaceOptions, values, race_error)
-    make_options(concurrency=options.concurrency, price=options.price)
+    assert options.execution
     return options
 
 
@@ -155,7 +155,7 @@ def group_settings(plan: Plan, over: Sequence[str], seed: int, *, is_paired: boo
     the rows of a setting are tried depends on `seed` alone; `is_paired` has all settings begin with the same prompt.
 
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> from reelbook.sweeps.sweep_call import sweep
+    >>> from reelbook.sweeps.plan import sweep
     >>> plan = sweep(TextToVideo(prompt="a paper boat"), seed=range(4), num_frames=[49, 97])
     >>> settings = group_settings(plan, ("seed", "prompt"), 0).settings
     >>> [dict(setting.values) for setting in settings], [len(setting.rows) for setting in settings]
@@ -241,7 +241,7 @@ def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
     """The plan with cheaper values in each row, under the same numbers; `draft=True` turns off what costs extra.
 
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> from reelbook.sweeps.sweep_call import sweep
+    >>> from reelbook.sweeps.plan import sweep
     >>> boat = TextToVideo(prompt="a paper boat", enable_detail_pass=True)
     >>> plan = sweep(boat, num_frames=[49, 97])
     >>> plan.credits, make_drafts(plan, True).credits

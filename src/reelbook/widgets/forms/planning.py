@@ -17,16 +17,16 @@ from ...media.measuring.metrics import METRICS
 from ...models.base import Input
 from ...models.catalog import find_endpoint
 from ...models.pricing import Estimate
-from ...sweeps.options import MAX_STORED, RunOptions
-from ...sweeps.plan_rows import order_rows
-from ...sweeps.sweep_call import sweep
+from ...sweeps.options import MAX_STORED
+from ...sweeps.plan import sweep
+from ...sweeps.plan_rows import spread_rows
+from ...sweeps.plan_summary import has_exact_prices
 from ..notebook import is_jupyter_server
 
 if TYPE_CHECKING:
     from ...current import Session
     from ...sweeps.plan import Plan
     from ...sweeps.plan_rows import Known, Row
-    from ...sweeps.plan_summary import PlanFacts
 
 PRICING_SECONDS = 5.0
 """After this, the catalog's prices are used, marked as estimates."""
@@ -59,7 +59,6 @@ class PlanPreview:
     number: int
     plan: Plan
     axes: Mapping[str, Sequence[Any]]
-    facts: PlanFacts
     known: Known | None
     """The lookup of results in the library, made once: running the plan looks again."""
     balance: int | None
@@ -68,10 +67,15 @@ class PlanPreview:
     @cached_property
     def costs(self) -> list[tuple[int, int | None]]:
         """What the library lacks, in the order in which it is sent: how many rows share a run, and its price."""
-        due = {row.key: row.credits for row in self.plan.distinct if self.known is None or not self.known(row)}
+        due = {row.key: row.credits for row in self.plan.find_due(self.known)}
         counts = Counter(row.key for row in self.plan)
-        rows = self.plan.rows if len(set(due.values())) < 2 else order_rows(self.plan, RunOptions().order)
+        rows = self.plan.rows if len(set(due.values())) < 2 else spread_rows(self.plan)
         return [(counts[key], due[key]) for key in dict.fromkeys(row.key for row in rows) if key in due]
+
+    @property
+    def possible(self) -> int:
+        """The rows that are not impossible."""
+        return sum(row.input is not None for row in self.plan)
 
     @property
     def unpriced(self) -> int:
@@ -104,7 +108,7 @@ class PlanPreview:
     @cached_property
     def html(self) -> str:
         """The card of the plan, as `display` shows it."""
-        return plan_card(self.plan, self.facts)
+        return plan_card(self.plan, self.known, is_in_code=False)
 
     @cached_property
     def settings(self) -> list[tuple[Row, ...]]:
@@ -130,7 +134,7 @@ def make_preview(number: int, session: Session, base: Input, axes: Mapping[str, 
         plan, is_answered = _price_by_service(plan, session)
         balance = _read_balance(session) if is_answered else None
     known = None if session.current is None else find_known(plan, session.current.context)
-    return PlanPreview(number, plan, axes, plan.summarise(known), known, balance)
+    return PlanPreview(number, plan, axes, known, balance)
 
 
 def _price_by_service(plan: Plan, session: Session) -> tuple[Plan, bool]:
@@ -173,7 +177,7 @@ def parse_amount(value: Any) -> int | None:
 
 def offer_sweep(preview: PlanPreview, spend: int | None, price: int | None) -> dict[str, Any]:
     """The button that runs a plan: what it says and costs for this amount, None for what is proposed, and why it cannot be pressed."""
-    due, possible = preview.due(price), preview.facts.possible
+    due, possible = preview.due(price), preview.possible
     shown = preview.limit(due) if spend is None else spend
     most = preview.limit(shown)
     runs, cost = preview.affordable(most, price)
@@ -185,7 +189,7 @@ def offer_sweep(preview: PlanPreview, spend: int | None, price: int | None) -> d
         return {**offer, "why": NONE_POSSIBLE}
     if preview.unpriced and price is None:
         return {**offer, "why": NO_PRICE}
-    about = "" if preview.facts.is_exact or preview.unpriced else "≈ "
+    about = "" if has_exact_prices(preview.plan) or preview.unpriced else "≈ "
     part = total if runs >= preview.runs else f"{runs:,} of {total}"
     label = f"Run {part} · {about}{format_credits(cost)}" if runs else f"Run none of {total}"
     offer |= {"label": f"Show {found:,} from the library" if found and not runs else label, "ready": True}
@@ -215,7 +219,7 @@ def format_none_affordable(most: int, due: int) -> str:
 
 def offer_race(preview: PlanPreview, by: Any, spend: int | None, price: int | None) -> dict[str, Any]:
     """The button that starts a race of the plan's settings, and what its page needs; empty where there is nothing to decide."""
-    if not preview.settings or not preview.facts.possible:
+    if not preview.settings or not preview.possible:
         return {}
     measures = list_measures(preview.plan.base)
     chosen = next((measure for measure in measures if measure["value"] == by), measures[0])

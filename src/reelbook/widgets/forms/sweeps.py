@@ -255,7 +255,8 @@ class StartedJob:
 
 def format_code(preview: PlanPreview, by: Any, spend: int, price: int | None) -> str:
     """Python code for a plan: run, or raced if it says by what. Its budget counts what was paid earlier, too."""
-    base, axes, budget = preview.plan.base, preview.axes, (preview.facts.paid or 0) + spend
+    paid = 0 if preview.known is None else sum(preview.known.costs.values())
+    base, axes, budget = preview.plan.base, preview.axes, paid + spend
     if not by:
         return format_sweep_code(base, axes, budget, price)
     return format_race_code(base, axes, "rb.judge" if by == EYE else repr(by), budget, price)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +13,28 @@ from ..current import session
 from ..errors import InvalidInput, ReelbookError
 from ..media.local_file import LocalFile
 from ..models.base import File, Input, Output
-from ..runs.run import Run, media_of
+from ..runs.run import Run
 from ..storage.ledger import writer
 from ..storage.library import Library
 from ..storage.select_runs import find_table
-from .table_files import find_column, find_paths, get_row_facts
+from ..sweeps.table_files import find_column, find_paths, get_row_facts
 
 ONE = "takes one. Choose a row, as in table.loc[[7]] or table.iloc[0]"
 MANY = "table.reel.sheet() draws all of them on one sheet, table.reel plays them side by side"
-_MAX_FOLDERS = 8
 
 
 def find_library_of(table: pd.DataFrame) -> Library:
     """The library with the runs of a table: its source, one that contains its files, or the current one."""
     source = table.attrs.get("reelbook")
-    named = [source.get("library")] if isinstance(source, dict) else []
-    named += [str(Path(paths[0]).parent.parent) for paths in _find_paths(table) if paths]
-    folders = [folder for folder in dict.fromkeys(named) if folder and (Path(folder) / writer.NAME).is_file()]
-    failures = []
-    for folder in [*folders[:_MAX_FOLDERS], None]:
-        library = session.library(folder)
-        try:
-            library.numbers(table)
-            return library
-        except InvalidInput as error:
-            failures.append(error)
-    raise failures[0]
+    folders = [source.get("library")] if isinstance(source, dict) else []
+    folders += [str(Path(paths[0]).parent.parent) for paths in _find_paths(table) if paths]
+    for folder in dict.fromkeys(folders):
+        if folder and (Path(folder) / writer.NAME).is_file():
+            with suppress(InvalidInput):
+                library = session.library(folder)
+                library.entries(table)
+                return library
+    return session.library()
 
 
 def find_rows_in(table: pd.DataFrame, which: Any) -> pd.DataFrame:
@@ -60,8 +56,9 @@ def find_rows_in(table: pd.DataFrame, which: Any) -> pd.DataFrame:
     missing = [label for label in labels if label not in table.index]
     if missing or not labels:
         own = ", ".join(map(repr, table.index[:3])) + (f" … {table.index[-1]!r}" if len(table) > 3 else "")
-        names = ", ".join(map(repr, missing[:4])) or "of no label"
-        raise ReelbookError(f"This table has no row {names}: its rows are {own or 'none'}, the labels of its index.")
+        raise ReelbookError(
+            f"This table has no row {', '.join(map(repr, missing[:4]))}: its rows are {own or 'none'}, the labels of its index."
+        )
     return table[table.index.isin(labels)]
 
 
@@ -69,10 +66,10 @@ def get_row_file(rows: pd.DataFrame, number: int = 0) -> LocalFile:
     """A file of a row: its video, or a picture by number."""
     paths = list(dict.fromkeys(path for listed in find_paths(rows) for path in listed))
     if not -len(paths) <= number < len(paths):
-        label, status = rows.index[0] if len(rows) else None, find_column(rows, "status")
-        why = f"no file, because it is {status.iloc[0]}" if status is not None and len(status) else "no file"
+        status = find_column(rows, "status")
+        why = f" It is {status.iloc[0]}." if status is not None and len(status) else ""
         raise ReelbookError(
-            f"Row {label!r} has {f'{len(paths)} files' if paths else why}, so there is none of number {number}. "
+            f"Row {rows.index[0]!r} has {len(paths)} files, so there is none of number {number}.{why} "
             "table.reel.outputs() lists all files."
         )
     return LocalFile(Path(paths[number]), File(url=""), get_row_facts(rows.iloc[0]))
@@ -84,24 +81,19 @@ def find_run_or_file(given: Any, what: str) -> Any:
         return given
     if isinstance(given, str):
         return _find_by_text(given)
-    if isinstance(given, File):
-        raise ReelbookError(
-            f"This is a file at the service, and {what} takes one that is here: run.video, or one of run.images."
-        )
     if isinstance(given, Output):
-        return find_run_or_file(list(media_of(given)), what)
+        raise ReelbookError(
+            f"This is an answer of the service, and {what} takes a file that is here: run.video, or one of run.images."
+        )
     if (rows := find_table(given)) is not None:
         return _find_by_rows(rows, given, what)
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        library = session.library()
-        return library.run(*library.numbers(int(given)))
     if isinstance(given, (pd.Series, pd.Index, list, tuple)):
         present = [value for value in given if not (pd.api.types.is_scalar(value) and pd.isna(value))]
         if len(present) != 1:
-            count = f"These are {len(present):,} values" if present else "Nothing here has a file"
-            raise ReelbookError(f"{count}, and {what} {ONE}; {MANY}.")
+            raise ReelbookError(f"These are {len(present):,} values, and {what} {ONE}; {MANY}.")
         return find_run_or_file(present[0], what)
-    return given
+    # A number does not say of which table it is, which the library tells.
+    return session.library().runs(given) if pd.api.types.is_integer(given) else given
 
 
 def find_file(given: Any, what: str) -> Any:
