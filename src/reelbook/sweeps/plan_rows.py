@@ -41,7 +41,7 @@ class Row:
     """Which of several repetitions this is."""
     problem: str | None = None
     """A sentence on why the row is impossible."""
-    estimate: Estimate | None = None
+    estimate: Estimate | None = field(default=None, compare=False)
     """The price, if known."""
     given: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """The values of this row in the columns that vary, as given: by field path, and by label, which is not sent."""
