@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -65,7 +65,11 @@ class Plan:
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
 
-    def __getitem__(self, place: Any) -> Any:
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice | Iterable[Any]) -> Plan: ...
+    def __getitem__(self, place: Any) -> Row | Plan:
         """One row by its number, or a plan of the rows selected by a slice, a list of numbers or a mask."""
         if isinstance(place, Integral):
             return self.rows[place]

@@ -90,9 +90,7 @@ class Race(BackgroundJob["Race"]):
     def finalists(self) -> Plan:
         """All runs of the best settings with their real values, as a plan: `race.finalists.run(budget=…)` runs them all."""
         settings = self._rank()[: self._options.keep]
-        numbers = sorted(row.number for setting in settings for row in self._rounds.race.settings[setting].rows)
-        finalists: Plan = self.plan[numbers]
-        return finalists
+        return self.plan[sorted(row.number for setting in settings for row in self._rounds.race.settings[setting].rows)]
 
     @property
     def table(self) -> pd.DataFrame:
