@@ -121,7 +121,7 @@ class Child:
 
 FIRST_CALL = (
     *(
-        "reelbook.transport.file_validation",
+        "reelbook.transport.downloader",
         "reelbook.api.runs",
         "reelbook.display.run_progress",
         "reelbook.display.live",

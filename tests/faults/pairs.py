@@ -71,7 +71,7 @@ class Notebooks:
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(
-            ["reelbook.client", "reelbook.api.library", "reelbook.transport.file_validation"]
+            ["reelbook.client", "reelbook.api.library", "reelbook.transport.downloader"]
         )
         self._open: list[Notebook] = []
 

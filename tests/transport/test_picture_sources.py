@@ -124,10 +124,10 @@ def test_every_kind_of_picture_is_read_with_its_place(folder: Path) -> None:
 
 
 PROBLEMS: list[tuple[str, str]] = [
-    ("boats/paper boot.png", "Did you mean 'boats/Paper Boat.png'?"),
+    ("boats/paper boot.png", "Did you mean 'Paper Boat.png'?"),
     ("boats/xyz.png", "there is no such file in"),
     ("ships/boat.png", "ships. Check the path."),
-    ("boats/Paper Boat.png/x.png", "there is no folder"),
+    ("boats/Paper Boat.png/x.png", "there is no such file in"),
     ("boats", "is 'boats', a folder. Give one picture in it."),
     ("empty.png", "is 'empty.png', which is empty; PNG, JPEG, WebP and GIF can be sent."),
     ("scan.tif", "is 'scan.tif', which is a TIFF;"),
@@ -135,7 +135,6 @@ PROBLEMS: list[tuple[str, str]] = [
     ("large.png", "is 'large.png', which has 50.1 MB; the limit is 50 MB. Make it smaller."),
     ("pipe", "is 'pipe', which is not an ordinary file."),
     ("s3://bucket/boat.png", "only http and https addresses are fetched. Download it"),
-    ("~nobody-of-that-name/a.png", "nobody of that name has a home folder here"),
     (base64.b64encode(png(0, 40)).decode().replace("/", "_"), "begins with data:image/png;base64,"),
     ("a\0b", "cannot be read (embedded null byte)"),
     ("data:image/png;base64,AAAA", "is no picture;"),

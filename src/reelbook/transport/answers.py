@@ -1,13 +1,10 @@
 """What one response of a service means: the fields of the specification, the error of a refusal, and how a run ended.
 
 Only the service's own JSON decides about money. For the paid request (`is_definite_refusal`) that is one of a few
-statuses with a body that gives a reason. A page, an empty or foreign body, or a truncated one may have replaced the
-response that accepted the run, whatever its status: the run is then uncertain, and never sent again automatically.
-
-For an accepted run it is a status `COMPLETED` with an `error`, or a refusal of the result of a run that is `COMPLETED`.
-After everything else, such as a page, or a refusal of the call (its key, its address, its rate), the run is polled again,
-with pauses, until a limit. After that the run is unfinished: in the ledger it stays accepted and paid, the next `rb.run`
-of the same input polls it again for free, and only `fresh=True` pays for another.
+statuses with a body that gives a reason; anything else may have replaced the response that accepted the run, which is
+then uncertain. For an accepted run it is a status `COMPLETED` with an `error`, or a refusal of the result of a run that
+is `COMPLETED`; after anything else the run is polled again until a limit, and is then unfinished: it stays accepted and
+paid in the ledger, the next `rb.run` of the same input polls it again for free, and only `fresh=True` pays for another.
 """
 
 from __future__ import annotations
@@ -24,46 +21,32 @@ from typing import Any
 
 from .. import errors
 from ..errors import NotReady, ReelbookError, RunCancelled, RunFailed, ServiceBroken, ServiceError, Unreachable
-from ..models.pricing import Estimate, Line
 from ..models.queue_status import QueueStatus, parse_count
 from ..util.printable import format_line, map_texts, replace_surrogates
 
-MAX_TEXT_LENGTH = 500
-MAX_ID_LENGTH = 8_000
+MAX_TEXT_LENGTH, MAX_ID_LENGTH = 500, 8_000
 """Longer ids do not fit into an address."""
-RESULT_SECONDS = 10.0
-"""How long the result of a completed run is requested, whatever the responses."""
-REFUSED_SECONDS = 60.0
-"""How long a run is polled while every poll is refused."""
+RESULT_SECONDS, REFUSED_SECONDS = 10.0, 60.0
+"""How long the result of a completed run is requested, and how long a run is polled while every poll is refused."""
 EXPIRED = "expired"
 """The error type of a paid run that the service no longer knows."""
 
 ERROR_CLASSES: Mapping[int, type[ServiceError]] = {
-    401: errors.Unauthorized,
-    402: errors.InsufficientCredits,
-    403: errors.Forbidden,
-    404: errors.NotFound,
-    408: errors.ServiceBroken,
+    401: errors.Unauthorized, 402: errors.InsufficientCredits, 403: errors.Forbidden, 404: errors.NotFound, 408: ServiceBroken,
     429: errors.TooManyRequests,
-}
+}  # fmt: skip
 """The error for a status; others below 500 are `Refused`, everything else is `ServiceBroken`."""
 DEFINITE_STATUSES = frozenset({400, 401, 402, 403, 404, 405, 413, 415, 422, 429})
 """Statuses which mean that a run was not accepted, and so not charged."""
-ENDING_ERROR_TYPES = frozenset({
-    "content_policy_violation", "validation_error", "file_download_error", "image_load_error", "engine_error", "engine_timeout",
-})  # fmt: skip
+ENDING_ERROR_TYPES = frozenset({"content_policy_violation", "engine_error", "engine_timeout"})
 """Error types that report how a run ended, with any status."""
-CALL_ERROR_TYPES = frozenset({
-    "badrequest", "unauthorized", "insufficientcredits", "forbidden", "notfound", "notready", "methodnotallowed", "toolarge",
-    "toomanyrequests", "conflict",
-})  # fmt: skip
+CALL_ERROR_TYPES = frozenset({"badrequest", "notfound", "notready", "methodnotallowed", "conflict"})
 """Error types that concern one call and not the run, in the spelling of `_letters`."""
-_GATEWAY = re.compile(r"gateway|upstream|proxy")
-"""Error types of gateways and proxies in front of a service."""
-_PROBLEM_FIELDS = frozenset({"type", "title", "status"})
+GATEWAY_ERROR_TYPES = re.compile(r"gateway|upstream|proxy")
+PROBLEM_FIELDS = frozenset({"type", "title", "status"})
 """Fields of problem details (RFC 9457), which gateways and frameworks generate."""
-_PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
-_UNFINISHED = re.compile(r"still|in progress|in queue|not ready", re.IGNORECASE)
+PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
+UNFINISHED = re.compile(r"still|in progress|in queue|not ready", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -97,23 +80,13 @@ class ServiceAnswer:
 
     @property
     def text(self) -> str:
-        """The beginning of its body on one line, if it is readable text."""
-        text = self.content[: 4 * MAX_TEXT_LENGTH].decode("utf-8", "replace")
-        is_text = not text.lstrip().startswith("<") and text.count("\ufffd") <= len(text) / 10
-        return self.hide(format_line(text)) if is_text else ""
+        """The beginning of its body on one line."""
+        return self.hide(format_line(self.content[: 4 * MAX_TEXT_LENGTH].decode("utf-8", "replace")))
 
     @property
     def summary(self) -> str:
         """A short description for an error message."""
-        if self.is_html:
-            return "an HTML page"
-        return (
-            f"the text “{self.text[:100]}”"
-            if self.text
-            else "an empty body"
-            if not self.content
-            else "unreadable bytes"
-        )
+        return "an HTML page" if self.is_html else f"the text “{self.text[:100]}”"
 
 
 # The fields of the specification.
@@ -177,19 +150,15 @@ def parse_cancelled(answer: Any, *, default: bool) -> bool:
     return body["status"].upper().startswith("CANCEL") if isinstance(body.get("status"), str) else default
 
 
-def parse_estimate(answer: Any) -> Estimate | None:
-    """An estimate; None where the response has no price in credits."""
-    body = answer if isinstance(answer, dict) else {}
-    amount, lines, card = _amount(body.get("credits")), body.get("breakdown"), body.get("rateCard")
-    if amount is None:
-        return None
-    breakdown = tuple(
-        Line(str(line.get("label", ""))[:200], _amount(line.get("credits")), _amount(line.get("factor")))
-        for line in (lines if isinstance(lines, list) else ())
-        if isinstance(line, dict)
-    )
-    # A fractional price is charged as the next integer.
-    return Estimate(math.ceil(amount), breakdown, card if isinstance(card, str) else None, "exact")
+def parse_price(answer: Any) -> int | None:
+    """The price in an estimate in whole credits, as a fraction is charged; None where the response has none.
+
+    >>> [parse_price({"credits": credits}) for credits in (53, 52.1, "53", -1, True, "many")]
+    [53, 53, 53, None, None, None]
+    """
+    price = answer.get("credits") if isinstance(answer, dict) else None
+    is_price = not isinstance(price, bool) and re.fullmatch(r"\d{1,15}(\.\d{1,20})?", str(price))
+    return math.ceil(Decimal(str(price))) if is_price else None
 
 
 def has_files(values: Iterable[Any]) -> bool:
@@ -219,21 +188,13 @@ def _id(value: Any) -> str | None:
     return str(value) if str(value).strip() and len(str(value)) <= MAX_ID_LENGTH else None
 
 
-def _amount(value: Any) -> Decimal | None:
-    """A price or a factor, exactly as written; None for anything else."""
-    is_number = isinstance(value, (int, float, str)) and not isinstance(value, bool)
-    if not is_number or re.fullmatch(r"\d{1,15}(\.\d{1,20})?", str(value)) is None:
-        return None
-    return Decimal(str(value)).normalize()
-
-
 # Refusals, and what decides about money.
 
 
 def unreadable_error(answer: ServiceAnswer) -> ServiceBroken:
     """The error for a successful status with a body of the wrong kind."""
     words = f"The service answered {answer.summary} where something else was expected. Is this the address of a model service?"
-    return ServiceBroken(words, status=answer.status, request_id=_request_id(answer, {}), foreign=True)
+    return ServiceBroken(words, answer.status, request_id=_request_id(answer, {}), foreign=True)
 
 
 def parse_refusal(answer: ServiceAnswer) -> ServiceError:
@@ -246,14 +207,8 @@ def parse_refusal(answer: ServiceAnswer) -> ServiceError:
     kind = ERROR_CLASSES.get(answer.status, errors.Refused if 400 <= answer.status < 500 else errors.ServiceBroken)
     if answer.status == 403 and any(word in text.lower() for word in ("balance", "locked")):
         kind = errors.InsufficientCredits  # Some services respond with 403 where credits are missing.
-    return kind(
-        text,
-        status=answer.status,
-        error_type=_kind_of(body)[:200] or None,
-        request_id=_request_id(answer, body),
-        facts=facts,
-        foreign=not has_refusal_shape(body),
-    )
+    error_type, is_foreign = _kind_of(body)[:200] or None, not has_refusal_shape(body)
+    return kind(text, answer.status, error_type, _request_id(answer, body), facts, is_foreign)
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
@@ -283,19 +238,23 @@ def is_definite_refusal(status: int, value: Any) -> bool:
     >>> [is_definite_refusal(403, value) for value in (None, {"detail": "Forbidden"}, {"message": "no"}, {"title": "No", "detail": "It is not."})]
     [False, False, False, False]
     """
-    if status not in DEFINITE_STATUSES or not isinstance(value, dict) or _GATEWAY.search(_letters(_kind_of(value))):
+    if (
+        status not in DEFINITE_STATUSES
+        or not isinstance(value, dict)
+        or GATEWAY_ERROR_TYPES.search(_letters(_kind_of(value)))
+    ):
         return False
     # Services without error types give a reason as text; a text that only repeats the status may have any origin.
     detail = value.get("detail")
-    has_reason = isinstance(detail, str) and bool(detail.strip()) and detail.strip().lower() not in _PHRASES
-    return has_refusal_shape(value) or (has_reason and not _PROBLEM_FIELDS & value.keys())
+    has_reason = isinstance(detail, str) and bool(detail.strip()) and detail.strip().lower() not in PHRASES
+    return has_refusal_shape(value) or (has_reason and not PROBLEM_FIELDS & value.keys())
 
 
 def is_unfinished(error: ServiceError) -> bool:
     """Whether the refusal of a result means that the run is unfinished."""
     if error.status == 425 or error.error_type == "not_ready":
         return True
-    return error.status in (400, 404, 409) and _UNFINISHED.search(error.message) is not None
+    return error.status in (400, 404, 409) and UNFINISHED.search(error.message) is not None
 
 
 def get_end_by_refusal(request_id: str, error: ReelbookError) -> RunFailed | RunCancelled | None:
@@ -304,11 +263,9 @@ def get_end_by_refusal(request_id: str, error: ReelbookError) -> RunFailed | Run
         return None
     if error.error_type == "cancelled" or error.status == 499:
         return RunCancelled(request_id)
-    kind, detail = _letters(error.error_type), error.facts.get("detail")
-    locs = [item.get("loc") for item in detail if isinstance(item, dict)] if isinstance(detail, list) else []
-    is_about_the_call = kind in CALL_ERROR_TYPES or _GATEWAY.search(kind) or any(
-        isinstance(loc, list) and loc[:1] in (["path"], ["query"], ["header"]) for loc in locs
-    )  # fmt: skip
+    kind = _letters(error.error_type)
+    # A detail such as {"loc": ["path", …]} is about the address.
+    is_about_the_call = kind in CALL_ERROR_TYPES or GATEWAY_ERROR_TYPES.search(kind) or "['path'" in str(error.facts)
     if error.error_type in ENDING_ERROR_TYPES or (error.status in (400, 409, 422) and not is_about_the_call):
         return RunFailed(request_id, error.message, error.error_type)
     return None
@@ -316,12 +273,10 @@ def get_end_by_refusal(request_id: str, error: ReelbookError) -> RunFailed | Run
 
 def get_end_by_status(status: QueueStatus) -> RunFailed | RunCancelled | None:
     """How a run ended, from its final status; None where it has a result."""
-    error, kind = getattr(status, "error", None), getattr(status, "error_type", None)
+    error, kind = getattr(status, "error", None), str(getattr(status, "error_type", None) or "")
     if kind == "cancelled":
         return RunCancelled(status.request_id)
-    if not error:
-        return None
-    return RunFailed(status.request_id, str(error)[:MAX_TEXT_LENGTH], kind if isinstance(kind, str) else None)
+    return RunFailed(status.request_id, str(error)[:MAX_TEXT_LENGTH], kind or None) if error else None
 
 
 def is_about_the_account(error: Exception) -> bool:
@@ -373,19 +328,15 @@ def _sentence(reason: Any) -> str:
     if isinstance(reason, str):
         return reason.strip()
     if isinstance(reason, list):
-        return " ".join(filter(None, map(_sentence, reason[:20])))
+        return "; ".join(filter(None, map(_sentence, reason[:20])))
     if not isinstance(reason, dict):
         return ""
     words = next(filter(None, (_sentence(reason.get(name)) for name in ("detail", "error", "message", "msg"))), "")
     loc = reason.get("loc")
     name = ".".join(str(part) for part in loc if part not in ("body", "input")) if isinstance(loc, list) else ""
-    if not words or not name or name.rpartition(".")[2] in words:
-        return words
-    return f"{name}: {words}" if words.endswith((".", "!", "?")) else f"{name}: {words}."
+    return f"{name}: {words}" if words and name and name.rpartition(".")[2] not in words else words
 
 
 def _request_id(answer: ServiceAnswer, body: Mapping[str, Any]) -> str | None:
-    names = (answer.headers.get("x-request-id"), body.get("requestId"), body.get("request_id"))
-    return next(
-        (answer.hide(format_line(name))[:200] for name in names if isinstance(name, str) and name.strip()), None
-    )
+    name = answer.headers.get("x-request-id") or body.get("requestId") or body.get("request_id")
+    return answer.hide(format_line(name))[:200] or None if isinstance(name, str) else None

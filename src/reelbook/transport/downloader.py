@@ -1,28 +1,38 @@
-"""Downloads result files: right after a run, complete or not at all, and validated by their bytes."""
+"""Downloads result files: right after a run, complete or not at all, and checked by their bytes.
+
+What decides whether a file is whole, in this order:
+
+1. whether it opens: a picture is decoded, and of a video all packets that its index lists must be there;
+2. the length that HTTP declared for exactly these bytes (`Content-Length`, or the total of a `Content-Range`);
+3. `file_size` of the File object, a hint by another program at another time. It counts where the other two say nothing,
+   and against a file that no decoder here can open. A complete file is not rejected because of it.
+
+Names and content types never decide what a file is; they only lead to rejection, as of a web page instead of a video.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import io
+import mimetypes
 import os
 import re
-import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 import httpx
 
 from ..errors import DownloadFailed, ReelbookError
+from ..media.bounded_open import MAX_PIXELS, PICTURES
 from ..models.base import File
-from ..storage.shelf import Shelf
+from ..models.file_kinds import BINARY, EMPTY, HEAD_BYTES, MP4, PAGE, FileKind, sniff_kind
+from ..storage.shelf import Shelf, hash_file
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
 from .answers import parse_retry_after
-from .file_validation import Damaged, validate
 from .http import MAX_RETRY_AFTER_SECONDS, get_pause, trusted_certificates
 
 MAX_CONNECTIONS = 4
@@ -32,31 +42,26 @@ file can be downloaded another time."""
 PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.3, 15.0
 STALL_SECONDS, MIN_BYTES = 20.0, 16_384
 """How many bytes must arrive within this time; a slower host counts as stalled."""
-CONNECT_SECONDS = 10.0
-QUIET_SECONDS = 3.0
-"""After so long without `MIN_BYTES`, the progress text reports the wait."""
-TOTAL_SECONDS = 3600.0
-"""How long one file may take."""
-PROGRESS_BYTES = 1 << 20
-"""An attempt that received so much resets the count of failures, even if it broke off."""
-MAX_REDIRECTS = 5
-MAX_BYTES = 8 << 30
-"""The largest file; some never end."""
-RETRY_STATUSES = frozenset({408, 409, 412, 416, 425, 429})
-REFUSALS = {401: "not for us", 403: "the address has expired, or is not for us", 404: "not there", 410: "gone"}
-CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)")
+MAX_FRAMES = 500
+"""How many frames of a moving picture are decoded."""
+CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(\d{1,15}|\*)")
+TO_DECODE = frozenset({".png", ".jpg", ".gif", ".webp", ".avif", ".tif"})
+TEXT_TYPES = ("text/", "application/json", "application/xml", "application/yaml", "application/x-ndjson")
 
 
-class TemporaryFailure(Exception):
-    """A retry may succeed; `wait` is the pause that the host asks for, in seconds."""
+class Failure(Exception):
+    """An attempt that has failed. `weight` is how often it counts, `wait` the pause that the host asks for, in seconds."""
 
-    def __init__(self, reason: str, wait: float = 0.0) -> None:
+    def __init__(self, reason: str, *, weight: int = 1, wait: float = 0.0) -> None:
         super().__init__(reason)
-        self.wait = wait
+        self.weight, self.wait = weight, wait
 
 
-class PermanentFailure(Exception):
-    """A retry would fail again."""
+class Damaged(Failure):
+    """The file is incomplete, damaged, or not what was declared."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, weight=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,49 +80,28 @@ class _Part:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.progress_at = time.monotonic()
-        """When `MIN_BYTES` last arrived."""
-        self._file = open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115
+        self.file = open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115
         self.start_over()
 
-    def start_over(self, validator: str | None = None, total: int | None = None) -> None:
-        """Drop what has arrived, because the whole file comes now."""
-        self._file.seek(0)
-        self._file.truncate()
-        self._hash, self.size = hashlib.sha256(), 0
-        self.validator, self.total = validator, total
-        """The name that the host gives to this version of the file, and its length, where the host says them."""
+    def start_over(self, etag: str = "", total: int | None = None) -> None:
+        """Drop what has arrived, because the whole file comes now; `total` is its length, where the host says it."""
+        self.file.seek(0)
+        self.file.truncate()
+        self.size, self.etag, self.total = 0, etag, total
 
     def write(self, content: bytes) -> None:
-        self._file.write(content)
-        self._hash.update(content)
-        self.size += len(content)
-        if self.size > MAX_BYTES:
-            raise PermanentFailure(f"it does not end: {self.size:,} bytes arrived")
-
-    @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
+        self.size += self.file.write(content)
 
     @property
     def is_resumable(self) -> bool:
         """Whether the rest can be asked for: the host has given a strong name to this version of the file."""
-        return self.size > 0 and self.validator is not None and not self.validator.startswith("W/")
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
+        return self.size > 0 and self.etag.startswith('"')
 
     @property
     def text(self) -> str:
-        """How much has arrived, and for how long the host has been too slow."""
+        """How much has arrived."""
         total = f" of {self.total / 1000:,.0f}" if self.total else ""
-        here = f"{self.size / 1000:,.0f}{total} kB" if self.size else ""
-        quiet = time.monotonic() - self.progress_at
-        waits = f"waiting for its host for {quiet:.0f} s" if quiet > QUIET_SECONDS else ""
-        return ", ".join(filter(None, (here, waits)))
+        return f"{self.size / 1000:,.0f}{total} kB" if self.size else ""
 
 
 class Downloader:
@@ -131,24 +115,23 @@ class Downloader:
 
     async def download(self, file: File, request_id: str) -> DownloadedFile:
         """Download a file to the shelf; any failure raises `DownloadFailed`."""
-        wanted = file.file_size or 0
         try:
-            if is_data_address(file.url):
-                return await asyncio.to_thread(self._store_data, file)
-            part = _Part(self._shelf.part(uuid.uuid4().hex))
-            self._active[request_id, file.url] = part
+            part = self._active[request_id, file.url] = _Part(self._shelf.part(uuid.uuid4().hex))
             try:
+                if is_data_address(file.url):
+                    return await asyncio.to_thread(self._store, file, part)
                 return await self._download(file, part)
             finally:
-                wanted = max((part.total or wanted or part.size) - part.size, 0)
                 self._active.pop((request_id, file.url), None)
-                part.close()
+                part.file.close()
                 part.path.unlink(missing_ok=True)
+        except DataAddressError as error:
+            reason = f"the answer holds it as a data: address {error}"
         except OSError as error:
-            reason = self._shelf.format_disk_error(error, wanted)
-            raise DownloadFailed(request_id, _format_url(file.url), reason) from None
-        except (PermanentFailure, Damaged, ReelbookError) as error:
-            raise DownloadFailed(request_id, _format_url(file.url), str(error)) from None
+            reason = self._shelf.format_disk_error(error, file.file_size or 0)
+        except (Failure, ReelbookError) as error:
+            reason = str(error)
+        raise DownloadFailed(request_id, _format_url(file.url), reason)
 
     def format_progress(self, request_id: str) -> str:
         """The progress of a run's downloads as text; empty for none."""
@@ -161,79 +144,59 @@ class Downloader:
 
     async def _download(self, file: File, part: _Part) -> DownloadedFile:
         """Attempt the download until it succeeds or a limit is reached; each attempt resumes where the last one broke off."""
-        failures, deadline = 0, time.monotonic() + TOTAL_SECONDS
+        failures = 0
         while True:
-            size = part.size
-            async with self._slots:
-                try:
+            try:
+                async with self._slots:
                     await self._attempt(file.url, part)
                     return await asyncio.to_thread(self._store, file, part)
-                except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-                    raise PermanentFailure(
-                        f"files are fetched over http and https only, and not from {_format_url(file.url)!r}"
-                    ) from None
-                except (TemporaryFailure, httpx.HTTPError, TimeoutError, Damaged) as error:
-                    reason, wait = _reason(error), getattr(error, "wait", 0.0)
-                    weight = 2 if isinstance(error, (TimeoutError, httpx.TimeoutException, Damaged)) else 1
-                    if isinstance(error, Damaged):
-                        part.start_over()
-            if part.is_resumable and part.size - size >= PROGRESS_BYTES:
-                failures = 0
-            pause = max(get_pause(failures, first=PAUSE_SECONDS, most=MAX_PAUSE_SECONDS), wait)
-            failures += weight
-            if wait > MAX_RETRY_AFTER_SECONDS:
-                raise PermanentFailure(f"{reason}, and asks to wait {wait:,.0f} s")
-            if failures >= MAX_ATTEMPTS or time.monotonic() + pause > deadline:
-                raise PermanentFailure(reason)
-            await _sleep(pause)
+            except Failure as failure:
+                if isinstance(failure, Damaged):
+                    part.start_over()
+                pause = max(get_pause(failures, first=PAUSE_SECONDS, most=MAX_PAUSE_SECONDS), failure.wait)
+                failures += failure.weight
+                if failures >= MAX_ATTEMPTS:
+                    raise
+            await asyncio.sleep(pause)
 
     async def _attempt(self, url: str, part: _Part) -> None:
         """One request with its redirects, as long as enough bytes arrive."""
-        clock, client, headers = asyncio.get_running_loop().time, self._open_client(), {}
-        if part.is_resumable:
-            headers = {"range": f"bytes={part.size}-", "if-range": part.validator or ""}
-        async with asyncio.timeout(STALL_SECONDS) as timeout, client.stream("GET", url, headers=headers) as response:
-
-            def on_progress() -> None:
-                part.progress_at = time.monotonic()
-                timeout.reschedule(clock() + STALL_SECONDS)
-
-            await self._read(response, part, on_progress)
-
-    async def _read(self, response: httpx.Response, part: _Part, on_progress: Callable[[], None]) -> None:
-        """Read a response into the part."""
-        _refuse(response)
-        _start_part(response, part)
-        if part.total is not None:
-            self._shelf.check_space(part.total - part.size)
-        unmarked = 0
-        # Unpacked, because some hosts compress what was asked for as it is.
-        async for piece in response.aiter_bytes():
-            part.write(piece)
-            unmarked += len(piece)
-            if unmarked >= MIN_BYTES:
-                unmarked = 0
-                on_progress()
+        clock, unmarked = asyncio.get_running_loop().time, 0
+        headers = {"range": f"bytes={part.size}-", "if-range": part.etag} if part.is_resumable else {}
+        try:
+            async with (
+                asyncio.timeout(STALL_SECONDS) as timeout,
+                self._open_client().stream("GET", url, headers=headers) as response,
+            ):
+                _start_part(response, part)
+                # Unpacked, because some hosts compress what was asked for as it is.
+                async for piece in response.aiter_bytes():
+                    part.write(piece)
+                    unmarked += len(piece)
+                    if unmarked >= MIN_BYTES:
+                        unmarked = 0
+                        timeout.reschedule(clock() + STALL_SECONDS)
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+            words = f"files are fetched over http and https only, and not from {_format_url(url)!r}"
+            raise Failure(words, weight=MAX_ATTEMPTS) from None
+        except (TimeoutError, httpx.TimeoutException):
+            raise Failure(f"its host was silent or too slow for {STALL_SECONDS:g} s", weight=2) from None
+        except httpx.HTTPError as error:
+            is_unanswered = isinstance(error, httpx.ConnectError)
+            raise Failure("nobody answered there" if is_unanswered else "the connection broke off") from None
         if part.total not in (None, part.size):
-            raise TemporaryFailure(f"{part.size:,} of {part.total:,} bytes arrived")
+            raise Failure(f"{part.size:,} of {part.total:,} bytes arrived")
 
     def _store(self, file: File, part: _Part) -> DownloadedFile:
-        part.flush()
+        if is_data_address(file.url):
+            part.write(parse_data_address(file.url, padded=True))
+            part.total = part.size
+        part.file.flush()
         with part.path.open("rb") as content:
             kind = validate(content, file, part.total)
-        part.close()
-        path = self._shelf.place(part.path, part.sha256, kind.suffix)
-        return DownloadedFile(part.sha256, path, part.size, kind.content_type)
-
-    def _store_data(self, file: File) -> DownloadedFile:
-        """Store a file that the answer itself contains as a `data:` address."""
-        try:
-            content = parse_data_address(file.url, padded=True)
-        except DataAddressError as error:
-            raise PermanentFailure(f"the answer holds it as a data: address {error}") from None
-        kind = validate(io.BytesIO(content), file, len(content))
-        path = self._shelf.keep(content, kind.suffix)
-        return DownloadedFile(hashlib.sha256(content).hexdigest(), path, len(content), kind.content_type)
+        part.file.close()
+        sha256 = hash_file(part.path)
+        return DownloadedFile(sha256, self._shelf.place(part.path, sha256, kind.suffix), part.size, kind.content_type)
 
     def _open_client(self) -> httpx.AsyncClient:
         # Nothing of this machine is sent: no key, no cookie, no login from .netrc. No connection limit either,
@@ -242,44 +205,44 @@ class Downloader:
             headers={"user-agent": "reelbook", "accept": "*/*", "accept-encoding": "identity"},
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=MAX_CONNECTIONS),
-            timeout=httpx.Timeout(STALL_SECONDS, connect=CONNECT_SECONDS),
+            timeout=httpx.Timeout(STALL_SECONDS, connect=10.0),
             verify=trusted_certificates(),
             follow_redirects=True,
-            max_redirects=MAX_REDIRECTS,
+            max_redirects=5,
             trust_env=False,
         )
         return self._client
 
 
-def _refuse(response: httpx.Response) -> None:
-    """Raise the error of a response without a file."""
-    status = response.status_code
-    if status in (200, 206):
-        return
-    message = f"the file host answered {status}"
-    if status in RETRY_STATUSES or status >= 500 or 200 <= status < 300:
-        raise TemporaryFailure(message, parse_retry_after(response.headers) or 0.0)
-    raise PermanentFailure(f"{message}: {REFUSALS[status]}" if status in REFUSALS else message)
-
-
 def _start_part(response: httpx.Response, part: _Part) -> None:
-    """Empty the part, unless the response continues it."""
-    headers = response.headers
-    if response.status_code == 206:
+    """Empty the part, unless the response continues it; raises `Failure` for a response without a file."""
+    headers, status = response.headers, response.status_code
+    if status == 206:
         parts = CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
-        if parts is None or int(parts[1]) != part.size or (part.size and headers.get("etag") != part.validator):
+        if parts is None or int(parts[1]) != part.size or (part.size and headers.get("etag") != part.etag):
             part.start_over()
-            raise TemporaryFailure("another part of the file came than was asked for")
-        part.total = part.total if parts[3] == "*" else int(parts[3])
-    elif headers.get("content-encoding", "identity") == "identity":
+            raise Failure("another part of the file came than was asked for")
+        part.total = part.total if parts[2] == "*" else int(parts[2])
+    elif status == 200:
         length = headers.get("content-length", "")
-        part.start_over(headers.get("etag"), int(length) if length.isdecimal() else None)
+        # That of compressed bytes says nothing, and neither do their parts.
+        is_plain = headers.get("content-encoding", "identity") == "identity"
+        part.start_over(
+            headers.get("etag", "") if is_plain else "", int(length) if is_plain and length.isdecimal() else None
+        )
     else:
-        part.start_over()  # The length is that of the compressed bytes.
-
-
-async def _sleep(seconds: float) -> None:
-    await asyncio.sleep(seconds)
+        wait = parse_retry_after(headers) or 0.0
+        is_passing = (
+            status < 300 or status in (408, 409, 412, 416, 425, 429) or status >= 500
+        ) and wait <= MAX_RETRY_AFTER_SECONDS
+        words = (
+            " (the address has expired, or is not for us)"
+            if status in (401, 403)
+            else f", and asks to wait {wait:,.0f} s"
+            if wait
+            else ""
+        )
+        raise Failure(f"the file host answered {status}{words}", weight=1 if is_passing else MAX_ATTEMPTS, wait=wait)
 
 
 def _format_url(url: str) -> str:
@@ -293,16 +256,76 @@ def _format_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"[:200]
 
 
-def _reason(error: Exception) -> str:
-    match error:
-        case TemporaryFailure() | Damaged():
-            return str(error)
-        case TimeoutError() | httpx.TimeoutException():
-            return f"its host was silent or too slow for {STALL_SECONDS:g} s"
-        case httpx.ConnectError():
-            return "nobody answered there"
-        case httpx.TooManyRedirects():
-            return f"it was redirected more than {MAX_REDIRECTS} times"
-        case httpx.DecodingError():
-            return "what came is said to be compressed, and is damaged"
-    return "the connection broke off"
+def validate(content: BinaryIO, file: File, length: int | None) -> FileKind:
+    """The kind of a complete file; raises `Damaged` for one that is incomplete or a text in place of a file.
+
+    `length` is what HTTP, or a `data:` address, declares for these bytes.
+    """
+    size = content.seek(0, io.SEEK_END)
+    content.seek(0)
+    kind, expected, hint = sniff_kind(content.read(HEAD_BYTES)), _declared_type(file), file.file_size or None
+    if kind == EMPTY:
+        raise Damaged("it is empty")
+    if length not in (None, size):
+        raise Damaged(f"{size:,} of {length:,} bytes arrived")
+    if (
+        kind.content_type.startswith("text/")
+        and not expected.startswith(TEXT_TYPES)
+        and expected[-4:] not in ("+xml", "json")
+    ):
+        # Failing hosts may answer 200 with a page.
+        raise Damaged(f"{'a web page' if kind == PAGE else 'a text'} came instead of {expected or 'a file'}")
+    content.seek(0)
+    try:
+        is_whole = _decodes(content) if kind.suffix in TO_DECODE else kind == MP4 and _has_all_packets(content)
+    except Damaged:
+        raise
+    except Exception:
+        # Decoders raise anything for a damaged file.
+        raise Damaged(f"it breaks off, or is damaged: it does not open as {kind.content_type}") from None
+    if not is_whole and length is None and hint is None:
+        raise Damaged("nobody says how long it is, and such a file does not show whether it is whole")
+    if not is_whole and hint not in (None, size):
+        words = f"{size:,} bytes arrived where {hint:,} were promised, and such a file does not show who is right"
+        raise Damaged(words)
+    return kind
+
+
+def _decodes(content: BinaryIO) -> bool:
+    """Whether all frames of a picture can be decoded; false for one that is too large to try."""
+    from PIL import Image
+
+    with Image.open(content, formats=PICTURES) as picture:
+        if picture.width * picture.height > MAX_PIXELS:
+            return False
+        for number in range(min(getattr(picture, "n_frames", 1), MAX_FRAMES)):
+            picture.seek(number)
+            picture.load()
+    return True
+
+
+def _has_all_packets(content: BinaryIO) -> bool:
+    """Whether a video has all packets that its index lists; false for one in fragments, which has no such index."""
+    import av
+
+    with av.open(content, "r", format="mp4") as container:
+        stream = container.streams.video[0]
+        listed, count = stream.frames, 0
+        for packet in container.demux(stream):
+            if packet.is_corrupt:
+                raise Damaged("it breaks off within a frame")
+            count += packet.size > 0
+    if count < listed:
+        raise Damaged(f"it breaks off: {count:,} of {listed:,} frames arrived")
+    content.seek(-16, io.SEEK_END)
+    # One in fragments may have an index behind them.
+    return listed > 0 or content.read()[4:8] == b"mfro"
+
+
+def _declared_type(file: File) -> str:
+    """The content type that the service declares, or that a file name implies; empty for neither."""
+    declared = (file.content_type or "").partition(";")[0].strip().lower()
+    if declared and declared != BINARY.content_type:
+        return declared
+    names = (file.file_name or "", "" if is_data_address(file.url) else urlsplit(file.url).path)
+    return next(filter(None, (mimetypes.guess_type(name.lower())[0] for name in names)), "")

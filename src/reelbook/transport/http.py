@@ -100,7 +100,6 @@ class RetryPolicy:
     """One attempt of a paid request with an idempotency key."""
     connect_seconds: float = 10.0
     max_attempts: int = 5
-    """How often a free call is sent, or a paid request with an idempotency key."""
     backoff_seconds: float = 0.25
     """Maximum of the first pause; doubled for each further one."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -359,20 +358,11 @@ def _format_reason(error: Exception, seconds: float) -> str:
         if isinstance(cause, ssl.SSLError):
             return "no encrypted connection could be made: its certificate or its protocol is not as it should be"
         cause = cause.__cause__ or cause.__context__
-    match error:
-        case httpx.ConnectTimeout():
-            return "no connection in time"
-        case TimeoutError() | httpx.TimeoutException():
-            return f"no answer within {seconds:.3g} s"
-        case _TooLarge():
-            return "its answer is larger than is read"
-        case httpx.ConnectError():
-            return "the connection was refused"
-        case httpx.RemoteProtocolError():
-            return "it hung up before its answer was whole"
-        case httpx.NetworkError() | OSError():
-            return "the connection broke"
-    return type(error).__name__
+    if isinstance(error, _TooLarge):
+        return "its answer is larger than is read"
+    if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+        return f"no answer within {seconds:.3g} s"
+    return "the connection was refused" if isinstance(error, httpx.ConnectError) else "the connection broke"
 
 
 @cache

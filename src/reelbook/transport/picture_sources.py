@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import difflib
 import hashlib
 import json
 import re
-import stat
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -33,6 +31,7 @@ from ..models.images import (
 )
 from ..models.problems import compact_value, format_literal, format_subject
 from ..util.data_address import is_data_address
+from ..util.printable import suggest
 from .service_calls import ServiceCalls
 
 Loc = tuple[str | int, ...]
@@ -45,10 +44,6 @@ MAX_UPLOADS = 4
 """Concurrent uploads."""
 REUSE_SECONDS = 24 * 3600
 """How long an upload is relied on; a service stores it for some days, how many is unknown."""
-NO_UPLOADS_STATUSES = (404, 405, 501)
-"""The statuses of a service that advertises uploads and accepts none."""
-
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +66,16 @@ class Source:
     @property
     def content(self) -> bytes:
         """The bytes; a large file is read again, and must be unchanged."""
-        if self.cached is not None:
-            return self.cached
-        assert self.path is not None, "a source without a file has its content"
+        if self.cached is not None or self.path is None:
+            return self.cached or b""
         try:
             content = self.path.read_bytes()
-        except OSError as error:
-            raise self._changed(f"could no longer be read ({error.strerror})") from None
+        except OSError:
+            content = b""
         if hashlib.sha256(content).hexdigest() != self.sha256:
-            raise self._changed("has changed since the run was prepared")
+            words = f"{format_subject(self.loc)}: the file {self.path} has changed since the run was prepared. Nothing was sent; run it again."
+            raise InvalidInput("Picture", [Problem(self.loc, words, "picture", str(self.path))])
         return content
-
-    def _changed(self, what: str) -> InvalidInput:
-        words = f"{format_subject(self.loc)}: the file {self.path} {what}. Nothing was sent; run it again."
-        return InvalidInput("Picture", [Problem(self.loc, words, "picture", str(self.path))])
 
 
 async def read_sources(request: Input, *, library: Callable[[str], Path | None]) -> dict[Loc, Source]:
@@ -98,21 +89,13 @@ async def read_sources(request: Input, *, library: Callable[[str], Path | None])
 def _read(request: Input, library: Callable[[str], Path | None]) -> dict[Loc, Source]:
     sources: dict[Loc, Source] = {}
     problems: list[Problem] = []
-
-    @cache  # A picture that is used in many fields is read once.
-    def read(picture: str) -> Source | NotAPicture:
-        try:
-            return _read_picture(picture, library)
-        except NotAPicture as error:
-            return error
-
+    read = cache(lambda picture: _read_picture(picture, library))  # A picture that is used in many fields is read once.
     for loc, picture in pictures_of(request):
         if isinstance(picture, Image) or is_data_address(picture):
-            source = read(picture)
-            if isinstance(source, Source):
-                sources[loc] = replace(source, loc=loc)
-            else:
-                words = f"{format_subject(loc)} {source}"
+            try:
+                sources[loc] = replace(read(picture), loc=loc)
+            except NotAPicture as error:
+                words = f"{format_subject(loc)} {error}"
                 problems.append(Problem(loc, words, "picture", compact_value(str(picture))))
     if problems:
         raise InvalidInput(type(request).__name__, problems)
@@ -124,15 +107,13 @@ def _read_picture(picture: str, library: Callable[[str], Path | None]) -> Source
         return _make_source(require_picture(parse_picture_address(picture)), "data: address")
     if picture.content is not None:
         return _make_source(picture.content, picture.label)
-    path = _path_of(picture) if picture.sha256 is None else library(picture.sha256)
+    if picture.sha256 is None:
+        return _read_file(str(picture), picture.label)
+    path = library(picture.sha256)
     if path is None:
         raise NotAPicture(f"is the {picture.label}…, which this library does not have. Give the picture itself.")
-    content, is_frame = _content(path, picture)
-    if is_frame:
-        # The path is that of the video, so the content of the frame is cached.
-        return _make_source(content, f"last frame of {path.name}")
-    source = _make_source(content, picture.label, path)
-    if picture.sha256 not in (None, source.sha256):
+    source = _read_file(str(path), picture.label)
+    if source.sha256 != picture.sha256:
         raise NotAPicture("is a picture whose copy in the library is damaged. Give the picture itself.")
     return source
 
@@ -144,85 +125,63 @@ def _make_source(content: bytes, label: str, path: Path | None = None) -> Source
     return Source((), sha256, kind.content_type, kind.suffix, len(content), label, path, cached)
 
 
-def _path_of(picture: Image) -> Path:
-    text = str(picture)
-    if text[:7].lower() == "file://":
-        text = url2pathname(urlsplit(text).path)
-    elif _SCHEME.match(text):
-        raise NotAPicture(
-            f"is {format_literal(text, 100)}; only http and https addresses are fetched. Download it, and give its path."
-        )
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:
-        raise NotAPicture(f"is {format_literal(text, 100)}, and nobody of that name has a home folder here.") from None
-
-
-def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
-    """The picture in a file, and whether it is the last frame of a video."""
+def _read_file(text: str, label: str) -> Source:
+    """The picture in a file; of a video its last frame."""
     from ..media.stills import has_video_content, read_last_frame  # Not at the top: it imports the decoders.
 
-    name = format_literal(str(path), 200)
+    name = format_literal(text, 200)
+    if text[:7].lower() == "file://":
+        text = url2pathname(urlsplit(text).path)
+    elif re.match(r"[a-z][a-z0-9+.-]+://", text, re.IGNORECASE):
+        raise NotAPicture(f"is {name}; only http and https addresses are fetched. Download it, and give its path.")
     try:
-        facts = path.stat()
-        if stat.S_ISDIR(facts.st_mode):
+        path = Path(text).expanduser()
+        if path.is_dir():
             raise NotAPicture(f"is {name}, a folder. Give one picture in it.")
-        if not stat.S_ISREG(facts.st_mode):
-            # Reading a pipe could block for ever.
-            raise NotAPicture(f"is {name}, which is not an ordinary file.")
-        of_video = has_video_content(path)
-        if facts.st_size > MAX_BYTES and not of_video:
-            size = f"{facts.st_size / 1e6:,.1f} MB; the limit is {MAX_BYTES / 1e6:g} MB"
-            raise NotAPicture(f"is {name}, which has {size}. Make it smaller.")
-        content = b"" if of_video else path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        raise NotAPicture(_format_missing(path, picture)) from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, NotAPicture):
-            raise
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        hint = " A picture as base64 begins with data:image/png;base64," if len(picture) > 200 else ""
-        raise NotAPicture(f"is {name}, which cannot be read ({reason}).{hint}") from None
-    try:
-        return (read_last_frame(path), True) if of_video else (require_picture(content), False)
+        if path.exists() and not path.is_file():
+            raise NotAPicture(f"is {name}, which is not an ordinary file.")  # Reading a pipe could block for ever.
+        if not path.exists():
+            folder = path.parent.absolute()
+            names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+            raise NotAPicture(
+                f"is {name}, and there is no such file in {folder}.{suggest(path.name, names)} Check the path."
+            )
+        if has_video_content(path):
+            # The path is that of the video, so the content of the frame is cached.
+            return _make_source(read_last_frame(path), f"last frame of {path.name}")
+        if path.stat().st_size > MAX_BYTES:
+            raise NotAPicture(
+                f"has {path.stat().st_size / 1e6:,.1f} MB; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller."
+            )
+        return _make_source(require_picture(path.read_bytes()), label, path)
     except NotAPicture as error:
-        raise NotAPicture(f"is {name}, which {error}") from None
-
-
-def _format_missing(path: Path, picture: Image) -> str:
-    name, folder = format_literal(str(picture), 200), path.parent.absolute()
-    try:
-        names = {entry.name.lower(): entry.name for entry in folder.iterdir()}
-    except OSError:
-        return f"is {name}, and there is no folder {folder}. Check the path."
-    close = difflib.get_close_matches(path.name.lower()[:200], list(names), n=1)
-    hint = f"Did you mean {str(path.parent / names[close[0]])!r}?" if close else "Check the path."
-    return f"is {name}, and there is no such file in {folder}. {hint}"
+        raise NotAPicture(str(error) if name in str(error) else f"is {name}, which {error}") from None
+    except (OSError, ValueError, RuntimeError) as error:
+        hint = " A picture as base64 begins with data:image/png;base64," if len(text) > 200 else ""
+        raise NotAPicture(
+            f"is {name}, which cannot be read ({getattr(error, 'strerror', None) or error}).{hint}"
+        ) from None
 
 
 class Uploads:
-    """The pictures that one client has uploaded, and their addresses at the services; each picture is uploaded once.
-
-    Not shared between clients, because another account of the same service cannot use the addresses.
-    """
+    """The pictures that one client has uploaded, and their addresses at its service; each picture is uploaded once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[str, float]] = {}
+        self._addresses: dict[tuple[str, str], tuple[str, float]] = {}
         """The address of each picture, by service and hash, and when it was uploaded."""
         self._locks: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._without_uploads: set[str] = set()
+        self._are_refused = False
         self._slots = asyncio.Semaphore(MAX_UPLOADS)
 
     async def get_or_upload(self, calls: ServiceCalls, picture: Source) -> str | None:
         """The picture's address at the service, after uploading it if necessary; None for a service without uploads."""
         info = await calls.service_info()
-        service = info.id or calls.base_url
-        key = (service, picture.sha256)
+        key = (info.id or calls.base_url, picture.sha256)
         async with self._locks[key]:
-            address, since = self._known.get(key, ("", 0.0))
+            address, since = self._addresses.get(key, ("", 0.0))
             if address and time.monotonic() - since < REUSE_SECONDS:
                 return address
-            if "uploads" not in info.features or service in self._without_uploads:
+            if "uploads" not in info.features or self._are_refused:
                 return None
             try:
                 async with self._slots:
@@ -230,11 +189,12 @@ class Uploads:
                     name = f"{picture.sha256[:16]}{picture.suffix}"
                     address = await calls.upload(content, name, picture.content_type)
             except ServiceError as error:
-                if error.status not in NO_UPLOADS_STATUSES:
+                # A service may advertise uploads and accept none.
+                self._are_refused = error.status in (404, 405, 501)
+                if not self._are_refused:
                     raise
-                self._without_uploads.add(service)
                 return None
-            self._known[key] = (address, time.monotonic())
+            self._addresses[key] = (address, time.monotonic())
             return address
 
     def forget_mentioned(self, message: str) -> None:
@@ -242,8 +202,7 @@ class Uploads:
 
         The same run, sent again, then uploads its pictures again.
         """
-        for key in [key for key, (address, _) in self._known.items() if address in message]:
-            del self._known[key]
+        self._addresses = {key: value for key, value in self._addresses.items() if value[0] not in message}
 
 
 async def build_request_input(
@@ -253,20 +212,16 @@ async def build_request_input(
     distinct = {source.sha256: source for source in sources.values()}
     names = await asyncio.gather(*(uploads.get_or_upload(calls, source) for source in distinct.values()))
     addresses = dict(zip(distinct, names, strict=True))
-    embedded = [source for source in distinct.values() if addresses[source.sha256] is None]
-    # In a thread, because encoding megabytes would block the event loop.
-    return await asyncio.to_thread(_replace_pictures, request, sources, addresses, embedded)
 
+    def embed() -> dict[str, Any]:
+        for source in distinct.values():
+            if addresses[source.sha256] is None:
+                encoded = base64.b64encode(source.content).decode()
+                addresses[source.sha256] = f"data:{source.content_type};base64,{encoded}"
+        return replace_pictures(request.wire(), {loc: addresses[source.sha256] for loc, source in sources.items()})
 
-def _replace_pictures(
-    request: Input, sources: Mapping[Loc, Source], addresses: dict[str, str | None], embedded: list[Source]
-) -> dict[str, Any]:
-    """The JSON of an input with the addresses of its pictures, some of which contain the picture."""
-    for source in embedded:
-        encoded = base64.b64encode(source.content).decode()
-        addresses[source.sha256] = f"data:{source.content_type};base64,{encoded}"
-    wire = replace_pictures(request.wire(), {loc: addresses[source.sha256] for loc, source in sources.items()})
-    length = len(json.dumps(wire, ensure_ascii=False).encode()) if embedded else 0
+    wire = await asyncio.to_thread(embed)  # Encoding megabytes would block the event loop.
+    length = len(json.dumps(wire, ensure_ascii=False)) if None in names else 0
     if length > MAX_REQUEST_BYTES:
         words = (
             f"With its pictures inside, the request has {length / 1e6:,.1f} MB; the limit is {MAX_REQUEST_BYTES / 1e6:g} MB, and "

@@ -11,11 +11,11 @@ import logging
 import math
 import random
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, Unreachable
+from ..errors import ReelbookError, ServiceBroken, TooManyRequests, Unreachable
 from ..models.queue_status import STATUSES, QueueStatus
 from .answers import REFUSED_SECONDS, is_about_the_account
 from .http import get_pause
@@ -24,12 +24,13 @@ MAX_CALLS = 4
 """How many calls are made at once."""
 FIRST_SECONDS, PAUSE_SHARE, MAX_PAUSE_SECONDS = 0.1, 0.1, 15.0
 """Where no duration helps, a run is polled again after this many seconds, or this share of its age if that is more."""
-EARLY_CHANCE = 1 / 12
-"""This share of the runs is polled once before its expected end, which shows when a model has become quicker."""
 CLOSE_PAUSE_SECONDS, CLOSE_SHARE = 0.8, 0.1
 """A run that a person is watching is polled this often, or after this share of its age if that is more."""
-MAX_DURATIONS, MARGIN, QUICKER_SHARE = 20, 1.02, 0.8
-"""How many durations count; how much later than them polls come; and which share of the shortest shows a quicker model."""
+MAX_DURATIONS, MARGIN = 20, 1.02
+"""How many durations count, and how much later than them polls come."""
+EARLY_CHANCE, QUICKER_SHARE = 1 / 12, 0.8
+"""This share of the runs is polled once before its expected end; one that had ended before this share of the shortest
+known duration shows that the model has become quicker."""
 FIRST_FAILURE_SECONDS = 0.25
 WIDESPREAD_FAILURES = 3
 """After so many failures in a row the service as a whole counts as failing, and all wait."""
@@ -41,7 +42,7 @@ log = logging.getLogger("reelbook")
 
 @dataclass(slots=True, eq=False)
 class _Run:
-    model: _Model
+    model: str
     request_id: str
     submitted_at: float
     tracked_since: float
@@ -53,49 +54,16 @@ class _Run:
     age: float = 0.0
     """At its latest poll that found it unfinished."""
     failures: int = 0
-    failing_since: float | None = None
+    failing_since: float = math.inf
     failure_pause_until: float = -math.inf
     is_early: bool = field(default_factory=lambda: random.random() < EARLY_CHANCE)
-
-
-@dataclass(slots=True, eq=False)
-class _Model:
-    """The polled runs of one model, and the seconds that its latest ones took."""
-
-    durations: deque[float]
-    runs: dict[_Run, None] = field(default_factory=dict)
-
-    def choose_age(self, run: _Run) -> float:
-        """The age at which an unfinished run is polled next."""
-        age = run.age
-        later = sorted(seconds for seconds in self.durations if seconds * MARGIN > age + 1e-6)
-        pause = max(FIRST_SECONDS, PAUSE_SHARE * age)
-        if later:
-            # When half of them will have ended, so that few polls come too early and few ends are noticed late.
-            due = max(later[len(later) // 2] * MARGIN, age + 0.5 * pause)
-            return due * random.uniform(0.4, 0.95) if run.is_early and not age else due
-        # The runs of a new model find out together how long they take, each with its share of the polls.
-        return age + pause * (1.0 if len(self.runs) == 1 else random.uniform(0.5, 1.5) * min(len(self.runs) / 3, 30.0))
-
-    def record_end(self, after: float, by: float) -> None:
-        """A run ended between these ages; the others are polled accordingly."""
-        known = sorted(self.durations)
-        if known and by < QUICKER_SHARE * known[0]:
-            self.durations.clear()
-        # Where the poll came long after the end, the run most likely took as long as one of the others.
-        alike = [seconds for seconds in self.durations if after < seconds <= by]
-        self.durations.append(alike[len(alike) // 2] if alike else (after + by) / 2)
-        if not known or not known[0] <= by <= 1.1 * known[-1]:
-            for run in self.runs:
-                run.changed.set()
 
 
 class Poller:
     """Polls any number of runs of one service, all on one event loop.
 
     `ask` returns the status of a request of a model. `past` returns the known durations of a model's runs, in seconds
-    from submission to end; it is called once for each model, on the loop, so it has to be quick. `wall_clock` is the clock
-    of `submitted_at`.
+    from submission to end; it is called once for each model, on the loop, so it has to be quick.
     """
 
     def __init__(
@@ -103,13 +71,14 @@ class Poller:
         ask: Callable[[str, str], Awaitable[QueueStatus]],
         *,
         past: Callable[[str], Sequence[float]] = lambda endpoint_id: (),
-        wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        self._ask, self._past, self._wall_clock = ask, past, wall_clock
-        self._models: dict[str, _Model] = {}
+        self._ask, self._past = ask, past
+        self._durations: dict[str, deque[float]] = {}
+        self._runs: dict[str, dict[_Run, None]] = defaultdict(dict)
+        """The polled runs of each model."""
         self._slots = asyncio.Semaphore(MAX_CALLS)
-        self._failures, self._failing_since, self._paused_until = 0, math.inf, -math.inf
-        """The failures in a row of all polls, since when, and until when nobody polls because of them."""
+        self._failures, self._good_at, self._paused_until = 0, -math.inf, -math.inf
+        """The failures in a row of all polls, when one last succeeded, and until when nobody polls."""
         self._unknown_statuses: set[str] = set()
         self._closed = False
         self.close_pause = (CLOSE_PAUSE_SECONDS, CLOSE_SHARE)
@@ -133,18 +102,17 @@ class Poller:
         """
         if self._closed:
             raise ReelbookError("This client is closed. Open another one, and attach to the run there.")
-        now = asyncio.get_running_loop().time()
-        age = 0.0 if submitted_at is None else max(self._wall_clock() - submitted_at, 0.0)
-        if endpoint_id not in self._models:
-            self._models[endpoint_id] = _Model(deque(self._past(endpoint_id), MAX_DURATIONS))
-        model = self._models[endpoint_id]
-        run = _Run(model, request_id, now - age, now, closely)
-        model.runs[run] = None
+        clock = asyncio.get_running_loop().time
+        age = 0.0 if submitted_at is None else max(time.time() - submitted_at, 0.0)
+        if endpoint_id not in self._durations:
+            self._durations[endpoint_id] = deque(self._past(endpoint_id), MAX_DURATIONS)
+        run = _Run(endpoint_id, request_id, clock() - age, clock(), closely)
+        self._runs[endpoint_id][run] = None
         try:
             while True:
                 await self._wait_until_due(run)
                 async with self._slots:
-                    polled_at = asyncio.get_running_loop().time()
+                    polled_at = clock()
                     if polled_at < self._paused_until or self._closed:
                         continue  # The service was found to be failing while this poll waited for its turn.
                     try:
@@ -152,29 +120,34 @@ class Poller:
                     except Exception as error:
                         self._record_failure(run, error, polled_at, refused_seconds)
                         continue
-                self._failures, self._failing_since, self._paused_until = 0, math.inf, -math.inf
-                self._notify(on_status, status)
+                self._failures, self._good_at, self._paused_until = 0, clock(), -math.inf
+                if status.status not in {*STATUSES, *self._unknown_statuses}:
+                    self._unknown_statuses.add(status.status)
+                    log.warning(
+                        "The service reported the unknown status %.100r; such a run counts as still going.",
+                        status.status,
+                    )
+                on_status(status)
                 if status.finished:
-                    self._record_end(run, status)
+                    # One that failed says nothing about the good ones, and neither does one from long ago.
+                    if not getattr(status, "error", None) and (run.age or age <= clock() - run.tracked_since):
+                        self._record_end(run, clock() - run.submitted_at)
                     return status
-                run.age, run.failures, run.failing_since = max(polled_at - run.submitted_at, run.age), 0, None
+                run.age, run.failures, run.failing_since = max(polled_at - run.submitted_at, run.age), 0, math.inf
         finally:
-            del model.runs[run]
+            del self._runs[endpoint_id][run]
 
     def poll_soon(self, request_id: str) -> None:
         """Poll a run at once, because something has been done about it."""
-        for model in self._models.values():
-            for run in model.runs:
-                if run.request_id == request_id:
-                    run.is_due = True
-                    run.changed.set()
+        for run in [run for runs in self._runs.values() for run in runs if run.request_id == request_id]:
+            run.is_due = True
+            run.changed.set()
 
     async def close(self) -> None:
         """Stop all polling: waiting callers are cancelled, the runs themselves go on at the service."""
         self._closed = True
-        for model in self._models.values():
-            for run in model.runs:
-                run.changed.set()
+        for run in [run for runs in self._runs.values() for run in runs]:
+            run.changed.set()
 
     async def _wait_until_due(self, run: _Run) -> None:
         """Wait until it is time to poll a run."""
@@ -195,46 +168,46 @@ class Poller:
         """The time of a run's next poll."""
         if run.failures:
             return run.failure_pause_until
-        longest = MAX_PAUSE_SECONDS
-        if run.is_watched:
-            longest = min(longest, max(self.close_pause[0], self.close_pause[1] * run.age))
-        due = run.submitted_at + run.model.choose_age(run)
-        return min(due, max(run.submitted_at + run.age, run.tracked_since) + longest)
+        pause = max(FIRST_SECONDS, PAUSE_SHARE * run.age)
+        later = sorted(seconds for seconds in self._durations[run.model] if seconds * MARGIN > run.age + 1e-6)
+        if later:
+            # When half of them will have ended, so that few polls come too early and few ends are noticed late.
+            due = max(later[len(later) // 2] * MARGIN, run.age + 0.5 * pause)
+            due *= random.uniform(0.4, 0.95) if run.is_early and not run.age else 1.0
+        else:
+            # The runs of a new model find out together how long they take, each with its share of the polls.
+            count = len(self._runs[run.model])
+            due = run.age + pause * (1.0 if count == 1 else random.uniform(0.5, 1.5) * min(count / 3, 30.0))
+        seconds, share = self.close_pause if run.is_watched else (MAX_PAUSE_SECONDS, 0.0)
+        longest = min(MAX_PAUSE_SECONDS, max(seconds, share * run.age))
+        return min(run.submitted_at + due, max(run.submitted_at + run.age, run.tracked_since) + longest)
 
-    def _notify(self, on_status: Callable[[QueueStatus], None], status: QueueStatus) -> None:
-        if status.status not in STATUSES and status.status not in self._unknown_statuses:
-            self._unknown_statuses.add(status.status)
-            log.warning(
-                "The service reported the unknown status %.100r; such a run counts as still going.", status.status
-            )
-        try:
-            on_status(status)
-        except Exception:
-            log.warning("The status of run %s could not be passed on.", status.request_id, exc_info=True)
+    def _record_end(self, run: _Run, by: float) -> None:
+        """Learn how long the runs of a model take: this one ended before the age `by`."""
+        durations = self._durations[run.model]
+        before = sorted(durations)
+        if before and by < QUICKER_SHARE * before[0]:
+            durations.clear()
+        # Where the poll came long after the end, the run most likely took as long as one of the others.
+        alike = [seconds for seconds in durations if run.age < seconds <= by]
+        durations.append(alike[len(alike) // 2] if alike else (run.age + by) / 2)
+        if not before or not before[0] <= by <= 1.1 * before[-1]:
+            for other in self._runs[run.model]:
+                other.changed.set()
 
     def _record_failure(self, run: _Run, error: Exception, polled_at: float, refused_seconds: float) -> None:
         """Choose when to poll again after a failure, or raise it."""
         now = asyncio.get_running_loop().time()
-        run.failing_since = polled_at if run.failing_since is None else run.failing_since
-        seconds = now - run.failing_since
-        is_outage = isinstance(error, (Unreachable, ServiceBroken, TooManyRequests))
-        if is_outage:
-            self._failing_since = min(self._failing_since, polled_at)
+        run.failing_since = min(run.failing_since, polled_at)
+        seconds, limit = now - run.failing_since, refused_seconds
+        if isinstance(error, (Unreachable, ServiceBroken, TooManyRequests)):
+            # In an outage each run is polled rarely: it counts from the latest good poll of any run.
             self._failures += 1
-            seconds = max(seconds, now - max(self._failing_since, run.tracked_since))
-        is_refused = isinstance(error, ServiceError) and not is_outage
-        if is_about_the_account(error) or seconds >= (refused_seconds if is_refused else GIVE_UP_SECONDS):
+            seconds, limit = max(seconds, now - max(self._good_at, run.tracked_since)), GIVE_UP_SECONDS
+        if is_about_the_account(error) or seconds >= limit:
             raise error
         pause = get_pause(run.failures, error, first=FIRST_FAILURE_SECONDS, most=MAX_PAUSE_SECONDS)
         run.failures, run.failure_pause_until = run.failures + 1, now + pause
         if self._failures >= WIDESPREAD_FAILURES or isinstance(error, TooManyRequests):
             pause = get_pause(self._failures - 1, error, first=FIRST_FAILURE_SECONDS, most=MAX_PAUSE_SECONDS)
             self._paused_until = max(self._paused_until, now + pause)
-
-    def _record_end(self, run: _Run, status: QueueStatus) -> None:
-        """Learn how long the runs of a model take; one that failed says nothing about the good ones."""
-        by = asyncio.get_running_loop().time() - run.submitted_at
-        # Of a run from long ago that has ended at some time since, nothing is learnt.
-        is_known = run.age or run.tracked_since - run.submitted_at <= 0.5 * by
-        if is_known and not getattr(status, "error", None):
-            run.model.record_end(run.age, by)

@@ -71,10 +71,6 @@ class RequestPaths:
             if path.startswith("/") and path != self._usual_path(endpoint_id, request_id, what):
                 self._unusual[request_id][what] = path
 
-    def record_path(self, request_id: str, what: str, path: str) -> None:
-        """Record that this path works, and the likelier ones do not."""
-        self._unusual[request_id][what] = path
-
     def get_unusual(self, request_id: str) -> dict[str, str]:
         """The unusual paths of a request, to be stored for a later session."""
         return dict(self._unusual.get(request_id, {}))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -94,27 +93,10 @@ class ServiceCalls:
         info = await self.service_info(required=True)
         return info.id if info.name == OWN_NAME else None
 
-    async def run(
-        self,
-        endpoint_id: str,
-        input: Mapping[str, Any],
-        *,
-        credits: int | None = None,
-        idempotency_key: str | None = None,
-        resubmits: bool = False,
-        before_send: Callable[[], Awaitable[None]] | None = None,
-    ) -> Accepted:
-        """Submit a paid run: exactly one POST, repeated only with an idempotency key.
-
-        `resubmits` tells a gateway that somebody wants it sent even if the answer to an earlier one was lost.
-        `before_send` is awaited just before the first byte of each attempt leaves; if it raises, nothing is sent.
-        `Unreachable` means never sent, `UncertainRun` perhaps accepted, any other error refused.
-        """
+    async def run(self, endpoint_id: str, input: Mapping[str, Any], **options: Any) -> Accepted:
+        """Submit a paid run, with the options of `Http.paid`: one POST, repeated only with an idempotency key."""
         body = {"endpointId": endpoint_id, "input": input}
-        accepted = await self._http.paid(
-            self._address, "/models/run", body, credits=credits, idempotency_key=idempotency_key, resubmits=resubmits,
-            before_send=before_send,
-        )  # fmt: skip
+        accepted = await self._http.paid(self._address, "/models/run", body, **options)
         if accepted.request_id is not None:
             self.paths.record_addresses(accepted.request_id, endpoint_id, accepted.answer)
         return accepted
@@ -156,15 +138,13 @@ class ServiceCalls:
         except ServiceError as error:
             if not answers.is_unfinished(error):
                 raise
-            raise NotReady(
-                error.message, error.status, "not_ready", request_id=request_id, foreign=error.foreign
-            ) from None
+            raise NotReady(error.message, error.status, "not_ready", request_id, foreign=error.foreign) from None
         if answer.status != 202 and answer.value is None:
             raise unreadable_error(answer)
         output = None if answer.status == 202 else answers.parse_output(answer.value)
         if output is None:
             words = "The result is not there yet."
-            raise NotReady(words, answer.status, "not_ready", request_id=request_id, foreign=answer.is_html)
+            raise NotReady(words, answer.status, "not_ready", request_id, foreign=answer.is_html)
         return output
 
     async def cancel(self, endpoint_id: str, request_id: str) -> bool:
@@ -198,8 +178,12 @@ class ServiceCalls:
             raise
         except ServiceError:
             return known  # What the service has against the input, it says of the run, before it charges anything.
-        stated = answers.parse_estimate(answer.value)
-        return known if stated is None else replace(stated, catalog=known.credits)
+        price = answers.parse_price(answer.value)
+        if price is None:
+            return known
+        # How a price came about is only known where it is the catalog's own.
+        breakdown = known.breakdown if price == known.credits else ()
+        return Estimate(price, breakdown, known.rate_card, "exact", known.credits)
 
     async def account(self) -> Mapping[str, Any]:
         """Credits and permissions, as the service reports them."""
@@ -207,15 +191,12 @@ class ServiceCalls:
 
     async def check_key(self) -> None:
         """Raise `Unauthorized` if the service says that it does not know the key; whatever else it answers proves nothing."""
-
-        async def ask() -> None:
-            try:
-                await self._free("GET", "/account", is_repeated=False)
-            except NotFound:
-                await self.status(CATALOG[0].id, NO_REQUEST, is_repeated=False)  # The specification has no account.
-
         try:
-            await asyncio.wait_for(ask(), KEY_SECONDS)
+            async with asyncio.timeout(KEY_SECONDS):
+                try:
+                    await self._free("GET", "/account", is_repeated=False)
+                except NotFound:
+                    await self.status(CATALOG[0].id, NO_REQUEST, is_repeated=False)  # The specification has no account.
         except Unauthorized:
             raise
         except (ReelbookError, TimeoutError):
@@ -239,22 +220,16 @@ class ServiceCalls:
         self, method: str, endpoint_id: str, request_id: str, what: str, query: str = "", **options: Any
     ) -> ServiceAnswer:
         """Call a request's address: the one that the service reported, else the usual one, else the short one."""
-        first: ServiceError | None = None
-        for path in self.paths.get_paths(request_id, endpoint_id, what):
+        paths = self.paths.get_paths(request_id, endpoint_id, what)
+        for path in paths:
             joined = f"{path}{'&' if '?' in path else '?'}{query}" if query else path
             try:
-                answer = await self._http.free(method, self._address, joined, **options)
+                return await self._http.free(method, self._address, joined, **options)
             except (NotFound, Refused) as error:
-                if error.status not in (404, 405):
+                # The address may be wrong, or right but too early.
+                if error.status not in (404, 405) or path == paths[-1]:
                     raise
-                # The address may be wrong, or right but too early: only another one that works shows which.
-                first = first or error
-                continue
-            if first is not None:
-                self.paths.record_path(request_id, what, path)
-            return answer
-        assert first is not None
-        raise first
+        raise AssertionError
 
     async def _free(self, method: str, path: str, **options: Any) -> ServiceAnswer:
         return await self._http.free(method, self._address, self._address.path + path, **options)
