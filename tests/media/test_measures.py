@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import pickle
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +18,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from reelbook.errors import ReelbookError
+from reelbook.media.measuring.measures import Cache, measure_files
 from reelbook.media.measuring.metrics import METRICS, measure_file
 from tests.clips import film
 from tests.media.moving import Pixels, flat, noise, panned, picture, texture, written
 from tests.support import examples
-
-FACTS = {"frame_count", "width", "height", "bytes"}
 
 
 def number(path: Path, metric: str, *, reference: Path | None = None) -> float:
@@ -68,167 +71,241 @@ def test_a_film_has_every_figure_in_one_call(tmp_path: Path) -> None:
     assert all(value is not None for name, value in figures.items() if name != "error")
 
 
-class TestLight:
-    """What one frame shows by itself."""
+@settings(max_examples=examples(8, 15), deadline=None)
+@given(st.integers(0, 2**32 - 1), st.tuples(*[st.integers(0, 255)] * 3), st.integers(0, 60))
+def test_light_and_colour_are_what_their_formulas_say(seed: int, colour: tuple[int, int, int], spread: int) -> None:
+    """Four figures of any picture, worked out once more from its pixels in twice the precision."""
+    random = np.random.default_rng(seed)
+    pixels = (np.array(colour) + random.integers(-spread, spread + 1, (16, 512, 3))).clip(0, 255).astype(np.uint8)
+    light, (red, green, blue) = luma(pixels), np.moveaxis(pixels.astype(np.float64), 2, 0)
+    rg, yb = red - green, (red + green) / 2 - blue
+    inner = light[1:-1, 1:-1]
+    laplacian = light[:-2, 1:-1] + light[2:, 1:-1] + light[1:-1, :-2] + light[1:-1, 2:] - 4 * inner
 
-    @settings(max_examples=examples(8, 15), deadline=None)
-    @given(st.integers(0, 2**32 - 1), st.tuples(*[st.integers(0, 255)] * 3), st.integers(0, 60))
-    def test_light_and_colour_are_what_their_formulas_say(
-        self, seed: int, colour: tuple[int, int, int], spread: int
-    ) -> None:
-        """Four figures of any picture, worked out once more from its pixels in twice the precision."""
-        random = np.random.default_rng(seed)
-        pixels = (np.array(colour) + random.integers(-spread, spread + 1, (16, 512, 3))).clip(0, 255).astype(np.uint8)
-        light, (red, green, blue) = luma(pixels), np.moveaxis(pixels.astype(np.float64), 2, 0)
-        rg, yb = red - green, (red + green) / 2 - blue
-        inner = light[1:-1, 1:-1]
-        laplacian = light[:-2, 1:-1] + light[2:, 1:-1] + light[1:-1, :-2] + light[1:-1, 2:] - 4 * inner
+    with TemporaryDirectory() as folder:
+        path = picture(Path(folder) / "any.png", pixels)
+        figures = measure_file(path, ["sharpness", "brightness", "contrast", "colourfulness"])
 
-        with TemporaryDirectory() as folder:
-            path = picture(Path(folder) / "any.png", pixels)
-            figures = measure_file(path, ["sharpness", "brightness", "contrast", "colourfulness"])
-
-        assert figures == {
-            "sharpness": pytest.approx(laplacian.var(), rel=1e-4, abs=1e-4),
-            "brightness": pytest.approx(light.mean(), rel=1e-5, abs=1e-4),
-            "contrast": pytest.approx(light.std(), rel=1e-4, abs=1e-3),
-            "colourfulness": pytest.approx(
-                math.hypot(rg.std(), yb.std()) + 0.3 * math.hypot(rg.mean(), yb.mean()), rel=1e-4, abs=1e-3
-            ),
-            "error": None,
-        }
+    assert figures == {
+        "sharpness": pytest.approx(laplacian.var(), rel=1e-4, abs=1e-4),
+        "brightness": pytest.approx(light.mean(), rel=1e-5, abs=1e-4),
+        "contrast": pytest.approx(light.std(), rel=1e-4, abs=1e-3),
+        "colourfulness": pytest.approx(
+            math.hypot(rg.std(), yb.std()) + 0.3 * math.hypot(rg.mean(), yb.mean()), rel=1e-4, abs=1e-3
+        ),
+        "error": None,
+    }
 
 
-class TestMotion:
-    """What happens between frames."""
+@pytest.mark.parametrize("rate", [12, 24])
+def test_motion_is_per_second_whatever_the_rate(tmp_path: Path, rate: int) -> None:
+    """A fade of 48 levels a second has a motion of 48, at 12 frames a second and at 24."""
+    fade = [flat(20 + 48 // rate * place) for place in range(rate)]
 
-    @pytest.mark.parametrize("rate", [12, 24])
-    def test_motion_is_per_second_whatever_the_rate(self, tmp_path: Path, rate: int) -> None:
-        """A fade of 48 levels a second has a motion of 48, at 12 frames a second and at 24."""
-        fade = [flat(20 + 48 // rate * place) for place in range(rate)]
-
-        assert number(written(tmp_path / "fade.mkv", fade, rate=rate), "motion") == pytest.approx(48, abs=0.01)
-
-    def test_what_changes_evenly_is_smooth_and_what_jerks_is_not(self, tmp_path: Path) -> None:
-        """A steady fade is foretold by its neighbours; the same fade with every second frame held is not."""
-        steady = [flat(20 + 8 * place) for place in range(12)]
-        held = [steady[place // 2 * 2] for place in range(12)]
-
-        smooth, jerky = (
-            number(written(tmp_path / f"{name}.mkv", frames), "motion_smoothness_linear")
-            for name, frames in (("steady", steady), ("held", held))
-        )
-
-        assert smooth == pytest.approx(1.0, abs=1e-6)
-        # Every frame is 8 levels from the middle between its neighbours, one of which is equal to it.
-        assert jerky == pytest.approx((255 - 8) / 255, abs=1e-6)
+    assert number(written(tmp_path / "fade.mkv", fade, rate=rate), "motion") == pytest.approx(48, abs=0.01)
 
 
-class TestLikeness:
-    """How alike a file and its reference are."""
+def test_what_changes_evenly_is_smooth_and_what_jerks_is_not(tmp_path: Path) -> None:
+    """A steady fade is foretold by its neighbours; the same fade with every second frame held is not."""
+    steady = [flat(20 + 8 * place) for place in range(12)]
+    held = [steady[place // 2 * 2] for place in range(12)]
 
-    @pytest.mark.parametrize("amount", [0.02, 0.2, 1.0])
-    def test_ssim_and_psnr_are_what_their_definitions_say(self, tmp_path: Path, amount: float) -> None:
-        """Two pictures that are more or less alike, by formulas written once more in this file."""
-        one = noise(1)
-        other = (one * (1 - amount) + noise(2) * amount).astype(np.uint8)
-        squared = (one.astype(np.float64) - other) ** 2
-
-        figures = measure_file(
-            picture(tmp_path / "one.png", one), ["ssim", "psnr"], reference=picture(tmp_path / "other.png", other)
-        )
-
-        assert figures["ssim"] == pytest.approx(ssim_by_hand(one, other), abs=1e-5)
-        assert figures["psnr"] == pytest.approx(10 * math.log10(255**2 / squared.mean()), abs=1e-5)
-
-    def test_another_size_is_scaled_to_that_of_the_reference(self, tmp_path: Path) -> None:
-        """A film at half its size is still much like the whole one, and other films are not."""
-        pixels = texture(2, (256, 144), cells=12)
-        half = np.asarray(Image.fromarray(pixels).resize((128, 72), Image.Resampling.BOX))
-        reference = picture(tmp_path / "whole.png", pixels)
-
-        alike = measure_file(picture(tmp_path / "half.png", half), ["ssim", "psnr"], reference=reference)
-        other = measure_file(picture(tmp_path / "o.png", texture(3, (128, 72))), ["ssim", "psnr"], reference=reference)
-
-        assert alike["ssim"] > 0.95 > 0.5 > other["ssim"]  # type: ignore[operator]  # Numbers, or it fails here.
-        assert alike["psnr"] > 28 > 15 > other["psnr"]  # type: ignore[operator]  # The same.
-
-
-class TestHash:
-    """A short name for how a picture looks."""
-
-    def test_it_stays_when_the_size_and_the_quality_change(self, tmp_path: Path) -> None:
-        """Another size, another format and a strong compression change at most a few bits of 64."""
-        original = Image.fromarray(texture(7, (640, 360)))
-        original.save(tmp_path / "a.png")
-        original.resize((320, 180), Image.Resampling.LANCZOS).save(tmp_path / "b.png")
-        original.resize((1000, 562), Image.Resampling.BICUBIC).save(tmp_path / "c.jpg", quality=40)
-
-        first, *others = (measure_file(tmp_path / name)["perceptual_hash"] for name in ("a.png", "b.png", "c.jpg"))
-
-        assert all(apart(first, other) <= 4 for other in others)
-
-
-class TestFacts:
-    """What a file really holds."""
-
-    def test_frames_are_counted_and_not_believed(self, tmp_path: Path) -> None:
-        """A film whose end is missing has the frames that are still there, whatever its header says."""
-        whole = film(tmp_path / "whole.mp4", noise=40, options={"movflags": "faststart"}).path
-        (tmp_path / "torn.mp4").write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
-
-        figures = measure_file(tmp_path / "torn.mp4", ["frame_count"])
-
-        assert figures["error"] is not None or 5 < number(tmp_path / "torn.mp4", "frame_count") < 20
-
-
-class TestTrouble:
-    """Files that cannot be read, and questions that cannot be answered."""
-
-    @pytest.mark.parametrize(
-        ("name", "content"),
-        [
-            ("text.mp4", b"I am not a film"),
-            ("empty.mp4", b""),
-            ("text.png", b"I am not a picture"),
-            ("torn.png", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"),
-            ("playlist.mp4", b"#EXTM3U\n#EXTINF:1,\n/etc/passwd\n"),
-            ("nothing.webm", None),
-            ("none.bin", b"\x00" * 100),
-        ],
+    smooth, jerky = (
+        number(written(tmp_path / f"{name}.mkv", frames), "motion_smoothness_linear")
+        for name, frames in (("steady", steady), ("held", held))
     )
-    def test_a_file_that_cannot_be_read_says_why(self, tmp_path: Path, name: str, content: bytes | None) -> None:
-        """No figures, no exception, and a sentence that names the file and what to do."""
-        if content is not None:
-            (tmp_path / name).write_bytes(content)
 
-        figures = measure_file(tmp_path / name, reference=tmp_path / name)
+    assert smooth == pytest.approx(1.0, abs=1e-6)
+    # Every frame is 8 levels from the middle between its neighbours, one of which is equal to it.
+    assert jerky == pytest.approx((255 - 8) / 255, abs=1e-6)
 
-        assert list(figures) == [*METRICS, "error"]
-        assert {value for key, value in figures.items() if key != "error"} == {None}
-        assert name in str(figures["error"])
-        assert "rb.attach" in str(figures["error"])
 
-    def test_a_broken_reference_is_named(self, tmp_path: Path) -> None:
-        """The error is about the file that cannot be read."""
-        (tmp_path / "broken.mp4").write_bytes(b"I am not a film")
+@pytest.mark.parametrize("amount", [0.02, 0.2, 1.0])
+def test_ssim_and_psnr_are_what_their_definitions_say(tmp_path: Path, amount: float) -> None:
+    """Two pictures that are more or less alike, by formulas written once more in this file."""
+    one = noise(1)
+    other = (one * (1 - amount) + noise(2) * amount).astype(np.uint8)
+    squared = (one.astype(np.float64) - other) ** 2
 
-        figures = measure_file(picture(tmp_path / "still.png", flat(90)), ["ssim"], reference=tmp_path / "broken.mp4")
+    figures = measure_file(
+        picture(tmp_path / "one.png", one), ["ssim", "psnr"], reference=picture(tmp_path / "other.png", other)
+    )
 
-        assert figures["ssim"] is None
-        assert "broken.mp4 cannot be read" in str(figures["error"])
+    assert figures["ssim"] == pytest.approx(ssim_by_hand(one, other), abs=1e-5)
+    assert figures["psnr"] == pytest.approx(10 * math.log10(255**2 / squared.mean()), abs=1e-5)
 
-    def test_an_unknown_metric_is_named_with_the_nearest(self) -> None:
-        """A typo is answered with what was probably meant."""
-        with pytest.raises(ReelbookError, match=r"no metric 'sharpnes'\. Did you mean 'sharpness'"):
-            measure_file("any.mp4", ["sharpnes"])
 
-    @pytest.mark.parametrize("size", [(1, 1), (3, 2), (2000, 3), (3, 2000), (17, 33)])
-    def test_pictures_of_any_shape_can_be_measured(self, tmp_path: Path, size: tuple[int, int]) -> None:
-        """The smallest and the most slender have all their figures too."""
-        path = picture(tmp_path / "odd.png", noise(1, size))
+def test_another_size_is_scaled_to_that_of_the_reference(tmp_path: Path) -> None:
+    """A film at half its size is still much like the whole one, and other films are not."""
+    pixels = texture(2, (256, 144), cells=12)
+    half = np.asarray(Image.fromarray(pixels).resize((128, 72), Image.Resampling.BOX))
+    reference = picture(tmp_path / "whole.png", pixels)
 
-        figures = measure_file(path, reference=path)
+    alike = measure_file(picture(tmp_path / "half.png", half), ["ssim", "psnr"], reference=reference)
+    other = measure_file(picture(tmp_path / "o.png", texture(3, (128, 72))), ["ssim", "psnr"], reference=reference)
 
-        assert figures["error"] is None
-        assert (figures["width"], figures["height"], figures["psnr"]) == (*size, math.inf)
+    assert alike["ssim"] > 0.95 > 0.5 > other["ssim"]  # type: ignore[operator]  # Numbers, or it fails here.
+    assert alike["psnr"] > 28 > 15 > other["psnr"]  # type: ignore[operator]  # The same.
+
+
+def test_it_stays_when_the_size_and_the_quality_change(tmp_path: Path) -> None:
+    """Another size, another format and a strong compression change at most a few bits of 64."""
+    original = Image.fromarray(texture(7, (640, 360)))
+    original.save(tmp_path / "a.png")
+    original.resize((320, 180), Image.Resampling.LANCZOS).save(tmp_path / "b.png")
+    original.resize((1000, 562), Image.Resampling.BICUBIC).save(tmp_path / "c.jpg", quality=40)
+
+    first, *others = (measure_file(tmp_path / name)["perceptual_hash"] for name in ("a.png", "b.png", "c.jpg"))
+
+    assert all(apart(first, other) <= 4 for other in others)
+
+
+def test_frames_are_counted_and_not_believed(tmp_path: Path) -> None:
+    """A film whose end is missing has the frames that are still there, whatever its header says."""
+    whole = film(tmp_path / "whole.mp4", noise=40, options={"movflags": "faststart"}).path
+    (tmp_path / "torn.mp4").write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+
+    figures = measure_file(tmp_path / "torn.mp4", ["frame_count"])
+
+    assert figures["error"] is not None or 5 < number(tmp_path / "torn.mp4", "frame_count") < 20
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("text.mp4", b"I am not a film"),
+        ("empty.mp4", b""),
+        ("text.png", b"I am not a picture"),
+        ("torn.png", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"),
+        ("playlist.mp4", b"#EXTM3U\n#EXTINF:1,\n/etc/passwd\n"),
+        ("nothing.webm", None),
+        ("none.bin", b"\x00" * 100),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, name: str, content: bytes | None) -> None:
+    """No figures, no exception, and a sentence that names the file and what to do."""
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+
+    figures = measure_file(tmp_path / name, reference=tmp_path / name)
+
+    assert list(figures) == [*METRICS, "error"]
+    assert {value for key, value in figures.items() if key != "error"} == {None}
+    assert name in str(figures["error"])
+    assert "rb.attach" in str(figures["error"])
+
+
+def test_a_broken_reference_is_named(tmp_path: Path) -> None:
+    """The error is about the file that cannot be read."""
+    (tmp_path / "broken.mp4").write_bytes(b"I am not a film")
+
+    figures = measure_file(picture(tmp_path / "still.png", flat(90)), ["ssim"], reference=tmp_path / "broken.mp4")
+
+    assert figures["ssim"] is None
+    assert "broken.mp4 cannot be read" in str(figures["error"])
+
+
+def test_an_unknown_metric_is_named_with_the_nearest() -> None:
+    """A typo is answered with what was probably meant."""
+    with pytest.raises(ReelbookError, match=r"no metric 'sharpnes'\. Did you mean 'sharpness'"):
+        measure_file("any.mp4", ["sharpnes"])
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 2), (2000, 3), (3, 2000), (17, 33)])
+def test_pictures_of_any_shape_can_be_measured(tmp_path: Path, size: tuple[int, int]) -> None:
+    """The smallest and the most slender have all their figures too."""
+    path = picture(tmp_path / "odd.png", noise(1, size))
+
+    figures = measure_file(path, reference=path)
+
+    assert figures["error"] is None
+    assert (figures["width"], figures["height"], figures["psnr"]) == (*size, math.inf)
+
+
+# --- Many files ---
+
+FEW = ["sharpness", "motion"]
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three small films that differ; nobody changes them."""
+    folder = tmp_path_factory.mktemp("clips")
+    return [
+        written(folder / f"{speed}.mp4", panned(speed, (speed, 0), frames=6, size=(64, 48)), crf=20)
+        for speed in (1, 2, 3)
+    ]
+
+
+def test_figures_come_in_the_order_of_the_files(clips: list[Path], tmp_path: Path) -> None:
+    """Good files and bad ones, one of them twice; each with what it gives by itself, and progress on the way."""
+    (tmp_path / "bad.mp4").write_bytes(b"I am not a film")
+    paths = [clips[2], tmp_path / "bad.mp4", clips[0], clips[2]]
+    steps: list[tuple[int, int]] = []
+
+    figures = measure_files(paths, FEW, progress=lambda done, of: steps.append((done, of)))
+
+    assert figures == [measure_file(path, FEW) for path in paths]
+    assert steps == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    with pytest.raises(ReelbookError, match=r"There is no reference at .*nowhere\.mp4"):
+        measure_files(clips, ["ssim"], reference="nowhere.mp4")
+
+
+def test_an_interrupt_gives_the_prompt_back(clips: list[Path]) -> None:
+    """What has not begun is cancelled."""
+
+    def interrupt(done: int, of: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_files(clips, FEW, progress=interrupt)
+
+
+class Pickling(Executor):
+    """An executor that sends everything there and back as bytes, as a cluster does, and knows what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        path, metrics = args
+        self.asked.append((Path(path).name, metrics))
+        future: Future[Any] = Future()
+        if Path(path).name == "lost.mp4":
+            future.set_exception(BrokenExecutor("A process ended."))
+            return future
+        sent, given, named = pickle.loads(pickle.dumps((fn, args, options)))
+        future.set_result(pickle.loads(pickle.dumps(sent(*given, **named))))
+        return future
+
+
+def test_any_executor_gives_the_same_figures(clips: list[Path], tmp_path: Path) -> None:
+    """In order, with progress, and compared with the same reference; a file that it loses says so."""
+    steps: list[int] = []
+
+    figures = measure_files(
+        [*clips, tmp_path / "lost.mp4"],
+        reference=clips[1],
+        executor=Pickling(),
+        progress=lambda done, of: steps.append(done),
+    )
+
+    assert figures[:3] == [measure_file(path, reference=clips[1]) for path in clips]
+    assert "the executor lost it (BrokenExecutor: A process ended.)" in str(figures[3]["error"])
+    assert steps == [0, 1, 2, 3, 4]
+
+
+def test_what_was_measured_once_is_not_measured_again(clips: list[Path], tmp_path: Path) -> None:
+    """Another metric and another file are measured; a file of the shelf is known by its name, and not even read."""
+    cache, executor = Cache(tmp_path / "library" / "measures"), Pickling()
+    cache.keep("ab" * 32, {"sharpness 1": 12.5})
+    measure_files(clips[:1], ["sharpness"], cache=cache, executor=executor)
+
+    figures = measure_files(clips[:2], FEW, cache=cache, executor=executor)
+    again = measure_files(clips[:2], FEW, cache=cache, executor=executor)
+    known = measure_files([tmp_path / f"{'ab' * 32}.mp4"], ["sharpness"], cache=cache, executor=executor)
+
+    assert executor.asked == [("1.mp4", ("sharpness",)), ("1.mp4", ("motion",)), ("2.mp4", ("sharpness", "motion"))]
+    assert figures == again == [measure_file(path, FEW) for path in clips[:2]]
+    assert known == [{"sharpness": 12.5, "error": None}]

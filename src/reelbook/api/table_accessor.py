@@ -149,7 +149,7 @@ class Reel:
         run to compare the others with. Measurements are cached in the library. If the table already has a column of
         the same name, the metric's is `measured_…`; earlier measurements in the table are replaced.
 
-        Files are decoded in worker processes, or by any executor. Progress is displayed after a second;
+        Files are decoded in threads, or by any executor. Progress is displayed after a second;
         `progress=False` disables that, and a callable receives the number of files done and the total.
         """
         firsts = [found[0] if found else None for found in find_paths(self._table)]

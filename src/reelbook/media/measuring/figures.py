@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from PIL import Image
@@ -11,8 +10,6 @@ from PIL import Image
 from .measured_frames import MeasuredFrame, Moment, PixelPlane, Pixels
 
 LEVELS = 255.0
-ROWS = 64
-"""Number of rows compared at once: few enough for the processor's cache, and for sums of 16 bits."""
 WINDOW = 8
 """The side of a window of SSIM. A window starts at every fourth pixel."""
 SIDE, LOW = 32, 8
@@ -21,12 +18,7 @@ NOTHING = 0.05
 
 
 def sharpness(frame: MeasuredFrame) -> float:
-    """The variance of the Laplacian of the luma, at the common size.
-
-    With L(x, y) = Y(x−1, y) + Y(x+1, y) + Y(x, y−1) + Y(x, y+1) − 4·Y(x, y), the figure is Var(L). Edges and fine
-    texture raise it, blur lowers it; noise raises it too. Literature: Pech-Pacheco et al., "Diatom autofocusing in
-    brightfield microscopy", ICPR 2000.
-    """
+    """The variance of the Laplacian of the luma (Pech-Pacheco et al., ICPR 2000)."""
     luma = frame.luma
     laplacian = luma[:-2, 1:-1] + luma[2:, 1:-1] + luma[1:-1, :-2] + luma[1:-1, 2:] - 4 * luma[1:-1, 1:-1]
     return _variance(laplacian)
@@ -43,16 +35,9 @@ def contrast(frame: MeasuredFrame) -> float:
 
 
 def colourfulness(frame: MeasuredFrame) -> float:
-    """How colourful the frame looks: 0 is grey, beyond 80 is very colourful.
-
-    With rg = R − G and yb = (R + G)/2 − B, the figure is √(σ²rg + σ²yb) + 0.3·√(μ²rg + μ²yb). Literature: Hasler and
-    Süsstrunk, "Measuring colourfulness in natural images", Proc. SPIE 5007, 2003.
-    """
+    """How colourful the frame looks: 0 is grey, beyond 80 is very colourful (Hasler and Süsstrunk, SPIE 5007, 2003)."""
     red, green, blue = frame.small
-    rg = red - green
-    yb = red + green
-    yb *= 0.5
-    yb -= blue
+    rg, yb = red - green, np.float32(0.5) * (red + green) - blue
     return math.sqrt(_variance(rg) + _variance(yb)) + 0.3 * math.hypot(_mean(rg), _mean(yb))
 
 
@@ -70,33 +55,28 @@ def unevenness(moment: Moment) -> float | None:
     """The mean absolute difference between the last frame and the mean of its two neighbours, in luma."""
     if moment.last is None or moment.before is None:
         return None
-    predicted = moment.before.luma + moment.frame.luma
-    predicted *= 0.5
-    predicted -= moment.last.luma
-    return _mean(np.abs(predicted))
+    return _mean(np.abs(np.float32(0.5) * (moment.before.luma + moment.frame.luma) - moment.last.luma))
 
 
 def likeness(moment: Moment) -> float | None:
     """The structural similarity to the reference, in luma at the reference's common size."""
     if moment.reference is None:
         return None
-    return similarity(moment.frame.at(moment.reference.scale).luma, moment.reference.luma)
+    return similarity(moment.frame.at(moment.reference.size).luma, moment.reference.luma)
 
 
 def squared_error(moment: Moment) -> float | None:
     """The mean squared difference from the reference, over all pixels and colours at the reference's full size."""
     if moment.reference is None:
         return None
-    return mean_square_difference(moment.frame.at(moment.reference.scale).whole, moment.reference.whole)
+    return mean_square_difference(moment.frame.at(moment.reference.size).whole, moment.reference.whole)
 
 
 def similarity(one: PixelPlane, other: PixelPlane) -> float:
     """The structural similarity (SSIM) of two pictures of one size: 1 is equal, 0 is unrelated.
 
-    The mean over windows of (2·μa·μb + C₁)(2·σab + C₂) / ((μa² + μb² + C₁)(σa² + σb² + C₂)), with C₁ = (0.01·255)² and
-    C₂ = (0.03·255)². Windows are 8 × 8, all pixels of equal weight, at every fourth pixel, and variances are those of
-    a sample. Literature: Wang, Bovik, Sheikh and Simoncelli, "Image quality assessment: From error visibility to
-    structural similarity", IEEE Trans. Image Processing 13, 2004.
+    The mean over windows of 8 × 8, all pixels of equal weight, at every fourth pixel; variances are those of a sample
+    (Wang, Bovik, Sheikh and Simoncelli, IEEE Trans. Image Processing 13, 2004).
     """
     # Centred on middle grey: squares of small numbers lose fewer digits.
     grey = np.float32(128)
@@ -127,9 +107,8 @@ def _windows(values: PixelPlane) -> PixelPlane:
 def perceptual_hash(picture: Pixels) -> str:
     """The perceptual hash of a picture of 32 × 32: 64 bits as 16 hexadecimal digits.
 
-    Each bit states whether one of the 64 lowest coefficients of a cosine transform (DCT-II) exceeds their median. Similar
-    pictures differ in few bits, unrelated ones in about 32. Literature: Zauner, "Implementation and benchmarking of
-    perceptual image hash functions", 2010.
+    Each bit states whether one of the 64 lowest coefficients of a cosine transform (DCT-II) exceeds their median (Zauner
+    2010). Similar pictures differ in few bits, unrelated ones in about 32.
 
     >>> perceptual_hash(np.tile(np.arange(31, -1, -1, dtype=np.uint8), (32, 1)))
     'd500000000000000'
@@ -156,8 +135,7 @@ def mean_difference(one: Pixels, other: Pixels) -> float:
     >>> mean_difference(np.array([[250, 2]], np.uint8), np.array([[0, 4]], np.uint8))
     126.0
     """
-    columns = (rows.sum(axis=0, dtype=np.uint16) for rows in _differences(one, other))
-    return sum(int(sums.sum(dtype=np.int64)) for sums in columns) / one.size
+    return float((np.maximum(one, other) - np.minimum(one, other)).mean())
 
 
 def mean_square_difference(one: Pixels, other: Pixels) -> float:
@@ -166,18 +144,7 @@ def mean_square_difference(one: Pixels, other: Pixels) -> float:
     >>> mean_square_difference(np.array([[250, 2]], np.uint8), np.array([[0, 4]], np.uint8))
     31252.0
     """
-    squares = (np.square(rows, dtype=np.uint16) for rows in _differences(one, other))
-    columns = (rows.sum(axis=0, dtype=np.uint32) for rows in squares)
-    return sum(int(sums.sum(dtype=np.int64)) for sums in columns) / one.size
-
-
-def _differences(one: Pixels, other: Pixels) -> Iterator[Pixels]:
-    """The absolute differences of two pictures, some rows at a time."""
-    for top in range(0, len(one), ROWS):
-        some, same = one[top : top + ROWS], other[top : top + ROWS]
-        difference = np.maximum(some, same)
-        difference -= np.minimum(some, same)
-        yield difference
+    return float(np.square(np.maximum(one, other) - np.minimum(one, other), dtype=np.uint16).mean())
 
 
 def _mean(plane: PixelPlane) -> float:

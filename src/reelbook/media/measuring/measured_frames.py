@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bounded_open import CONTAINERS
+from ..bounded_open import is_video, open_picture, open_video
 
 if TYPE_CHECKING:
-    from av import VideoFrame
+    from av import VideoFrame, VideoStream
     from av.container import InputContainer
-    from av.video.reformatter import VideoReformatter
 
 PixelPlane = NDArray[np.float32]
 """One value per pixel, 0 to 255."""
@@ -30,59 +29,43 @@ STEP = 4
 LEAST = 16
 
 
-class Scale:
-    """A full size and its common size, with reusable converters, which are expensive to create."""
-
-    def __init__(self, width: int, height: int) -> None:
-        from av.video.reformatter import VideoReformatter
-
-        self.size = width, height
-        self.common = common_size(width, height)
-        self._whole, self._small = VideoReformatter(), VideoReformatter()
-
-    def whole(self, decoded: VideoFrame) -> Pixels:
-        """The picture at full size: rows, columns, red-green-blue."""
-        width, height = self.size
-        plane = _converted(self._whole, decoded, width, height, "rgb24")[0]
-        return plane[:, : 3 * width].reshape(height, width, 3)
-
-    def small(self, decoded: VideoFrame) -> tuple[PixelPlane, PixelPlane, PixelPlane]:
-        """Red, green and blue at the common size."""
-        width, height = self.common
-        green, blue, red = (
-            plane[:, :width].astype(np.float32) for plane in _converted(self._small, decoded, width, height, "gbrp")
-        )
-        return red, green, blue
-
-
 class MeasuredFrame:
-    """One decoded frame; each of its conversions is made on first access."""
+    """One decoded frame, at a full size; each of its conversions is made on first access."""
 
-    def __init__(self, decoded: VideoFrame, scale: Scale) -> None:
-        self._decoded, self.scale = decoded, scale
+    def __init__(self, decoded: VideoFrame, size: tuple[int, int]) -> None:
+        self._decoded, self.size = decoded, size
 
     @cached_property
     def whole(self) -> Pixels:
         """The picture at full size: rows, columns, red-green-blue."""
-        return self.scale.whole(self._decoded)
+        width, height = self.size
+        return self._planes(width, height, "rgb24")[0][:, : 3 * width].reshape(height, width, 3)
 
     @cached_property
-    def small(self) -> tuple[PixelPlane, PixelPlane, PixelPlane]:
+    def small(self) -> list[PixelPlane]:
         """Red, green and blue at the common size."""
-        return self.scale.small(self._decoded)
+        width, height = common_size(*self.size)
+        green, blue, red = (plane[:, :width].astype(np.float32) for plane in self._planes(width, height, "gbrp"))
+        return [red, green, blue]
 
     @cached_property
     def luma(self) -> PixelPlane:
         """The luma of each pixel at the common size, 0 to 255, with the weights of Rec. 601."""
         red, green, blue = self.small
-        luma = 0.299 * red
-        luma += 0.587 * green
-        luma += 0.114 * blue
+        luma: PixelPlane = np.float32(0.299) * red + np.float32(0.587) * green + np.float32(0.114) * blue
         return luma
 
-    def at(self, scale: Scale) -> MeasuredFrame:
+    def at(self, size: tuple[int, int]) -> MeasuredFrame:
         """The frame at another size; itself if it has that size."""
-        return self if scale.size == self.scale.size else MeasuredFrame(self._decoded, scale)
+        return self if size == self.size else MeasuredFrame(self._decoded, size)
+
+    def _planes(self, width: int, height: int, kind: str) -> list[Pixels]:
+        """The planes at another size and format, with the padding at the end of their rows."""
+        frame = self._decoded.reformat(width, height, format=kind, interpolation="AREA")
+        # Via memoryview, because numpy's types do not include PyAV's planes.
+        return [
+            np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)[:height] for plane in frame.planes
+        ]
 
 
 class Moment(NamedTuple):
@@ -117,11 +100,6 @@ class MeasuredFile:
     """The first frame, and the last one measured so far."""
 
     @property
-    def is_video(self) -> bool:
-        """Whether this is a video; a GIF counts as a picture."""
-        return self.path.suffix.lower() in CONTAINERS
-
-    @property
     def duration(self) -> float | None:
         """Seconds from the first frame to the end of the last one; None for a picture."""
         if self.rate is None or not self.frames:
@@ -134,17 +112,13 @@ class MeasuredFile:
 @contextmanager
 def open_frames(path: Path) -> Iterator[tuple[MeasuredFile, Iterator[MeasuredFrame]]]:
     """Open a file; yields its properties and an iterator of its frames; a picture has one."""
-    # Absolute, because FFmpeg takes "name:" at the start of a name for a protocol.
-    path = path.absolute()
     film = MeasuredFile(path, path.stat().st_size)
-    if not film.is_video:
+    if not is_video(path):
         picture = _picture(film)
         yield film, iter([picture])
         return
-    import av
-
-    with av.open(str(path), format=CONTAINERS[path.suffix.lower()]) as container:
-        yield film, _frames(film, container)
+    with open_video(path) as (container, stream):
+        yield film, _frames(film, container, stream)
 
 
 def common_size(width: int, height: int) -> tuple[int, int]:
@@ -161,36 +135,23 @@ def _stepped(side: float) -> int:
     return max(LEAST, STEP * round(side / STEP))
 
 
-def _frames(film: MeasuredFile, container: InputContainer) -> Iterator[MeasuredFrame]:
-    stream = container.streams.video[0]
-    # Files are measured in parallel, which keeps the cores busy already.
-    stream.codec_context.thread_count = 1
+def _frames(film: MeasuredFile, container: InputContainer, stream: VideoStream) -> Iterator[MeasuredFrame]:
     rate = stream.average_rate or stream.guessed_rate
     film.rate = float(rate) if rate else None
-    scale: Scale | None = None
     for decoded in container.decode(stream):
-        if scale is None:
+        if not film.frames:
+            # One size for all frames: a film that changes its size is measured at its first one.
             film.width, film.height, film.began = decoded.width, decoded.height, decoded.time
-            # One scale for all frames: a film that changes its size is measured at its first one.
-            scale = Scale(decoded.width, decoded.height)
         film.frames, film.ended = film.frames + 1, decoded.time
-        yield MeasuredFrame(decoded, scale)
+        yield MeasuredFrame(decoded, (film.width, film.height))
 
 
 def _picture(film: MeasuredFile) -> MeasuredFrame:
     from av import VideoFrame
-    from PIL import Image
 
-    with Image.open(film.path) as picture:
+    with open_picture(film.path) as picture:
         film.width, film.height = picture.size
         # Via RGBA, because a palette may have transparent colours, of which Pillow warns otherwise.
         pixels = np.asarray(picture.convert("RGBA").convert("RGB"))
     film.frames = 1
-    return MeasuredFrame(VideoFrame.from_ndarray(pixels, format="rgb24"), Scale(film.width, film.height))
-
-
-def _converted(converter: VideoReformatter, decoded: VideoFrame, width: int, height: int, kind: str) -> list[Pixels]:
-    """The planes of a frame at another size and format, with the padding at the end of their rows."""
-    frame = converter.reformat(decoded, width, height, format=kind, interpolation="AREA")
-    # Via memoryview, because numpy's types do not include PyAV's planes.
-    return [np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)[:height] for plane in frame.planes]
+    return MeasuredFrame(VideoFrame.from_ndarray(pixels, format="rgb24"), (film.width, film.height))

@@ -8,13 +8,12 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from contextlib import closing, nullcontext
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from pathlib import Path
 
 from ...errors import ReelbookError
 from ...util.replace_file import replace_file
-from .measure_pool import MeasurePool
 from .metrics import METRICS, Measured, Metric, Value, measure_file, select_metrics
 
 OnProgress = Callable[[int, int], object]
@@ -36,9 +35,8 @@ def measure_files(
 ) -> list[Measured]:
     """Measure many files; returns their figures in order, with the reason under `error` for a file that failed.
 
-    Files are decoded in child processes, which end with this call however it ends, or by the given executor. (A thread
-    pool decodes in this process, which dies with a decoder that crashes.) With a cache, only missing figures are
-    measured. `progress` is called in this thread; repeated files count once.
+    Files are decoded in threads, or by the given executor. With a cache, only missing figures are measured. `progress` is
+    called in this thread; repeated files count once.
 
     >>> measure_files([], ["sharpness"])
     []
@@ -57,7 +55,7 @@ def measure_files(
     count = len(hashes) - len(due)
     if progress is not None:
         progress(count, len(hashes))
-    # Closing matters: whatever interrupts this loop, an error of the callback included, also ends the processes.
+    # Closing matters: whatever interrupts this loop, an error of the callback included, also cancels what has not begun.
     with closing(_measure(executor, due, other)) as results:
         for path, measured in results:
             errors[path] = measured.pop("error", None)
@@ -82,36 +80,31 @@ def _measure(
     executor: Executor | None, due: Mapping[str, tuple[str, ...]], reference: str | None
 ) -> Generator[tuple[str, Measured], None, None]:
     """Yield the path and the missing figures of each file as an executor completes it."""
-    with MeasurePool(len(due)) if executor is None else nullcontext(executor) as pool:
-        paths: dict[Future[Measured], str] = {}
-        try:
-            for path, names in due.items():
-                try:
-                    paths[pool.submit(measure_file, path, names, reference=reference)] = path
-                except BrokenExecutor as error:
-                    yield path, _lost(path, names, error)
-            pending = {*paths}
-            while pending:
-                done, pending = wait(pending, WAKE_SECONDS, FIRST_COMPLETED)
-                for future in done:
-                    path = paths[future]
-                    yield path, _get_result(future, path, due[path])
-        finally:
-            for future in paths:
-                future.cancel()
-
-
-def _get_result(future: Future[Measured], path: str, names: tuple[str, ...]) -> Measured:
+    # Threads suffice: decoders and numpy work outside of Python's lock.
+    pool = executor or ThreadPoolExecutor(max(1, min(len(due), os.cpu_count() or 1)), "reelbook-measure")
+    paths: dict[Future[Measured], str] = {}
     try:
-        return dict(future.result())
-    except ReelbookError:
-        raise
-    # An error of any other type in one file must not stop the others.
-    except Exception as error:
-        return _lost(path, names, error)
+        for path, names in due.items():
+            try:
+                paths[pool.submit(measure_file, path, names, reference=reference)] = path
+            except BrokenExecutor as error:
+                yield path, _lost(path, names, error)
+        pending = {*paths}
+        while pending:
+            done, pending = wait(pending, WAKE_SECONDS, FIRST_COMPLETED)
+            for future in done:
+                path = paths[future]
+                # An error in one file must not stop the others.
+                failure = future.exception()
+                yield path, dict(future.result()) if failure is None else _lost(path, due[path], failure)
+    finally:
+        for future in paths:
+            future.cancel()
+        if executor is None:
+            pool.shutdown(wait=False)
 
 
-def _lost(path: str, names: tuple[str, ...], error: Exception) -> Measured:
+def _lost(path: str, names: tuple[str, ...], error: BaseException) -> Measured:
     # Some errors have no message, such as that of a cluster that was closed.
     reason = f"{type(error).__name__}: {error}".removesuffix(": ")
     words = f"{path} could not be measured: the executor lost it ({reason}). Measure it again."
