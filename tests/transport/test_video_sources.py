@@ -76,9 +76,9 @@ def named_so(path: Path, content: bytes) -> Path:
 
 WRONG: dict[str, tuple[Any, str]] = {
     "cut short": (damaged, "is a video that cannot be read: it is damaged or cut short"),
-    "a text": (lambda path: named_so(path, b"ffconcat version 1.0\nfile /etc/passwd\n"), "has the name of a video and is no video"),
-    "empty": (lambda path: named_so(path, b""), "has the name of a video and is empty"),
-    "a page": (lambda path: named_so(path, b"<!doctype html><html>"), "has the name of a video and is a web page"),
+    "a text": (lambda path: named_so(path, b"ffconcat version 1.0\nfile /etc/passwd\n"), "is a video that cannot be read"),
+    "empty": (lambda path: named_so(path, b""), "is a video that cannot be read"),
+    "a page": (lambda path: named_so(path, b"<!doctype html><html>"), "is a video that cannot be read"),
     "missing": (lambda path: path, "there is no such file"),
     "a folder": (lambda path: path.mkdir() or path, "a folder"),
 }  # fmt: skip

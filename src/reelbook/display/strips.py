@@ -73,7 +73,6 @@ def _make_strip(file: LocalFile, original: derived_cache.FileVersion) -> bytes:
         original.path,
         FOLDER,
         f"{FRAMES}-{HEIGHT}.jpg",
-        derived_cache.is_jpeg,
         lambda: encode_jpeg(_draw(file), QUALITY, ALL_COLOURS),
     )
 

@@ -34,9 +34,10 @@ MANY_PIXELS = 3840 * 2160
 """Larger files are decoded one at a time, so that together they take no more memory than one."""
 
 _DECODERS = {"WEBP": 17, "AVIF": 10, "TIFF": 6}
-_MODES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2}
+_MODES = {"L": 1, "1": 2, "P": 5, "I;16": 11, "I;16B": 11, "I;16L": 11}
 _PROGRESSIVE = 6
-"""Bytes per pixel while decoding: by format if its decoder needs more, else by mode; of a progressive JPEG's buffer."""
+"""Bytes per pixel while decoding and converting: by format if its decoder needs more, else by mode; of a progressive
+JPEG's buffer."""
 
 ORIENTATION, ON_ITS_SIDE = 0x0112, (5, 6, 7, 8)
 """The Exif tag of the orientation, and its four values that swap width and height."""

@@ -57,16 +57,18 @@ def get_cache_path(path: str, folder: str, ending: str) -> Path | None:
     return file.parent.parent / folder / f"{file.stem}-{VERSION}-{ending}"
 
 
-def read_or_make(
-    path: str, folder: str, ending: str, is_whole: Callable[[bytes], bool], make: Callable[[], Content]
-) -> bytes | Content:
+def read_or_make(path: str, folder: str, ending: str, make: Callable[[], Content]) -> bytes | Content:
     """Read the entry made from a file, or make and store it; None is not stored."""
     entry = get_cache_path(path, folder, ending)
-    content = read_cached(entry, is_whole) if entry else None
-    if content is None:
-        content = make()
-        if entry and content is not None:
-            store(entry, content)
+    if entry is not None:
+        with contextlib.suppress(OSError):
+            return entry.read_bytes()
+    content = make()
+    if entry is not None and content is not None:
+        # An error of the disk is no matter: the entry can be made again.
+        with contextlib.suppress(OSError):
+            entry.parent.mkdir(mode=0o700, exist_ok=True)
+            replace_file(entry, content, mode=PRIVATE)
     return content
 
 
@@ -81,24 +83,3 @@ def map_files(make: Callable[[str], bytes | None], paths: Iterable[str | Path]) 
         # After an interrupt, files not started yet are cancelled.
         threads.shutdown(cancel_futures=True)
     return [contents[path] for path in listed]
-
-
-def is_jpeg(content: bytes) -> bool:
-    """Whether this is a complete JPEG; a power cut may leave a part of one, or zeros."""
-    return content.startswith(b"\xff\xd8\xff") and content.endswith(b"\xff\xd9")
-
-
-def read_cached(entry: Path, is_whole: Callable[[bytes], bool]) -> bytes | None:
-    """Read an entry; None if it is missing or incomplete."""
-    try:
-        content = entry.read_bytes()
-    except OSError:
-        return None
-    return content if is_whole(content) else None
-
-
-def store(entry: Path, content: bytes) -> None:
-    """Write an entry; disk errors are ignored, because it can be made again."""
-    with contextlib.suppress(OSError):
-        entry.parent.mkdir(mode=0o700, exist_ok=True)
-        replace_file(entry, content, mode=PRIVATE)

@@ -12,12 +12,12 @@ from PIL import Image
 from ..errors import ReelbookError
 from . import derived_cache, stills
 from .bounded_open import is_video
-from .derived_cache import FileVersion, is_jpeg, map_files
+from .derived_cache import FileVersion, map_files
 
 FOLDER = "posters"
 LONGEST, QUALITY = 320, 75
-TINY_PIXELS, TINY_QUALITY, SMALL_PIXELS = 96 * 96, 92, 200 * 200
-"""In a tiny picture a block holds several colours, and a lower quality saves too few bytes to be worth their change."""
+SMALL_PIXELS, SMALL_QUALITY = 200 * 200, 85
+"""In a small picture a block holds several colours, and a lower quality saves too few bytes to be worth their change."""
 
 
 def get_poster(path: str | Path, *, longest: int = LONGEST) -> bytes | None:
@@ -34,7 +34,7 @@ def make_poster(path: str | Path, *, longest: int) -> bytes:
     file = derived_cache.get_file_version(path)
     if file is None:
         raise ReelbookError(f"{path} is not there. rb.attach downloads it again.")
-    return derived_cache.read_or_make(file.path, FOLDER, f"{longest}.jpg", is_jpeg, lambda: _made(file, longest))
+    return derived_cache.read_or_make(file.path, FOLDER, f"{longest}.jpg", lambda: _made(file, longest))
 
 
 def get_posters(paths: Iterable[str | Path], *, longest: int = LONGEST) -> list[bytes | None]:
@@ -81,8 +81,7 @@ def _shrunk(file: FileVersion, width: int, height: int, quality: int) -> bytes:
 
 def _jpeg(picture: Image.Image, quality: int) -> bytes:
     out = io.BytesIO()
-    pixels = picture.width * picture.height
-    quality = TINY_QUALITY if pixels <= TINY_PIXELS else quality
-    colours = "4:4:4" if pixels <= SMALL_PIXELS else "4:2:0"
+    is_small = picture.width * picture.height <= SMALL_PIXELS
+    quality, colours = (max(quality, SMALL_QUALITY), "4:4:4") if is_small else (quality, "4:2:0")
     picture.convert("RGB").save(out, "JPEG", optimize=True, quality=quality, subsampling=colours)
     return out.getvalue()

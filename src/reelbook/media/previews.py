@@ -18,7 +18,6 @@ from ..errors import ReelbookError
 from . import derived_cache, stills, video_colours
 from .bounded_open import is_video, open_video
 from .derived_cache import FileVersion, map_files
-from .metadata.packets import MalformedFile, parse_boxes
 from .stream_facts import get_display_size, read_rotation, read_timing
 
 ENCODERS = ("libx264", "libvpx-vp9")
@@ -31,9 +30,6 @@ LEAST_LONGEST, LEAST_BITS = 160, 0.04
 
 CRF, TINY_CRF, TINY_PIXELS, TINY_BITS = "26", "18", 160 * 160, 0.5
 """x264's quality. In a tiny picture a block holds several colours, whose change is not worth the few bytes saved."""
-
-INDEX_BYTES, FRAME_BYTES = 2000, 16
-"""Upper bounds for the index of a small copy: its fixed part, and the part of each frame."""
 
 
 def get_preview(
@@ -65,7 +61,7 @@ def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = G
         return None if encoder is None else _encoded(file, encoder, longest, max_bytes, gop)
 
     ending = f"{longest}-{max_bytes}-{gop}.mp4"
-    return derived_cache.read_or_make(file.path, FOLDER, ending, _is_mp4, make)
+    return derived_cache.read_or_make(file.path, FOLDER, ending, make)
 
 
 @lru_cache(maxsize=16)  # Also caches that a clip cannot be made small enough, which would be tried at each display.
@@ -73,9 +69,7 @@ def _encoded(file: FileVersion, encoder: str, longest: int, max_bytes: int, gop:
     out = io.BytesIO()
     with open_video(file.path) as (source, clip), ExitStack() as stack:
         frames, rate = read_timing(source, clip)
-        # The index is written at the front, into reserved space: FFmpeg's faststart needs a file on disk.
-        index = {"moov_size": str(INDEX_BYTES + FRAME_BYTES * frames)}
-        target = stack.enter_context(av.open(out, "w", format="mp4", options=index))
+        target = stack.enter_context(av.open(out, "w", format="mp4"))
         rotation = read_rotation(source, clip)
         square = get_display_size((clip.width, clip.height), clip.codec_context.sample_aspect_ratio, 0)
         box = _box(square, frames, longest, max_bytes)
@@ -133,13 +127,3 @@ def _options(encoder: str, crf: str, max_bytes: int, seconds: Fraction) -> dict[
         # The buffer lets complex scenes exceed the rate for a moment. Only gop determines where keyframes are.
         return {"preset": "veryfast", "crf": crf, "maxrate": rate, "bufsize": str(room // 10), "sc_threshold": "0"}
     return {"deadline": "realtime", "cpu-used": "8", "crf": "36", "b": rate}
-
-
-def _is_mp4(content: bytes) -> bool:
-    """Whether this is a complete MP4: its boxes fill it to the last byte."""
-    try:
-        boxes = list(parse_boxes(io.BytesIO(content)))
-    except MalformedFile:
-        return False
-    kinds = [box.kind for box in boxes]
-    return kinds[:1] == [b"ftyp"] and b"moov" in kinds and b"mdat" in kinds and boxes[-1].end == len(content)

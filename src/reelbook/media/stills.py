@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from PIL import Image, ImageCms
 
 from ..errors import ReelbookError
-from ..models.file_kinds import BINARY, HEAD_BYTES, MP4, SENDABLE, sniff_kind
+from ..models.file_kinds import HEAD_BYTES, SENDABLE, sniff_kind
 from ..models.images import NotAPicture, check_pixels, require_picture
 from . import bounded_open, video_colours
 from .bounded_open import CONTAINERS, ON_ITS_SIDE, ORIENTATION, is_video, open_video
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 GROUND = (255, 255, 255)
 """The background behind transparent pixels."""
-STRIP_PIXELS = 2_000_000
 SMALL = 400
 """Up to this side a still is decoded without deblocking."""
 _SRGB = ImageCms.createProfile("sRGB")
@@ -142,36 +141,24 @@ def has_video_content(path: Path) -> bool:
 
 def read_last_frame(path: Path) -> bytes:
     """The last frame as a PNG, the same bytes that `run.video` gives as a picture; `NotAPicture` if there is none."""
-    if path.suffix.lower() not in CONTAINERS:
-        kinds = ", ".join(CONTAINERS)
-        raise NotAPicture(
-            f"is a video of a kind that cannot be read here ({kinds} can). Save one of its frames as a picture."
-        )
     try:
-        with path.open("rb") as file:
-            kind = sniff_kind(file.read(HEAD_BYTES)).name
         facts = path.stat()
-    except OSError:
-        raise NotAPicture("is a video that cannot be read: it is damaged, or not there any more.") from None
-    if kind != MP4.name:
-        content = "no video" if kind == BINARY.name else kind
-        raise NotAPicture(f"has the name of a video and is {content}. Give a video, or a picture.")
-    return _encode_last_frame(str(path), facts.st_size, facts.st_mtime_ns)
-
-
-@lru_cache(maxsize=4)  # The runs of a sweep often start from the same clip.
-def _encode_last_frame(path: str, size: int, changed: int) -> bytes:
-    try:
-        check_pixels(*get_size(path))
-        out = io.BytesIO()
-        read_frames(path, lambda count, _: [count - 1], None).frames[0].save(out, "PNG")
+        return _encode_last_frame(str(path), facts.st_size, facts.st_mtime_ns)
     except NotAPicture:
         raise
     # Decoders raise errors of many types for a broken file.
     except Exception:
         raise NotAPicture(
-            "is a video that cannot be read: it is damaged or cut short. Give another one, or a picture."
+            f"is a video that cannot be read: it is damaged or cut short, or of a kind other than {', '.join(CONTAINERS)}. "
+            "Give another one, or a picture."
         ) from None
+
+
+@lru_cache(maxsize=4)  # The runs of a sweep often start from the same clip.
+def _encode_last_frame(path: str, size: int, changed: int) -> bytes:
+    check_pixels(*get_size(path))
+    out = io.BytesIO()
+    read_frames(path, lambda count, _: [count - 1], None).frames[0].save(out, "PNG")
     return require_picture(out.getvalue())
 
 
@@ -207,11 +194,9 @@ def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[
 def decode_marked(
     path: str | Path, marks: Sequence[PacketMark], wanted: Collection[int], *, is_small: bool = False
 ) -> Iterator[tuple[VideoFrame, VideoCodecContext]]:
-    """Decode the frames at these times. Only stretches that contain one are, without frames they do not refer to."""
-    stretches, missing = _stretches(marks, wanted), {*wanted}
-    begins, ends = ({stretch[place].number for stretch in stretches} for place in (0, -1))
-    is_needed = False
-    if not stretches:
+    """Decode the frames at these times, each from its keyframe, without others that they do not refer to."""
+    needed, missing = _needed(marks, wanted), {*wanted}
+    if not needed:
         return
     with open_video(path) as (container, stream):
         context: Any = stream.codec_context
@@ -219,81 +204,51 @@ def decode_marked(
             # In a small picture the lack of deblocking is not visible.
             context.options = {**context.options, "skip_loop_filter": "all"}
         for number, packet in enumerate(_packets(container, stream)):
-            is_needed = is_needed or number in begins
-            if not is_needed:
+            if number not in needed:
                 continue
             # A frame that no other refers to is decoded only if it is wanted itself. dav1d reads this with the first packet
             # only, and would then never decode any of these frames.
             is_skipped = packet.pts not in wanted and context.name != "libdav1d"
             context.skip_frame = "NONREF" if is_skipped else "DEFAULT"
-            is_needed = number not in ends
-            for frame in [*context.decode(packet), *(() if is_needed else context.decode(None))]:
+            is_last = number + 1 not in needed
+            for frame in [*context.decode(packet), *(context.decode(None) if is_last else ())]:
                 if frame.pts in missing:
                     missing.remove(frame.pts)
                     # Those that come after the last packet have no unit of time.
                     frame.time_base = stream.time_base or Fraction(1, 24)
                     yield frame, context
-            if not is_needed:
+            if is_last:
                 context.flush_buffers()
-                if number == max(ends):
+                if number == max(needed):
                     break
 
 
-def _stretches(packets: Sequence[PacketMark], wanted: Collection[int]) -> list[list[PacketMark]]:
-    """The packets to decode: from a keyframe to the last wanted frame before the next keyframe."""
-    stretches: list[list[PacketMark]] = []
-    for packet in packets:
-        if packet.is_keyframe or not stretches:
-            stretches.append([])
-        stretches[-1].append(packet)
-    joined: list[list[PacketMark]] = []
-    for stretch in stretches:
-        if joined and _refers_back(stretch, wanted):
-            joined[-1] += stretch
-        else:
-            joined.append(stretch)
-    ends = [
-        max((place for place, packet in enumerate(stretch, 1) if packet.pts in wanted), default=0) for stretch in joined
-    ]
-    return [stretch[:end] for stretch, end in zip(joined, ends, strict=True) if end]
-
-
-def _refers_back(stretch: Sequence[PacketMark], wanted: Collection[int]) -> bool:
-    """Whether a wanted frame is displayed before its own keyframe; then it refers to the previous stretch, too."""
-    begins = stretch[0].pts
-    return any(packet.pts in wanted and packet.pts < begins for packet in stretch)
+def _needed(marks: Sequence[PacketMark], wanted: Collection[int]) -> set[int]:
+    """The numbers of the packets to decode: those from the keyframe of a wanted frame to its own."""
+    needed: set[int] = set()
+    keyframes: list[PacketMark] = []
+    for mark in marks:
+        if mark.is_keyframe:
+            keyframes.append(mark)
+        if mark.pts in wanted:
+            # A frame that is displayed before the last keyframe in the file refers to the one before that, too.
+            begin = next((key.number for key in reversed(keyframes) if key.pts <= mark.pts), 0)
+            needed.update(range(begin, mark.number + 1))
+    return needed
 
 
 def _reduced(source: Image.Image, size: PixelSize) -> Image.Image:
-    """The picture at this size in RGB, RGBA, CMYK or grey; converted in strips, to avoid a second full copy."""
-    factor = max(1, min(source.width // (2 * size[0]), source.height // (2 * size[1])))
-    mode = _plain_mode(source)
-    if factor == 1 and mode == source.mode:
-        return source.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
-    plain = Image.new(mode, (-(-source.width // factor), -(-source.height // factor)))
-    rows = max(1, STRIP_PIXELS // (source.width * factor)) * factor
-    for top in range(0, source.height, rows):
-        strip = _plain(source.crop((0, top, source.width, min(top + rows, source.height))), mode)
-        plain.paste(strip.reduce(factor) if factor > 1 else strip, (0, top // factor))
-    return plain.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
-
-
-def _plain_mode(source: Image.Image) -> str:
+    """The picture at this size in RGB, RGBA, CMYK or grey."""
     if source.mode in _DEEP:
-        return "L"
-    if source.has_transparency_data:
-        return "RGBA"
-    # Others, such as palette modes, cannot be averaged: that would mix palette indices.
-    return source.mode if source.mode in ("RGB", "CMYK", "L") else "RGB"
+        # Pillow would clip all values above 255 of 65,535 to white.
+        import numpy as np
 
-
-def _plain(strip: Image.Image, mode: str) -> Image.Image:
-    if strip.mode not in _DEEP:
-        return strip if strip.mode == mode else strip.convert(mode)
-    # Pillow would clip all values above 255 of 65,535 to white.
-    import numpy as np
-
-    return Image.fromarray((np.clip(np.asarray(strip), 0, 65535) / 257 + 0.5).astype(np.uint8))
+        source = Image.fromarray((np.clip(np.asarray(source), 0, 65535) / 257 + 0.5).astype(np.uint8))
+    elif source.mode not in ("RGB", "RGBA", "CMYK", "L") or source.has_transparency_data:
+        # Palette modes, for example, cannot be averaged: that would mix palette indices.
+        grey_or_colours = "L" if source.mode == "1" else "RGB"
+        source = source.convert("RGBA" if source.has_transparency_data else grey_or_colours)
+    return source.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
 
 
 def _in_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
