@@ -14,7 +14,6 @@ from PIL import Image
 
 import reelbook as rb
 from reelbook.media.local_file import Probe
-from reelbook.media.previews import make_preview
 from tests.clips import at, film, number_of
 from tests.media.making import FACTS, contained
 from tests.support import png
@@ -191,20 +190,3 @@ def test_a_film_that_breaks_off_says_so(clip_path: Path, tmp_path: Path) -> None
 
     with pytest.raises(rb.ReelbookError, match=r"rb\.attach"):
         at(tmp_path / "clip.mp4").spread(6)
-
-
-class TestPreview:
-    """Small copies of films."""
-
-    def test_it_is_made_without_x264_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Distributions whose PyAV has no x264 make it with VP9, which browsers play as well; with neither there is none."""
-        clip = film(tmp_path / "clip.mp4", frames=12, size=(160, 90))
-
-        monkeypatch.setattr("reelbook.media.previews.ENCODERS", ("libvpx-vp9",))
-        small = make_preview(clip.path, longest=80, max_bytes=100_000)
-        monkeypatch.setattr("reelbook.media.previews.ENCODERS", ("no-such-encoder",))
-        none = make_preview(clip.path, longest=80, max_bytes=100_000)
-
-        assert small is not None
-        assert b"vp09" in small
-        assert none is None

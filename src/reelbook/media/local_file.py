@@ -6,7 +6,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -75,8 +75,14 @@ class LocalFile:
     @cached_property
     def probe(self) -> Probe:
         """Size, number of frames and frame rate."""
+        from .stream_facts import read_display_size, read_timing
+
         with self.reading():
-            return self._probed()
+            if not self.is_video:
+                return Probe(*read_picture_size(self.path), 1, None)
+            with open_video(self.path, to_decode=False) as (container, stream):
+                frames, rate = read_timing(container, stream)
+                return Probe(*read_display_size(container, stream), frames, rate)
 
     @property
     def is_video(self) -> bool:
@@ -172,7 +178,7 @@ class LocalFile:
 
     def _save_part(self, path: str | Path, part: str, suffix: str, make: Callable[[Path], object]) -> Path:
         """Save a part of the file; it is added to the facts of the run, and with them written into the metadata."""
-        facts = {**(self.facts or {}), **({"part": part} if self.facts and part != ENTIRE else {})}
+        facts = {**self.facts, **({"part": part} if part != ENTIRE else {})} if self.facts else {}
         return save_part(path, self.make_name(part, suffix), facts, make)
 
     def _check_range(self, first: int, last: int | None) -> tuple[int, int, str]:
@@ -202,32 +208,22 @@ class LocalFile:
     def __reel_picture__(self) -> tuple[bytes, str]:
         """The file as a source picture: its own bytes, or the last frame of a video; and a short description."""
         if not self.is_video:
-            try:
+            with self.reading():
                 return self.path.read_bytes(), self.path.name
-            except OSError as error:
-                raise ReelbookError(
-                    f"{self.path} cannot be read ({error.strerror}). rb.attach downloads it again."
-                ) from error
-        out = io.BytesIO()
-        self.still(1.0).save(out, "PNG")
-        return out.getvalue(), f"last frame of {name_words(self.facts) if self.facts else self.path.name}"
+        return _as_png(self.still(1.0)), f"last frame of {name_words(self.facts) if self.facts else self.path.name}"
 
     def make_name(self, part: str = "", suffix: str | None = None) -> str:
         """A readable name of prompt or source picture, seed and size, or the file's own; with the part that is saved."""
         if not self.facts and not part:
             return self.path.name
-        short = self.path.stem[:16] if len(self.path.stem) == 64 else self.path.stem
-        stem = (make_file_name(self.facts, self._known_size) if self.facts else "") or short
+        size = None
+        # A file that cannot be read has no size.
+        with suppress(ReelbookError, OSError):
+            size = self.probe.width, self.probe.height
+        short = self.path.stem[:16] if len(self.path.stem) == HASH_LETTERS else self.path.stem
+        stem = (make_file_name(self.facts, size) if self.facts else "") or short
         kept = re.sub(r"[^A-Za-z0-9.]", "", self.path.suffix) if suffix is None else suffix
         return "_".join(filter(None, (stem, slug(part)))) + kept
-
-    @property
-    def _known_size(self) -> tuple[int, int] | None:
-        """Width and height; None for a file that cannot be read."""
-        try:
-            return self.probe.width, self.probe.height
-        except (ReelbookError, OSError):
-            return None
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -243,14 +239,11 @@ class LocalFile:
                 f"{self.path} cannot be read as a {kind} ({type(error).__name__}). rb.attach downloads it again."
             ) from error
 
-    def _probed(self) -> Probe:
-        if self.is_video:
-            from .stream_facts import read_display_size, read_timing
 
-            with open_video(self.path, to_decode=False) as (container, stream):
-                frames, rate = read_timing(container, stream)
-                return Probe(*read_display_size(container, stream), frames, rate)
-        return Probe(*read_picture_size(self.path), 1, None)
+def _as_png(picture: Image) -> bytes:
+    out = io.BytesIO()
+    picture.save(out, "PNG")
+    return out.getvalue()
 
 
 class Explorer:
@@ -293,8 +286,7 @@ class Explorer:
 
     @frame.setter
     def frame(self, number: int) -> None:
-        self.update(number, self._range)
-        self._notify()
+        self._show(number, self._range)
 
     @property
     def range(self) -> tuple[int, int] | None:
@@ -303,8 +295,7 @@ class Explorer:
 
     @range.setter  # noqa: A003  # The word for it everywhere, and no range is made here.
     def range(self, chosen: tuple[int, int] | None) -> None:
-        self.update(self._frame, chosen)
-        self._notify()
+        self._show(self._frame, chosen)
 
     @property
     def image(self) -> str:
@@ -327,25 +318,23 @@ class Explorer:
     def save_still(self) -> Path:
         """Save the frame on the screen in its full size as a PNG, or a picture as it is; returns the path of the new file."""
         if not self.file.is_video:
-            return self._note(self.file.save(self._target))
+            return self._note(self.file.save(f"{self.folder}/"))
         picture, part = self.file.still(frame=self._frame), f"frame {self._frame + 1} of {self._count}"
-        return self._note(self.file._save_part(self._target, part, ".png", lambda new: picture.save(new, "PNG")))
+        return self._note(self.file._save_part(f"{self.folder}/", part, ".png", lambda new: picture.save(new, "PNG")))
 
     def save_clip(self) -> Path:
         """Save the range as an MP4 of exactly these frames; returns the path of the new file."""
-        return self._note(self.file.clip(self._target, *(self._range or (0, None))))
+        return self._note(self.file.clip(f"{self.folder}/", *(self._range or (0, None))))
 
     def save_gif(self, *, width: int = GIF_SIDE) -> Path:
         """Save the range as an endless GIF of exactly these frames; returns the path of the new file."""
-        return self._note(self.file.gif(self._target, *(self._range or (0, None)), width=width))
+        return self._note(self.file.gif(f"{self.folder}/", *(self._range or (0, None)), width=width))
 
     def __reel_picture__(self) -> tuple[bytes, str]:
         """The frame on the screen as a source picture, and a short description."""
         if not self.file.is_video:
             return self.file.__reel_picture__()
-        out = io.BytesIO()
-        self.file.still(frame=self._frame).save(out, "PNG")
-        return out.getvalue(), f"frame {self._frame + 1} of {self.file_name}"
+        return _as_png(self.file.still(frame=self._frame)), f"frame {self._frame + 1} of {self.file_name}"
 
     @property
     def file_name(self) -> str:
@@ -353,14 +342,11 @@ class Explorer:
         path = self.file.path
         return f"{path.stem[:8]}…{path.suffix}" if len(path.stem) == HASH_LETTERS else path.name
 
-    @property
-    def _target(self) -> str:
-        return f"{self.folder}/"
-
     def _note(self, path: Path) -> Path:
         self.saved.append(path)
         return path
 
-    def _notify(self) -> None:
+    def _show(self, frame: int, chosen: tuple[int, int] | None) -> None:
+        self.update(frame, chosen)
         for listener in self._listeners:
             listener()

@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ReelbookError
-from .metadata.file_marks import MANIFEST_SUFFIX
 from .metadata.provenance import write
 
 ADVICE = "Choose a place that can be written to, with room for the file, and save it again."
-_KINDS = [
-    {".mp4", ".m4v", ".mov"}, {".webm", ".mkv"}, {".png"}, {".jpg", ".jpeg"}, {".webp"}, {".gif"}, {".bmp"}, {".tif", ".tiff"},
-]  # fmt: skip
-"""Suffixes of the same format."""
+_SAME = {".m4v": ".mp4", ".mov": ".mp4", ".mkv": ".webm", ".jpeg": ".jpg", ".tiff": ".tif"}
+"""Suffixes of a format that has another, too."""
+_KNOWN = {".mp4", ".webm", ".png", ".jpg", ".webp", ".gif", ".bmp", ".tif"}
 
 
 def save_copy(source: Path, path: str | Path, name: str, facts: Mapping[str, Any]) -> Path:
@@ -44,8 +42,6 @@ def save_copy(source: Path, path: str | Path, name: str, facts: Mapping[str, Any
                 if target.is_file() and filecmp.cmp(copy, target, shallow=False):
                     return target
             copy.replace(target)
-            if (manifest := copy.with_suffix(MANIFEST_SUFFIX)).exists():
-                manifest.replace(target.with_suffix(MANIFEST_SUFFIX))
     return target
 
 
@@ -64,10 +60,10 @@ def is_folder(path: str | Path) -> bool:
 
 def add_suffix(target: Path, source: Path) -> Path:
     """The target with the suffix of a file; `ReelbookError` if its own suffix is of another format."""
-    ours, wanted = (next((kind for kind in _KINDS if path.suffix.lower() in kind), None) for path in (source, target))
-    if ours is None or wanted == ours:
+    ours, wanted = (_SAME.get(path.suffix.lower(), path.suffix.lower()) for path in (source, target))
+    if ours not in _KNOWN or wanted == ours:
         return target
-    if wanted is not None:
+    if wanted in _KNOWN:
         raise ReelbookError(
             f"{source.name} is not a {target.suffix} file, and saving does not convert it. "
             f"Give a name that ends in {source.suffix}."

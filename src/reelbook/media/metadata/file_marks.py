@@ -6,8 +6,8 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,8 +15,6 @@ from ...models.images_to_video import ImagesToVideo
 from ...util.printable import format_line, printable
 from .packets import OUR_TYPE, read_blocks
 
-MANIFEST_SUFFIX = ".c2pa"
-"""Suffix of a manifest that is delivered as a separate file next to the media file."""
 PREFIX = "http://cv.iptc.org/newscodes/digitalsourcetype/"
 TRAINED = PREFIX + "trainedAlgorithmicMedia"
 """Made entirely by a model trained on media. Also for hosted models that start from the user's picture, to move or
@@ -114,9 +112,9 @@ def read_marks(path: str | os.PathLike[str]) -> Marks:
     except (OSError, ValueError):
         return Marks()
     source_type = next(filter(is_generative, types), next(iter(types), ""))
-    if not is_signed and not Path(path).with_suffix(MANIFEST_SUFFIX).is_file():
+    if not is_signed:
         return Marks(source_type=source_type)
-    report = _report(Path(path))
+    report = _report(path)
     manifest = report.get("manifests", {}).get(report.get("active_manifest"), {})
     signature = manifest.get("signature_info", {})
     organization, name = _word(signature.get("issuer")), _word(signature.get("common_name"))
@@ -131,10 +129,10 @@ def read_marks(path: str | os.PathLike[str]) -> Marks:
     )
 
 
-def is_marked(path: Path, file: BinaryIO) -> bool:
+def is_marked(file: BinaryIO) -> bool:
     """Whether the file carries a mark that is not ours; such a file is left byte for byte."""
     is_signed, types = _scan(file, without=_OURS)
-    return is_signed or bool(types) or path.with_suffix(MANIFEST_SUFFIX).is_file()
+    return is_signed or bool(types)
 
 
 def _scan(file: BinaryIO, without: re.Pattern[bytes] | None = None) -> tuple[bool, list[str]]:
@@ -149,23 +147,18 @@ def _scan(file: BinaryIO, without: re.Pattern[bytes] | None = None) -> tuple[boo
     return is_signed, list(types)
 
 
-def _report(path: Path) -> dict[str, Any]:
-    """What the C2PA library says of a file; empty if it is not installed, or cannot read the file."""
-    try:
-        facts = path.stat()
-        return _read_report(str(path), facts.st_mtime_ns, facts.st_size)
+def _report(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What the C2PA library says of a file; empty if it is not installed, or cannot read the file.
+
+    No requests are made: remote manifests are ignored, and no list of trusted issuers is downloaded.
+    """
     # The library raises errors of many types for a broken file; what it says is optional.
-    except Exception:
-        return {}
+    with suppress(Exception):
+        import c2pa
 
-
-@lru_cache(maxsize=1024)
-def _read_report(path: str, changed: int, size: int) -> dict[str, Any]:
-    """No requests are made: remote manifests are ignored, and no list of trusted issuers is downloaded."""
-    import c2pa
-
-    with c2pa.Context.from_dict(_OFFLINE) as context, c2pa.Reader(path, context=context) as reader:
-        return dict(json.loads(reader.json()))
+        with c2pa.Context.from_dict(_OFFLINE) as context, c2pa.Reader(str(path), context=context) as reader:
+            return dict(json.loads(reader.json()))
+    return {}
 
 
 def _word(text: object) -> str:

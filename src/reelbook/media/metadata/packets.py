@@ -71,7 +71,7 @@ def read_blocks(file: BinaryIO) -> Iterator[bytes]:
         block = block[-MAX_BYTES:] + rest if rest else b""
     if head.startswith(PNG_SIGNATURE):
         try:
-            packet = next(filter(None, (_parse_png_packet(file, chunk) for chunk in parse_png_chunks(file))), None)
+            packet = next(filter(None, (_parse_png_packet(file, chunk) for chunk in _parse_png(file))), None)
         except MalformedFile:
             return
         yield from () if packet is None else [packet]
@@ -144,14 +144,13 @@ Change = Callable[[bytes | None], bytes]
 
 def _edit_png(file: BinaryIO, change: Change) -> list[Piece]:
     """The packet stands before the pixels, where programs find it quickly."""
-    chunks = list(parse_png_chunks(file))
+    chunks = list(_parse_png(file))
     pixels = next((chunk for chunk in chunks if chunk.kind == b"IDAT"), None)
     if pixels is None:
         raise MalformedFile("it has no pixels")
-    packets = ((chunk, packet) for chunk in chunks if (packet := _parse_png_packet(file, chunk)) is not None)
-    old, packet = next(packets, (None, None))
+    old = next((chunk for chunk in chunks if _parse_png_packet(file, chunk) is not None), None)
     # Keyword, not compressed, no language, no translated keyword, text.
-    content = b"iTXt" + PNG_XMP + bytes(4) + change(packet)
+    content = b"iTXt" + PNG_XMP + bytes(4) + change(_parse_png_packet(file, old) if old else None)
     new = struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
     return _splice(file, new, old, pixels.start)
 
@@ -178,12 +177,12 @@ def _edit_jpeg(file: BinaryIO, change: Change) -> list[Piece]:
 
     A second picture at the end of the file, such as a phone's gain map, is found by its offset from a later segment.
     """
-    segments = list(parse_jpeg_segments(file))
+    segments = list(_parse_jpeg(file))
     if segments[-1].kind[0] != _SCAN:
         raise MalformedFile("it has no pixels")
-    contents = ((part, _read(file, part)) for part in segments if part.kind[0] == _APP1)
-    old, content = next(((part, content) for part, content in contents if content.startswith(JPEG_XMP)), (None, b""))
-    packet = JPEG_XMP + change(None if old is None else content.removeprefix(JPEG_XMP))
+    extras = (part for part in segments if part.kind[0] == _APP1)
+    old = next((part for part in extras if _read(file, part).startswith(JPEG_XMP)), None)
+    packet = JPEG_XMP + change(None if old is None else _read(file, old).removeprefix(JPEG_XMP))
     if len(packet) > _LARGEST_SEGMENT:
         raise MalformedFile("its packet is too long for a JPEG")
     new = struct.pack(">BBH", 0xFF, _APP1, len(packet) + 2) + packet
@@ -192,7 +191,9 @@ def _edit_jpeg(file: BinaryIO, change: Change) -> list[Piece]:
 
 def _edit_webp(file: BinaryIO, change: Change) -> list[Piece]:
     """The packet is the last chunk, and the extended header, made if missing, declares it."""
-    chunks = list(parse_riff_chunks(file))
+    chunks = list(
+        _parse(file, 12, min(_get_length(file), 8 + int.from_bytes(read_exactly(file, 4, 4), "little")), _read_riff)
+    )
     if not chunks or chunks[-1].end % 2:
         raise MalformedFile("it is empty, or its last chunk lacks its padding")
     header, first = _make_extended_header(file, chunks[0])
@@ -228,16 +229,13 @@ def _make_extended_header(file: BinaryIO, first: FilePart) -> tuple[bytes, int]:
 
 def _edit_mp4(file: BinaryIO, change: Change) -> list[Piece]:
     """The packet is in a box after all others: there it moves none, so that the offsets in the index stay valid."""
-    boxes, length = list(parse_boxes(file)), _get_length(file)
+    length = _get_length(file)
+    boxes = list(_parse(file, 0, length, _read_box))
     if not boxes or boxes[-1].end != length or not any(box.kind in (b"moov", b"moof") for box in boxes):
         raise MalformedFile("it has no index, or something stands after its last box")
-    contents = (
-        (box, _read(file, box))
-        for box in boxes
-        if box.kind == b"uuid" and len(MP4_XMP) <= box.stop - box.inside <= MAX_BYTES
-    )
-    old, content = next(((box, content) for box, content in contents if content.startswith(MP4_XMP)), (None, b""))
-    packet = MP4_XMP + change(None if old is None else content.removeprefix(MP4_XMP))
+    uuids = (box for box in boxes if box.kind == b"uuid" and len(MP4_XMP) <= box.stop - box.inside <= MAX_BYTES)
+    old = next((box for box in uuids if _read(file, box).startswith(MP4_XMP)), None)
+    packet = MP4_XMP + change(None if old is None else _read(file, old).removeprefix(MP4_XMP))
     new = struct.pack(">I4s", len(packet) + 8, b"uuid") + packet
     # A fragmented film ends with a table that is found by its offset from the end.
     last = boxes[-1].start if boxes[-1].kind == b"mfra" else length
@@ -269,22 +267,49 @@ def read_exactly(file: BinaryIO, start: int, count: int) -> bytes:
     return file.read(count)
 
 
-def parse_png_chunks(file: BinaryIO) -> Iterator[FilePart]:
-    """The chunks of a PNG up to the end of the picture."""
-    start = len(PNG_SIGNATURE)
+def _parse(file: BinaryIO, start: int, stop: int, read: Callable[[BinaryIO, int], FilePart]) -> Iterator[FilePart]:
+    """The parts of a file between two places, which follow each other."""
     for _ in range(_MAX_PARTS):
-        count, kind = struct.unpack(">I4s", read_exactly(file, start, 8))
-        chunk = FilePart(kind, start, start + 8, start + 8 + count, start + 12 + count)
-        if chunk.end > _get_length(file):
-            break
-        yield chunk
-        if kind == b"IEND":
+        if start + 8 > stop:
             return
-        start = chunk.end
-    raise MalformedFile("it breaks off, or has too many chunks")
+        part = read(file, start)
+        if not part.inside <= part.stop <= stop:
+            break
+        yield part
+        start = part.end
+    raise MalformedFile("its parts do not add up, or are too many")
 
 
-def parse_jpeg_segments(file: BinaryIO) -> Iterator[FilePart]:
+def _parse_png(file: BinaryIO) -> Iterator[FilePart]:
+    """The chunks of a PNG up to the end of the picture."""
+    for chunk in _parse(file, len(PNG_SIGNATURE), _get_length(file), _read_chunk):
+        yield chunk
+        if chunk.kind == b"IEND":
+            return
+
+
+def _read_chunk(file: BinaryIO, start: int) -> FilePart:
+    count, kind = struct.unpack(">I4s", read_exactly(file, start, 8))
+    return FilePart(kind, start, start + 8, start + 8 + count, start + 12 + count)
+
+
+def _read_riff(file: BinaryIO, start: int) -> FilePart:
+    """A chunk of a WebP; the last may lack its padding byte."""
+    kind, count = struct.unpack("<4sI", read_exactly(file, start, 8))
+    stop = start + 8 + count
+    return FilePart(kind, start, start + 8, stop, min(stop + count % 2, _get_length(file)))
+
+
+def _read_box(file: BinaryIO, start: int) -> FilePart:
+    """A box of an MP4; one without a stated size, which extends to the end of the file, is refused."""
+    count, kind = struct.unpack(">I4s", read_exactly(file, start, 8))
+    inside = start + 8
+    if count == 1:
+        count, inside = int.from_bytes(read_exactly(file, inside, 8)), start + 16
+    return FilePart(kind, start, inside, start + count, start + count)
+
+
+def _parse_jpeg(file: BinaryIO) -> Iterator[FilePart]:
     """The segments of a JPEG up to the first scan, whose pixels follow, or the end of the picture."""
     start = 2
     for _ in range(_MAX_PARTS):
@@ -305,36 +330,3 @@ def parse_jpeg_segments(file: BinaryIO) -> Iterator[FilePart]:
             return
         start = stop
     raise MalformedFile("its segments do not add up")
-
-
-def parse_riff_chunks(file: BinaryIO) -> Iterator[FilePart]:
-    """The chunks of a WebP; the last may lack its padding byte."""
-    start, length = 12, min(_get_length(file), 8 + int.from_bytes(read_exactly(file, 4, 4), "little"))
-    for _ in range(_MAX_PARTS):
-        if start + 8 > length:
-            return
-        kind, count = struct.unpack("<4sI", read_exactly(file, start, 8))
-        stop = start + 8 + count
-        if stop > length:
-            break
-        yield FilePart(kind, start, start + 8, stop, min(stop + count % 2, length))
-        start = stop + count % 2
-    raise MalformedFile("its chunks do not add up")
-
-
-def parse_boxes(file: BinaryIO) -> Iterator[FilePart]:
-    """The boxes of an MP4; one without a stated size, which extends to the end of the file, is refused."""
-    start, length = 0, _get_length(file)
-    for _ in range(_MAX_PARTS):
-        if start + 8 > length:
-            return
-        count, kind = struct.unpack(">I4s", read_exactly(file, start, 8))
-        inside = start + 8
-        if count == 1:
-            count, inside = int.from_bytes(read_exactly(file, inside, 8)), start + 16
-        end = start + count
-        if not inside <= end <= length:
-            break
-        yield FilePart(kind, start, inside, end, end)
-        start = end
-    raise MalformedFile("its boxes do not add up")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ...errors import ReelbookError
 from ...settings import options
 from ...util.replace_file import open_replacement
-from .file_marks import MANIFEST_SUFFIX, get_source_type, is_marked, read_marks
+from .file_marks import get_source_type, is_marked, read_marks
 from .packets import JPEG_SIGNATURE, MAX_BYTES, MalformedFile, copy_pieces, edit_file, find_record, read_blocks
 from .run_record import LONGEST_IN_JPEG, LONGEST_RECORD, NAMES, format_record, parse_record, parse_record_input
 from .signing import write_signed
@@ -85,11 +85,8 @@ def read(path: str | os.PathLike[str], facts: Mapping[str, Any] | None = None, f
     sidecar next to it, then with `find`.
     """
     path = Path(path).expanduser()
-    if path.exists() and not path.is_file():
-        raise ReelbookError(f"{path} cannot be opened as a picture or a video: it is not a file.")
     records = _read_records(path)
-    # Facts known to this session are formatted and parsed, too, so that they pass the same validation.
-    own = (parse_record(format_record(facts)) if facts else None) or records.get("reelbook")
+    own = (_as_recorded(facts) if facts else None) or records.get("reelbook")
     external, note = ({}, "") if own else _find_external(path, find)
     parts = (records.get("engine", {}), own or external)
     fields = {name: value for record in parts for name, value in record.items() if value is not None}
@@ -106,7 +103,6 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
     a file that its creator marked: signed, or with a source type of its own. The copy is written atomically and
     replaces an existing file.
     """
-    manifest = source.with_suffix(MANIFEST_SUFFIX)
     with _original(source) as original:
         try:
             if target.exists() and target.samefile(source):
@@ -115,12 +111,10 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
             final = Path(os.path.realpath(target))
             final.parent.mkdir(parents=True, exist_ok=True)
             with open_replacement(final) as copy:
-                if is_marked(source, original):
+                if is_marked(original):
                     _copy_unchanged(original, copy)
                 else:
                     _write_ours(source, original, copy, facts)
-            if manifest.is_file():
-                shutil.copyfile(manifest, target.with_suffix(MANIFEST_SUFFIX))
         except (OSError, ValueError, MalformedFile) as error:
             raise ReelbookError(
                 f"{source} could not be copied to {target} ({_reason(error)}). "
@@ -162,15 +156,20 @@ def write_with_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> 
 def sidecar_for(path: Path, facts: Mapping[str, Any]) -> str | None:
     """The text of the sidecar for a file marked by its creator; None for any other, whose copies contain the record."""
     with _original(path) as file:
-        if not is_marked(path, file):
+        if not is_marked(file):
             return None
-        sidecar = {"sha256": _hash_file(file), "record": parse_record(format_record(facts)) or {}}
+        sidecar = {"sha256": _hash_file(file), "record": _as_recorded(facts)}
     return json.dumps(sidecar, ensure_ascii=False)
 
 
 def sidecar_path(path: Path) -> Path:
     """The path of a file's sidecar: a record in a file of its own, for one that must not be changed."""
     return path.with_name(path.name + SIDECAR_SUFFIX)
+
+
+def _as_recorded(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts as they are read from a record, so that all pass the same validation."""
+    return parse_record(format_record(facts)) or {}
 
 
 def _read_sidecar(path: Path) -> tuple[str, dict[str, Any]] | None:
@@ -200,16 +199,14 @@ def _find_external(path: Path, find: Find | None) -> tuple[Mapping[str, Any], st
         return sidecar[1], f"found by its content in {name}"
     run = find(sha256) if find is not None else None
     if run is not None:
-        return parse_record(format_record(run[0])) or {}, run[1]
+        return _as_recorded(run[0]), run[1]
     changed = f"{name} does not match it: the file was changed or replaced since that was written"
     return {}, changed if sidecar is not None else ""
 
 
 def _format_missing(path: Path, note: str) -> str:
     """The error message for a file without a record."""
-    marks = read_marks(path)
-    if note:
-        note = f" {note}."
+    marks, note = read_marks(path), f" {note}." if note else ""
     if not marks.is_signed:
         return (
             f"{path} carries no provenance: nothing in it says how it was made.{note} Files that a run saved carry it, unless "
@@ -218,8 +215,7 @@ def _format_missing(path: Path, note: str) -> str:
     stated = f" ({marks.signer}, as stated)" if marks.signer else ""
     return (
         f"{path} carries no provenance of ours: its maker has signed it{stated}, so nothing may be added to it, and no run that is "
-        f"known here has made a file of this content.{note} If it came from another library, open that with rb.connect(library=…) and "
-        "ask again; if another program has changed it since, ask for the file as it was saved."
+        f"known here has made a file of this content.{note} If it came from another library, open that with rb.connect(library=…)."
     )
 
 
@@ -241,16 +237,11 @@ def _read_records(path: Path) -> dict[str, dict[str, Any]]:
     """The records in a file, found by how they begin: an engine's under `engine`, and our own under `reelbook`."""
     records: dict[str, dict[str, Any]] = {}
     with _original(path) as file:
-        try:
-            for block in read_blocks(file):
-                if "engine" not in records and (engine := _find_engine_record(block)):
-                    records["engine"] = engine
-                if "reelbook" not in records and (own := parse_record(find_record(block) or "")):
-                    records["reelbook"] = own
-        except OSError as error:
-            raise ReelbookError(
-                f"{path} cannot be read ({_reason(error)}). Check the path and its permissions."
-            ) from error
+        for block in read_blocks(file):
+            if "engine" not in records and (engine := _find_engine_record(block)):
+                records["engine"] = engine
+            if "reelbook" not in records and (own := parse_record(find_record(block) or "")):
+                records["reelbook"] = own
     return records
 
 

@@ -141,15 +141,12 @@ def _plain(value: Any) -> Any:
         return value.astimezone(UTC).isoformat()
     if isinstance(value, str):
         return _hashed(value) if is_data_address(value) and len(value) > LONGEST_TEXT else value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (bool, int)):
-        return value
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    return str(value)
+    is_json = value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value))
+    return value if is_json else str(value)
 
 
 def _hashed(address: str) -> str:
