@@ -15,16 +15,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from .errors import Interrupted, NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
+from .errors import Interrupted, NotFound, ReelbookError, ServiceError, UnknownModel
 from .media.metadata.provenance import write_with_sidecar
 from .models.base import Input
-from .models.catalog import CATALOG, find_endpoint
+from .models.catalog import find_endpoint
 from .models.described import describe
 from .models.pricing import Estimate, Rates
 from .runs.run import CancelResult, Run, cancel_runs, input_from_entry, is_over
 from .runs.submit import ClientContext, Submission
 from .storage.adopt import find_library
-from .storage.description_cache import DescriptionCache
 from .storage.ledger import claims, transitions
 from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import FORKED, Ledger, translate_errors
@@ -78,6 +77,7 @@ class Client:
         self._ending: Future[None] | None = None
         """Done when no submission is in progress any more; None while the client is open."""
         self._embedded: Embedded | None = None
+        self._described: dict[str, type[Any]] = {}
         self._guard, self._pid, name = threading.Lock(), os.getpid(), None
         with contextlib.ExitStack() as opened:
             if address is None:
@@ -155,10 +155,12 @@ class Client:
         return background.wait(self.context.calls.estimate(check_input(request)), CALL_SECONDS)
 
     def model(self, endpoint_id: str) -> type[Any]:
-        """The input class of any model that the service describes; the description is cached for a day."""
+        """The input class of any model that the service describes; its description is asked for once."""
         endpoint_id = _check_id(endpoint_id, "model", MODEL_EXAMPLE)
         known = find_endpoint(endpoint_id)
-        return known.input if known else background.wait(self._describe(self.context, endpoint_id), CALL_SECONDS)
+        if known is None and endpoint_id not in self._described:
+            self._described[endpoint_id] = background.wait(self._describe(endpoint_id), CALL_SECONDS)
+        return known.input if known else self._described[endpoint_id]
 
     def start(self, request: Input, *, fresh: bool = False, take: int | None = None, watched: bool = False) -> Run:
         """Submit a run and return once the service has accepted it; a result in the library is reused at no cost.
@@ -166,13 +168,16 @@ class Client:
         `fresh=True` pays for a new run nevertheless; `take` selects one of several repetitions. A run that is `watched` by
         the user is polled more often.
         """
-        take = _check_take(take, fresh)
-        submission = Submission(self.context, check_input(request), take=take, fresh=fresh, join=False)
+        submission = Submission(
+            self.context, check_input(request), take=take if take is None else int(take), fresh=fresh, join=False
+        )
         return self._submit_and_wait(submission, watched=watched)
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are downloaded, with progress in a notebook."""
-        submission = Submission(self.context, check_input(request), take=_check_take(take, fresh), fresh=fresh)
+        submission = Submission(
+            self.context, check_input(request), take=take if take is None else int(take), fresh=fresh
+        )
         run = self._submit_and_wait(submission, watched=get_kernel_shell() is not None)
         try:
             with registry.find("watch")(run):
@@ -203,11 +208,7 @@ class Client:
             )
         if not known:
             # Polled before it is recorded, so that a misspelt id leaves no entry.
-            try:
-                await context.calls.poll(model, request_id)
-            except NotFound as error:
-                message = f"The service knows no request {request_id!r} of {model}."
-                raise NotFound(message, status=404, error_type=error.error_type) from None
+            await context.calls.poll(model, request_id)
         verdict = await ledger.transact(lambda db: claims.attach(db, service, model, request_id, ledger))
         if verdict.action == claims.Action.JOIN and verdict.entry.id in ledger.live:
             return cast(Run, ledger.live[verdict.entry.id])
@@ -274,13 +275,8 @@ class Client:
         An interrupt ends the wait for answers to paid requests; they are recorded in the background.
         """
         ending = self.begin_close()
-        try:
-            while not wait_for([ending], TICK_SECONDS).done:
-                pass
-        except KeyboardInterrupt:
-            raise Interrupted(
-                "You interrupted the closing of a client. Answers that are paid for are written down in the background."
-            ) from None
+        while not wait_for([ending], TICK_SECONDS).done:
+            pass
         self.finish_close()
         ending.result()
 
@@ -330,24 +326,16 @@ class Client:
         with contextlib.suppress(ReelbookError):
             self.ledger.submit(lambda db: transitions.record_event(db, None, "stop", note))
 
-    async def _describe(self, context: ClientContext, endpoint_id: str) -> type[Input]:
-        """The input class of a model by the service's description; a stale one if the service is unreachable."""
-        cache = DescriptionCache(self.library / "descriptions", await context.name())
-        document = cache.read(endpoint_id)
-        if document is None:
-            try:
-                document = await context.calls.description(endpoint_id)
-                cache.save(endpoint_id, document)
-            except NotFound:
-                known: list[str] = []
-                # The list is optional for a service; an error from it would say nothing about the model.
-                with contextlib.suppress(ServiceError):
-                    known = [str(row.get("id", "")) for row in await context.calls.models()]
-                raise UnknownModel(endpoint_id, known) from None
-            except Unreachable:
-                document = cache.read(endpoint_id, allow_stale=True)
-                if document is None:
-                    raise
+    async def _describe(self, endpoint_id: str) -> type[Any]:
+        calls = self.context.calls
+        try:
+            document = await calls.description(endpoint_id)
+        except NotFound:
+            known: list[str] = []
+            # The list is optional for a service; an error from it would say nothing about the model.
+            with contextlib.suppress(ServiceError):
+                known = [str(row.get("id", "")) for row in await calls.models()]
+            raise UnknownModel(endpoint_id, known) from None
         return await asyncio.to_thread(describe, document, endpoint_id)
 
     def _renew_address(self) -> str:
@@ -370,9 +358,8 @@ class Client:
 def check_input(request: Any) -> Input:
     """The request, if it is a typed input; otherwise raises an error that says what to pass instead."""
     if not isinstance(request, Input):
-        names = ", ".join(row.input.__name__ for row in CATALOG)
         raise ReelbookError(
-            f"A run needs a typed input ({names}), not {_format_type(request)}. Nothing was sent: give one, such as "
+            f"A run needs a typed input, not {_format_type(request)}. Nothing was sent: give one, such as "
             "rb.TextToVideo(prompt=…). A plan is run by plan.run(budget=…), and plan.credits is its price."
         )
     return request
@@ -387,17 +374,6 @@ def _check_id(value: Any, what: str, example: str) -> str:
             f"The id of a {what} is a short text, not {given}. Nothing was asked or sent. Give it as {example} shows it."
         )
     return name
-
-
-def _check_take(take: Any, fresh: bool) -> int | None:
-    """The number of the requested take; None for any."""
-    if take is not None and fresh:
-        raise ReelbookError(
-            "`fresh` opens a new take and `take` names one, so only one of them can be given. Nothing was sent."
-        )
-    if take is not None and (isinstance(take, bool) or not hasattr(take, "__index__") or not 0 <= take < 2**31):
-        raise ReelbookError(f"`take` is the number of a repetition, 0 or more, and not {take!r}. Nothing was sent.")
-    return None if take is None else int(take)
 
 
 def _format_type(value: Any) -> str:
@@ -444,10 +420,4 @@ def _find_folder(folder: Path) -> Path:
     with translate_errors(folder):
         if (folder / claims.LIST_NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
             return folder  # A lost ledger is restored from the list of accepted requests.
-        try:
-            return find_library(folder)
-        except ReelbookError:
-            why = "no ledger is in that folder" if folder.is_dir() else "there is no such folder"
-    raise ReelbookError(
-        f"There is no library in {folder}: {why}. Check the path; rb.connect(library={str(folder)!r}) creates a new one there."
-    )
+        return find_library(folder)

@@ -32,8 +32,6 @@ from .transport.picture_sources import read_sources
 
 __all__ = ["KEYRING", "Key", "NothingToSend", "Once", "Relay", "RunRecord", "make_price_key"]
 
-NAMED = "id = (SELECT run FROM names WHERE name = ?)"
-
 
 class NothingToSend(ReelbookError):
     """A run without an input, of which nothing was sent that could be continued."""
@@ -89,10 +87,6 @@ class Once:
         if self._submission is not None:
             self._submission.stopped = True
 
-    async def cancel(self, run: Run) -> bool:
-        """Ask the service to cancel an accepted run; false if it refuses."""
-        return await run.request_cancel()
-
     async def result(self) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]:
         """The output of a finished run, as the service gave it, and its files, each with its `path`."""
         entry = await self._find()
@@ -119,7 +113,7 @@ class Once:
         ledger = self._client.ledger
 
         def find(db: sqlite3.Connection) -> Entry | None:
-            entries = transitions.find_entries(db, NAMED, self.key)
+            entries = transitions.find_entries(db, "id = (SELECT run FROM names WHERE name = ?)", self.key)
             return claims.clear_dead_owner(db, entries[0], ledger) if entries else None
 
         return await ledger.transact(find)

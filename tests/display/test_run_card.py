@@ -17,7 +17,7 @@ from reelbook.models.base import File
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.text_to_video import LoRA, TextToVideo, TextToVideoOutput
-from reelbook.runs.run import Run, _remember_media
+from reelbook.runs.run import Run
 from tests.clips import film
 from tests.display.stand_in import StandIn, bare, run_of
 
@@ -128,7 +128,7 @@ class TestOutput:
         """The clip that the answer names, and what else it says, in one figure."""
         clip = replace(film(tmp_path / "a.mp4", frames=3), facts={"seed": 7, "model": TextToVideo.endpoint_id})
         output = TextToVideoOutput(video=FILE, seed=7, prompt="a boat at dusk, longer")
-        _remember_media(output, (clip,))
+        output._local_files = (clip,)
 
         page = bare(output_card(output))
 

@@ -211,7 +211,7 @@ def test_an_attached_run_is_kept_in_the_library(served: Served, tmp_path: Path) 
     with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         run = client.attach(request_id, model=STITCH).wait(30)
         again = client.attach(request_id)
-        with pytest.raises(rb.NotFound, match="knows no request"):
+        with pytest.raises(rb.NotFound, match="Check the spelling"):
             client.attach("no-such-request", model=STITCH)
         with pytest.raises(rb.ReelbookError, match="its model must be named"):
             client.attach("no-such-request")

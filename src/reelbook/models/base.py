@@ -153,6 +153,8 @@ class Output(BaseModel):
     """Base class of outputs. Fields outside the specification are preserved."""
 
     model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
+    _local_files: tuple[Any, ...] = ()
+    """The files of a run's output on this machine."""
 
     if TYPE_CHECKING:
         # Undeclared fields are preserved, so any attribute may exist.

@@ -14,17 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pydantic import ValidationError
 
-from ..errors import (
-    DownloadFailed,
-    NotReady,
-    ReelbookError,
-    RunCancelled,
-    RunFailed,
-    ServiceBroken,
-    ServiceError,
-    UncertainRun,
-    Unreachable,
-)
+from .. import errors
+from ..errors import ReelbookError
 from ..media.local_file import LocalFile
 from ..media.metadata.file_marks import read_marks
 from ..models.base import File, Output
@@ -104,7 +95,7 @@ class FollowedRun:
         finally:
             if self.failure is not None and self.entry.owner is not None:
                 # Not awaited, so that a closed ledger cannot block the end.
-                is_late = isinstance(self.failure, NotReady)
+                is_late = isinstance(self.failure, errors.NotReady)
                 why = {"error_type": error_kind_of(self.failure), "error": str(self.failure)} if is_late else None
                 ledger.submit(partial(transitions.release, run=self.entry.id, owner=ledger.owner, why=why))
             ledger.live.pop(self.entry.id, None)
@@ -128,8 +119,8 @@ class FollowedRun:
         try:
             if not self._is_complete_output(output):
                 output = await self._poll_to_end()
-        except (RunFailed, RunCancelled, NotReady) as error:
-            if not isinstance(error, NotReady) or error.error_type == answers.EXPIRED:
+        except (errors.RunFailed, errors.RunCancelled, errors.NotReady) as error:
+            if not isinstance(error, errors.NotReady) or error.error_type == answers.EXPIRED:
                 await self._record_end(error)
             if self.entry.state == State.UNCERTAIN:
                 raise find_end(self.entry) or error from None
@@ -147,15 +138,17 @@ class FollowedRun:
             ),
         )  # fmt: skip
 
-    async def _record_end(self, error: RunFailed | RunCancelled | NotReady) -> None:
+    async def _record_end(self, error: errors.RunFailed | errors.RunCancelled | errors.NotReady) -> None:
         """Record that the run has ended without a result, or is no longer known to the service."""
         context, run = self.context, self.entry.id
         # The error may report a lost upload; the next attempt uploads the picture again.
         context.uploads.forget_mentioned(str(error))
-        state = {RunFailed: State.FAILED, RunCancelled: State.CANCELLED}.get(type(error), transitions.EXPIRED)
-        if isinstance(error, RunFailed) and error.error_type == ANSWER_LOST:
+        state = {errors.RunFailed: State.FAILED, errors.RunCancelled: State.CANCELLED}.get(
+            type(error), transitions.EXPIRED
+        )
+        if isinstance(error, errors.RunFailed) and error.error_type == ANSWER_LOST:
             state = State.UNCERTAIN
-        message = "cancelled" if isinstance(error, RunCancelled) else error.message
+        message = "cancelled" if isinstance(error, errors.RunCancelled) else error.message
         charged = transitions.coerce_credits((self.queue_status.metrics or {}).get("credits"))
         end: dict[str, Any] = {
             "error_type": error_kind_of(error),
@@ -188,7 +181,7 @@ class FollowedRun:
                 # A run that was unknown to the service before is polled once.
                 refused_seconds=0.0 if entry.stage == transitions.EXPIRED else answers.REFUSED_SECONDS,
             )
-        except (ServiceError, Unreachable) as reason:
+        except (errors.ServiceError, errors.Unreachable) as reason:
             raise answers.make_unfinished_error(self.request_id, reason) from None
         if (ended := answers.get_end_by_status(final)) is not None:
             raise ended
@@ -204,8 +197,8 @@ class FollowedRun:
                 if self._is_complete_output(output):
                     return output
                 words = f"the service answered a result without any file: {str(output)[:200]}"
-                reason: ReelbookError = ServiceBroken(words, status=200, foreign=True)
-            except (ServiceError, Unreachable) as error:
+                reason: ReelbookError = errors.ServiceBroken(words, status=200, foreign=True)
+            except (errors.ServiceError, errors.Unreachable) as error:
                 if (ended := answers.get_end_by_refusal(self.request_id, error)) is not None:
                     raise ended from None
                 reason = error
@@ -225,7 +218,7 @@ class FollowedRun:
         output = self._parse_output(json.loads(self.entry.output or "{}"))
         try:
             downloads = await asyncio.gather(*map(self._download, output.files))
-        except DownloadFailed as failure:
+        except errors.DownloadFailed as failure:
             # The URLs may have expired; a newly fetched result has others.
             try:
                 answer = await context.calls.result(self.entry.model, self.request_id)
@@ -259,7 +252,9 @@ class FollowedRun:
             "credits": entry.credits, "credits_source": entry.credits_source, "service": entry.service,
             "seed": getattr(output, "seed", None), "made_at": made_at, "source": self._source,
         }  # fmt: skip
-        self._media = tuple(LocalFile(path, file, facts) for file, path in files if path is not None)
+        self._media = output._local_files = tuple(
+            LocalFile(path, file, facts) for file, path in files if path is not None
+        )
 
     async def _download(self, file: File) -> DownloadedFile:
         """Download a file of the output; an inlined one is already on the shelf."""
@@ -299,21 +294,21 @@ def find_end(entry: Entry) -> ReelbookError | None:
     """How a run of the ledger has ended, if it has ended without a result."""
     request_id = entry.request_id or ""
     if entry.state == State.CANCELLED:
-        return RunCancelled(request_id)
+        return errors.RunCancelled(request_id)
     if entry.state == State.UNCERTAIN:
         # The answer of a request that is known was lost by a gateway.
         reason = entry.error or "its answer was lost"
-        return UncertainRun(entry.service, reason, entry.credits, request_id=request_id)
+        return errors.UncertainRun(entry.service, reason, entry.credits, request_id=request_id)
     if entry.state in (State.FAILED, State.REJECTED):
-        return RunFailed(request_id, entry.error or entry.state, entry.error_type)
+        return errors.RunFailed(request_id, entry.error or entry.state, entry.error_type)
     return None
 
 
 def error_kind_of(error: ReelbookError) -> str:
     """Short name of an error, for the `error_type` column."""
-    if isinstance(error, RunFailed | NotReady) and error.error_type:
+    if isinstance(error, errors.RunFailed | errors.NotReady) and error.error_type:
         return error.error_type
-    return "cancelled" if isinstance(error, RunCancelled) else type(error).__name__
+    return "cancelled" if isinstance(error, errors.RunCancelled) else type(error).__name__
 
 
 def _seconds_or_none(value: Any) -> float | None:

@@ -7,7 +7,7 @@ import contextlib
 import json
 import threading
 import time
-import weakref
+from collections import Counter
 from collections.abc import Callable, Collection, Generator
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
@@ -111,7 +111,6 @@ class Run(FollowedRun):
         """The typed output; waits for it."""
         self.wait()
         assert self._output is not None
-        _remember_media(self._output, self._media)
         return self._output
 
     @property
@@ -264,19 +263,9 @@ class Run(FollowedRun):
             self._notify_listeners()
 
 
-_media: dict[int, tuple[LocalFile, ...]] = {}
-"""The files of each output that is still referenced, by its `id()`."""
-
-
-def _remember_media(output: Output, files: tuple[LocalFile, ...]) -> None:
-    if id(output) not in _media:
-        _media[id(output)] = files
-        weakref.finalize(output, _media.pop, id(output), None)
-
-
 def media_of(output: Output) -> tuple[LocalFile, ...]:
     """The local files of a run's output; empty for an output not returned by a run."""
-    return _media.get(id(output), ())
+    return output._local_files
 
 
 def input_from_entry(entry: Entry) -> Input | None:
@@ -315,12 +304,12 @@ class CancelResult:
 
     def __str__(self) -> str:
         back = f", {self.credits:,} credits come back" if self.credits else ""
-        parts = (
-            (self.runs, f"cancelled{back}."),
-            (self.at_work, "being worked on and not stopped."),
-            (self.refused, "not cancelled and may still cost credits; look again in a moment."),
-        )
-        words = [f"{format_count(runs, 'run')} {'is' if runs == 1 else 'are'} {what}" for runs, what in parts if runs]
+        parts = {
+            f"cancelled{back}.": self.runs,
+            "being worked on and not stopped.": self.at_work,
+            "not cancelled and may still cost credits; look again in a moment.": self.refused,
+        }
+        words = [f"{format_count(n, 'run')} {'is' if n == 1 else 'are'} {what}" for what, n in parts.items() if n]
         return " ".join(words) or "No runs are waiting in the service's queue."
 
     def __repr__(self) -> str:
@@ -329,25 +318,26 @@ class CancelResult:
 
 async def cancel_runs(runs: Collection[Run], *, at_work: bool = False) -> CancelResult:
     """Cancel the runs that are still queued; with `at_work`, also those in progress."""
-    before = [run.credits or 0 for run in runs]
-    outcomes = await asyncio.gather(*(_cancel_one(run, at_work) for run in runs))
-    done = [(run, price) for run, price, outcome in zip(runs, before, outcomes, strict=True) if outcome == "cancelled"]
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.gather(*(run.wait_finished() for run, _ in done)), NOTICE_SECONDS)
-    # Only what the service says: the specification does not promise a refund.
-    back = sum(price - (run.credits or 0) for run, price in done)
-    return CancelResult(len(done), max(back, 0), outcomes.count(IN_PROGRESS), outcomes.count("refused"))
 
+    async def cancel(run: Run) -> tuple[str, int]:
+        """What became of one run, and the credits that come back for it."""
+        before = run.credits or 0
+        try:
+            # Polled first, because it may have started in the meantime.
+            status = (await run.context.calls.status(run.endpoint_id, run.request_id)).status
+            if not (status == IN_QUEUE or (at_work and status != COMPLETED)):
+                return status, 0
+            if not await run.request_cancel():
+                return "refused", 0
+        except ReelbookError:
+            return "refused", 0
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(run.wait_finished(), NOTICE_SECONDS)
+        # Only what the service says: the specification does not promise a refund.
+        return "cancelled", before - (run.credits or 0)
 
-async def _cancel_one(run: Run, at_work: bool) -> str:
-    """Try to cancel one run; return `cancelled`, `refused`, or the status of one that is not queued any more."""
-    if run.queue_status.status == COMPLETED:
-        return COMPLETED
-    try:
-        # Polled first, because it may have started in the meantime.
-        status = IN_QUEUE if at_work else (await run.context.calls.status(run.endpoint_id, run.request_id)).status
-        if status != IN_QUEUE:
-            return status
-        return "cancelled" if await run.request_cancel() else "refused"
-    except ReelbookError:
-        return "refused"
+    running = [run for run in runs if run.queue_status.status != COMPLETED]
+    outcomes = await asyncio.gather(*map(cancel, running))
+    count = Counter(outcome for outcome, _ in outcomes)
+    back = max(sum(given for _, given in outcomes), 0)
+    return CancelResult(count["cancelled"], back, count[IN_PROGRESS], count["refused"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import logging
 import sqlite3
@@ -35,8 +34,8 @@ from ..util.background_loop import TICK_SECONDS
 from ..util.loopback import is_loopback, normalise_address
 
 OWNER_POLL_SECONDS = 0.05
-RECORD_RETRY_SECONDS, MAX_RECORD_TRIES, TRIES_PER_WARNING = 2.0, 60, 15
-"""How often, and how many times, an answer is recorded while the ledger cannot be written."""
+RECORD_RETRY_SECONDS, MAX_RECORD_SECONDS = 5.0, 120.0
+"""How often and how long the record of an answer is tried while the ledger cannot be written."""
 MAX_BUSY_SECONDS = 120.0
 """A paid request that is refused with 429 is sent again for so long."""
 MAX_PRICES, PRICE_SECONDS = 10_000, 3600.0
@@ -84,19 +83,15 @@ class ClientContext:
         return self.service
 
     async def estimate(self, request: Input) -> Estimate:
-        """Estimate the cost of a run, with one request for all inputs that differ only in price-neutral fields."""
-        estimate = self.recall_estimate(request)
-        if estimate is None:
+        """Estimate the cost of a run, with one request an hour for all inputs that differ only in price-neutral fields."""
+        key = make_price_key(request)
+        estimate, asked = self._prices.get(key, (None, 0.0))
+        if estimate is None or time.monotonic() - asked > PRICE_SECONDS:
             estimate = await self.calls.estimate(request)
             if len(self._prices) >= MAX_PRICES:
                 self._prices.clear()
-            self._prices[make_price_key(request)] = estimate, time.monotonic()
+            self._prices[key] = estimate, time.monotonic()
         return estimate
-
-    def recall_estimate(self, request: Input) -> Estimate | None:
-        """The estimate for an input, if the service has been asked for it lately."""
-        estimate, since = self._prices.get(make_price_key(request), (None, 0.0))
-        return estimate if time.monotonic() - since < PRICE_SECONDS else None
 
     def forget_estimate(self, request: Input) -> None:
         """Ask the service for the price of an input again, because a run was dearer than it said."""
@@ -140,19 +135,16 @@ class ClientContext:
                 work(db)
             return transitions.get_entry(db, run)
 
-        note = ""
-        if line is not None:
-            note = f"Note this request, which is accepted: rb.attach({line['request_id']!r}, model={line['model']!r})."
-        for tries in itertools.count():
+        note = "" if line is None else f"Note this request: rb.attach({line['request_id']!r}, model={line['model']!r})."
+        began = time.monotonic()
+        while True:
             try:
                 return await self.ledger.transact(write, line=line)
             except LibraryError as error:
-                if self.closed or tries >= MAX_RECORD_TRIES:
+                if self.closed or time.monotonic() - began > MAX_RECORD_SECONDS:
                     raise LibraryError(error.folder, error.reason, f"{note} {error.advice}".strip()) from None
-                if tries % TRIES_PER_WARNING == 0:
-                    log.warning("The library cannot be written (%s); trying on. %s", error.reason, note)
+                log.warning("The library cannot be written (%s); trying on. %s", error.reason, note)
             await asyncio.sleep(RECORD_RETRY_SECONDS)
-        raise AssertionError
 
 
 @dataclass
@@ -170,8 +162,6 @@ class Submission:
     """The caller's maximum price of one run; it replaces the catalog's price."""
     name: str | None = None
     """The name of the run in the ledger, which no other run has; it stands for the take."""
-    is_of_sweep: bool = False
-    """Whether a sweep in progress wants the run, so that `cancel_queued` leaves it alone."""
     budget_turn: asyncio.Event | None = None
     """Set when the previous submission has claimed its share of the limits, so that credits are assigned in order."""
     budget_taken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -211,16 +201,14 @@ class Submission:
                     if self.stopped or time.monotonic() + pause - since > MAX_BUSY_SECONDS:
                         raise
                     self._paused_until = time.monotonic() + pause
-                while (left := self._paused_until - time.monotonic()) > 0 and not self._is_stopped:
-                    await asyncio.sleep(min(left, TICK_SECONDS))
-            elif action == Action.JOIN and entry.id not in ledger.live | dict.fromkeys(ledger.claimed):
+                while time.monotonic() < self._paused_until and not (self.stopped or self.context.stopping):
+                    await asyncio.sleep(TICK_SECONDS)
+            elif action == Action.JOIN and entry.id not in {*ledger.live, *ledger.claimed}:
                 await ledger.transact(partial(transitions.release, run=entry.id, owner=ledger.owner))
-            elif (action == Action.JOIN and entry.id not in ledger.live) or (
-                action == Action.AWAIT and entry.request_id is None
-            ):
-                await asyncio.sleep(OWNER_POLL_SECONDS)  # Another thread or process is sending it.
-            else:
+            elif entry.id in ledger.live or entry.request_id is not None or action not in (Action.JOIN, Action.AWAIT):
                 return verdict, None
+            else:
+                await asyncio.sleep(OWNER_POLL_SECONDS)  # Another thread or process is sending it.
             # From here on, only this row is considered.
             self.take, self.fresh = entry.take, False
 
@@ -231,17 +219,13 @@ class Submission:
         self._sources = await read_sources(request, library=context.shelf.find)
         text = format_canonical(request, {place: source.sha256 for place, source in self._sources.items()})
         identity, reusable = make_identity(request.endpoint_id, text), is_reusable(request)
-        price = self.price
-        # The ledger is asked first only where that may save a request.
-        may_be_stored = reusable and not (self.fresh or self.name) and context.recall_estimate(request) is None
-        if not (may_be_stored and await self._is_stored(service, identity)):
-            estimate = await context.estimate(request)
-            # The model's own price, or the caller's, holds even if the service states less.
-            prices = (
-                estimate.credits if estimate.source == "exact" else None,
-                estimate.catalog if self.price is None else self.price,
-            )
-            price = max((price for price in prices if price is not None), default=None)
+        estimate = await context.estimate(request)
+        # The model's own price, or the caller's, holds even if the service states less.
+        prices = (
+            estimate.credits if estimate.source == "exact" else None,
+            estimate.catalog if self.price is None else self.price,
+        )
+        price = max((price for price in prices if price is not None), default=None)
         is_idempotent = "idempotency" in (await context.calls.service_info()).features
         return RunRequest(service, identity, request.endpoint_id, text, price, is_idempotent, reusable)
 
@@ -272,8 +256,6 @@ class Submission:
         """Send the paid request; its outcome is recorded before it is returned, with the new row, or raised."""
         context, accepted = self.context, None
         self._sends = 0
-        if self.is_of_sweep:
-            context.sweep_runs.add(entry.id)
         try:
             # That of the first attempt, if it is repeated with its key.
             body = await self._make_body() if entry.body is None else entry.body
@@ -287,7 +269,6 @@ class Submission:
             )
             return await self._record_accepted(entry, accepted)
         except BaseException as error:
-            context.sweep_runs.discard(entry.id)
             if accepted is None:
                 await context.record(entry.id, partial(self._record_failure, entry=entry, error=error))
             if isinstance(error, UncertainRun) and entry.attempt_key is not None:
@@ -310,12 +291,6 @@ class Submission:
         """What it waits for, as a sentence without its full stop; empty outside a pause."""
         left = self._paused_until - time.monotonic()
         return f"waiting for the service's rate limit, {left:.0f} s left" if left > 0 else ""
-
-    async def _is_stored(self, service: str, identity: str) -> bool:
-        """Whether the library has the result, so that no price request is necessary."""
-        query = "SELECT 1 FROM runs WHERE service = ? AND identity = ? AND state = 'stored' AND (? IS NULL OR take = ?)"
-        values = (service, identity, self.take, self.take)
-        return await self.context.ledger.transact(lambda db: db.execute(query, values).fetchone() is not None)
 
     async def _make_body(self) -> str:
         """The input as it is sent; its pictures are stored on the shelf, so that the library can reconstruct it."""
@@ -363,12 +338,8 @@ class Submission:
             reason = error.reason if isinstance(error, UncertainRun) else "the call was broken off"
             transitions.move(db, run, State.UNCERTAIN, error_type="uncertain", error=reason)
 
-    @property
-    def _is_stopped(self) -> bool:
-        return self.stopped or self.context.stopping
-
     def _check_stopped(self) -> None:
-        if self._is_stopped:
+        if self.stopped or self.context.stopping:
             raise ReelbookError(
                 "The run was stopped before it was sent, so nothing was charged. Run it again if you still want it."
             )

@@ -225,7 +225,7 @@ class Executor:
         assert request is not None
         assert name is not None
         submission = Submission(
-            self.context, request, take=name.take, budget=self._budget, spend=self._spend, price=self.options.price, is_of_sweep=True,
+            self.context, request, take=name.take, budget=self._budget, spend=self._spend, price=self.options.price,
         )  # fmt: skip
         before, standing.status = standing.status, RunStatus.WAITING
         submission.stopped = self.stopped_by is not None

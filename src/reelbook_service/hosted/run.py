@@ -131,7 +131,7 @@ class PaidRun:
         while not self._is_over.is_set():
             if self._run is not None:
                 with contextlib.suppress(ReelbookError):
-                    return await self.once.cancel(self._run)
+                    return bool(await self._run.request_cancel())
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._is_over.wait(), PAUSE_SECONDS)
         return self.ended is None or self.ended.error_type == "cancelled"
