@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -47,6 +48,8 @@ class FollowedRun:
 
     def __init__(self, context: ClientContext, entry: Entry, *, watched: bool, source: str) -> None:
         self.context = context
+        self.request_id = entry.request_id or ""
+        """The service's id of the run."""
         self.entry = entry
         """The run's row in the ledger, as last recorded."""
         self.queue_status = QueueStatus(status="IN_QUEUE", request_id=entry.request_id or "")
@@ -58,18 +61,16 @@ class FollowedRun:
         self._media: tuple[LocalFile, ...] = ()
         self._source, self._is_watched, self._is_sent_here = source, watched, False
         self._listeners: list[Callable[[Any], None]] = []
-
-    @property
-    def request_id(self) -> str:
-        """The service's id of the run."""
-        return self.entry.request_id or ""
+        self._started = time.monotonic()
+        self._took: float | None = None
+        self._done = threading.Event()
 
     def _notify_listeners(self) -> None:
         for listener in list(self._listeners):
             with contextlib.suppress(Exception):
                 listener(self)
 
-    async def _follow_to_end(self, answer: Accepted | None, owned_elsewhere: bool) -> None:
+    async def _follow(self, answer: Accepted | None, owned_elsewhere: bool) -> None:
         """Follow the run until its media are downloaded or it has failed; a failure is stored, not raised."""
         ledger, name = self.context.ledger, readable_id(self.request_id)
         try:
@@ -99,6 +100,9 @@ class FollowedRun:
                 why = {"error_type": error_kind_of(self.failure), "error": str(self.failure)} if is_late else None
                 ledger.submit(partial(transitions.release, run=self.entry.id, owner=ledger.owner, why=why))
             ledger.live.pop(self.entry.id, None)
+            self._took = time.monotonic() - self._started
+            self._done.set()
+            self._notify_listeners()
 
     async def _wait_for_owner(self) -> None:
         """Wait while another process follows the run; take over if that process dies."""

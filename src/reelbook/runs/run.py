@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Generator
@@ -65,9 +64,6 @@ class Run(FollowedRun):
         """Execution count of the cell that already displays this run, so that it is not displayed there twice."""
         sources = [getattr(picture, "label", picture) for _, picture in pictures_of(self.input)] if self.input else []
         super().__init__(context, entry, watched=watched, source=next(iter(sources), ""))
-        self._started = time.monotonic()
-        self._took: float | None = None
-        self._done = threading.Event()
         self._task: asyncio.Task[None] | None = None
         self.from_library = entry.state == State.STORED
         """Whether the result was already in the library, so that nothing was sent and nothing was paid."""
@@ -253,14 +249,6 @@ class Run(FollowedRun):
             # Jupyter interrupts an awaiting cell by cancellation.
             raise asyncio.CancelledError(self.resume_hint) from None
         return self.wait(0)
-
-    async def _follow(self, answer: Accepted | None, owned_elsewhere: bool) -> None:
-        try:
-            await self._follow_to_end(answer, owned_elsewhere)
-        finally:
-            self._took = time.monotonic() - self._started
-            self._done.set()
-            self._notify_listeners()
 
 
 def media_of(output: Output) -> tuple[LocalFile, ...]:
