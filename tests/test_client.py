@@ -14,13 +14,18 @@ import pytest
 import reelbook as rb
 from reelbook import errors
 from reelbook.api import table_accessor  # noqa: F401  # Gives tables their `.reel`.
-from reelbook.client import Client
 from reelbook.current import session
-from reelbook.transport.http import Key
 from tests.support import Served, as_data_uri, png
 from tests.transport.variants import Hosted, Reply, page
 
 TINY = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 7}
+FIELDS = {
+    "prompt": {"type": "string"}, "seed": {"type": "integer", "minimum": 0},
+    "strength": {"type": "number", "maximum": 1, "default": 0.5},
+}  # fmt: skip
+SCHEMA = {"type": "object", "required": ["prompt"], "properties": FIELDS}
+CONTENT = {"content": {"application/json": {"schema": SCHEMA}}}
+DOCUMENT = {"openapi": "3.1.0", "paths": {"/lab/echo": {"post": {"requestBody": CONTENT}}}}
 
 
 def dot(rate: int) -> rb.ImagesToVideo:
@@ -39,8 +44,7 @@ def test_a_prompt_becomes_a_video_on_this_machine(client: rb.Client) -> None:
     """Run, output, credits and media, all there when the call returns."""
     run = client.run(rb.TextToVideo(prompt="a paper boat", **TINY))
 
-    assert run.status == "completed"
-    assert run.output.seed == 7
+    assert (run.status, run.output.seed) == ("completed", 7)
     assert (run.credits, run.credits_source) == (53, "charged")
     assert (run.video.probe.frames, run.video.probe.width, run.video.probe.height) == (9, 480, 480)
     assert run.video.path.is_relative_to(client.library)
@@ -105,20 +109,15 @@ def test_an_address_that_is_none_or_that_nobody_answers_is_a_clear_error(
     tmp_path: Path, address: str, kind: type[Exception], impatient: None
 ) -> None:
     """Told at connect or at the first call, in a sentence."""
+    before = session.clients
     with pytest.raises(kind, match=r"address|URL"), rb.connect(address, api_key="k", library=tmp_path) as client:
         client.estimate(rb.TextToVideo(prompt="x"))
 
-
-def test_an_unknown_key_is_told(shared: Served, tmp_path: Path) -> None:
-    """401 becomes Unauthorized, and no repr shows the key."""
-    with Client(shared.base_url, Key("canary-key"), tmp_path) as client:
-        with pytest.raises(errors.Unauthorized):
-            client.account()
-        assert "canary-key" not in repr(client) + repr(vars(client))
+    assert session.clients == before
 
 
 @pytest.mark.parametrize("call", [rb.run, rb.start, rb.estimate])
-@pytest.mark.parametrize("odd", [None, "x", 5, rb.TextToVideo])
+@pytest.mark.parametrize("odd", [None, "x", rb.TextToVideo])
 def test_what_is_no_input_is_refused_before_a_service_is_started_for_it(
     monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any], odd: Any
 ) -> None:
@@ -131,15 +130,17 @@ def test_what_is_no_input_is_refused_before_a_service_is_started_for_it(
         call(odd)
 
 
-@pytest.mark.parametrize("odd", [5, None, rb.TextToVideo, "", " \n", "\ud800", "a\0b", "b" * 10**6], ids=repr)
+@pytest.mark.parametrize("odd", [5, rb.TextToVideo, " \n", "a\0b", "b" * 10**6])
 def test_what_can_be_no_id_is_refused_before_anything_is_asked(client: rb.Client, odd: Any) -> None:
-    """The sentence says where a good one is found."""
+    """The sentence says what is wrong with it, and where a good one is found."""
     before = client.context.calls.calls_made
 
-    with pytest.raises(errors.ReelbookError, match=r"id of a request is a short text, not .* run.request_id"):
+    with pytest.raises(errors.ReelbookError, match=r"The id of a request is a short text, not .*run.request_id"):
         rb.attach(odd, model=rb.TextToVideo.endpoint_id)
-    with pytest.raises(errors.ReelbookError, match=r"id of a model is a short text, not .* rb.TextToVideo.endpoint_id"):
+    with pytest.raises(errors.ReelbookError, match=r"The id of a model is a short text, not .*rb\."):
         rb.model(odd)
+    with pytest.raises(errors.ReelbookError, match=r"The id of a model is a short text, not .*rb\."):
+        rb.attach("r-1", model=odd)
 
     assert client.context.calls.calls_made == before
 
@@ -182,22 +183,14 @@ def test_a_run_that_is_awaited_can_be_given_up_and_waited_for_again(client: rb.C
     assert status == "completed"
 
 
-def _joined(address: str, library: Path) -> rb.Client:
-    client = rb.connect(library=library)
-    assert client.base_url == address
-    return client
-
-
 def test_a_lab_s_own_rates_set_the_price_of_the_embedded_service(tmp_path: Path) -> None:
     """The estimate, the charge and the breakdown follow the table; another client may not change it meanwhile."""
-    table = tmp_path / "rates.toml"
+    table, other = tmp_path / "rates.toml", tmp_path / "other.toml"
     table.write_text(f'["{rb.ImagesToVideo.endpoint_id}"]\nunit = "second"\nrate = "200.5"\n', encoding="utf-8")
-    clip = dot(2)
+    other.write_text("", encoding="utf-8")
 
     with rb.connect(library=tmp_path / "library", rates=table) as client:
-        told, run = client.estimate(clip), client.run(clip)
-        other = tmp_path / "other.toml"
-        other.write_text("", encoding="utf-8")
+        told, run = client.estimate(dot(2)), client.run(dot(2))
         with pytest.raises(errors.ReelbookError, match="other rates"):
             rb.connect(library=tmp_path / "library", rates=other)
 
@@ -227,50 +220,25 @@ def test_a_service_that_does_not_say_whether_it_knows_the_key_is_connected_to(an
             assert session.current is client
 
 
-FIELDS = {
-    "prompt": {"type": "string"}, "seed": {"type": "integer", "minimum": 0},
-    "strength": {"type": "number", "maximum": 1, "default": 0.5},
-}  # fmt: skip
-SCHEMA = {"type": "object", "required": ["prompt"], "properties": FIELDS}
-CONTENT = {"content": {"application/json": {"schema": SCHEMA}}}
-DOCUMENT = {"openapi": "3.1.0", "paths": {"/lab/echo": {"post": {"requestBody": CONTENT}}}}
-
-
-@pytest.fixture
-def hosted() -> Iterator[Hosted]:
-    """A service that describes one model of its own."""
-    with Hosted() as service:
-        service.on("GET", "/models/openapi.json", DOCUMENT)
-        yield service
-
-
-def test_a_model_that_nobody_here_knew_is_run_like_any_other(hosted: Hosted, tmp_path: Path) -> None:
+def test_a_model_that_nobody_here_knew_is_run_like_any_other(tmp_path: Path) -> None:
     """Typed, checked before it is sent, its output kept as it comes, and served from the library the second time."""
-    hosted.queue("lab/echo", output={"clip": {"url": f"{hosted.base_url}/file"}})
-    hosted.on("GET", "/file", Reply(200, png()))
-    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
-        echo = rb.model("lab/echo")
-        assert rb.model("lab/echo") is echo
-        with pytest.raises(rb.InvalidInput, match="strength"):
-            echo(prompt="x", strength=2)
-        run = client.run(echo(prompt="x", seed=1))
-        again = client.run(echo(prompt="x", seed=1))
+    with Hosted() as hosted:
+        hosted.on("GET", "/models/openapi.json", DOCUMENT, Reply(404, {"detail": "Not Found"}))
+        hosted.on("GET", "/models", [{"id": "lab/echo"}])
+        hosted.queue("lab/echo", output={"clip": {"url": f"{hosted.base_url}/file"}})
+        hosted.on("GET", "/file", Reply(200, png()))
+        with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
+            echo = rb.model("lab/echo")
+            assert rb.model("lab/echo") is echo
+            with pytest.raises(rb.InvalidInput, match="strength"):
+                echo(prompt="x", strength=2)
+            with pytest.raises(rb.UnknownModel, match="'lab/echo'"):  # The nearest one of the service's own list.
+                rb.model("lab/ecko")
+            run = client.run(echo(prompt="x", seed=1))
+            again = client.run(echo(prompt="x", seed=1))
+        sent = hosted.seen("POST", "/models/run")[0].json
 
     assert run.images[0].path.read_bytes() == png()
     assert run.credits is None
     assert again.from_library
-    assert hosted.seen("POST", "/models/run")[0].json == {
-        "endpointId": "lab/echo",
-        "input": {"prompt": "x", "seed": 1, "strength": 0.5},
-    }
-
-
-def test_a_model_that_is_not_there_is_named_with_the_nearest_that_is(hosted: Hosted, tmp_path: Path) -> None:
-    """From the service's own list."""
-    hosted.on("GET", "/models/openapi.json", Reply(404, {"detail": "Not Found"}))
-    hosted.on("GET", "/models", [{"id": "lab/echo"}])
-    with (
-        rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path),
-        pytest.raises(rb.UnknownModel, match="'lab/echo'"),
-    ):
-        rb.model("lab/ecko")
+    assert sent == {"endpointId": "lab/echo", "input": {"prompt": "x", "seed": 1, "strength": 0.5}}

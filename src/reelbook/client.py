@@ -420,4 +420,8 @@ def _find_folder(folder: Path) -> Path:
     with translate_errors(folder):
         if (folder / claims.LIST_NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
             return folder  # A lost ledger is restored from the list of accepted requests.
-        return find_library(folder)
+        with contextlib.suppress(ReelbookError):
+            return find_library(folder)
+    raise ReelbookError(
+        f"There is no library in {folder}. Check the path; rb.connect(library={str(folder)!r}) creates a new one there."
+    )

@@ -312,9 +312,10 @@ async def cancel_runs(runs: Collection[Run], *, at_work: bool = False) -> Cancel
         before = run.credits or 0
         try:
             # Polled first, because it may have started in the meantime.
-            status = (await run.context.calls.status(run.endpoint_id, run.request_id)).status
-            if not (status == IN_QUEUE or (at_work and status != COMPLETED)):
-                return status, 0
+            if not at_work:
+                status = await run.context.calls.status(run.endpoint_id, run.request_id)
+                if status.status != IN_QUEUE:
+                    return status.status, 0
             if not await run.request_cancel():
                 return "refused", 0
         except ReelbookError:
