@@ -1,19 +1,22 @@
 """Input classes of any model, built from its OpenAPI description: ordinary pydantic inputs, like those of the catalog.
 
-A class checks what a description says of each field. What it says across fields, such as which of them belong together,
-or by rarer keywords such as `not`, is left to the service, which refuses such a run before it costs anything.
+The types of a class check each field. What they cannot express, such as which fields belong together, is checked last, by
+`jsonschema`, on what would be sent.
 """
 
 from __future__ import annotations
 
 import json
 import keyword
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
+from functools import cache
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ForwardRef, Union, get_args
+from typing import Annotated, Any, ClassVar, ForwardRef, Self, Union, get_args, get_origin
+from urllib.parse import unquote
 
 from pydantic import (
     AfterValidator,
@@ -34,34 +37,39 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from pydantic_core import (
-    CoreSchema,
-    InitErrorDetails,
-    PydanticCustomError,
-    SchemaError,
-    SchemaValidator,
-    core_schema,
+from pydantic_core import CoreSchema, PydanticCustomError, SchemaError, core_schema
+
+from ..errors import BadDescription, Problem
+from ..util.printable import map_texts, replace_surrogates
+from .base import Input, Part
+from .images import Image, PictureField, is_one_array, is_picture, pictures_of
+from .problems import WANTED, compact_value, format_literal, format_subject
+from .signatures import present
+from .value_types import (
+    Flag,
+    Json,
+    MultipleOf,
+    Ordered,
+    coerce_float,
+    coerce_int,
+    is_multiple,
+    require_utf8,
+    require_writable,
 )
 
-from ..errors import BadDescription
-from .base import Input, Part
-from .frozen_json import FrozenDict, NotJson, equality_key, freeze, thaw
-from .images import Image, PictureField, is_one_array, is_picture, parse_picture
-from .openapi import Schemas, get_types, is_annotation, names_picture, read_input
-from .problems import WANTED
-from .signatures import present
-from .value_types import Flag, MultipleOf, Ordered, coerce_float, coerce_int, require_utf8, require_writable
-
-_BOUNDS = {"minimum": "ge", "maximum": "le", "exclusiveMinimum": "gt", "exclusiveMaximum": "lt"}
+_LIMITS = {
+    "minimum": "ge", "maximum": "le", "exclusiveMinimum": "gt", "exclusiveMaximum": "lt",
+    "minLength": "min_length", "maxLength": "max_length", "minItems": "min_length", "maxItems": "max_length",
+}  # fmt: skip
+_CONDITIONS = {"then", "else", "dependentSchemas", "patternProperties"}
+"""Keywords that list fields under a condition only; these are taken as they are."""
 # Of any type, because mypy knows types that are made while it runs from none that are written.
 _field: Any = Field
 _tuple: Any = tuple
 _dict: Any = dict
 
-_SCHEME = re.compile(r"(?!file:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
-
-def describe(document: Mapping[str, Any], endpoint_id: str | None = None) -> type[Described]:
+def describe(document: Mapping[str, Any], endpoint_id: str | None = None) -> type[Any]:
     """The input class for a model in an OpenAPI 3.0 or 3.1 description; the same class for the same description.
 
     >>> seed = {"type": "integer", "minimum": 0, "default": 7}
@@ -71,35 +79,39 @@ def describe(document: Mapping[str, Any], endpoint_id: str | None = None) -> typ
     >>> Echo(prompt="a paper boat", seed=8)
     model('svc/echo')(prompt='a paper boat', seed=8)
     """
-    name, schemas = read_input(document, endpoint_id)
     try:
-        built = _Builder(schemas).input_class(name)
+        return _build(json.dumps(document, allow_nan=False), (endpoint_id or "").strip("/"))
     except BadDescription:
         raise
     except Exception as error:
-        # A keyword with a value that it cannot have; pydantic may raise anything then.
+        # It is not JSON, too deep, or a keyword has a value that it cannot have: then pydantic may raise anything.
         reason = str(error).partition("\n")[0][:300]
-        raise BadDescription(f"The schema of {name} cannot be read: {reason}.") from error
-    return _CLASSES.setdefault((name, built._source), built)
+        raise BadDescription(f"The description cannot be read: {reason}.") from error
 
 
-_CLASSES: dict[tuple[str, str], type[Described]] = {}
-"""The classes by the model's id and their JSON schema, so that inputs of the same description are equal."""
+@cache
+def _build(source: str, endpoint_id: str) -> type[Described]:
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    description = _Description(map_texts(json.loads(source), replace_surrogates), endpoint_id)
+    cls = _Builder(description).input_class()
+    cls._source = source, endpoint_id
+    cls._rules = extend(Draft202012Validator, {"multipleOf": _check_multiple})(description.root)
+    return cls
+
+
+def _check_multiple(validator: Any, step: Any, value: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError as Refusal
+
+    if validator.is_type(value, "number") and not is_multiple(value, str(step)):
+        yield Refusal(f"{value!r} is not a multiple of {step}")
 
 
 class Record(Part):
-    """An object inside a described input.
-
-    A field whose name is taken by a method, such as `copy`, is read as `record["copy"]`, or as an attribute with a
-    trailing underscore.
-    """
+    """An object inside a described input. A field whose name is taken by a method is read as `record["copy"]`."""
 
     model_config = ConfigDict(protected_namespaces=(), use_attribute_docstrings=False, populate_by_name=True)
-
-    if TYPE_CHECKING:
-        # The fields are known only once a description is read.
-        def __init__(self, /, *by_position: Any, **values: Any) -> None: ...
-        def __getattr__(self, name: str) -> Any: ...
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
@@ -109,10 +121,7 @@ class Record(Part):
     @classmethod
     def _from_part(cls, values: Any) -> Any:
         """The fields of a part of another class, such as a `LoRA`."""
-        if not isinstance(values, BaseModel):
-            return values
-        named = values._values() if isinstance(values, Part) else dict(values)
-        return {name: value for name, value in named.items() if value is not None}
+        return {name: item for name, item in values if item is not None} if isinstance(values, BaseModel) else values
 
     @model_serializer(mode="wrap")
     def _as_sent(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -124,14 +133,9 @@ class Record(Part):
                 sent[key if field is None or field.alias is None else field.alias] = value
         return sent
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Record) or type(self) is not type(other):
-            return NotImplemented
-        # Pydantic compares Python values, where 1 equals True; to a service they differ.
-        return bool(equality_key(self) == equality_key(other))
-
     def __hash__(self) -> int:
-        return hash((type(self), equality_key(self)))
+        # Free objects are plain dicts, which have no hash of their own.
+        return hash(json.dumps(self.model_dump(mode="json"), sort_keys=True))
 
     def __repr__(self) -> str:
         # A dict literal, so that an input's `repr` is code.
@@ -141,168 +145,299 @@ class Record(Part):
 class Described(Record, Input):
     """An input whose fields come from a description."""
 
-    _source: ClassVar[str] = ""
-    """Its JSON schema as text, from which an unpickled input has its class."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, /, *by_position: Any, **values: Any) -> None: ...
+    _source: ClassVar[tuple[str, str]]
+    """The description and the id of the model, from which an unpickled input has its class."""
+    _rules: ClassVar[Any]
+    """The validator of the description."""
 
     __repr__ = Input.__repr__
     __str__ = Input.__repr__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The class is built at run time, so the pickle has its schema.
-        return _unpickle, (self.endpoint_id, self._source, self.model_dump())
+        # The class is built at run time, so the pickle has its description.
+        return _unpickle, (*self._source, self.model_dump())
 
     def wire(self) -> dict[str, Any]:
         """The JSON object that the service receives: defaults included, redundant nulls omitted."""
-        sent: dict[str, Any] = thaw(self.model_dump(mode="json"))
-        return sent
+        return self.model_dump(mode="json")
 
     @classmethod
     def _spelling(cls) -> str:
         return f"model({cls.endpoint_id!r})"
 
+    @model_validator(mode="after")
+    def _fits_description(self) -> Self:
+        from jsonschema.exceptions import best_match
 
-def _unpickle(endpoint_id: str, source: str, values: dict[str, Any]) -> Described:
-    key = endpoint_id, source
-    if key not in _CLASSES:
-        post = {"requestBody": {"content": {"application/json": {"schema": json.loads(source)}}}}
-        _CLASSES[key] = describe({"openapi": "3.1.0", "paths": {f"/{endpoint_id}": {"post": post}}}, endpoint_id)
-    return _CLASSES[key].model_validate(values)
+        # What is sent in the place of a picture is not known yet.
+        pictures = {place for place, text in pictures_of(self) if isinstance(text, Image)}
+        try:
+            errors = self._rules.iter_errors(self.wire())
+            error = best_match(error for error in errors if tuple(error.absolute_path) not in pictures)
+        except Exception:
+            # Rules that Python cannot read, such as patterns of JavaScript, are left to the service.
+            return self
+        if error is not None:
+            loc, value = tuple(error.absolute_path), format_literal(error.instance)
+            rule = f"`{error.validator}` is {format_literal(error.validator_value)}"
+            words = f"{format_subject(loc)} = {value} does not fit its description: {rule}."
+            problem = Problem(loc, words, "description", compact_value(error.instance))
+            raise PydanticCustomError("description", "does not fit the description", {"problem": problem})
+        return self
+
+
+def _unpickle(source: str, endpoint_id: str, values: dict[str, Any]) -> Described:
+    return _build(source, endpoint_id).model_validate(values)
+
+
+# The document.
+
+
+class _Description:
+    """An OpenAPI document, and in it the schema of what one model takes."""
+
+    def __init__(self, document: Any, endpoint_id: str) -> None:
+        version = _object(document).get("openapi")
+        if not str(version).startswith("3."):
+            raise BadDescription(f"This is not an OpenAPI 3 description: its `openapi` is {format_literal(version)}.")
+        self.root = _modernise(document, is_3_0=str(version).startswith("3.0"))
+        path, schema = self.choose_call(endpoint_id)
+        hint = self.root.get("info", {}).get("x-endpoint-id")
+        self.endpoint_id = str(endpoint_id or hint or unquote(path).strip("/"))
+        if "{" in self.endpoint_id or not self.endpoint_id:
+            words = f"The address {format_literal(path)} does not say which model this is: pass its endpoint_id."
+            raise BadDescription(words)
+        # `#` and `#/$defs/…` refer to the schema, all other references to the document.
+        self.root = {**self.root, **_object(schema)}
+        self.rule = self.flat(schema)
+
+    def choose_call(self, endpoint_id: str) -> tuple[str, Any]:
+        """Path and schema of this model's POST; by default of the first that is for one model."""
+        calls: dict[str, Any] = {}
+        for path, entry in _object(self.root.get("paths", {})).items():
+            post = self.flat(self.flat(entry).get("post", {}))
+            content = _object(self.flat(post.get("requestBody", {})).get("content", {}))
+            schemas = [content[name].get("schema") for name in content if "json" in name.lower() or "*" in name]
+            if schemas and schemas[0] is not None:
+                calls[path] = schemas[0]
+        named = [path for path in calls if endpoint_id and unquote(path).rstrip("/").endswith(f"/{endpoint_id}")]
+        # A run call takes the input of any model, and its id.
+        fields = {path: self.flat(schema).get("properties", {}) for path, schema in calls.items()}
+        for path in (*named, *(path for path in calls if not {"endpointId", "input"} <= fields[path].keys())):
+            return path, calls[path]
+        raise BadDescription("The description has no POST that takes one model's input as JSON.")
+
+    def flat(self, rule: Any, seen: tuple[str, ...] = ()) -> dict[str, Any]:
+        """A rule with its references and `allOf` merged into it; its parts are as the description has them."""
+        if isinstance(rule, bool):
+            return {}
+        own = dict(_object(rule))
+        parts = own.pop("allOf", [])
+        if "$ref" in own:
+            ref = str(own.pop("$ref"))
+            if ref in seen:
+                raise BadDescription(f"The reference {format_literal(ref)} goes round in a circle.")
+            parts, seen = [self.target(ref), *parts], (*seen, ref)
+        for part in parts:
+            other = self.flat(part, seen)
+            fields, others = own.get("properties", {}), other.get("properties", {})
+            shared = {name: {"allOf": [fields[name], others[name]]} for name in fields if name in others}
+            required = dict.fromkeys([*own.get("required", ()), *other.get("required", ())])
+            merged = {"properties": {**fields, **others, **shared}, "required": list(required)}
+            own = {**other, **own, **{word: value for word, value in merged.items() if value}}
+        return own
+
+    def target(self, ref: str) -> Any:
+        """What a reference leads to. Nothing is fetched."""
+        node: Any = self.root if ref == "#" or ref.startswith("#/") else None
+        for token in unquote(ref).split("/")[1:]:
+            name = token.replace("~1", "/").replace("~0", "~")
+            items = {str(place): item for place, item in enumerate(node)} if isinstance(node, list) else node
+            node = items.get(name) if items else None
+        if node is None:
+            raise BadDescription(f"The reference {format_literal(ref)} leads to nothing in the description.")
+        return node
+
+    def fields(self, rule: Mapping[str, Any]) -> tuple[dict[str, Any], list[str], Any]:
+        """The rules of an object's fields, those of its alternatives included; the required ones; the rule of any others."""
+        rules, required = dict(rule.get("properties", {})), list(rule.get("required", ()))
+        others = rule.get("additionalProperties", False) or not rule.keys().isdisjoint(_CONDITIONS)
+        forms = [self.flat(form) for form in (*rule.get("anyOf", ()), *rule.get("oneOf", ()))]
+        parts = [self.fields(form) for form in forms if _type(form) in ("object", "")]
+        for name in dict.fromkeys(name for fields, *_ in parts for name in fields):
+            listed = [fields[name] for fields, *_ in parts if name in fields]
+            joined = {"anyOf": listed} if any(source != listed[0] for source in listed) else listed[0]
+            if len(listed) < len(parts):
+                # Giving a field of some alternatives only, even with its default, would select one of them.
+                joined = {"allOf": [joined], "default": None}
+            rules[name] = {"allOf": [rules[name], joined]} if name in rules else joined
+            required += [name] if all(name in needed for _, needed, _ in parts) else []
+        others = others or any(more and fields for fields, _, more in parts)
+        rules |= {name: others or True for name in required if rules and name not in rules}
+        lists = [value for word, value in rule.items() if "order" in word and isinstance(value, list)]
+        order = {name: place for place, name in enumerate(lists[0] if lists else [])}
+        places = {name: order.get(name, self.flat(rules[name]).get("x-order", math.inf)) for name in rules}
+        return {name: rules[name] for name in sorted(rules, key=places.__getitem__)}, required, others or not rules
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    """The value; raises unless it is an object."""
+    if not isinstance(value, dict):
+        raise BadDescription(f"A description has {format_literal(value)} where an object with fields should be.")
+    return value
+
+
+def _modernise(node: Any, *, is_3_0: bool) -> Any:
+    """A description in the words of OpenAPI 3.1, each rule of one type, without the fields that only the service writes."""
+    if isinstance(node, list):
+        return [_modernise(item, is_3_0=is_3_0) for item in node]
+    if not isinstance(node, dict):
+        return node
+    rule = {word: _modernise(value, is_3_0=is_3_0) for word, value in node.items()}
+    if isinstance(fields := rule.get("properties"), dict):
+        unasked = {name for name, field in fields.items() if isinstance(field, dict) and field.get("readOnly") is True}
+        rule["properties"] = {name: field for name, field in fields.items() if name not in unasked}
+        if isinstance(rule.get("required"), list):
+            rule["required"] = [name for name in rule["required"] if name not in unasked]
+    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if isinstance(rule.get(exclusive), bool) and rule.pop(exclusive) and bound in rule:
+            rule[exclusive] = rule.pop(bound)
+    if isinstance(rule.get("items"), list):
+        # As FastAPI once wrote tuples.
+        rule["prefixItems"] = rule.pop("items")
+    notes = {word: value for word, value in rule.items() if _is_annotation(word)}
+    if is_3_0 and isinstance(rule.get("$ref"), str):
+        # There, nothing counts beside a reference but annotations.
+        rule = {**notes, "$ref": rule["$ref"]}
+    is_nullable = is_3_0 and rule.pop("nullable", None) is True
+    types = rule["type"] if isinstance(rule.get("type"), list) else [rule.get("type")]
+    if is_nullable or isinstance(rule.get("type"), list):
+        rule.pop("default", None)
+        takes_null = is_nullable or ("null" in types and None in rule.get("enum", [rule.get("const")]))
+        if "enum" in rule:
+            rule["enum"] = [choice for choice in rule["enum"] if choice is not None]
+        forms = [{**rule, "type": kind} if kind else rule for kind in types if kind != "null"]
+        return {**notes, "anyOf": [*forms, *([{"type": "null"}] if takes_null else [])]}
+    return rule
+
+
+def _is_annotation(word: str) -> bool:
+    """Whether a keyword has no effect on what is accepted."""
+    words = ("title", "description", "default", "deprecated", "example", "examples")
+    return word in words or (word.startswith("x-") and word != "x-media")
+
+
+def _type(rule: Mapping[str, Any]) -> str:
+    return str(rule.get("type", "object" if "properties" in rule else ""))
+
+
+# The classes.
 
 
 class _Builder:
     """Builds the classes of one description."""
 
-    def __init__(self, schemas: Schemas) -> None:
-        self.schemas = schemas
-        self.open: dict[int, str] = {}
-        """The objects that are being read, by the `id` of their rule, with the names of their classes."""
-        self.inside: set[int] = set()
-        """The other rules that are being read, within the innermost of these objects."""
-        self.records: dict[int, Any] = {}
+    def __init__(self, description: _Description) -> None:
+        self.description, self.flat = description, description.flat
+        self.records: dict[str, Any] = {}
+        """The classes of objects by their rules as text, or references to them while they are built."""
         self.classes: dict[str, Any] = {}
 
-    def input_class(self, endpoint_id: str) -> type[Described]:
-        rule = self.schemas.flat(self.schemas.root)
-        if "object" not in (get_types(rule) or ["object"]) or isinstance(self.schemas.root, bool):
-            kind = f"of the type {rule['type']}" if "type" in rule else "anything or nothing at all"
-            raise BadDescription(f"The input is {kind}; it should be an object with fields.")
-        about = str(rule.get("description") or f"What to ask of {endpoint_id}.")
-        words = re.findall(r"[A-Za-z0-9]+", endpoint_id.rpartition("/")[2])
-        name = self.free_name(str(rule.get("title") or "") or "".join(word[:1].upper() + word[1:] for word in words))
+    def input_class(self) -> type[Described]:
+        rule, endpoint_id = self.description.rule, self.description.endpoint_id
+        if _type(rule) not in ("object", ""):
+            raise BadDescription(f"The input is of the type {rule['type']}; it should be an object with fields.")
+        name = self.free_name(rule, endpoint_id.rpartition("/")[2].title())
         base = type("Described", (Described,), {"endpoint_id": endpoint_id, "__module__": __name__})
         cls: type[Described] = self.record(rule, name, base)
         for record in self.classes.values():
             record.model_rebuild(_types_namespace=dict(self.classes))
-        schema = cls.model_json_schema()
-        cls._source = json.dumps(schema)
-        present(cls, schema, about, f"rb.{cls._spelling()}")
+        about = str(rule.get("description") or f"What to ask of {endpoint_id}.")
+        present(cls, cls.model_json_schema(), about, f"rb.{cls._spelling()}")
         return cls
+
+    def free_name(self, rule: Mapping[str, Any], name: str) -> str:
+        """A name for a class that no other has."""
+        plain = re.sub(r"\W", "", str(rule.get("title") or name))[:60]
+        name = plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"Model{plain}"
+        name = name if name not in self.classes else f"{name}_{len(self.classes)}"
+        self.classes[name] = None
+        return name
 
     def record(self, rule: Mapping[str, Any], name: str, base: type[Any]) -> Any:
         """The class of an object."""
-        fields = self.schemas.fields(rule)
-        attributes = _attributes_for(fields.rules)
+        rules, required, others = self.description.fields(rule)
         made: dict[str, Any] = {}
-        for field_name, source in fields.rules.items():
-            notes = self.schemas.flat(source)
+        for field_name, source in rules.items():
+            notes = self.flat(source)
             annotation = self.type_of(source, field_name)
-            default: Any = None if field_name in fields.selecting else _read_default(annotation, notes.get("default"))
-            if field_name in fields.required:
-                default = ...
+            default = ... if field_name in required else _read_default(annotation, notes.get("default"))
             texts: dict[str, Any] = {word: notes.get(word) for word in ("title", "description")}
             if default is None and annotation is not None and NoneType not in get_args(annotation):
                 annotation = Union[annotation, None]  # noqa: UP007  # A forward reference has no `|`.
                 texts["json_schema_extra"] = _show_as_left_out
-            alias = None if attributes[field_name] == field_name else field_name
-            made[attributes[field_name]] = (annotation, _field(default, alias=alias, validate_default=False, **texts))
-        others = fields.others or not fields.rules
+            is_free = field_name and not field_name.startswith("_") and not hasattr(Described, field_name)
+            attribute, alias = (field_name, None) if is_free else (f"field_{len(made)}", field_name)
+            made[attribute] = (annotation, _field(default, alias=alias, validate_default=False, **texts))
         if others is not False:
             extra = {"__annotations__": {"__pydantic_extra__": _dict[str, self.type_of(others)]}}
-            base = type(
-                base.__name__, (base,), {**extra, "model_config": ConfigDict(extra="allow"), "__module__": __name__}
-            )
+            base = type(base.__name__, (base,), {**extra, "model_config": {"extra": "allow"}, "__module__": __name__})
         # Any, because mypy would treat the name below as that of a declared class.
         make: Any = create_model
         self.classes[name] = make(name, __base__=base, __doc__=rule.get("description"), **made)
         return self.classes[name]
 
-    def free_name(self, wanted: str) -> str:
-        """A name for a class that no other has."""
-        plain = re.sub(r"\W", "", wanted)[:60]
-        name = plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"Model{plain}"
-        taken = {*self.classes, *self.open.values()}
-        return name if name not in taken else f"{name}_{len(taken)}"
-
-    def type_of(self, source: Any, name: str = "") -> Any:
-        """The Python type of the values that a rule accepts; `name` is that of its field."""
+    def type_of(self, source: Any, name: str = "", inside: tuple[str, ...] = ()) -> Any:
+        """The Python type of what a rule accepts; `name` is that of its field, `inside` are the rules around it."""
         if isinstance(source, bool):
             return Json
-        rule, place = self.schemas.flat(source), id(self.schemas.origin(source))
-        types = get_types(rule)
-        is_record = types == ["object"] and "enum" not in rule and bool(self.schemas.gather(rule).rules)
-        if is_record and place not in self.records:
-            if place in self.open:
-                return ForwardRef(self.open[place])
-            self.open[place] = self.free_name(str(rule.get("title") or name))
-            outside, self.inside = self.inside, set()
-            self.records[place] = self.record(rule, self.open[place], Record)
-            self.inside = outside
-            del self.open[place]
-        if is_record:
-            return self.records[place]
-        if place in self.inside:
-            return Json  # A rule within itself that is no object is left to the service.
-        self.inside.add(place)
-        kind = self.type_of_rule(rule, types, name)
-        self.inside.discard(place)
-        return kind
-
-    def type_of_rule(self, rule: Mapping[str, Any], types: list[str], name: str) -> Any:
+        rule = self.flat(source)
+        kind = _type(rule)
+        key = json.dumps({word: source[word] for word in source if not _is_annotation(word)}, sort_keys=True)
+        fields, _, others = self.description.fields(rule) if kind == "object" else ({}, [], True)
+        if fields and "enum" not in rule:
+            if key not in self.records:
+                class_name = self.free_name(rule, name)
+                self.records[key] = ForwardRef(class_name)
+                self.records[key] = self.record(rule, class_name, Record)
+            return self.records[key]
+        if key in inside:
+            return Json  # A rule within itself that is no object is left to the last check.
+        inside = (*inside, key)
         if "enum" in rule or "const" in rule:
             return _one_of(rule)
-        forms = rule.get("anyOf") or rule.get("oneOf")
-        if forms and types != ["object"]:
-            checks = ("anyOf", "oneOf")
-            besides = {word: rule[word] for word in rule if word not in checks and not is_annotation(word)}
-            sources = [{"allOf": [form, besides]} if besides else form for form in forms]
-            wholes = [self.schemas.flat(source) for source in sources]
-            if all(not whole.keys().isdisjoint(("enum", "const")) for whole in wholes):
-                choices = [choice for whole in wholes for choice in whole.get("enum", [whole.get("const")])]
-                return _one_of({"enum": list({json.dumps(choice): choice for choice in choices}.values())})
-            return _union([self.type_of(source, name) for source in sources])
-        return _union([self.type_of_kind(kind, rule, name) for kind in types]) if types else Json
-
-    def type_of_kind(self, kind: str, rule: Mapping[str, Any], name: str) -> Any:
+        limits = {own: rule[word] for word, own in _LIMITS.items() if word in rule}
         match kind:
+            case "":
+                forms = rule.get("anyOf") or rule.get("oneOf") or [True]
+                wholes = list(map(self.flat, forms))
+                if all("enum" in whole or "const" in whole for whole in wholes):
+                    choices = [choice for whole in wholes for choice in whole.get("enum", [whole.get("const")])]
+                    return _one_of({"enum": list({json.dumps(choice): choice for choice in choices}.values())})
+                return _union([self.type_of(form, name, inside) for form in forms])
             case "null":
                 return None
             case "boolean":
                 return Flag
-            case "integer" | "number":
-                return _number(kind, rule)
+            case "integer":
+                if "multipleOf" in rule:
+                    # The whole numbers among the multiples of 5/2 are those of 5.
+                    limits["multiple_of"] = Fraction(str(rule["multipleOf"])).numerator
+                return Annotated[(int, _field(**limits), AfterValidator(require_writable), BeforeValidator(coerce_int))]
+            case "number":
+                steps = [MultipleOf(str(rule["multipleOf"]))] if "multipleOf" in rule else []
+                return Annotated[(float, _field(**limits), BeforeValidator(coerce_float), *steps)]
             case "string":
-                return _text(rule, names_picture(name, rule))
+                return _text(name, rule, limits)
             case "array":
-                sources = [
-                    *rule.get("prefixItems", ()),
-                    *([rule["items"]] if rule.get("items", True) is not True else []),
-                ]
-                inner = _union([self.type_of(source, name) for source in sources]) if sources else Json
-                wholes = [self.schemas.flat(source) for source in sources]
-                forms = [whole for rule in wholes for whole in (rule, *map(self.schemas.flat, rule.get("anyOf", ())))]
-                checks = [BeforeValidator(_not_alone)] if any(names_picture(name, whole) for whole in forms) else []
-                return Annotated[(_tuple[inner, ...], _field(**_sizes(rule, "Items")), Ordered, *checks)]
+                rest = rule.get("items", "prefixItems" not in rule)
+                sources = [*rule.get("prefixItems", ()), *([] if rest is False else [rest])]
+                inner = _union([self.type_of(source, name, inside) for source in sources]) if sources else Json
+                takes_pictures = any(_names_picture(name, self.flat(source)) for source in sources)
+                checks = [BeforeValidator(_not_alone)] if takes_pictures else []
+                return Annotated[(_tuple[inner, ...], _field(**limits), Ordered, *checks)]
             case "object":
-                fields = self.schemas.gather(rule)
-                if fields.rules:
-                    # Beside other types, such as null.
-                    return self.record(rule, self.free_name(str(rule.get("title") or name)), Record)
-                sizes = _field(**_sizes(rule, "Properties"))
-                return Annotated[(_dict[str, self.type_of(fields.others or True)], sizes, AfterValidator(FrozenDict))]
+                return _dict[str, self.type_of(others, "", inside)]
         raise BadDescription(f"A schema is of the type {kind!r}, which JSON does not have.")
 
 
@@ -321,178 +456,90 @@ def _show_as_left_out(schema: dict[str, Any]) -> None:
     schema.update(forms[0] if len(forms) == 1 else {"anyOf": forms} if forms else {})
 
 
-def _attributes_for(names: Iterable[str]) -> dict[str, str]:
-    """An attribute name for every field: its own name, or where that is taken, a free one.
-
-    >>> _attributes_for(["prompt", "copy", "_seed", "my-field"])
-    {'prompt': 'prompt', 'copy': 'copy_', '_seed': 'seed', 'my-field': 'my-field'}
-    """
-    attributes = {name: name for name in names if _may_be_attribute(name)}
-    for name in names:
-        if name not in attributes:
-            plain = re.sub(r"\W", "_", name).strip("_") or "field"
-            while not _may_be_attribute(plain) or plain in attributes.values():
-                plain += "_"
-            attributes[name] = plain
-    return {name: attributes[name] for name in names}
-
-
-def _may_be_attribute(name: str) -> bool:
-    return bool(name) and not name.startswith("_") and not hasattr(Described, name)
-
-
 # Types of single values.
 
 
-def _to_json(value: Any) -> Any:
-    try:
-        return freeze(value)
-    except NotJson as stray:
-        raise PydanticCustomError("json_type", "a JSON value is needed", {"stray": stray}) from None
+def _text(name: str, rule: Mapping[str, Any], limits: dict[str, Any]) -> Any:
+    reading = _DescribedText(rule.get("default"), is_picture=_names_picture(name, rule))
+    # A pattern that pydantic does not know, such as one with lookahead, is left to the last check.
+    with suppress(SchemaError):
+        TypeAdapter(Annotated[(str, _field(pattern=rule.get("pattern")))])
+        limits["pattern"] = rule.get("pattern")
+    mark = "image" if reading.is_picture else rule.get("x-media")
+    # Nor do rules for the text hold for what is sent in the place of a picture.
+    checks = _field(**({} if reading.is_picture else limits), json_schema_extra={"x-media": mark} if mark else None)
+    return Annotated[(str, Strict(), checks, AfterValidator(require_utf8), reading)]
 
 
-Json = Annotated[Any, BeforeValidator(_to_json)]
-"""Any JSON value, made immutable."""
+def _names_picture(name: str, rule: Mapping[str, Any]) -> bool:
+    """Whether a text is a picture: by its mark, or by what its field's name and its format say together."""
+    if "x-media" in rule or _type(rule) != "string" or "enum" in rule:
+        return rule.get("x-media") == "image"
+    is_address = rule.get("format") in ("uri", "url", "uri-reference", "iri") or re.search(r"(?i)ur[il]s?$", name)
+    return bool(is_address and re.search(r"(?i)image|picture|photo", f"{name} {rule.get('title')}"))
 
 
-def _sizes(rule: Mapping[str, Any], what: str) -> dict[str, int]:
-    words = {f"min{what}": "min_length", f"max{what}": "max_length"}
-    return {own: int(rule[word]) for word, own in words.items() if word in rule}
+class _DescribedText(PictureField):
+    """A text, or in its place a picture: in a field for pictures, or where one is given as an `Image`."""
 
-
-def _number(kind: str, rule: Mapping[str, Any]) -> Any:
-    checks: dict[str, Any] = {own: rule[word] for word, own in _BOUNDS.items() if word in rule}
-    step = rule.get("multipleOf")
-    if kind == "number":
-        real = Annotated[(float, _field(**checks), BeforeValidator(coerce_float))]
-        return real if step is None else Annotated[(real, MultipleOf(str(step)))]
-    if step is not None:
-        # The whole numbers among the multiples of 5/2 are those of 5.
-        checks["multiple_of"] = Fraction(str(step)).numerator
-    return Annotated[(int, _field(**checks), AfterValidator(require_writable), BeforeValidator(coerce_int))]
-
-
-def _text(rule: Mapping[str, Any], is_picture_field: bool) -> Any:
-    checks: dict[str, Any] = _sizes(rule, "Length")
-    if "pattern" in rule and _is_pattern(rule["pattern"]):
-        checks["pattern"] = rule["pattern"]
-    notes = {word: value for word, value in rule.items() if word.startswith("x-") and word != "x-order"}
-    if is_picture_field:
-        notes["x-media"] = "image"
-    text = Annotated[(str, Strict(), _field(**checks, json_schema_extra=notes or None), AfterValidator(require_utf8))]
-    as_picture: Any = _DescribedPicture(rule.get("default")) if is_picture_field else WrapValidator(_or_image)
-    return Annotated[(text, as_picture)]
-
-
-def _is_pattern(pattern: str) -> bool:
-    """Whether pydantic knows all that a regular expression uses; what it does not is left to the service."""
-    try:
-        SchemaValidator(core_schema.str_schema(pattern=pattern))
-    except SchemaError:
-        return False
-    return True
-
-
-def _or_image(value: Any, as_text: ValidatorFunctionWrapHandler) -> Any:
-    # An `Image` says by itself that a text is a picture; what is sent in its place is not known yet.
-    return value if isinstance(value, Image) else as_text(value)
-
-
-class _DescribedPicture(PictureField):
-    """A picture, or a text with a meaning to the service: none, its default, or an address of any scheme."""
-
-    def __init__(self, default: Any) -> None:
-        self.default = default
+    def __init__(self, default: Any, *, is_picture: bool) -> None:
+        self.default, self.is_picture = default, is_picture
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         # Without a serializer, which would turn the other values of a union into text, too.
         return core_schema.with_info_wrap_validator_function(self._validated, handler(source))
 
     def read(self, value: Any, as_text: ValidatorFunctionWrapHandler) -> str:
-        is_text = isinstance(value, str) and not isinstance(value, Image)
-        if not is_picture(value) or (is_text and (not value or value == self.default or _SCHEME.match(value))):
-            return str(as_text(value))
-        picture = parse_picture(value)
-        if not isinstance(picture, Image):
-            return str(as_text(picture))
-        # The rules for the text do not hold for what is sent in its place.
-        require_utf8(picture)
-        return picture
+        if isinstance(value, Image):
+            return value
+        # None, the default, and an address of any scheme have a meaning to the service.
+        is_address = isinstance(value, str) and re.match(r"(?i)(?!file:)[a-z][a-z0-9+.-]*://", value)
+        is_plain = not is_picture(value) or is_address or (isinstance(value, str) and value in ("", self.default))
+        return super().read(value, as_text) if self.is_picture and not is_plain else str(as_text(value))
 
 
 def _not_alone(value: Any) -> Any:
     if is_picture(value) and (not hasattr(value, "__array__") or is_one_array(value)):
-        raise PydanticCustomError(
-            "picture", "{reason}", {"reason": "needs a list and has one picture: put it in brackets."}
-        )
+        reason = "needs a list and has one picture: put it in brackets."
+        raise PydanticCustomError("picture", "{reason}", {"reason": reason})
     return value
 
 
 def _one_of(rule: Mapping[str, Any]) -> Any:
-    shown = {word: rule[word] for word in ("type", "enum", "const") if word in rule}
+    """Only the listed values, spelled as listed: 1 or 1.0."""
     choices = rule["enum"] if "enum" in rule else [rule["const"]]
-    return Annotated[(Json, AfterValidator(_OneOf(choices)), WithJsonSchema(shown))]
 
+    def choose(value: Any) -> Any:
+        for choice in choices:
+            if choice == value and isinstance(choice, bool) == isinstance(value, bool):
+                return choice
+        raise PydanticCustomError("enum", "is not one of the choices", {"choices": choices})
 
-class _OneOf:
-    """Accepts the listed values only, and spells them as listed: 1 or 1.0."""
-
-    def __init__(self, choices: Sequence[Any]) -> None:
-        self.choices = list(choices)
-        self.by_key = {equality_key(choice): freeze(choice) for choice in choices}
-
-    def __call__(self, value: Any) -> Any:
-        key = equality_key(value)
-        if key not in self.by_key:
-            raise PydanticCustomError("enum", "is not one of the choices", {"choices": self.choices})
-        return self.by_key[key]
+    shown = {word: rule[word] for word in ("type", "enum", "const") if word in rule}
+    return Annotated[(Json, AfterValidator(choose), WithJsonSchema(shown))]
 
 
 def _union(types: Sequence[Any]) -> Any:
     """The type of any of several values."""
     inner = [kind for kind in types if kind is not None]
-    if not inner:
-        return None
-    kind = inner[0] if len(inner) == 1 else Annotated[Any, _Alternatives(tuple(inner))]
-    return kind if len(inner) == len(types) else Union[kind, None]  # noqa: UP007  # A forward reference has no `|`.
+    kind: Any = Union[tuple(inner)] if inner else None  # noqa: UP007  # A forward reference has no `|`.
+    if get_origin(kind) is Union and len([form for form in get_args(kind) if form is not NoneType]) > 1:
+        kind = Annotated[(kind, WrapValidator(_explain_closest))]
+    return kind if len(inner) == len(types) else Union[kind, None]  # noqa: UP007
 
 
-@dataclass(frozen=True)
-class _Alternatives:
-    """Accepts what any of several types accepts; a refusal is that of the closest one."""
+def _explain_closest(value: Any, any_of_them: ValidatorFunctionWrapHandler) -> Any:
+    """The value; raises what the closest of several types finds wrong with it."""
+    try:
+        return any_of_them(value)
+    except ValidationError as error:
+        by_type: dict[Any, list[Any]] = {}
+        for finding in error.errors(include_url=False):
+            by_type.setdefault(finding["loc"][0], []).append({**finding, "loc": finding["loc"][1:]})
 
-    types: tuple[Any, ...]
+    def get_distance(findings: list[Any]) -> tuple[bool, int, int]:
+        kinds = [finding["type"] for finding in findings]
+        # Constants that differ count most, where the type is right.
+        return kinds[0] in WANTED and not findings[0]["loc"], kinds.count("enum"), len(kinds)
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        choices: list[Any] = [(handler.generate_schema(kind), str(place)) for place, kind in enumerate(self.types)]
-        return core_schema.no_info_wrap_validator_function(self._choose, core_schema.union_schema(choices))
-
-    def _choose(self, value: Any, any_of_them: ValidatorFunctionWrapHandler) -> Any:
-        try:
-            return any_of_them(value)
-        except ValidationError as error:
-            refusals: dict[Any, list[Any]] = {}
-            for problem in error.errors(include_url=False):
-                refusals.setdefault(problem["loc"][0], []).append({**problem, "loc": problem["loc"][1:]})
-        kinds = [found[0]["type"] for found in refusals.values() if found[0]["type"] in WANTED and not found[0]["loc"]]
-        close = [found for found in refusals.values() if found[0]["type"] not in WANTED or found[0]["loc"]]
-        if not close:
-            raise PydanticCustomError("alternatives", "is of no accepted type", {"kinds": list(dict.fromkeys(kinds))})
-        raise ValidationError.from_exception_data("", [_as_details(problem) for problem in min(close, key=_distance)])
-
-
-def _distance(problems: list[Any]) -> tuple[int, int]:
-    """How far a value is from an alternative: constants that differ count most."""
-    return sum(problem["type"] == "enum" for problem in problems), len(problems)
-
-
-def _as_details(problem: Any) -> InitErrorDetails:
-    facts = problem.get("ctx", {})
-    kind = problem["type"]
-    if kind not in _PYDANTIC_KINDS or "choices" in facts:
-        # Sentence last: pydantic fills in one placeholder after another, and the sentence may contain any text.
-        kind = PydanticCustomError(kind, "{sentence}", {**facts, "sentence": problem["msg"]})
-    return InitErrorDetails(type=kind, loc=problem["loc"], input=problem["input"], ctx=facts)
-
-
-_PYDANTIC_KINDS = set(get_args(core_schema.ErrorType))
+    raise PydanticCustomError("closest", "does not fit", {"closest": min(by_type.values(), key=get_distance)})

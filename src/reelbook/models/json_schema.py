@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
-
-Rule = Mapping[str, Any] | bool
 
 
 @lru_cache(maxsize=256)
@@ -23,10 +21,9 @@ def rules_at(schema: Mapping[str, Any], loc: Iterable[str | int]) -> list[Mappin
     >>> rules_at({"properties": {"sizes": {"items": {"type": "integer"}}}}, ("sizes", 3))
     [{'type': 'integer'}]
     """
-    defs = schema.get("$defs", {})
-    rules = _find_applicable([schema], defs)
+    rules = list(_applicable(schema, schema))
     for step in loc:
-        rules = _find_applicable([_rule_for_step(rule, step) for rule in rules], defs)
+        rules = [inner for rule in rules for inner in _applicable(_rule_for_step(rule, step), schema)]
     return rules
 
 
@@ -40,24 +37,19 @@ def rule_at(schema: Mapping[str, Any], loc: Iterable[str | int]) -> Mapping[str,
     return next((rule for rule in typed if rule.get("type") != "null"), {})
 
 
-def _find_applicable(rules: Iterable[Rule], defs: Mapping[str, Rule]) -> list[Mapping[str, Any]]:
-    """These rules and all that they refer to or offer for the same value, each once."""
-    applicable: dict[int, Mapping[str, Any]] = {}
-    waiting = list(rules)
-    for rule in waiting:
-        if not isinstance(rule, Mapping) or id(rule) in applicable:
-            continue
-        applicable[id(rule)] = rule
-        if isinstance(rule.get("$ref"), str):
-            waiting.append(defs.get(rule["$ref"].removeprefix("#/$defs/"), True))
-        waiting += rule.get("anyOf", ())
-    return list(applicable.values())
+def _applicable(rule: Any, schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A rule and all that it refers to or offers for the same value."""
+    if isinstance(rule, Mapping):
+        yield rule
+        if "$ref" in rule:
+            yield from _applicable(schema.get("$defs", {}).get(rule["$ref"].removeprefix("#/$defs/")), schema)
+        for form in rule.get("anyOf", ()):
+            yield from _applicable(form, schema)
 
 
-def _rule_for_step(rule: Mapping[str, Any], step: str | int) -> Rule:
+def _rule_for_step(rule: Mapping[str, Any], step: str | int) -> Any:
     """The rule for one field of an object, or for one entry of a list."""
     if isinstance(step, int):
-        first: list[Rule] = rule.get("prefixItems", [])
-        return first[step] if step < len(first) else rule.get("items", True)
-    wanted: Rule = rule.get("properties", {}).get(step, rule.get("additionalProperties", True))
-    return wanted
+        first = rule.get("prefixItems", ())
+        return first[step] if step < len(first) else rule.get("items")
+    return rule.get("properties", {}).get(step, rule.get("additionalProperties"))

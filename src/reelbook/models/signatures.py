@@ -6,17 +6,16 @@ import inspect
 import keyword
 import textwrap
 from collections.abc import Iterator, Mapping
+from inspect import Parameter
 from typing import Any
 
 from pydantic import BaseModel
 
 from ..util.printable import printable
-from .problems import format_number
+from .problems import format_number, list_bounds
 
 MAX_CHOICES = 8
 """How many choices a type lists; a description can have thousands."""
-MAX_TYPE_LETTERS = 120
-MAX_HELP_LINES = 400
 EXAMPLES = {"string": "a text", "image": "picture.png", "integer": 1, "number": 1.0, "boolean": True}
 PLAIN_TYPES = {
     "string": "str",
@@ -38,36 +37,40 @@ class TypeName(str):
 
 
 def present(cls: type[BaseModel], schema: Mapping[str, Any], about: str, call: str) -> None:
-    """Set a class's signature and docstring; `call` is the expression for the class in code."""
-    signature = signature_of(cls, schema)
-    cls.__signature__ = signature
-    cls.__doc__ = "\n".join(_paragraphs(cls, schema, about, call, signature))
+    """Set a class's signature and docstring; `call` is the expression for the class in code.
 
-
-def signature_of(cls: type[BaseModel], schema: Mapping[str, Any]) -> inspect.Signature:
-    """The parameters of an input: the first required field also by position, all others by name, required ones first.
+    The first required field is also taken by position, all others by name, required ones first.
 
     >>> from reelbook.models.text_to_video import LoRA
     >>> str(inspect.signature(LoRA))
     '(path: str, *, scale: float = 1.0, weight_name: str | None = None)'
     """
-    required: list[inspect.Parameter] = []
-    optional: list[inspect.Parameter] = []
-    for name, rule, field in _fields(cls, schema):
-        if not name.isidentifier() or keyword.iskeyword(name):
-            continue
-        annotation = TypeName(_cut(type_name(rule, schema.get("$defs", {})), MAX_TYPE_LETTERS))
-        if field.is_required():
-            kind = inspect.Parameter.KEYWORD_ONLY if required else inspect.Parameter.POSITIONAL_OR_KEYWORD
-            required.append(inspect.Parameter(name, kind, annotation=annotation))
-        else:
-            default = field.get_default(call_default_factory=True)
-            optional.append(
-                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-            )
-    others = [inspect.Parameter("others", inspect.Parameter.VAR_KEYWORD)]
-    is_complete = len(required) + len(optional) == len(cls.model_fields) and cls.model_config.get("extra") != "allow"
-    return inspect.Signature([*required, *optional, *([] if is_complete else others)])
+    rules = schema.get("properties", {})
+    lines = [printable(inspect.cleandoc(about)), "", "Parameters", "----------"]
+    parameters: list[Parameter] = []
+    for attribute, field in cls.model_fields.items():
+        name = field.alias or attribute
+        rule = rules[name] if isinstance(rules.get(name), Mapping) else {}
+        kind = TypeName(_cut(type_name(rule, schema.get("$defs", {})), 120))
+        default = Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
+        ending = "required" if field.is_required() else f"default {_cut(repr(default), 60)}"
+        lines.append(f"{name} : {', '.join([kind, *_list_bounds(rule), ending])}")
+        about_field = " ".join(printable(field.description or "").split())
+        lines += [f"    {line}" for line in textwrap.wrap(about_field, 96)]
+        if name.isidentifier() and not keyword.iskeyword(name):
+            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    is_complete = len(parameters) == len(cls.model_fields) and cls.model_config.get("extra") != "allow"
+    parameters.sort(key=lambda parameter: parameter.default is not Parameter.empty)
+    if parameters and parameters[0].default is Parameter.empty:
+        parameters[0] = parameters[0].replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
+    others = [] if is_complete else [Parameter("others", Parameter.VAR_KEYWORD)]
+    cls.__signature__ = inspect.Signature([*parameters, *others])
+    if ">>>" not in about:
+        required = [parameter for parameter in parameters if parameter.default is Parameter.empty]
+        values = [_example(rules.get(parameter.name)) for parameter in required]
+        named = [f"{parameter.name}={value}" for parameter, value in zip(required, values, strict=True)]
+        lines += ["", "Example", "-------", f"{call}({', '.join([*values[:1], *named[1:]])})"]
+    cls.__doc__ = "\n".join(lines)
 
 
 def positional_field(cls: type[BaseModel]) -> str | None:
@@ -75,100 +78,49 @@ def positional_field(cls: type[BaseModel]) -> str | None:
     return next((field.alias or name for name, field in cls.model_fields.items() if field.is_required()), None)
 
 
-def type_name(rule: Any, definitions: Mapping[str, Any] | None = None) -> str:
+def type_name(rule: Any, definitions: Mapping[str, Any]) -> str:
     """A JSON schema's type as a Python annotation.
 
-    >>> type_name({"enum": ["480p", "720p"]}), type_name({"type": "array", "items": {"type": "number"}})
+    >>> type_name({"enum": ["480p", "720p"]}, {}), type_name({"type": "array", "items": {"type": "number"}}, {})
     ("'480p' | '720p'", 'list[float]')
-    >>> type_name({"anyOf": [{"type": "integer"}, {"type": "null"}]}), type_name({"$ref": "#/$defs/LoRA"})
+    >>> type_name({"anyOf": [{"type": "integer"}, {"type": "null"}]}, {}), type_name({"$ref": "#/$defs/LoRA"}, {})
     ('int | None', 'LoRA')
     """
     if not isinstance(rule, Mapping):
         return "Any"
     if rule.get("x-media") == "image":
         return "Image"
-    if isinstance(rule.get("enum"), list):
-        choices = [repr(choice) for choice in rule["enum"][:MAX_CHOICES]]
-        return " | ".join([*choices, *(["…"] if len(rule["enum"]) > MAX_CHOICES else [])])
-    if "const" in rule:
-        return repr(rule["const"])
-    for word in ("anyOf", "oneOf"):
-        if isinstance(rule.get(word), list):
-            return " | ".join(dict.fromkeys(type_name(one, definitions) for one in rule[word][:MAX_CHOICES])) or "Any"
-    if isinstance(rule.get("$ref"), str):
-        return _reference(rule["$ref"].rpartition("/")[2], definitions or {})
-    kind = rule.get("type")
-    if isinstance(kind, list):
-        return " | ".join(type_name({**rule, "type": one}, definitions) for one in kind)
-    if kind == "array":
+    if "enum" in rule or "const" in rule:
+        choices = rule.get("enum", [rule.get("const")])
+        return " | ".join([*map(repr, choices[:MAX_CHOICES]), *(["…"] if len(choices) > MAX_CHOICES else [])])
+    if "anyOf" in rule:
+        return " | ".join(dict.fromkeys(type_name(form, definitions) for form in rule["anyOf"][:MAX_CHOICES]))
+    if "$ref" in rule:
+        name = rule["$ref"].rpartition("/")[2]
+        target = definitions.get(name, {"properties": {}})
+        return name if "properties" in target else type_name(target, definitions)
+    if isinstance(rule.get("type"), list):
+        return " | ".join(type_name({**rule, "type": kind}, definitions) for kind in rule["type"])
+    if rule.get("type") == "array":
         return f"list[{type_name(rule.get('items'), definitions)}]"
-    return PLAIN_TYPES.get(str(kind), "Any")
+    return PLAIN_TYPES.get(str(rule.get("type")), "Any")
 
 
-def _reference(name: str, definitions: Mapping[str, Any]) -> str:
-    """The name of an object's definition; the type of any other definition."""
-    rule = definitions.get(name)
-    is_object = not isinstance(rule, Mapping) or "properties" in rule or "type" not in rule
-    return (name if name.isidentifier() else "dict") if is_object else type_name(rule)
+def _list_bounds(rule: Mapping[str, Any]) -> Iterator[str]:
+    """The bounds and steps of a number, as text."""
+    for part in rule.get("anyOf", [rule]):
+        if bounds := list_bounds(part):
+            yield bounds
+        if "multipleOf" in part:
+            yield f"in steps of {format_number(part['multipleOf'])}"
 
 
-def _fields(cls: type[BaseModel], schema: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    rules = schema.get("properties", {})
-    for name, field in cls.model_fields.items():
-        spelling = field.alias or name
-        yield spelling, rules.get(spelling, {}), field
-
-
-def _paragraphs(
-    cls: type[BaseModel], schema: Mapping[str, Any], about: str, call: str, signature: inspect.Signature
-) -> Iterator[str]:
-    yield printable(inspect.cleandoc(about))
-    yield from ("", "Parameters", "----------")
-    lines = 0
-    for name, rule, field in _fields(cls, schema):
-        words = [_cut(type_name(rule, schema.get("$defs", {})), MAX_TYPE_LETTERS), *_bounds(rule)]
-        words.append(
-            "required"
-            if field.is_required()
-            else f"default {_cut(repr(field.get_default(call_default_factory=True)), 60)}"
-        )
-        about_field = textwrap.wrap(" ".join(printable(field.description or "").split()), 96)
-        yield f"{name} : {', '.join(words)}"
-        yield from (f"    {line}" for line in about_field)
-        lines += 1 + len(about_field)
-        if lines > MAX_HELP_LINES:
-            yield "… and more: see model_json_schema()."
-            break
-    if ">>>" not in about:
-        yield from ("", "Example", "-------", f"{call}({_example(cls, schema, signature)})")
-
-
-def _bounds(rule: Any) -> Iterator[str]:
-    """The bounds of a number, as text."""
-    for part in filter(
-        lambda part: isinstance(part, Mapping), rule.get("anyOf", [rule]) if isinstance(rule, Mapping) else []
-    ):
-        low, high, step = (part.get(word) for word in ("minimum", "maximum", "multipleOf"))
-        if low is not None:
-            yield f"at least {format_number(low)}" if high is None else f"{format_number(low)} to {format_number(high)}"
-        elif high is not None:
-            yield f"at most {format_number(high)}"
-        if step:
-            yield f"in steps of {format_number(step)}"
-
-
-def _example(cls: type[BaseModel], schema: Mapping[str, Any], signature: inspect.Signature) -> str:
-    """Arguments of an example call: the required fields."""
-    rules = schema.get("properties", {})
-    parts = []
-    for name, parameter in signature.parameters.items():
-        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD:
-            rule = rules[name] if isinstance(rules.get(name), Mapping) else {}
-            choices = rule.get("enum") or [rule.get("minimum")]
-            kind = "image" if rule.get("x-media") == "image" else str(rule.get("type"))
-            value = repr(EXAMPLES.get(kind, TypeName("…")) if choices[0] is None else choices[0])
-            parts.append(value if parameter.kind is parameter.POSITIONAL_OR_KEYWORD else f"{name}={value}")
-    return ", ".join(parts)
+def _example(rule: Any) -> str:
+    """A value for a required field of an example call."""
+    rule = rule if isinstance(rule, Mapping) else {}
+    choices = rule.get("enum", [rule.get("minimum")])
+    kind = "image" if rule.get("x-media") == "image" else str(rule.get("type"))
+    return repr(EXAMPLES.get(kind, TypeName("…")) if choices[0] is None else choices[0])
 
 
 def _cut(text: str, letters: int) -> str:

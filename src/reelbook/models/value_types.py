@@ -1,11 +1,11 @@
-"""Field types of the specification: strict about JSON types, and accepting numpy's scalars."""
+"""Field types of inputs: strict about JSON types, and accepting numpy's scalars."""
 
 from __future__ import annotations
 
 import math
 import numbers
 import operator
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
@@ -29,6 +30,8 @@ MAX_DIGITS = 4300
 _DIGITS_BOUND = 10**MAX_DIGITS
 MAX_ENTRIES = 100_000
 """How many entries are read from an iterator, which may never end."""
+MAX_DEPTH = 40
+"""Maximum nesting of a JSON value without rules of its own, which may hold itself."""
 
 
 def coerce_int(value: Any) -> int:
@@ -44,23 +47,16 @@ def coerce_int(value: Any) -> int:
 
 def coerce_float(value: Any) -> float:
     """A finite float from any real number, but not from text or booleans."""
-    if isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except (OverflowError, ValueError):
-            number = math.inf
-        if math.isfinite(number):
-            # Not -0.0, which is equal to 0 but is written, and so hashed for the library, differently.
-            return number + 0.0
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+        raise PydanticCustomError("float_type", "a number is needed")
+    try:
+        number = float(value)
+    except (OverflowError, ValueError):
+        number = math.inf
+    if not math.isfinite(number):
         raise PydanticCustomError("finite_number", "a finite number is needed")
-    raise PydanticCustomError("float_type", "a number is needed")
-
-
-def require_writable(value: int) -> int:
-    """The number; raises where it has more digits than Python writes."""
-    if abs(value) >= _DIGITS_BOUND:
-        raise PydanticCustomError("int_size", "a whole number of fewer digits is needed")
-    return value
+    # Not -0.0, which is equal to 0 but is written, and so hashed for the library, differently.
+    return number + 0.0
 
 
 def coerce_bool(value: Any) -> bool:
@@ -87,10 +83,37 @@ def coerce_tuple(value: Any) -> tuple[Any, ...]:
     raise PydanticCustomError("tuple_type", "a list in order is needed")
 
 
-def _reject_picture(value: Any) -> Any:
-    """The value; raises for a picture, which is also a `str` (see `images.py`)."""
-    if getattr(value, "is_picture", False):
-        raise PydanticCustomError("string_type", "text is needed")
+def coerce_json(value: Any, depth: int = 0) -> Any:
+    """A value without rules of its own as plain JSON, also from numpy's types and any sequence; pictures stay pictures.
+
+    >>> coerce_json({"sizes": (1, 2)})
+    {'sizes': [1, 2]}
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if value is None or isinstance(value, bool) or getattr(value, "is_picture", False):
+        return value
+    if isinstance(value, str):
+        return require_utf8(str.__str__(value))
+    if isinstance(value, numbers.Integral):
+        return require_writable(int(value))
+    if isinstance(value, (numbers.Real, Decimal)):
+        return coerce_float(value)
+    if depth >= MAX_DEPTH:
+        raise PydanticCustomError("json_depth", "too many levels")
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json", exclude_none=True)
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {require_utf8(name): coerce_json(item, depth + 1) for name, item in value.items()}
+    if not isinstance(value, (Sequence, Iterator)) or isinstance(value, (bytes, bytearray)):
+        raise PydanticCustomError("json_type", "a JSON value is needed")
+    return [coerce_json(item, depth + 1) for item in coerce_tuple(value)]
+
+
+def require_writable(value: int) -> int:
+    """The number; raises where it has more digits than Python writes."""
+    if abs(value) >= _DIGITS_BOUND:
+        raise PydanticCustomError("int_size", "a whole number of fewer digits is needed")
     return value
 
 
@@ -100,6 +123,13 @@ def require_utf8(value: str) -> str:
         value.encode()
     except UnicodeEncodeError:
         raise PydanticCustomError("string_unicode", "text that can be written as UTF-8 is needed") from None
+    return value
+
+
+def _reject_picture(value: Any) -> Any:
+    """The value; raises for a picture, which is also a `str` (see `images.py`)."""
+    if getattr(value, "is_picture", False):
+        raise PydanticCustomError("string_type", "text is needed")
     return value
 
 
@@ -114,26 +144,17 @@ Seed = Annotated[int, BeforeValidator(coerce_int), AfterValidator(require_writab
 Real = Annotated[float, BeforeValidator(coerce_float)]
 Flag = Annotated[bool, BeforeValidator(coerce_bool)]
 Text = Annotated[str, BeforeValidator(_reject_picture), Strict(), AfterValidator(require_utf8)]
+Json = Annotated[Any, BeforeValidator(coerce_json)]
 Ordered = BeforeValidator(coerce_tuple)
 
 
-def nearest_multiple(value: float, step: str) -> float:
-    """The multiple of `step` closest to `value`, as the float that prints shortest.
-
-    >>> nearest_multiple(0.15000000000000002, "0.05"), nearest_multiple(0.33, "0.05")
-    (0.15, 0.35)
-    """
-    size = Decimal(step)
-    return float((Decimal(repr(float(value))) / size).to_integral_value() * size) + 0.0
-
-
 def is_multiple(value: float, step: str) -> bool:
-    """Whether the number as written is a multiple, computed in decimal because 0.15 % 0.05 is not 0.
+    """Whether the number as written is a multiple, computed in whole numbers because 0.15 % 0.05 is not 0.
 
     >>> is_multiple(0.15, "0.05"), is_multiple(0.35, "0.05"), is_multiple(0.07, "0.05")
     (True, True, False)
     """
-    # Not `%`: the quotient of a very large and a very small number has more digits than a decimal context holds.
+    # Not Decimal's `%`: the quotient of a very large and a very small number has more digits than its context holds.
     top, bottom = Decimal(repr(float(value))).as_integer_ratio(), Decimal(step).as_integer_ratio()
     return top[0] * bottom[1] % (top[1] * bottom[0]) == 0
 
@@ -168,5 +189,6 @@ class MultipleOf:
             number = coerce_float(value)
         except PydanticCustomError:
             return value
-        nearest = nearest_multiple(number, self.step)
-        return nearest if abs(number - nearest) <= float(self.step) / 1_000_000 else value
+        step = Decimal(self.step)
+        nearest = float((Decimal(repr(number)) / step).to_integral_value() * step) + 0.0
+        return nearest if abs(number - nearest) <= float(step) / 1_000_000 else value

@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from typing import Any
 
 import traitlets
+from pydantic_core import PydanticCustomError
 
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input, Part
-from ...models.frozen_json import NotJson, freeze, thaw
 from ...models.images import Image
-from ...models.problems import wrong_type
+from ...models.problems import WANTED, wrong_type
 from ...models.smart_resize import Size
+from ...models.value_types import coerce_json
 from ...storage.run_identity import INPUT_JSON
 from .json_values import to_page_json
 from .pictures import Pictures
 from .schema import JSON, Node
 
 _WHOLE = re.compile(r"-?\d{1,4300}\Z")
-JSON_TYPES = "a text, a number, True or False, a list or an object"
 
 
 class InputTrait(traitlets.TraitType[Any, Any]):
@@ -63,9 +63,8 @@ class Draft:
         """A Python value as the page represents it; `InvalidInput` if JSON cannot represent it."""
         try:
             return self._to_page(self._nodes.get(name, JSON), value)
-        except NotJson as stray:
-            wanted = stray.wanted or ("a finite number" if isinstance(stray.value, float) else JSON_TYPES)
-            problem = wrong_type((name, *stray.loc), "json_type", stray.value, wanted, None)
+        except PydanticCustomError as error:
+            problem = wrong_type((name,), error.type, value, WANTED[error.type], None)
             raise InvalidInput(self._kind.__name__, [problem]) from None
 
     def read(self, without: frozenset[str] = frozenset()) -> Input:
@@ -159,7 +158,7 @@ class Draft:
             return {str(name): self._plain(item) for name, item in value.items()}
         if isinstance(value, (list, tuple)):
             return [self._plain(item) for item in value]
-        return thaw(freeze(value))
+        return coerce_json(value)
 
 
 # A draft from a row of a table or from a run.
