@@ -21,7 +21,7 @@ from hypothesis.internal.charmap import charmap_file
 from xdist.scheduler.loadfile import LoadFileScheduling
 
 from reelbook.current import session
-from reelbook.display import update_clock
+from reelbook.display import live
 from reelbook.transport import http
 from reelbook_service import embedded
 from reelbook_service.accounts import NewAccount
@@ -184,7 +184,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def quick_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Outputs that keep up are told each hundredth of a second, where how often they are told is not the question."""
-    monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.01)
+    monkeypatch.setattr(live, "UPDATE_SECONDS", 0.01)
 
 
 @pytest.fixture(scope="session")

@@ -399,7 +399,7 @@ def _library(options: argparse.Namespace) -> int:
     opened = library(folder)
     frame = opened.find(prompt=options.find) if options.find else opened.frame
     if options.run:
-        frame = frame[frame.index.isin(opened.numbers(options.run))]
+        frame = frame[frame.index.isin([entry.id for entry in opened.entries(options.run) if entry is not None])]
     if options.verify:
         print(opened.verify(frame if options.run or options.find else None))
         return 0

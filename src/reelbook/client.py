@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from .errors import Interrupted, NotFound, ReelbookError, ServiceError, UnknownModel
-from .media.metadata.provenance import write_with_sidecar
 from .models.base import Input
 from .models.catalog import find_endpoint
 from .models.described import describe
@@ -386,17 +385,14 @@ def open_library(client: Client | None, folder: str | Path | None = None) -> Lib
     path = _find_folder(parse_library_folder(folder)) if folder else usual
     if client is not None and client.library == path:
         return Library(
-            path, client.ledger, client.shelf, resend=client.resend, attach=client.resolve, write=write_with_sidecar,
+            path, lambda: client.ledger, client.shelf, client,
             runs=lambda entries: [_get_run(entry, client.context, client) for entry in entries],
         )  # fmt: skip
     # Without a client, the library is readable and nothing can be sent.
     shelf, http = Shelf(path / "media"), Http(None)
     ledger, calls = cache(lambda: Ledger(path)), ServiceCalls(http, "http://no-service.invalid")
     offline = cache(lambda: ClientContext(http, calls, ledger(), shelf, Poller(calls.poll), Downloader(shelf)))
-    return Library(
-        path, ledger, shelf, write=write_with_sidecar,
-        runs=lambda entries: [_get_run(entry, offline(), None) for entry in entries],
-    )  # fmt: skip
+    return Library(path, ledger, shelf, runs=lambda entries: [_get_run(entry, offline(), None) for entry in entries])
 
 
 def _get_run(entry: Entry, context: ClientContext, client: Client | None) -> Run:

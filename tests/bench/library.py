@@ -137,7 +137,7 @@ def main() -> None:
         print(f"{given.runs:,} runs, a ledger of {size / 1e6:,.0f} MB, load {os.getloadavg()[0]:.2f}")
         results = {"open": seconds(lambda: Ledger(folder).close(), given.rounds)}
         ledger = Ledger(folder)
-        library = Library(folder, ledger, Shelf(folder / "media"))
+        library = Library(folder, lambda: ledger, Shelf(folder / "media"))
         results["frame"] = seconds(lambda: library.frame, given.rounds)
         parquet = Path(name) / "runs.parquet"
         write_parquet(library.frame, parquet)

@@ -19,7 +19,7 @@ from typing import Any, Self
 import pandas as pd
 from playwright.sync_api import Page
 
-from reelbook.decide.judged_clips import find_clips
+from reelbook.decide.ranking import find_clips
 from reelbook.decide.ratings import Ratings
 from reelbook.display.theme import read_static
 from reelbook.storage.judgements import Judgements
@@ -68,7 +68,8 @@ def make_ratings(folder: Path, rows: Sequence[dict[str, Any]], *, rater: str = "
     names = [name for name in table.columns if not name.startswith("output_") and name != "request_id"]
     table.attrs["reelbook"] = {"axes": names}
     clips = find_clips(table, list(table["request_id"]))
-    return Ratings(table, clips, Judgements(Ledger(folder)), question=QUESTION, rater=rater, kind=kind)
+    ledger = Ledger(folder)
+    return Ratings(table, clips, Judgements(lambda: ledger), question=QUESTION, rater=rater, kind=kind)
 
 
 class LinkInTest:

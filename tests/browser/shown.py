@@ -22,11 +22,11 @@ from reelbook.display.cards import (
     file_card,
     format_file,
     input_card,
+    library_card,
     models_table,
     options_table,
     output_card,
     provenance_table,
-    summary_card,
     uncertain_table,
 )
 from reelbook.display.cost_chart import render_costs
@@ -47,9 +47,7 @@ from reelbook.media.metadata.provenance import Provenance
 from reelbook.models.base import File, Input
 from reelbook.models.pricing import Estimate, Line
 from reelbook.models.text_to_video import LoRA, TextToVideoOutput
-from reelbook.storage.library import Recent, Summary
 from reelbook.storage.run_status import SWEEP_STATUSES
-from reelbook.storage.shelf import Bytes
 from reelbook.storage.uncertain import Uncertain
 from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.plan_rows import Row
@@ -153,8 +151,13 @@ def _provenance(_: Media, text: str) -> Iterator[Bundle]:
 
 
 def _library(media: Media, text: str) -> Iterator[Bundle]:
-    recent = [Recent(7, text, text, text, 53, text, 1.7e9, path, True) for path in (media.clip.path, None)]
-    yield {"text/html": summary_card(Summary(Path(text), 7, {text: 7}, 53, True, Bytes(7), 7, 1, tuple(recent)))}
+    last = pd.DataFrame({
+        "prompt": text, "model": text, "status": text, "credits": 53, "credits_source": text, "seed": text,
+        "created": pd.Timestamp("2026-01-01", tz="UTC"), "output_video": [str(media.clip.path), None], "output_images": None,
+    })  # fmt: skip
+    summary = pd.DataFrame({"runs": [7], "credits": [53], "estimated": [0]}, index=[text])
+    library = SimpleNamespace(folder=Path(text), size=7, summary=lambda: summary, latest=lambda: last)
+    yield {"text/html": library_card(cast(Any, library))}
 
 
 def _uncertain(_: Media, text: str) -> Iterator[Bundle]:

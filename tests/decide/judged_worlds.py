@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from reelbook.decide.judged_clips import Clips, find_clips
-from reelbook.decide.ranking import JudgedPair, choose_pair
+from reelbook.decide.ranking import Clips, JudgedPair, choose_pair, find_clips
 
 AXES = ("num_frames", "guidance", "steps")
 

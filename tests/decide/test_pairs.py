@@ -7,8 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from reelbook.decide.judged_clips import Clips
-from reelbook.decide.ranking import SKIPPED_FOR, JudgedPair, choose_pair, choose_row, rank_clips
+from reelbook.decide.ranking import SKIPPED_FOR, Clips, JudgedPair, choose_pair, choose_row, rank_clips
 from tests.decide.judged_worlds import draw_strengths, judge_actively, judge_at_random, make_clips
 
 

@@ -8,8 +8,8 @@ import choix
 import numpy as np
 import pytest
 
-from reelbook.decide.advice import advise
 from reelbook.decide.ranking import JudgedPair, Ranking, rank_clips
+from reelbook.decide.ratings import describe_first_place
 from tests.decide.judged_worlds import answer, draw_strengths, judge_at_random, make_clips
 
 
@@ -97,7 +97,7 @@ def test_the_list_and_the_sentence_name_the_same_first_one(seed: int, count: int
     clips, rng = make_clips(12), np.random.default_rng(seed)
     pairs = judge_at_random(clips, draw_strengths(clips, rng), count, rng)
 
-    frame, advice = rank_clips(clips, pairs).make_frame(clips.rows, name="run"), advise(clips, pairs)
+    frame, advice = rank_clips(clips, pairs).make_frame(clips.rows, name="run"), describe_first_place(clips, pairs)[0]
 
     assert sorted(frame.index) == list(range(12))
     assert frame["chance"].is_monotonic_decreasing

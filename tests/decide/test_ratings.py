@@ -1,7 +1,9 @@
-"""Ratings: every answer is stored at once, blind, and read again by whoever judges the same clips."""
+"""Ratings: every answer is stored at once and read again by all who judge the same clips; and what the answers say in words."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,9 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.decide.judged_clips import find_clips
-from reelbook.decide.ratings import Ratings
-from tests.decide.judged_worlds import make_table
+from reelbook.decide.ranking import JudgedPair, find_clips
+from reelbook.decide.ratings import Level, Ratings, compute_alpha, describe_first_place, measure_agreement
+from tests.decide.judged_worlds import make_clips, make_table
 from tests.storage.made import Made
 
 
@@ -166,3 +168,96 @@ def test_stars_and_what_to_keep_are_summed_up(made: Made) -> None:
     assert before == (("No clip has stars yet.",), ("0 to keep, 0 to reject, 6 undecided.",))
     assert stars.advice == ("Row 0 has the most stars, 5.0 on average. 4 clips without stars so far.",)
     assert keep.advice == ("1 to keep, 1 to reject, 4 undecided.",)
+
+
+def judge(answers: Sequence[tuple[int, int, float | None]]) -> list[JudgedPair]:
+    return [JudgedPair(*answer) for answer in answers]
+
+
+CLEAR = [(0, 1, 1.0), (2, 0, 0.0), (1, 2, 1.0)]
+LOPSIDED = [(0, 1, 1.0), (0, 2, 1.0), (3, 0, 0.0), (4, 0, 0.0), (1, 2, 0.5), (5, 6, None)]
+
+
+@pytest.mark.parametrize(
+    ("clips", "answers", "first", "remaining"),
+    [
+        (3, [], "No pair has been decided yet, so nothing is ranked.", ""),
+        (3, [(0, 1, None)], "Both clips were bad in every pair so far", ""),
+        (1, [], "There is only one clip", ""),
+        (3, CLEAR, "Undecided: Row 0 is the best with a chance of ", "at least about "),
+        (3, CLEAR * 10, "Settled: Row 0 is the best, with a chance of 9", "the first place is settled"),
+        (2, [(0, 1, 1.0), (1, 0, 1.0)] * 40, "Undecided: Row ", "the leaders cannot be told apart yet"),
+        (12, LOPSIDED * 8, "Too early to say: 5 of 12 have not been judged twice yet.", "too early to say: 5 of 12"),
+    ],
+)
+def test_the_advice_says_whether_the_first_place_is_decided(
+    clips: int, answers: list[tuple[int, int, float | None]], first: str, remaining: str
+) -> None:
+    """And about how many judgements more would decide it, to one who judges without naming a clip."""
+    sentences, told = describe_first_place(make_clips(clips), judge(answers))
+
+    assert sentences[0].startswith(first)
+    assert told.startswith(remaining)
+    assert "Row" not in told
+
+
+def test_of_several_contents_the_settings_are_first() -> None:
+    """Clips of different prompts are hardly compared with each other."""
+    clips = make_clips(8, prompts=2)
+    judged = [
+        (left, right, 1.0) for left in (0, 1) for right in range(2, 8) if clips.content[left] == clips.content[right]
+    ]
+
+    assert describe_first_place(clips, judge(judged * 12))[0][0].startswith("Settled: num_frames 0 is the best")
+
+
+# Klaus Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), examples A to C; "." is a missing value.
+BINARY = ("0100000010", "1110010000")
+NOMINAL = ("aabbdcccedda", "babbbccceddd")
+FOUR = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
+
+
+def units_of(observers: Sequence[str]) -> list[list[int]]:
+    """The values of each unit as numbers from 0."""
+    names = sorted({value for row in observers for value in row if value != "."})
+    return [[names.index(value) for value in unit if value != "."] for unit in zip(*observers, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("observers", "level", "published"),
+    [(BINARY, "nominal", 0.095), (NOMINAL, "nominal", 0.692), (FOUR, "nominal", 0.743), (FOUR, "ordinal", 0.815)],
+)
+def test_alpha_is_that_of_the_published_examples(observers: Sequence[str], level: Level, published: float) -> None:
+    """To the three digits that are printed."""
+    alpha = compute_alpha(units_of(observers), 5, level=level)
+
+    assert alpha == pytest.approx(published, abs=6e-4)
+
+
+def test_which_clip_of_a_pair_is_called_the_first_makes_no_difference() -> None:
+    """A pair turned round has the same agreement, although its answers have other names."""
+    pairs = [[0, 0], [0, 1], [0, 0], [2, 0], [0, 0]]
+    turned = [[1, 1], [0, 1], [1, 1], [2, 0], [0, 0]]
+    mirror = (1, 0, 2, 3)
+
+    alphas = {compute_alpha(units, 4, mirror=mirror) for units in (pairs, turned)}
+
+    assert len(alphas) == 1
+    assert compute_alpha(pairs, 4) != compute_alpha(turned, 4)
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ({}, "Nothing has been judged yet"),
+        ({1: {"ana": 0}}, r"Only one person has judged \(ana\)"),
+        ({1: {"ana": 0}, 2: {"ben": 1}}, "no pair was judged by two of them"),
+        ({1: {"ana": 0, "ben": 0}}, "All gave the same answer on the 1 pair"),
+    ],
+)
+def test_what_cannot_be_computed_is_said_in_words(answers: dict[object, dict[str, int]], words: str) -> None:
+    """No judge, one, two who have nothing in common, and no variation."""
+    agreement = measure_agreement(answers, 2, level="nominal")
+
+    assert agreement.alpha is None
+    assert re.search(words, str(agreement))

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import base64
 import io
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from PIL import Image
 
-from reelbook.display.cards import summary_card, uncertain_table
-from reelbook.storage.library import Recent, Summary
-from reelbook.storage.shelf import Bytes
+from reelbook.display.cards import library_card, uncertain_table
+from reelbook.models.smart_resize import SmartResize
 from reelbook.storage.uncertain import Uncertain
 from tests.clips import film
 from tests.display.stand_in import Read, bare
+from tests.storage.made import BOAT, Made
 from tests.support import png
 
-RUN = Recent(7, "a paper boat", "svc/text-to-video-13b-distilled", "completed", 53, "charged", 1.7e9, None)
-NOTHING = Summary(Path("/work/.reelbook"), 0, {}, 0, True, Bytes(0), 0, 0, ())
-SOME = replace(NOTHING, runs=1_272, by_status={"completed": 1_270, "failed": 2}, credits=67_310, size=Bytes(4_100_000), last=(RUN,))  # fmt: skip
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Made]:
+    library = Made(tmp_path / "library")
+    yield library
+    library.close()
 
 
 def lost(**facts: Any) -> Uncertain:
@@ -36,36 +40,39 @@ def pictures(html: str) -> list[Image.Image]:
     return [Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))) for source in found]
 
 
-def test_a_card_says_how_much_there_is() -> None:
-    """Runs, credits, bytes, and how the runs stand, in numbers to read."""
-    text = Read(summary_card(SOME)).text
+def test_a_card_says_how_much_there_is(made: Made) -> None:
+    """Runs, credits, bytes, and how the runs stand, in numbers to read; and where uncertain runs are listed."""
+    for seed in range(7):
+        made.stored(BOAT.revised(seed=seed))
+    made.failed(BOAT)
+    certain = Read(library_card(made.library)).text
+    made.uncertain(BOAT)
 
-    for words in ("1,272 runs", "67,310 credits", "4.1 MB on disk", "● 1,270 completed, ✕ 2 failed", "/work/.reelbook"):
-        assert words in text
-    assert "≈" not in text
-    assert "uncertain" not in text
+    text = Read(library_card(made.library)).text
+
+    for words in ("8 runs", "371 credits", "6 bytes on disk", "● 7 completed, ✕ 1 failed", str(made.folder)):
+        assert words in certain
+    assert "≈" not in certain
+    assert "uncertain" not in certain
+    assert "≈ 424 credits" in text
+    assert "1 run is uncertain: rb.library().uncertain" in text
+    assert "The newest 6 of 9 runs" in text
 
 
-def test_uncertain_runs_are_not_overlooked() -> None:
-    """The card says how many there are and where to go on."""
-    assert "1 run is uncertain: rb.library().uncertain" in Read(summary_card(replace(SOME, uncertain=1))).text
-
-
-def test_the_last_runs_have_small_pictures(tmp_path: Path) -> None:
+def test_the_last_runs_have_small_pictures(made: Made, tmp_path: Path) -> None:
     """Of a picture and of a clip alike, whole within one box; a file that cannot be read leaves the box empty."""
-    picture, broken = tmp_path / "a.png", tmp_path / "b.mp4"
-    picture.write_bytes(png(64, 64))
-    broken.write_bytes(b"no clip")
-    clip = film(tmp_path / "c.mp4").path
-    last = tuple(replace(RUN, path=path) for path in (picture, broken, clip, None))
+    resize = SmartResize(image_url="https://e.org/a.png", target_sizes=["64x64"])
+    made.stored(resize, [(png(64, 64), ".png")])
+    made.stored(BOAT, [(b"no clip", ".mp4")])
+    made.stored(BOAT.revised(seed=8), [(film(tmp_path / "c.mp4").path.read_bytes(), ".mp4")])
+    made.failed(BOAT.revised(seed=9))
 
-    html = summary_card(replace(SOME, last=last))
+    html = library_card(made.library)
 
     read = bare(html)
-    assert [still.size for still in pictures(html)] == [(64, 64), (64, 48)]
-    assert {(image["width"], image["height"], image["alt"]) for image in read.all("img")} == {
-        ("96", "54", "a paper boat")
-    }
+    assert [still.size for still in pictures(html)] == [(64, 48), (64, 64)]
+    assert {(image["width"], image["height"]) for image in read.all("img")} == {("96", "54")}
+    assert [image["alt"] for image in read.all("img")] == ["a paper boat", "smart-resize"]
     assert len(read.all("tr")) == 4
     assert len(html) < 40_000
 

@@ -18,7 +18,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.api import table_accessor
-from reelbook.decide.judged_clips import find_clips
+from reelbook.decide.ranking import find_clips
 from reelbook.decide.ratings import Ratings
 from reelbook.display.report.layout import choose_layout, find_axes
 from reelbook.display.report.make_report import write_report

@@ -69,7 +69,6 @@ def test_the_end_of_a_race_is_a_sentence(changes: dict[str, object], facts: dict
 @pytest.mark.parametrize(
     ("changes", "facts", "what"),
     [
-        ({"axes": ("num_frames",)}, {}, "There is only one axis"),
         ({}, {"has_repeats": False}, "Each setting can be run only once in this plan"),
         ({}, {"is_mix": True}, "divided by its standard deviation"),
         ({"is_judged": True}, {}, "preferred three times out of four"),

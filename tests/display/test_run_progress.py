@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from IPython.core.formatters import DisplayFormatter
 
-from reelbook.display import error_card, live, register, run_progress, update_clock
+from reelbook.display import error_card, live, register, run_progress
+from reelbook.display.live import updater as clock
 from reelbook.display.run_progress import (
     show,
     watch,
 )
 from reelbook.display.run_text import format_status
-from reelbook.display.update_clock import updater as clock
 from reelbook.errors import RunFailed
 from reelbook.models.pricing import Estimate
 from reelbook.runs.run import Run
@@ -65,7 +65,7 @@ def cell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cell]:
     cell = Cell()
     monkeypatch.setattr(run_progress, "get_kernel_shell", lambda: cell)
     monkeypatch.setattr("IPython.display.display", cell.display)
-    monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.005)
+    monkeypatch.setattr(live, "UPDATE_SECONDS", 0.005)
     yield cell
     clock.join(PATIENCE)
     assert not [thread for thread in threading.enumerate() if thread.name == "reelbook-progress"]

@@ -34,7 +34,7 @@ WAIT = 45.0
 """Longer than anything here takes on a busy machine; what takes longer is lost."""
 SILENCE = 1.0
 LOOK = """
-from reelbook.display.update_clock import updater
+from reelbook.display.live import updater
 {"records": form.records, "runs": form.runs, "outputs": [(output.key(), vars(output)) for output in updater._outputs]}
 """
 """What a kernel knows of its form, for a page that waits in vain."""

@@ -30,7 +30,7 @@ class Made:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.ledger, self.shelf = folder, Ledger(folder), Shelf(folder / "media")
-        self.library = Library(folder, self.ledger, self.shelf)
+        self.library = Library(folder, lambda: self.ledger, self.shelf)
 
     def close(self) -> None:
         self.ledger.close()

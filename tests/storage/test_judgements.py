@@ -1,13 +1,11 @@
-"""Judgements in a library: none is lost, merged ones come once, and libraries of before get the table."""
+"""Judgements in a library: none is lost, and merged ones come once."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from reelbook.storage.judgements import Answer, Judgement, Kind
 from tests.storage.made import BOAT, Made
@@ -48,42 +46,21 @@ def test_undo_takes_back_the_last_of_the_rater(made: Made) -> None:
 
 
 def test_judgements_come_with_an_adopted_library(make: Callable[[str], Made]) -> None:
-    """Once, however often it is adopted; one that is undone there by then is undone here; the other is not changed."""
+    """Once, however often it is adopted; one that is undone there by then is undone here; an invalid one stays there."""
     ours, theirs = make("ours"), make("theirs")
-    ours.stored(BOAT, request_id="ours")
     theirs.stored(BOAT, request_id="clip 1")
-    theirs.stored(BOAT, request_id="clip 2")
-    theirs.library.judgements.add(ONE)
-    theirs.library.judgements.add(replace(ONE, answer=Answer.RIGHT))
+    for judgement in (ONE, replace(ONE, answer=Answer.RIGHT), replace(ONE, answer="all of them")):
+        theirs.library.judgements.add(judgement)
     ours.library.judgements.add(replace(ONE, rater="ben"))
 
     first = ours.library.adopt(theirs.library)
     theirs.library.judgements.undo("ana", "Which?", [Kind.PAIRS], ["clip 1", "clip 2"])
+    theirs.library.judgements.undo("ana", "Which?", [Kind.PAIRS], ["clip 1", "clip 2"])
     second = ours.library.adopt(theirs.library)
-    by_itself = ours.library.adopt(ours.library)
 
-    # The take of a run may change on the way; its request id names the clip all the same.
-    assert {one.take for one in ours.entries()} == {0, 1, 2}
-    assert (first.judgements, second.judgements, by_itself.judgements) == (2, 0, 0)
-    assert "2 judgements of clips came with them" in repr(first)
+    assert "2 judgements of clips came with them" in first
+    assert "judgements of clips" not in second
     assert sorted(read(ours)) == [("ana", "left"), ("ben", "left")]
-    assert len(theirs.library.judgements.read()) == 1
-
-
-def test_what_is_exported_has_its_judgements_with_it(make: Callable[[str], Made], tmp_path: Path) -> None:
-    """Those among the runs that are exported, in runs.json; without any the file is as before."""
-    made = make("library")
-    first, second = made.stored(BOAT, request_id="clip 1"), made.stored(BOAT, request_id="clip 2")
-    made.library.judgements.add(ONE)
-
-    both = json.loads((made.library.export(tmp_path / "both") / "runs.json").read_text(encoding="utf-8"))
-    one = json.loads((made.library.export(tmp_path / "one", "clip 1") / "runs.json").read_text(encoding="utf-8"))
-
-    (judgement,) = both["judgements"]
-    assert (judgement["rater"], judgement["answer"], judgement["seconds"]) == ("ana", "left", 1.5)
-    assert judgement["runs"] == [first, second]
-    assert judgement["request_ids"] == ["clip 1", "clip 2"]
-    assert "judgements" not in one
 
 
 JUDGE = """
@@ -94,7 +71,8 @@ from reelbook.storage.judgements import Judgement, Judgements
 from reelbook.storage.ledger.writer import Ledger
 
 folder, rater, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-store = Judgements(Ledger(folder))
+ledger = Ledger(folder)
+store = Judgements(lambda: ledger)
 for number in range(count):
     store.add(Judgement(rater, "Which?", "pairs", "clip 1", "clip 2", "left", float(number)))
     print(number, flush=True)

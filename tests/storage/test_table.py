@@ -184,7 +184,7 @@ def test_the_table_survives_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "dtype", "cells"),
     [
-        ([1, None, -3], "Int64", [1, pd.NA, -3]), ([2**63, None], "UInt64", [2**63, pd.NA]), ([-1, 2**63], "string", ["-1", str(2**63)]),
+        ([1, None, -3], "Int64", [1, pd.NA, -3]), ([2**63, None], "string", [str(2**63), pd.NA]), ([-1, 2**63], "string", ["-1", str(2**63)]),
         ([2**64, None, 1], "string", [str(2**64), pd.NA, "1"]), ([1, 0.5, None], "float64", [1.0, 0.5, None]),
         ([2**53 + 1, 0.5], "string", [str(2**53 + 1), "0.5"]), ([True, None], "boolean", [True, pd.NA]), ([True, 1], "string", ["true", "1"]),
         (["a\ud800", None, "\x1b\u2028\x00"], "string", ["a?", pd.NA, "\x1b\u2028\x00"]), ([[1, [2]], None], "string", ["[1, [2]]", pd.NA]),
@@ -199,14 +199,3 @@ def test_a_column_is_exact_whatever_is_in_it(values: list[Any], dtype: str, cell
     assert str(made.tolist()).replace("nan", "None") == str(cells)
     made.iloc[0] = made.iloc[-1]
     assert str(made.iloc[0]) == str(made.iloc[-1])
-
-
-def test_a_name_in_an_answer_cannot_pass_for_a_file() -> None:
-    """A file name that looks like our own fields is text, and no file of another run is shown in its place."""
-    trap = f'x","sha256":"{SHA}","suffix":".mp4'
-    text = dumps([{"file_name": trap, "sha256": "c" * 64, "suffix": ".png", "url": "u"}])
-
-    found = frame(entry(media=text), paths={SHA: "/media/other.mp4", "c" * 64: "/media/own.png"}).iloc[0]
-
-    assert pd.isna(found["output_video"])
-    assert found["output_images"] == ["/media/own.png"]

@@ -59,7 +59,6 @@ SEVEN_AND_ELEVEN: dict[str, Which] = {
     "put together with keys": lambda table, _: pd.concat({"a": table.loc[[7]], "b": table.loc[[11]]}),
     "from a CSV": lambda table, folder: by_csv(table.loc[[7, 11]], folder),
     "without all but the ids": lambda table, _: table.loc[[7, 11], ["request_id"]],
-    "without ids": lambda table, _: table.loc[[7, 11]].drop(columns="request_id"),
     "rows one by one": lambda table, _: [table.loc[7], table.loc[11]],
     "a row and a run": lambda table, _: [table.loc[7], table.reel.run(11)],
     "a column of request ids": lambda table, _: table.loc[[7, 11], "request_id"],
@@ -102,6 +101,7 @@ FOREIGN: dict[str, Callable[[Any], Any]] = {
     "an array": lambda table: table.loc[[7, 11]].index.to_numpy(),
     "one number": lambda table: 7,
     "a mask": lambda table: table["fps"] > 7,
+    "a table without request ids": lambda table: table.loc[[7, 11]].drop(columns="request_id"),
     "a table of nothing of ours": lambda table: pd.DataFrame({"seed": [1, 2]}, index=[7, 11]),
 }  # fmt: skip
 
@@ -127,14 +127,14 @@ def test_what_is_to_be_kept_is_kept_and_all_else_goes(table: pd.DataFrame, clien
     library = copy_of(client.library, tmp_path)
     best = table.loc[[0, 7, 11]]
 
-    shown = library.prune(0, keep=best)
+    listed = library.prune(0, keep=best)
     done = library.prune(0, keep=best, yes=True)
 
     left = library.frame.dropna(subset="output_video")
     assert set(left["request_id"]) == set(best["request_id"])
-    assert len(shown.going) == len(done.going) == 3 + 12 - 3
-    assert list(shown.frame["credits"]) == [53] * 12
-    assert all(size > 0 for size in shown.frame["bytes"])
+    assert len(listed) == len(done) == 3 + 12 - 3
+    assert list(listed["credits"]) == [53] * 12
+    assert all(listed["bytes"] > 0)
 
 
 def test_keeping_nothing_is_no_leave_to_delete_all(table: pd.DataFrame, client: Client, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_row_without_a_run_says_why(table: pd.DataFrame) -> None:
         unsent.reel.file(label)
     with pytest.raises(ReelbookError, match=f"no service has accepted row {label}"):
         unsent.reel.run(label)
-    with pytest.raises(ReelbookError, match="names 2 runs"):
+    with pytest.raises(ReelbookError, match="2 runs of the library"):
         twice.reel.run(0)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..current import session
-from ..decide.judged_clips import find_clips, usage_error
 from ..decide.race.settings import make_race_options, race_error
+from ..decide.ranking import find_clips, usage_error
 from ..decide.ratings import Ratings
 from ..storage.judgements import MAX_LETTERS, Kind
 from ..storage.library import Library

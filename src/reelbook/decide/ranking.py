@@ -1,4 +1,4 @@
-"""What judged pairs say: the strengths of clips or of the settings that they share; and which pair or clip is asked next.
+"""The clips of a table, what judged pairs say of them or of the settings that they share, and what is asked next.
 
 A pair is worth the information that its answer has about the strengths (as in Houlsby et al., Bayesian active learning for
 classification and preference learning, 2011), times the chance that one of the two is among the best. Pairs with a clip
@@ -7,21 +7,30 @@ that was not seen twice come first.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .judged_clips import Clips
+from ..errors import InvalidInput, Problem
+from ..sweeps.plan_rows import number_values
+from ..sweeps.table_files import find_column
+from ..util.missing_values import is_missing
 from .posterior import Belief, FloatArray, IntArray, learn_pairs, logistic
 
 if TYPE_CHECKING:
     import pandas as pd
 
+CONTENT = frozenset({"prompt", "image", "image_url", "images"})
+"""Inputs that say what a clip shows; clips are compared within the same content as far as possible."""
+REPEATS = frozenset({"seed", "take"})
+"""Inputs that only repeat a setting."""
+PREFIXES = ("input_", "label_")
 SEEN_ENOUGH = 2
 """Answers about a clip before which it is too early to say whether it is the best."""
 DRAWS = 64
@@ -33,6 +42,122 @@ MAX_TIMES = 2
 """A rater is asked each pair at most so often; a second time only after all others."""
 MAX_CLIPS = 320
 """Clips among which the next pair is chosen; of more, those judged most and some at random."""
+
+
+@dataclass(frozen=True)
+class Clips:
+    """The distinct clips of a table, numbered from 0."""
+
+    keys: tuple[str, ...]
+    """The request id of each clip."""
+    rows: tuple[int, ...]
+    """The row number of each clip; the first, if several rows have the same clip."""
+    by_row: dict[int, int]
+    """The clip of each row that has one."""
+    content: IntArray
+    """The number of what each clip shows."""
+    levels: IntArray
+    """The levels of its settings, one column for each axis."""
+    axes: tuple[str, ...]
+    """The names of those axes."""
+    values: tuple[tuple[Any, ...], ...] = ()
+    """The value of each level of each axis."""
+    by_key: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_key", {key: clip for clip, key in enumerate(self.keys)})
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def units(self) -> tuple[tuple[str, ...], IntArray, IntArray]:
+        """What can be the best: the names of the clips, or of several contents of their settings; the number of each
+        clip's, and their levels. Clips of different content are hardly compared with each other.
+        """
+        if len(set(self.content.tolist())) <= 1 or not self.axes:
+            return tuple(f"Row {row}" for row in self.rows), np.arange(len(self)), self.levels
+        settings, number = np.unique(self.levels, axis=0, return_inverse=True)
+        names = (
+            ", ".join(f"{axis} {of[level]}" for axis, of, level in zip(self.axes, self.values, levels, strict=True))
+            for levels in settings
+        )
+        return tuple(names), number.reshape(-1), settings
+
+    def get_clip(self, row: Any) -> int:
+        """The clip of a row, by its number; an `InvalidInput` if the row has none."""
+        if isinstance(row, bool) or not isinstance(row, (int, np.integer)) or int(row) not in self.by_row:
+            few = ", ".join(map(str, list(self.by_row)[:4])) + (", …" if len(self.by_row) > 4 else "")
+            raise usage_error(f"The table has no clip in row {row!r:.40}. The rows with a clip are {few or 'none'}.")
+        return self.by_row[int(row)]
+
+
+def usage_error(sentence: str) -> InvalidInput:
+    """The error for a judgement that cannot be stored, or a table that cannot be judged."""
+    return InvalidInput("judge", [Problem((), sentence, "judge")])
+
+
+def find_clips(table: pd.DataFrame, keys: Sequence[str | None]) -> Clips:
+    """The distinct clips of a table; `keys` are the request ids of its rows, None for a row without a clip."""
+    labels = list(table.index)
+    if not all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in labels) or (
+        len(set(labels)) < len(labels)
+    ):
+        raise usage_error(
+            "The rows of this table have no numbers of their own: its index has texts or repeats itself. "
+            "Pass table.reset_index(drop=True)."
+        )
+    places = [place for place, key in enumerate(keys) if key is not None]
+    firsts: dict[str, int] = {}
+    for place in places:
+        firsts.setdefault(str(keys[place]), place)
+    numbers = {key: clip for clip, key in enumerate(firsts)}
+    axes, chosen = find_axes(table), list(firsts.values())
+    shown = [name for base in sorted(CONTENT) for name in (base, f"input_{base}") if name in table.columns]
+    distinct = table.loc[:, ~table.columns.duplicated()].iloc[chosen]
+    of_axes, of_content = ([list(map(_hashable, distinct[name])) for name in names] for names in (axes, shown))
+    content = list(zip(*of_content, strict=True)) if of_content else [()] * len(chosen)
+    levels = np.array([number_values(values) for values in of_axes], dtype=np.int64)
+    return Clips(
+        tuple(firsts),
+        tuple(int(labels[place]) for place in chosen),
+        {int(labels[place]): numbers[str(keys[place])] for place in places},
+        np.array(number_values(content), dtype=np.int64),
+        levels.reshape(len(axes), len(chosen)).T,
+        tuple(axes),
+        tuple(tuple(dict.fromkeys(values)) for values in of_axes),
+    )
+
+
+def find_axes(table: pd.DataFrame) -> list[str]:
+    """The columns of the settings that vary: neither what is shown, nor what only repeats a setting."""
+    source = table.attrs.get("reelbook")
+    named = [str(name) for name in source.get("axes", ())] if isinstance(source, dict) else []
+    columns = [prefix + name for name in named if name not in CONTENT | REPEATS for prefix in ("", *PREFIXES)]
+    return [name for name in columns if name in table.columns and len(set(map(_hashable, table[name]))) > 1]
+
+
+def number_levels(table: pd.DataFrame, name: str) -> tuple[list[Any], list[int]]:
+    """The distinct values of a column, in order if they can be sorted, and the level of each row."""
+    column = find_column(table, name)
+    assert column is not None
+    values = list(map(_hashable, column))
+    distinct = list(dict.fromkeys(values))
+    with contextlib.suppress(TypeError):
+        distinct.sort(key=lambda value: (value is None, value))
+    levels = {value: level for level, value in enumerate(distinct)}
+    return distinct, [levels[value] for value in values]
+
+
+def _hashable(value: Any) -> Hashable:
+    """A value as a key: None if it is missing, a text of one that has no hash."""
+    if is_missing(value):
+        return None
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, Hashable) and not isinstance(value, tuple) else repr(value)
+
+
+# What judged pairs say.
 
 
 class JudgedPair(NamedTuple):
@@ -218,10 +343,9 @@ def _choose_clips(clips: Clips, compared: Sequence[JudgedPair], rng: np.random.G
     if len(clips) <= MAX_CLIPS:
         return np.arange(len(clips))
     judged = np.array([clip for pair in compared for clip in pair[:2]], dtype=np.int64)
-    counts = np.bincount(judged, minlength=len(clips))
-    order = np.lexsort((rng.random(len(clips)), -counts))
-    often, others = order[: MAX_CLIPS // 2], order[MAX_CLIPS // 2 :]
-    return np.sort(np.concatenate([often, rng.choice(others, MAX_CLIPS - len(often), replace=False)]))
+    order = np.lexsort((rng.random(len(clips)), -np.bincount(judged, minlength=len(clips))))
+    others = rng.permutation(order[MAX_CLIPS // 2 :])[: MAX_CLIPS // 2]
+    return np.sort(np.concatenate([order[: MAX_CLIPS // 2], others]))
 
 
 def _make_rng(name: str, asked: int) -> np.random.Generator:

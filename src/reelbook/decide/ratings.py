@@ -1,20 +1,35 @@
-"""`Ratings`: the judgements of a table's clips, what they say, and what is asked next."""
+"""`Ratings`: the judgements of a table's clips, what they say in figures and in words, and what is asked next."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..storage.judgements import Answer, Judgement, Judgements, Kind
 from ..storage.table import build_column
-from .advice import Advice, Agreement, advise, describe_remaining, describe_stars, describe_votes, measure_agreement
-from .judged_clips import Clips, find_axes, number_levels, usage_error
-from .ranking import JudgedPair, Pair, Ranking, choose_pair, choose_row, rank_clips
+from ..util.printable import format_count
+from .posterior import logistic
+from .ranking import (
+    SEEN_ENOUGH,
+    Clips,
+    JudgedPair,
+    Pair,
+    Ranking,
+    choose_pair,
+    choose_row,
+    find_axes,
+    number_levels,
+    rank_clips,
+    rank_units,
+    usage_error,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,13 +39,22 @@ SHARES: Mapping[str, float] = {Answer.LEFT: 1.0, Answer.RIGHT: 0.0, Answer.TIE: 
 PAIR_ANSWERS = (Answer.LEFT, Answer.RIGHT, Answer.TIE, Answer.BAD, Answer.SKIP)
 MAX_STARS = 5
 MAX_SECONDS = 1e9
-RUN = "run"
-"""The name of the index of a ranking of rows."""
-COLUMNS = ("rating", "rating_low", "rating_high", "wins", "judgements", "stars", "keep")
-NOTE = "reelbook_rated"
-"""The key in a table's `attrs` that lists its columns of judgements."""
-PREFIX = "judged_"
-"""Before the name of a column if the table has another one of that name."""
+COLUMNS = {"rating": "score", "rating_low": "low", "rating_high": "high", "wins": "wins", "judgements": "judgements"}
+"""The columns of a ranking in a table, by their names there."""
+SURE = 0.95
+"""The chance to be the best from which the first place is settled."""
+MIN_RIVAL = 0.01
+"""The least chance to be the best of a clip that more judgements would have to rule out."""
+MAX_MORE = 1_000
+MEANINGS = (
+    (0.8, "they agree"),
+    (0.667, "they agree enough for tentative conclusions"),
+    (0.2, "they agree in part"),
+    (0.0, "they agree hardly more than by chance"),
+    (-math.inf, "they disagree more than by chance"),
+)
+"""What alpha means from a bound on; the upper two are those that Krippendorff recommends."""
+Level = Literal["nominal", "ordinal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +72,31 @@ class Counts:
 
     def __str__(self) -> str:
         people = "nobody yet" if not self.raters else "1 person" if self.raters == 1 else f"{self.raters} people"
-        return (
-            f"{self.judged:,} {'judgement' if self.judged == 1 else 'judgements'} of {self.clips:,} clips by {people}"
-        )
+        return f"{format_count(self.judged, 'judgement')} of {self.clips:,} clips by {people}"
+
+
+class Advice(tuple[str, ...]):
+    """Sentences, printed as lines."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(self)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far raters agree: 1 is always, 0 as often as by chance, below 0 less often."""
+
+    alpha: float | None
+    """Krippendorff's alpha; None if it cannot be computed."""
+    raters: int
+    units: int
+    """Pairs or clips that more than one of the raters has judged."""
+    sentence: str
+
+    def __repr__(self) -> str:
+        return self.sentence
 
 
 class Ratings:
@@ -71,53 +117,41 @@ class Ratings:
         self, table: pd.DataFrame, clips: Clips, store: Judgements, *, question: str, rater: str, kind: str
     ) -> None:
         self.question, self.rater, self.kind = question, rater, Kind(kind)
-        self._table, self._clips, self._store = table, clips, store
+        self.source, self.clips = table, clips
+        self._store = store
 
     def __repr__(self) -> str:
-        lines = [f"<ratings: {self.question!r}, {self.counts}>", *self.advice]
-        return "\n".join(lines)
-
-    @property
-    def source(self) -> pd.DataFrame:
-        """The table whose clips are judged, as it was given."""
-        return self._table
+        return "\n".join([f"<ratings: {self.question!r}, {self.counts}>", *self.advice])
 
     def replace_table(self, other: Ratings) -> None:
         """Judge the clips of the table of other ratings from now on, such as of one that has grown."""
-        self._table, self._clips = other._table, other._clips
+        self.source, self.clips = other.source, other.clips
 
     @property
     def rows(self) -> tuple[int, ...]:
         """The numbers of the rows that can be judged; rows with the same clip are judged as one, by the first."""
-        return self._clips.rows
-
-    @property
-    def clips(self) -> Clips:
-        """The distinct clips of the table, with the request id of each and its row."""
-        return self._clips
-
-    @property
-    def axes(self) -> tuple[str, ...]:
-        """The columns of the settings that vary among the clips."""
-        return self._clips.axes
+        return self.clips.rows
 
     @property
     def counts(self) -> Counts:
         """How much has been judged."""
         of_kind = [judgement for judgement in self._read() if judgement.kind == self.kind]
-        given = self._find_given(of_kind)
-        return Counts(
-            len(given),
-            sum(judgement.rater == self.rater for judgement in given),
-            len({judgement.rater for judgement in given}),
-            sum(judgement.answer == Answer.SKIP for judgement in of_kind),
-            len(self._clips),
-        )
+        given, skipped = self._find_given(), sum(judgement.answer == Answer.SKIP for judgement in of_kind)
+        mine = sum(judgement.rater == self.rater for judgement in given)
+        return Counts(len(given), mine, len({judgement.rater for judgement in given}), skipped, len(self.clips))
 
     @property
     def pairs(self) -> list[JudgedPair]:
         """The judged pairs that count, oldest first, by the numbers of their clips."""
-        return self._make_pairs(self._read())
+        by_key = self.clips.by_key
+        return [
+            JudgedPair(
+                by_key[judgement.first], by_key[str(judgement.second)], SHARES.get(judgement.answer),
+                judgement.answer == Answer.SKIP, judgement.rater,
+            )
+            for judgement in self._read()
+            if judgement.kind == Kind.PAIRS
+        ]  # fmt: skip
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -127,40 +161,42 @@ class Ratings:
         """
         import pandas as pd
 
-        judgements, by_key = self._read(), dict(zip(self._clips.keys, self._clips.rows, strict=True))
-        columns = {
-            "at": pd.to_datetime([datetime.fromtimestamp(judgement.at, UTC) for judgement in judgements], utc=True),
-            **{name: [getattr(judgement, name) for judgement in judgements] for name in ("rater", "question", "kind")},
-            "left": [by_key[judgement.first] for judgement in judgements],
-            "right": [None if judgement.second is None else by_key[judgement.second] for judgement in judgements],
-            **{name: [getattr(judgement, name) for judgement in judgements] for name in ("answer", "seconds")},
-        }
+        rows = dict(zip(self.clips.keys, self.clips.rows, strict=True))
+        judgements = [
+            (datetime.fromtimestamp(each.at, UTC), each.rater, each.question, str(each.kind), rows[each.first],
+             None if each.second is None else rows[each.second], each.answer, each.seconds)
+            for each in self._read()
+        ]  # fmt: skip
         kinds: dict[str, Any] = {
-            "kind": pd.CategoricalDtype(list(map(str, Kind))),
-            "left": "Int64",
-            "right": "Int64",
-            "seconds": "Float64",
-        }
-        return pd.DataFrame(columns).astype({"rater": "string", "question": "string", "answer": "string", **kinds})
+            "at": "datetime64[ns, UTC]", "rater": "string", "question": "string", "kind": pd.CategoricalDtype(list(map(str, Kind))),
+            "left": "Int64", "right": "Int64", "answer": "string", "seconds": "Float64",
+        }  # fmt: skip
+        return pd.DataFrame(judgements, columns=list(kinds)).astype(kinds)
 
     @property
     def table(self) -> pd.DataFrame:
         """The table with the columns rating, rating_low, rating_high, wins, judgements, stars and keep.
 
         `rating` is the score of the ranking, `stars` the mean of all raters, `keep` what most of them want; a judgement
-        "both bad" counts against both.
+        "both bad" counts against both. Columns of these names are replaced.
         """
-        judgements = self._read()
-        is_ranked = any(judgement.answer in SHARES for judgement in judgements)
-        return add_rating_columns(
-            self._table, self._clips, self._rank_rows(judgements) if is_ranked else None,
-            collect_stars(judgements), count_votes(judgements),
-        )  # fmt: skip
+        ranking, clips = self.ranking(), self.clips
+        decided = ranking[ranking["judgements"] > ranking["bad"]]
+        values = {name: decided[column].to_dict() for name, column in COLUMNS.items()}
+        rows = {key: clips.rows[clip] for key, clip in clips.by_key.items()}
+        values["stars"] = {rows[key]: sum(given) / len(given) for key, given in self._collect_stars().items()}
+        values["keep"] = {rows[key]: vote > 0 for key, vote in self._count_votes().items() if vote}
+        kinds = {"wins": "integer", "judgements": "integer", "keep": "boolean"}
+        of_row = [None if clip is None else clips.rows[clip] for clip in map(clips.by_row.get, self.source.index)]
+        return self.source.assign(**{
+            name: build_column([by_row.get(row) for row in of_row], kinds.get(name, "number")).array
+            for name, by_row in values.items()
+        })  # fmt: skip
 
     @property
     def remaining(self) -> str:
         """About how many judgements more would settle the first place, for one who judges: it names no clip."""
-        return describe_remaining(self._clips, self.pairs) if self.kind == Kind.PAIRS else ""
+        return describe_first_place(self.clips, self.pairs)[1] if self.kind == Kind.PAIRS else ""
 
     @property
     def advice(self) -> Advice:
@@ -168,12 +204,21 @@ class Ratings:
 
         Of stars and of what to keep: which has the most, and how many there are of each.
         """
-        judgements = self._read()
-        if self.kind == Kind.STARS:
-            return describe_stars(self._clips, collect_stars(judgements))
+        if self.kind == Kind.PAIRS:
+            return Advice(describe_first_place(self.clips, self.pairs)[0])
         if self.kind == Kind.KEEP:
-            return describe_votes(self._clips, count_votes(judgements))
-        return advise(self._clips, self._make_pairs(judgements))
+            votes = self._count_votes().values()
+            wanted, rejected = (sum(sign * vote > 0 for vote in votes) for sign in (1, -1))
+            left = len(self.clips) - wanted - rejected
+            return Advice((f"{wanted:,} to keep, {rejected:,} to reject, {left:,} undecided.",))
+        means = {key: sum(given) / len(given) for key, given in self._collect_stars().items()}
+        if not means:
+            return Advice(("No clip has stars yet.",))
+        best = [str(self.clips.rows[self.clips.by_key[key]]) for key in means if means[key] == max(means.values())]
+        named = f"Row {best[0]} has" if len(best) == 1 else f"{len(best):,} rows have"
+        missing = format_count(len(self.clips) - len(means), "clip")
+        left_out = f" {missing} without stars so far." if len(means) < len(self.clips) else ""
+        return Advice((f"{named} the most stars, {max(means.values()):.1f} on average.{left_out}",))
 
     def ranking(self, by: str | None = None) -> pd.DataFrame:
         """The rows of the table, best first: score, low, high, chance to be the best, and counts; empty before any answer.
@@ -184,51 +229,61 @@ class Ratings:
         then counts for the values of its two clips, if they differ.
         """
         if by is None:
-            return self._rank_rows(self._read())
-        values, levels = self._find_levels(by)
-        return Ranking(self.pairs, np.array(levels), np.arange(len(values))[:, None]).make_frame(values, name=by)
+            return rank_clips(self.clips, self.pairs).make_frame(self.clips.rows, name="run")
+        axes = ", ".join(find_axes(self.source)) or "none"
+        if not isinstance(by, str) or by not in self.source.columns:
+            raise usage_error(
+                f"There is no column {by!r:.60} to rank by; those that vary are {axes}. ratings.agreement() compares the raters."
+            )
+        values, of_rows = number_levels(self.source, by)
+        by_row = dict(zip(map(int, self.source.index), of_rows, strict=True))
+        levels = np.array([by_row[row] for row in self.clips.rows])
+        if len(set(levels.tolist())) < 2:
+            raise usage_error(
+                f"{by} has the same value in all clips, so there is nothing to rank. What varies: {axes}."
+            )
+        return Ranking(self.pairs, levels, np.arange(len(values))[:, None]).make_frame(values, name=by)
 
     def agreement(self) -> Agreement:
         """Krippendorff's alpha between raters: nominal for pairs and for what to keep, ordinal for stars."""
-        given = self._find_given([judgement for judgement in self._read() if judgement.kind == self.kind])
         answers: dict[object, dict[str, int]] = {}
+        for judgement in self._find_given():
+            unit: object = judgement.first
+            if self.kind == Kind.PAIRS:
+                value, unit = PAIR_ANSWERS.index(Answer(judgement.answer)), frozenset((unit, judgement.second))
+                # As if the clips of a pair had always stood in the same order.
+                value = 1 - value if value < 2 and str(judgement.second) < judgement.first else value
+            else:
+                is_stars = self.kind == Kind.STARS
+                value = int(judgement.answer) - 1 if is_stars else int(judgement.answer == Answer.KEEP)
+            answers.setdefault(unit, {})[judgement.rater] = value
         if self.kind == Kind.PAIRS:
-            turned = {Answer.LEFT: Answer.RIGHT, Answer.RIGHT: Answer.LEFT}
-            for judgement in given:
-                answer, second = Answer(judgement.answer), str(judgement.second)
-                if second < judgement.first:
-                    answer = turned.get(answer, answer)
-                pair = frozenset((judgement.first, second))
-                answers.setdefault(pair, {})[judgement.rater] = PAIR_ANSWERS.index(answer)
-            return measure_agreement(answers, 4, level="nominal", mirror=(1, 0, 2, 3))
-        is_stars = self.kind == Kind.STARS
-        for judgement in given:
-            value = int(judgement.answer) - 1 if is_stars else int(judgement.answer == Answer.KEEP)
-            answers.setdefault(judgement.first, {})[judgement.rater] = value
-        return measure_agreement(answers, MAX_STARS, level="ordinal" if is_stars else "nominal", noun="clip")
+            return measure_agreement(answers, 4, mirror=(1, 0, 2, 3))
+        level: Level = "ordinal" if self.kind == Kind.STARS else "nominal"
+        return measure_agreement(answers, MAX_STARS, level=level, noun="clip")
 
     def judge(self, left: int, right: int, answer: str, seconds: float | None = None, *, mark: str = "") -> None:
         """Store the answer to a pair: "left", "right", "tie", "bad" (both are) or "skip"; rows by their numbers.
 
         An answer with the `mark` of an earlier one is the same, sent again, and is not stored again.
         """
-        first, second = self._clips.get_clip(left), self._clips.get_clip(right)
+        first, second = self.clips.get_clip(left), self.clips.get_clip(right)
         if first == second:
             raise usage_error(f"Rows {left} and {right} are the same clip. Compare two different ones.")
         if answer not in PAIR_ANSWERS:
             raise usage_error(f"The answer to a pair is one of {', '.join(PAIR_ANSWERS)}, not {answer!r:.40}.")
-        self._add(Kind.PAIRS, first, second, str(answer), seconds, mark)
+        self._add(Kind.PAIRS, first, second, answer, seconds, mark)
 
     def rate(self, row: int, stars: int | None, seconds: float | None = None, *, mark: str = "") -> None:
         """Store 1 to 5 stars for a row, in place of earlier ones of this rater; None withdraws them."""
-        clip = self._clips.get_clip(row)
+        clip = self.clips.get_clip(row)
         if stars is not None and (isinstance(stars, bool) or stars not in range(1, MAX_STARS + 1)):
             raise usage_error(f"A rating is a number of stars from 1 to {MAX_STARS}, or None, not {stars!r:.40}.")
         self._add(Kind.STARS, clip, None, Answer.NONE if stars is None else str(int(stars)), seconds, mark)
 
     def keep(self, row: int, wanted: bool | None, seconds: float | None = None, *, mark: str = "") -> None:
         """Store whether a row is to be kept, in place of an earlier answer of this rater; None withdraws it."""
-        clip = self._clips.get_clip(row)
+        clip = self.clips.get_clip(row)
         if wanted is not None and not isinstance(wanted, (bool, np.bool_)):
             raise usage_error(f"Whether to keep a row is True, False or None, not {wanted!r:.40}.")
         answer = Answer.NONE if wanted is None else Answer.KEEP if wanted else Answer.REJECT
@@ -236,7 +291,7 @@ class Ratings:
 
     def undo(self) -> bool:
         """Take back this rater's last answer of any kind; false if there is none. The row is kept, marked as undone."""
-        return self._store.undo(self.rater, self.question, tuple(Kind), self._clips.keys) is not None
+        return self._store.undo(self.rater, self.question, tuple(Kind), self.clips.keys) is not None
 
     def next_pair(self, *, without: Iterable[tuple[int, int]] = ()) -> Pair | None:
         """The two rows whose comparison would tell most, left and right; None if nothing is left to ask.
@@ -244,127 +299,164 @@ class Ratings:
         `without` are pairs that are asked already, as they stand there, and not answered yet.
         """
         asked = [
-            JudgedPair(self._clips.get_clip(left), self._clips.get_clip(right), None, is_skipped=True, rater=self.rater)
+            JudgedPair(self.clips.get_clip(left), self.clips.get_clip(right), None, is_skipped=True, rater=self.rater)
             for left, right in without
         ]
-        return choose_pair(self._clips, [*self.pairs, *asked], rater=self.rater, question=self.question)
+        return choose_pair(self.clips, [*self.pairs, *asked], rater=self.rater, question=self.question)
 
     def next_row(self, *, without: Iterable[int] = ()) -> int | None:
         """The row to give stars next, or to keep or reject; None if this rater has judged all; none of the rows `without`."""
         kind = Kind.KEEP if self.kind == Kind.KEEP else Kind.STARS
-        mine = [judgement for judgement in self._read() if judgement.kind == kind and judgement.rater == self.rater]
-        given = {self._clips.by_key[judgement.first]: _is_given(judgement) for judgement in _find_latest(mine)}
-        done = {*map(self._clips.get_clip, without), *(clip for clip, is_given in given.items() if is_given)}
-        later = [clip for clip in given if clip not in done]
-        return choose_row(self._clips, done, later=later, name=f"{self.rater}\0{self.question}\0{kind}")
+        mine = {
+            self.clips.by_key[judgement.first]: _is_given(judgement)
+            for judgement in self._find_latest(kind)
+            if judgement.rater == self.rater
+        }
+        done = {*map(self.clips.get_clip, without), *(clip for clip, is_given in mine.items() if is_given)}
+        later = [clip for clip in mine if clip not in done]
+        return choose_row(self.clips, done, later=later, name=f"{self.rater}\0{self.question}\0{kind}")
 
     def _read(self) -> list[Judgement]:
-        return self._store.read(self.question, self._clips.keys)
+        return self._store.read(self.question, self.clips.keys)
 
-    def _add(self, kind: Kind, first: int, second: int | None, answer: str, seconds: float | None, mark: str) -> None:
-        took = None if seconds is None else _parse_seconds(seconds)
-        other = None if second is None else self._clips.keys[second]
-        self._store.add(
-            Judgement(self.rater, self.question, kind, self._clips.keys[first], other, str(answer), took, mark=mark)
-        )
+    def _add(self, kind: Kind, first: int, second: int | None, answer: str, seconds: Any, mark: str) -> None:
+        try:
+            took = None if seconds is None else float(seconds)
+            if took is not None and not 0 <= took < MAX_SECONDS:
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            raise usage_error(f"The seconds of a judgement are a number from 0, not {seconds!r:.40}.") from None
+        keys = self.clips.keys
+        other = None if second is None else keys[second]
+        self._store.add(Judgement(self.rater, self.question, kind, keys[first], other, str(answer), took, mark=mark))
 
-    def _find_given(self, of_kind: list[Judgement]) -> list[Judgement]:
+    def _find_latest(self, kind: Kind) -> list[Judgement]:
+        """The last answer of each rater about each clip, of stars or of what to keep."""
+        return list({(each.rater, each.first): each for each in self._read() if each.kind == kind}.values())
+
+    def _find_given(self) -> list[Judgement]:
         """Answers of the kind asked for, without skipped and withdrawn ones; about single clips the last of each rater."""
-        counted = of_kind if self.kind == Kind.PAIRS else _find_latest(of_kind)
-        return [judgement for judgement in counted if _is_given(judgement)]
+        if self.kind != Kind.PAIRS:
+            return list(filter(_is_given, self._find_latest(self.kind)))
+        return [judgement for judgement in self._read() if judgement.kind == Kind.PAIRS and _is_given(judgement)]
 
-    def _make_pairs(self, judgements: Iterable[Judgement]) -> list[JudgedPair]:
-        by_key = self._clips.by_key
-        return [
-            JudgedPair(
-                by_key[judgement.first], by_key[str(judgement.second)], SHARES.get(judgement.answer),
-                judgement.answer == Answer.SKIP, judgement.rater,
-            )
-            for judgement in judgements
-            if judgement.kind == Kind.PAIRS
-        ]  # fmt: skip
+    def _collect_stars(self) -> dict[str, list[int]]:
+        """The stars of each clip that has some."""
+        stars: dict[str, list[int]] = {}
+        for judgement in filter(_is_given, self._find_latest(Kind.STARS)):
+            stars.setdefault(judgement.first, []).append(int(judgement.answer))
+        return stars
 
-    def _rank_rows(self, judgements: Iterable[Judgement]) -> pd.DataFrame:
-        return rank_clips(self._clips, self._make_pairs(judgements)).make_frame(self._clips.rows, name=RUN)
-
-    def _find_levels(self, by: Any) -> tuple[list[Any], list[int]]:
-        """The values of a column, and the level of each clip; an error for one that does not vary among the clips."""
-        axes = ", ".join(find_axes(self._table)) or "none"
-        if not isinstance(by, str) or by not in self._table.columns:
-            raise usage_error(
-                f"There is no column {by!r:.60} to rank by; those that vary are {axes}. ratings.agreement() compares the raters."
-            )
-        values, of_rows = number_levels(self._table, by)
-        by_row = dict(zip(map(int, self._table.index), of_rows, strict=True))
-        levels = [by_row[row] for row in self._clips.rows]
-        if len(set(levels)) < 2:
-            raise usage_error(
-                f"{by} has the same value in all clips, so there is nothing to rank. What varies: {axes}."
-            )
-        return values, levels
-
-
-def _parse_seconds(seconds: Any) -> float:
-    """The duration of a judgement as a number; an `InvalidInput` for what is none."""
-    try:
-        if 0 <= (took := float(seconds)) < MAX_SECONDS:
-            return took
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise usage_error(f"The seconds of a judgement are a number from 0, not {seconds!r:.40}.")
-
-
-def _find_latest(judgements: Iterable[Judgement]) -> list[Judgement]:
-    """The last answer of each rater about each clip, of stars and of what to keep."""
-    latest = {(each.kind, each.rater, each.first): each for each in judgements if each.kind != Kind.PAIRS}
-    return list(latest.values())
+    def _count_votes(self) -> Mapping[str, int]:
+        """The answers to keep each clip less those against; a pair of which both are bad counts against both."""
+        votes: Counter[str] = Counter()
+        for judgement in self._read():
+            if judgement.answer == Answer.BAD:
+                votes.subtract([judgement.first, str(judgement.second)])
+        for judgement in filter(_is_given, self._find_latest(Kind.KEEP)):
+            votes[judgement.first] += 1 if judgement.answer == Answer.KEEP else -1
+        return votes
 
 
 def _is_given(judgement: Judgement) -> bool:
     return judgement.answer not in (Answer.SKIP, Answer.NONE)
 
 
-def add_rating_columns(
-    table: pd.DataFrame, clips: Clips, ranking: pd.DataFrame | None, stars: Mapping[str, list[int]], votes: Mapping[str, int]
-) -> pd.DataFrame:  # fmt: skip
-    """The table with its ratings; earlier ones are replaced."""
-    by_row: dict[str, dict[Any, Any]] = {name: {} for name in COLUMNS}
-    if ranking is not None:
-        decided = ranking[ranking["judgements"] > ranking["bad"]]
-        for name, column in zip(COLUMNS, ("score", "low", "high", "wins", "judgements"), strict=False):
-            by_row[name] = decided[column].to_dict()
-    rows = {key: clips.rows[clip] for key, clip in clips.by_key.items()}
-    by_row["stars"] = {rows[key]: sum(given) / len(given) for key, given in stars.items()}
-    by_row["keep"] = {rows[key]: vote > 0 for key, vote in votes.items() if vote}
-    kinds = {"wins": "integer", "judgements": "integer", "keep": "boolean"}
-    of_clip = [clips.by_row.get(int(label)) for label in table.index]
-    earlier = list(table.attrs.get(NOTE, ()))
-    names = {name: f"{PREFIX}{name}" if name in table.columns and name not in earlier else name for name in COLUMNS}
-    columns = {}
-    for name, values in by_row.items():
-        listed = [None if clip is None else values.get(clips.rows[clip]) for clip in of_clip]
-        columns[names[name]] = build_column(listed, kinds.get(name, "number")).array
-    result = table.assign(**columns)
-    result.attrs[NOTE] = sorted({*earlier, *(name for name in names.values() if not name.startswith(PREFIX))})
-    return result
+# What judgements say in words.
 
 
-def collect_stars(judgements: Iterable[Judgement]) -> dict[str, list[int]]:
-    """The stars of each clip that has some."""
-    stars: dict[str, list[int]] = {}
-    for judgement in _find_latest(judgements):
-        if judgement.kind == Kind.STARS and judgement.answer != Answer.NONE:
-            stars.setdefault(judgement.first, []).append(int(judgement.answer))
-    return stars
+def describe_first_place(clips: Clips, judged: Sequence[JudgedPair]) -> tuple[list[str], str]:
+    """The sentences about the first place, and what is missing in words that name no clip, for one who judges."""
+    ranking, names = rank_units(clips, judged), clips.units[0]
+    if len(clips) < 2:
+        return ["There is only one clip, so there is nothing to compare it with."], ""
+    if not ranking.is_decided.any():
+        bad = "Both clips were bad in every pair so far" if len(ranking.left) else "No pair has been decided yet"
+        return [f"{bad}, so nothing is ranked."], ""
+    if len(names) == 1:
+        return [f"{names[0]} is the only setting, so there is no first place to decide."], ""
+    if new := int((ranking.counts["judgements"] < SEEN_ENOUGH).sum()):
+        remaining = f"too early to say: {new:,} of {len(names):,} have not been judged twice yet"
+        return [f"{remaining.capitalize()}."], remaining
+    first, second = ranking.order[:2]
+    chance, other = (f"{min(99, max(1, round(100 * ranking.chances[unit])))}%" for unit in (first, second))
+    if ranking.chances[first] >= SURE:
+        return [f"Settled: {names[first]} is the best, with a chance of {chance}."], "the first place is settled"
+    undecided = f"Undecided: {names[first]} is the best with a chance of {chance}, {names[second]} with {other}."
+    more = estimate_more(ranking)
+    if more > MAX_MORE:
+        remaining = "the leaders cannot be told apart yet"
+        why = f"that would take more than about {MAX_MORE:,} more judgements. Take any of them, or ask another question"
+        return [undecided, f"{remaining.capitalize()}: {why}."], remaining
+    # To one or two digits, so that it does not seem more exact than it is.
+    step = 1 if more < 10 else 5 if more < 100 else 50
+    remaining = f"at least about {max(1, math.ceil(more / step)) * step:,} more judgements would settle the first place"
+    return [undecided, f"{remaining.capitalize()}."], remaining
 
 
-def count_votes(judgements: Sequence[Judgement]) -> dict[str, int]:
-    """The answers to keep each clip less those against; a pair of which both are bad counts against both."""
-    votes: Counter[str] = Counter()
-    for judgement in judgements:
-        if judgement.answer == Answer.BAD:
-            votes.subtract([judgement.first, str(judgement.second)])
-    for judgement in _find_latest(judgements):
-        if judgement.kind == Kind.KEEP and judgement.answer != Answer.NONE:
-            votes[judgement.first] += 1 if judgement.answer == Answer.KEEP else -1
-    return dict(votes)
+def estimate_more(ranking: Ranking) -> float:
+    """About how many more judgements would settle the first place, if all of them compare the leader with its rivals.
+
+    Each then adds the information `p (1 - p)` about the distance of two. Distances are taken for what they seem to be now,
+    which is why it is an estimate.
+    """
+    belief, chances, leader = ranking.belief, ranking.chances, ranking.order[0]
+    rivals = [int(rival) for rival in np.flatnonzero(chances >= MIN_RIVAL) if rival != leader]
+    # Any one of several rivals may be the better one, so that the leader must be the surer about each.
+    deviations = NormalDist().inv_cdf(1 - (1 - SURE) / max(1, len(rivals)))
+    more = 0.0
+    for rival in rivals:
+        gap = float(belief.mean[leader] - belief.mean[rival])
+        sides = belief.covariance[np.ix_([leader, rival], [leader, rival])]
+        known = 1 / max(float(sides[0, 0] + sides[1, 1] - 2 * sides[0, 1]), 1e-12)
+        chance = float(logistic(np.array(gap)))
+        more += max(0.0, (deviations / max(abs(gap), 1e-6)) ** 2 - known) / (chance * (1 - chance))
+    return more
+
+
+def compute_alpha(
+    units: Sequence[Sequence[int]], categories: int, *, level: Level = "nominal", mirror: Sequence[int] | None = None
+) -> float | None:
+    """Krippendorff's alpha of values from 0, one sequence for each unit; None where there is nothing to compute.
+
+    `mirror` gives the value that each becomes when the two clips of a pair change places: the result then does not
+    depend on which of them is called the first.
+
+    >>> compute_alpha([[0, 0], [1, 1], [0, 1]], 2)
+    0.4444444444444444
+    """
+    coincidences = np.zeros((categories, categories))
+    for values in units:
+        if len(values) > 1:
+            counts = np.bincount(values, minlength=categories).astype(np.float64)
+            coincidences += (np.outer(counts, counts) - np.diag(counts)) / (len(values) - 1)
+    if mirror is not None:
+        coincidences = (coincidences + coincidences[np.ix_(mirror, mirror)]) / 2
+    totals = coincidences.sum(axis=1)
+    middle = np.cumsum(totals) - totals / 2
+    distance = 1.0 - np.eye(categories) if level == "nominal" else (middle[:, None] - middle[None, :]) ** 2
+    expected = float((np.outer(totals, totals) * distance).sum())
+    if expected == 0:
+        return None
+    return 1 - (float(totals.sum()) - 1) * float((coincidences * distance).sum()) / expected
+
+
+def measure_agreement(
+    answers: Mapping[object, Mapping[str, int]], categories: int,
+    *, level: Level = "nominal", mirror: Sequence[int] | None = None, noun: str = "pair",
+) -> Agreement:  # fmt: skip
+    """The agreement on units, each with the value that each rater gave it."""
+    raters = {rater for values in answers.values() for rater in values}
+    shared = [list(values.values()) for values in answers.values() if len(values) > 1]
+    alpha = compute_alpha(shared, categories, level=level, mirror=mirror)
+    basis = f"on the {format_count(len(shared), noun)} that more than one of {len(raters)} people judged"
+    if not shared:
+        nobody = "Nothing has been judged yet" if not raters else f"Only one person has judged ({min(raters)})"
+        several = f"{len(raters)} people have judged, but no {noun} was judged by two of them"
+        sentence = f"{several if len(raters) > 1 else nobody}, so there is no agreement to measure."
+    elif alpha is None:
+        sentence = f"All gave the same answer {basis}, so agreement cannot be told from chance."
+    else:
+        meaning = next(text for least, text in MEANINGS if alpha >= least)
+        sentence = f"Krippendorff's alpha is {alpha:.2f} {basis}: {meaning}."
+    return Agreement(alpha, len(raters), len(shared), sentence)

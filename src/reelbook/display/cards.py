@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -15,6 +15,7 @@ from ..models.pricing import estimate
 from ..settings import options
 from ..storage.ledger.writer import describe_maker
 from ..util.data_address import is_data_address
+from ..util.missing_values import is_missing
 from ..util.printable import format_count
 from . import run_text
 from .embedding import data_uri
@@ -26,18 +27,19 @@ from .strips import strip_jpeg
 from .theme import blocks, render_card
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..client import Client
     from ..media.local_file import LocalFile
     from ..media.metadata.provenance import Provenance
     from ..models.base import File, Input, Output
     from ..models.pricing import Estimate, Line
     from ..settings import Options
-    from ..storage.library import Library, Recent, Summary
-    from ..storage.tidy import Pruned, PrunedRun
+    from ..storage.library import Library
     from ..storage.uncertain import Uncertain
     from ..sweeps.tables import Metrics
 
-MAX_MODELS, MAX_FILES, MAX_REMOVED, MAX_VALUES = 200, 12, 24, 24
+MAX_MODELS, MAX_FILES, MAX_VALUES = 200, 12, 24
 """Rows of a card. No known model has as many inputs as the last, and an untrusted file may name thousands."""
 MAX_VALUE_LENGTH, MAX_LABEL_LENGTH, MAX_ADDRESS_LENGTH, MAX_WORDS_LENGTH = 300, 200, 600, 44
 POSTER_WIDTH, POSTER_HEIGHT, WIDTH = 96, 54, 640
@@ -317,53 +319,54 @@ def _format_source(provenance: Provenance) -> str:
     return "as the file says" if provenance.input is not None else "as the file says; not all of it makes an input here"
 
 
-# A library, its uncertain runs, and the report of a prune.
+# A library, and its uncertain runs.
 
 
 def library_card(library: Library) -> str:
     """The card of a library: its runs, credits, size, folder, and last runs with posters."""
-    return summary_card(library.summary())
-
-
-def summary_card(summary: Summary) -> str:
-    """The card of a library from its summary."""
-    folder = blocks.small(f"Library in {format_folder(summary.folder)}")
-    parts = [Markup("<div>{}</div>").format(_render_headline(summary)), folder]
-    if summary.uncertain:
-        runs = "1 run is" if summary.uncertain == 1 else f"{summary.uncertain:,} runs are"
+    summary, last = library.summary(), library.latest().iloc[::-1]
+    count = int(summary["runs"].sum())
+    parts = [Markup("<div>{}</div>").format(_render_headline(summary, library.size))]
+    parts.append(blocks.small(f"Library in {format_folder(library.folder)}"))
+    if uncertain := int(summary["runs"].get("uncertain", 0)):
+        runs = "1 run is" if uncertain == 1 else f"{uncertain:,} runs are"
         warning = '<div style="margin:6px 0 0"><b>? {} uncertain:</b> rb.library().uncertain says what to do.</div>'
         parts.append(Markup(warning).format(runs))
-    if summary.last:
-        with_posters = any(run.path is not None for run in summary.last)
-        rows = [_recent_row(run)[0 if with_posters else 1 :] for run in summary.last]
+    if len(last):
+        rows = [_recent_row(row) for _, row in last.iterrows()]
         parts.append(render_posters(blocks.rows(rows, label="last runs", numbers=[len(rows[0]) - 1])))
-    if summary.runs > len(summary.last) > 0:
-        rest = (
-            f"The newest {len(summary.last)} of {summary.runs:,} runs. rb.library().frame shows and plays all of them."
-        )
+    if count > len(last) > 0:
+        rest = f"The newest {len(last)} of {count:,} runs. rb.library().frame shows and plays all of them."
         parts.append(blocks.small(rest))
     return render_card(*parts, width=WIDTH)
 
 
-def _render_headline(summary: Summary) -> Markup:
-    if not summary.runs:
+def _render_headline(summary: pd.DataFrame, size: int) -> Markup:
+    """The number of runs, their credits, the bytes on disk, and how many runs have each status."""
+    if not len(summary):
         return Markup("<b>No runs yet.</b> What you run from here on is kept.")
-    about = "" if summary.certain else "≈ "
-    states = [blocks.state(word, f"{count:,} {word}") for word, count in summary.by_status.items()]
+    about = "≈ " if summary["estimated"].any() else ""
+    states = [blocks.state(word, f"{count:,} {word}") for word, count in summary["runs"].items()]
     # Separated by commas, with line breaks between them only.
     ends = [*[","] * (len(states) - 1), ""]
     span = Markup('<span style="white-space:nowrap">{}{}</span>')
-    runs = Markup("<b>{}</b>").format(format_count(summary.runs, "run"))
-    facts = blocks.dotted([runs, f"{about}{summary.credits:,} credits", f"{summary.size} on disk"])
+    runs = Markup("<b>{}</b>").format(format_count(int(summary["runs"].sum()), "run"))
+    facts = blocks.dotted([runs, f"{about}{summary['credits'].sum():,} credits", f"{format_size(size)} on disk"])
     return facts + Markup(" ").join(span.format(state, end) for state, end in zip(states, ends, strict=True))
 
 
-def _recent_row(run: Recent) -> tuple[Markup, Markup, Markup]:
-    seed = "" if run.seed is None else shorten(f"seed {run.seed}", MAX_WORDS_LENGTH)
-    facts = blocks.dotted([f"run {run.run}", seed, _format_model(run.model), _format_day(run.created)])
-    state = blocks.state(run.status, shorten(run.status, 40))
-    cost = blocks.two_lines(state, format_credits(run.credits, run.credits_source, run.status))
-    return _render_poster(run), _render_words(run.what, facts), cost
+def _recent_row(row: pd.Series[Any]) -> tuple[Markup, Markup, Markup]:
+    """A run of the library's table: its poster, what was asked, and how it stands with its credits."""
+    cells = {name: None if is_missing(value) else value for name, value in row.items()}
+    model = shorten(str(row["model"]).rpartition("/")[2], MAX_WORDS_LENGTH)
+    seed = next((seed for seed in (cells.get("output_seed"), cells.get("seed")) if seed is not None), None)
+    what = str(cells.get("prompt") or model)
+    facts = [f"run {row.name}", "" if seed is None else shorten(f"seed {seed}", MAX_WORDS_LENGTH), model]
+    facts.append(format_time(row["created"]).replace("-", HYPHEN))
+    state = blocks.state(row["status"], shorten(row["status"], 40))
+    cost = blocks.two_lines(state, format_credits(cells["credits"], cells["credits_source"], row["status"]))
+    path = next(filter(None, [cells["output_video"], *(cells["output_images"] or [])]), None)
+    return _render_poster(path, what), _render_words(what, blocks.dotted(facts)), cost
 
 
 def uncertain_table(entries: Sequence[Uncertain]) -> str:
@@ -387,49 +390,21 @@ def uncertain_table(entries: Sequence[Uncertain]) -> str:
     return render_card(table, blocks.small(advice), width=WIDTH)
 
 
-def pruned_card(report: Pruned) -> str:
-    """The report of `prune`: what was removed, and a table of the runs that would have to be paid again."""
-    message = Markup("<div>{}</div>").format(report.words)
-    if not report.going:
-        return render_card(message, width=WIDTH)
-    rows = [_going_row(run) for run in report.going[:MAX_REMOVED]]
-    table = blocks.rows(rows, label="removed" if report.done else "what would be removed", numbers=[2])
-    return render_card(message, table, *and_more(len(report.going) - MAX_REMOVED, ", see .frame"), width=WIDTH)
-
-
-def _going_row(run: PrunedRun) -> tuple[Markup, Markup, Markup]:
-    files = "" if run.files == 1 else f"{run.files:,} files"
-    facts = blocks.dotted([f"run {run.run}", _format_model(run.model), _format_day(run.finished), files])
-    price = "credits unknown" if run.credits is None else format_credits(run.credits)
-    return _render_poster(run), _render_words(run.what, facts), blocks.two_lines(str(run.size), price)
-
-
 def _render_words(what: str, facts: str | Markup) -> Markup:
     """What was asked, shortened and whole on hover, and facts below."""
     return blocks.two_lines(shorten(what, MAX_WORDS_LENGTH), facts, shorten(what, 4_000))
 
 
-def _render_poster(run: Recent | PrunedRun) -> Markup:
-    """The poster of the run's first file; an empty box where there is none, so that all rows have one height."""
+def _render_poster(path: str | None, what: str) -> Markup:
+    """The poster of a file; an empty box where there is none, so that all rows have one height."""
     from ..media.posters import make_thumbnail
 
     # Twice the size on the page, for screens of high density.
-    picture = None if run.path is None else make_thumbnail(run.path, 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
+    picture = None if path is None else make_thumbnail(Path(path), 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
     style = f"display:block;width:{POSTER_WIDTH}px;height:{POSTER_HEIGHT}px;border-radius:6px;object-fit:contain"
-    if picture is None or run.path is None:
+    if picture is None or path is None:
         return Markup('<div class="rb-poster" style="{}"></div>').format(style)
     return Markup('<img class="rb-poster" src="{}" width="{}" height="{}" alt="{}" style="{}"{}>').format(
-        data_uri("image/jpeg", picture), POSTER_WIDTH, POSTER_HEIGHT, shorten(run.what, 200), style,
-        render_open_attributes(run.path),
+        data_uri("image/jpeg", picture), POSTER_WIDTH, POSTER_HEIGHT, shorten(what, 200), style,
+        render_open_attributes(Path(path)),
     )  # fmt: skip
-
-
-def _format_model(model: str) -> str:
-    return shorten(model.rpartition("/")[2], MAX_WORDS_LENGTH)
-
-
-def _format_day(seconds: float) -> str:
-    try:
-        return format_time(datetime.fromtimestamp(seconds, UTC)).replace("-", HYPHEN)
-    except (ValueError, OverflowError, OSError):
-        return "at an unknown time"

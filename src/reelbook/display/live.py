@@ -7,9 +7,10 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
@@ -19,13 +20,19 @@ from ..util.notebook import get_kernel_shell
 from ..util.printable import printable
 from . import original_links
 from .formatting import STATE_SIGNS, format_duration, join_with_dots
-from .update_clock import Bundle, LiveOutput, updater
 
 if TYPE_CHECKING:
     from ..sweeps.job import SweepJob
 
 log = logging.getLogger("reelbook")
 
+Bundle = dict[str, Any]
+"""One output by MIME type."""
+OutputKey = Sequence[Any]
+"""A summary of what an output displays: equal keys mean equal output."""
+
+UPDATE_SECONDS = 0.25
+"""Interval between two messages. A page that receives more than it can draw lags, and so does the notebook."""
 LINE_SECONDS = 0.25
 """How often the line of a terminal is rewritten."""
 QUIET_SECONDS = 1.0
@@ -35,6 +42,104 @@ BAR = Markup(
     '<progress max="1" value="{:.3f}" aria-label="progress" style="display:block;width:100%;margin:6px 0 0"></progress></div>'
 )
 LINE = Markup("<div><bdi>{}</bdi></div>")
+
+
+@dataclass(eq=False)
+class LiveOutput:
+    """One output that is updated until it is over."""
+
+    send: Callable[[Bundle], object]
+    bundle: Callable[[], Bundle]
+    key: Callable[[], OutputKey]
+    is_over: Callable[[], bool] = lambda: False
+    sent_key: OutputKey = ()
+    is_closed: bool = False
+    _sending: threading.Lock = field(default_factory=threading.Lock)
+
+    def update(self) -> bool | None:
+        """Send the output if it has changed or is over; None if it has not, else whether it is over."""
+        # Read before the output is made: if it ends meanwhile, it is sent once more.
+        is_over, key = self.is_over(), self.key()
+        if key == self.sent_key and not is_over:
+            return None
+        bundle = self.bundle()
+        with self._sending:
+            if not self.is_closed:
+                self.send(bundle)
+        self.sent_key = key
+        return is_over
+
+    def close(self) -> None:
+        """Send nothing more, not even an output that is being rendered."""
+        with self._sending:
+            self.is_closed = True
+
+
+class OutputUpdater:
+    """Updates live outputs in turn, four messages a second in all, in a thread that runs while there are any.
+
+    A thread apart from that of the runs: a slow page must not delay the requests to the service.
+    """
+
+    def __init__(self) -> None:
+        self._outputs: list[LiveOutput] = []
+        """The one that was sent last is at the end."""
+        # Not held while an output is made: the owner of one may hold locks of its own while it is added.
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def add(self, output: LiveOutput) -> None:
+        """Update this output until it is over or removed."""
+        with self._guard:
+            self._outputs.append(output)
+            if self._thread is None or not self._thread.is_alive():  # After a fork there is none.
+                self._thread = threading.Thread(target=self._run, name="reelbook-progress", daemon=True)
+                self._thread.start()
+
+    def remove(self, output: LiveOutput) -> None:
+        """Stop updating this output; the caller may send to it afterwards."""
+        output.close()
+        self._drop(output)
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until all outputs are over."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(UPDATE_SECONDS)
+            with self._guard:
+                outputs = list(self._outputs)
+                if not outputs:
+                    self._thread = None
+                    return
+            self._update_first(outputs)
+
+    def _update_first(self, outputs: list[LiveOutput]) -> None:
+        """Update the first output that has news."""
+        for output in outputs:
+            try:
+                is_over = output.update()
+            except Exception:
+                # It would fail again each time, and block the others.
+                log.debug("an output could not be updated", exc_info=True)
+                is_over = True
+            if is_over is not None:
+                self._drop(output, again=not is_over)
+                return
+
+    def _drop(self, output: LiveOutput, *, again: bool = False) -> None:
+        """Take an output from the list; `again`: it goes to the end, if it was there."""
+        with self._guard:
+            if output in self._outputs:
+                self._outputs.remove(output)
+                self._outputs.extend([output] if again else [])
+
+
+updater = OutputUpdater()
+"""The updater of this process."""
 
 
 def new_output(bundle: Bundle) -> Any:
@@ -52,19 +157,21 @@ def updating_output(now: Callable[[], Bundle], final: Callable[[bool], Bundle]) 
     """
     first = now()
     handle = new_output(first)
-    output = LiveOutput(
-        lambda bundle: handle.update(bundle, raw=True), now, lambda: tuple(now().items()), sent_key=tuple(first.items())
-    )
+
+    def send(bundle: Bundle) -> None:
+        handle.update(bundle, raw=True)
+
+    output = LiveOutput(send, now, lambda: tuple(now().items()), sent_key=tuple(first.items()))
     updater.add(output)
     is_interrupted = False
     try:
-        yield lambda bundle: handle.update(bundle, raw=True)
+        yield send
     except KeyboardInterrupt:
         is_interrupted = True
         raise
     finally:
         updater.remove(output)
-        handle.update(final(is_interrupted), raw=True)
+        send(final(is_interrupted))
 
 
 # One line of a terminal that is rewritten in place.

@@ -13,11 +13,10 @@ from ..storage.run_status import ENDED
 from ..util.notebook import get_kernel_shell
 from . import original_links
 from .formatting import STATE_SIGNS, format_credits, join_with_dots
-from .live import is_terminal, new_output, updating_line, updating_output
+from .live import Bundle, LiveOutput, OutputKey, is_terminal, new_output, updater, updating_line, updating_output
 from .run_card import format_failure, progress_card, run_figure, run_strip_jpeg
 from .run_text import format_attach_code, format_run, format_status
 from .theme import blocks, render_card
-from .update_clock import Bundle, LiveOutput, OutputKey, updater
 
 if TYPE_CHECKING:
     from ..runs.run import Run

@@ -105,9 +105,7 @@ def draw_sheet(
     _check_number("frames", frames, 1, MAX_FRAMES)
     _check_number("width", width, MIN_MOVING_WIDTH, 5 * FULL_WIDTH)
     if not len(table):
-        raise ReelbookError(
-            "This table has no runs, so there is nothing to draw. DrawingStyle at what it was filtered by."
-        )
+        raise ReelbookError("This table has no runs, so there is nothing to draw. Look at what it was filtered by.")
     runs = _read_runs(table.iloc[:MAX_RUNS], labels)
     style, title = DrawingStyle(width / FULL_WIDTH), _format_title(runs)
     most = max(len(run.files) for run in runs)

@@ -40,6 +40,16 @@ class Answer(StrEnum):
     """An earlier answer about this clip is withdrawn, or the clip was passed over."""
 
 
+ANSWERS: dict[str, frozenset[str]] = {
+    Kind.PAIRS: frozenset({Answer.LEFT, Answer.RIGHT, Answer.TIE, Answer.BAD, Answer.SKIP}),
+    Kind.STARS: frozenset({*"12345", Answer.NONE}),
+    Kind.KEEP: frozenset({Answer.KEEP, Answer.REJECT, Answer.NONE}),
+}
+"""The possible answers of each kind."""
+MAX_LETTERS = 2_000
+"""The longest question or name of a rater."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """One answer of one person."""
@@ -60,23 +70,25 @@ class Judgement:
     undone: bool = False
     id: int = 0
 
+    def is_about(self, clips: Collection[str]) -> bool:
+        """Whether all its clips are among these."""
+        return self.first in clips and (self.second is None or self.second in clips)
+
 
 _NAMES = tuple(field.name for field in fields(Judgement))
-MAX_LETTERS = 2_000
-"""The longest question or name of a rater."""
 
 
 class Judgements:
     """The judgements in a library. Each is committed before the call returns; any number of processes may write."""
 
-    def __init__(self, ledger: Ledger | Callable[[], Ledger], has_ledger: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, ledger: Callable[[], Ledger], has_ledger: Callable[[], bool] = lambda: True) -> None:
         """`has_ledger` is false while the library does not exist on disk, and nothing has to be read."""
-        self._given, self._has_ledger = ledger, has_ledger
+        self._ledger, self._has_ledger = ledger, has_ledger
 
     def add(self, judgement: Judgement) -> None:
         """Store a judgement, with the time and a new mark."""
         stamped = replace(judgement, at=judgement.at or time.time(), mark=judgement.mark or uuid4().hex)
-        self._ledger.transact_now(lambda db: _insert(db, [stamped]))
+        self._ledger().transact_now(lambda db: merge_judgements(db, [stamped]))
 
     def undo(self, rater: str, question: str, kinds: Collection[str], clips: Collection[str]) -> Judgement | None:
         """Mark the rater's last judgement of these clips as undone, and return it; None without one."""
@@ -84,28 +96,23 @@ class Judgements:
         def undo(db: sqlite3.Connection) -> Judgement | None:
             for judgement in reversed(read_judgements(db, question)):
                 is_theirs = judgement.rater == to_storable(rater) and judgement.kind in kinds
-                if is_theirs and not judgement.undone and _is_about(judgement, clips):
+                if is_theirs and not judgement.undone and judgement.is_about(clips):
                     db.execute("UPDATE judgements SET undone = 1 WHERE id = ?", (judgement.id,))
                     return judgement
             return None
 
-        return self._ledger.transact_now(undo)
+        return self._ledger().transact_now(undo)
 
     def read(self, question: str | None = None, clips: Collection[str] | None = None) -> list[Judgement]:
         """The judgements that count, oldest first: of one question or of all, if all their clips are among these."""
         if not self._has_ledger():
             return []
-        judgements = self._ledger.read(lambda db: read_judgements(db, question))
         wanted = None if clips is None else frozenset(clips)
         return [
             judgement
-            for judgement in judgements
-            if not judgement.undone and (wanted is None or _is_about(judgement, wanted)) and is_sound(judgement)
+            for judgement in self._ledger().read(lambda db: read_judgements(db, question))
+            if not judgement.undone and (wanted is None or judgement.is_about(wanted))
         ]
-
-    @property
-    def _ledger(self) -> Ledger:
-        return self._given() if callable(self._given) else self._given
 
 
 def read_judgements(db: sqlite3.Connection, question: str | None = None) -> list[Judgement]:
@@ -118,41 +125,21 @@ def read_judgements(db: sqlite3.Connection, question: str | None = None) -> list
 
 
 def merge_judgements(db: sqlite3.Connection, judgements: Sequence[Judgement]) -> int:
-    """Insert the judgements of another library that are not here, and return their number; one undone there is here, too."""
-    before = db.execute("SELECT count(*) FROM judgements").fetchone()[0]
-    _insert(db, judgements)
-    undone = [(judgement.mark,) for judgement in judgements if judgement.undone]
-    db.executemany("UPDATE judgements SET undone = 1 WHERE mark = ? AND NOT undone", undone)
-    return int(db.execute("SELECT count(*) FROM judgements").fetchone()[0] - before)
-
-
-ANSWERS = {
-    Kind.PAIRS: frozenset({Answer.LEFT, Answer.RIGHT, Answer.TIE, Answer.BAD, Answer.SKIP}),
-    Kind.STARS: frozenset({*"12345", Answer.NONE}),
-    Kind.KEEP: frozenset({Answer.KEEP, Answer.REJECT, Answer.NONE}),
-}
-"""The possible answers of each kind."""
-
-
-def is_sound(judgement: Judgement) -> bool:
-    """Whether the values of a row are valid, which may be of another library."""
-    texts = (judgement.rater, judgement.question, judgement.first, judgement.answer, judgement.mark)
-    numbers = (judgement.at, judgement.seconds or 0)
-    return (
-        judgement.answer in ANSWERS.get(judgement.kind, ())  # type: ignore[call-overload]  # A text of any kind.
-        and all(isinstance(text, str) and 0 < len(text) <= MAX_LETTERS for text in texts)
-        and (isinstance(judgement.second, str) if judgement.kind == Kind.PAIRS else judgement.second is None)
-        and all(isinstance(number, (int, float)) and abs(number) < 1e12 for number in numbers)
-    )
-
-
-def _is_about(judgement: Judgement, clips: Collection[str]) -> bool:
-    return judgement.first in clips and (judgement.second is None or judgement.second in clips)
-
-
-def _insert(db: sqlite3.Connection, judgements: Sequence[Judgement]) -> None:
-    names = _NAMES[:-1]
+    """Insert the judgements that are not here, and return their number; one of another library that is undone there is here, too."""
+    names, before = _NAMES[:-1], db.total_changes
     db.executemany(
         f"INSERT OR IGNORE INTO judgements ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
         [[to_storable(getattr(judgement, name)) for name in names] for judgement in judgements],
+    )
+    inserted = db.total_changes - before
+    undone = [(judgement.mark,) for judgement in judgements if judgement.undone]
+    db.executemany("UPDATE judgements SET undone = 1 WHERE mark = ? AND NOT undone", undone)
+    return inserted
+
+
+def is_sound(judgement: Judgement) -> bool:
+    """Whether a judgement of another library is valid."""
+    texts = (judgement.rater, judgement.question, judgement.first, judgement.answer, judgement.mark)
+    return judgement.answer in ANSWERS.get(judgement.kind, ()) and all(
+        isinstance(text, str) and 0 < len(text) <= MAX_LETTERS for text in texts
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
+import json
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -14,72 +14,20 @@ from typing import Any
 import pandas as pd
 
 from ..errors import ReelbookError
-from .adopt import MEDIA, Adopted, adopt_library, find_library
-from .export import Axes, Numbers, Write, export_runs, read_export_rows
+from ..util.printable import format_count, format_size
+from .adopt import MEDIA, adopt_library, find_library
+from .export import export_runs, read_export_rows
 from .judgements import Judgements
-from .ledger import writer
+from .ledger import transitions, writer
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
 from .library_folder import parse_folder
-from .run_status import RunStatus, get_library_status
-from .search import filter_rows, parse_span
-from .select_runs import Selection, Which, find_table, select_runs, usage_error
-from .shelf import SHA256, Bytes, Shelf
-from .table import READ_COLUMNS, build_table, parse_texts
-from .tidy import Pruned, Verified, get_paths, prune_files, verify_files
-from .uncertain import Uncertain, Uncertainties, format_entry_input
-
-_READ = ", ".join(READ_COLUMNS)
-
-
-class NoSuchRun(ReelbookError, KeyError):
-    """No run of this library has this number."""
-
-    def __init__(self, folder: str, run: Any) -> None:
-        super().__init__(folder, run)
-        self.folder, self.run = folder, run
-
-    def __str__(self) -> str:
-        return (
-            f"There is no run {self.run!r} in the library in {self.folder}. The numbers are the index of library.frame; "
-            "find(prompt=…) finds a run by its input."
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Recent:
-    """A recent run with the facts for a short list."""
-
-    run: int
-    what: str
-    model: str
-    status: str
-    credits: int | None
-    credits_source: str
-    created: float
-    path: Path | None
-    """The path of its first file, if that is on this machine."""
-    seed: int | None = None
-    """Its seed, which distinguishes it from runs with the same input."""
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Summary figures of a library."""
-
-    folder: Path
-    runs: int
-    by_status: dict[str, int]
-    """Number of runs by status, the most frequent first."""
-    credits: int
-    """Actual or possible cost of all runs with known prices."""
-    certain: bool
-    """Whether the service charged all of it, and nothing is estimated."""
-    size: Bytes
-    files: int
-    uncertain: int
-    last: tuple[Recent, ...]
-    """The most recent runs, newest first."""
+from .run_status import get_library_status
+from .select_runs import Selection, Which, filter_rows, find_table, parse_span, select_runs, usage_error
+from .shelf import SHA256, Shelf
+from .table import READ_COLUMNS, build_table
+from .tidy import get_paths, prune_files, verify_files
+from .uncertain import Uncertain, Uncertainties
 
 
 class Library:
@@ -94,27 +42,20 @@ class Library:
 
     def __init__(
         self,
-        folder: Path | None,
-        ledger: Ledger | Callable[[], Ledger],
+        folder: Path,
+        open_ledger: Callable[[], Ledger],
         shelf: Shelf,
-        *,
-        resend: Callable[[Entry], Any] | None = None,
-        attach: Callable[[Entry, str], Any] | None = None,
-        write: Write | None = None,
+        client: Any = None,
         runs: Callable[[Sequence[Entry]], Sequence[Any]] | None = None,
     ) -> None:
-        """`ledger` may be a function that opens it lazily; the other functions are operations that require a client."""
-        self._given = ledger
-        self.folder = folder if folder is not None else self._ledger.folder
-        self._shelf, self._write, self._runs = shelf, write, runs
-        self._attach, self._resend = attach, resend
+        """`client` resolves uncertain runs, and `runs` makes `Run` objects of rows."""
+        self.folder = folder
+        self._ledger, self._shelf, self._client, self._build_runs = open_ledger, shelf, client, runs
 
     @property
     def frame(self) -> pd.DataFrame:
         """One row per run, newest last: the fields of the input, `output_…`, then status, credits and times."""
-        frame = build_table(self._select(_READ), get_paths(self._shelf))
-        frame.attrs["reelbook"] = {"library": str(self.folder)}
-        return frame
+        return self._build_table("1")
 
     def find(self, **fields: Any) -> pd.DataFrame:
         """The runs whose fields all match: `find(prompt="boat", model="text-to-video", since="7d")`.
@@ -124,36 +65,44 @@ class Library:
         """
         return filter_rows(self.frame, fields)
 
+    def summary(self) -> pd.DataFrame:
+        """One row per status: the number of runs, their actual or possible credits, and how many of those are estimates."""
+        columns = "stage, count(*), coalesce(sum(credits), 0), coalesce(sum(credits > 0 AND charged IS NULL), 0)"
+        rows = [(get_library_status(stage), *sums) for stage, *sums in self._select(columns, "1 GROUP BY stage")]
+        frame = pd.DataFrame(rows, columns=["status", "runs", "credits", "estimated"])
+        return frame.groupby("status").sum().sort_values("runs", ascending=False)
+
+    def latest(self, count: int = 6) -> pd.DataFrame:
+        """The rows of the most recent runs, newest last."""
+        return self._build_table("id IN (SELECT id FROM runs ORDER BY created DESC, id DESC LIMIT ?)", count)
+
     @property
     def uncertain(self) -> Uncertainties:
         """The uncertain runs, each with `attach(request_id)`, `resubmit()` and `write_off()`."""
         entries = self._find_entries("state = 'uncertain'")
-        return Uncertainties(Uncertain(entry, self._ledger, self._attach, self._resend) for entry in entries)
+        return Uncertainties(Uncertain(entry, self._ledger(), self._client) for entry in entries)
+
+    @property
+    def judgements(self) -> Judgements:
+        """The judgements of clips in this library, as `rb.judge` stores and reads them."""
+        return Judgements(self._ledger, lambda: self._is_there)
 
     def export(self, folder: str | Path, where: Which = None) -> Path:
         """Copy runs to a folder: the files under readable names with provenance, `runs.csv` and `runs.json`.
 
         `where` selects the runs: the rows of any table of runs, a `Run`, a job, or request ids; they are found by
         request id and service. Rows of a table keep its numbers, and its axes are in the names. Existing files are kept;
-        a repeated export copies only what is missing. Judgements among these runs are in `runs.json`. In `runs.csv`, text that a
-        spreadsheet would take for a formula is prefixed with an apostrophe.
+        a repeated export copies only what is missing. In `runs.csv`, text that a spreadsheet would take for a formula is
+        prefixed with an apostrophe.
         """
         target = parse_folder(folder, "be a folder to export to")
-        frame, table = self.frame, find_table(where)
-        rows: tuple[Numbers, Axes] = ({}, {})
-        if where is not None:
-            selection = self._find(where, warns=True)
-            frame = frame.loc[selection.runs]
-            if table is not None and len(frame):
-                rows = read_export_rows(table, selection.each)
-        entries = self._get_entries(frame.index)
-        judged = self.judgements.read(clips={entry.request_id for entry in entries if entry.request_id is not None})
-        return export_runs(target, entries, frame, self._get_local_paths(entries), self._write, judged, rows)
-
-    @property
-    def judgements(self) -> Judgements:
-        """The judgements of clips in this library, as `rb.judge` stores and reads them."""
-        return Judgements(lambda: self._ledger, lambda: self._is_there)
+        given = self._choose(where, warns=True)
+        table = find_table(where)
+        rows = read_export_rows(table, given) if table is not None and len(table) else {}
+        entries = list({entry.id: entry for entry in given if entry is not None}.values())
+        hashes = {sha256 for entry in entries for sha256 in entry.hashes}
+        paths = {sha256: path for sha256 in hashes if (path := self._shelf.find(sha256)) is not None}
+        return export_runs(target, entries, self._get_rows([entry.id for entry in entries]), paths, rows)
 
     def runs_with(self, sha256: str) -> list[Entry]:
         """The runs that produced a file with this hash, newest last."""
@@ -162,104 +111,72 @@ class Library:
 
     def run(self, which: Any) -> Any:
         """The `Run` of a number in this library, a request id, or a row of a table, with its video and pictures."""
-        is_number = isinstance(which, Integral) and not isinstance(which, bool)
-        selection = Selection([int(which)], []) if is_number else self._find(which)
-        entries = self._get_entries(selection.runs)
-        if len(entries) > 1:
-            raise usage_error(f"This names {len(entries):,} runs, and run() gives one. Take runs(…) for all of them.")
-        if not entries and not selection.unsent:
-            raise NoSuchRun(str(self.folder), which)
-        if not entries or entries[0].request_id is None:
-            label = selection.unsent[0] if not entries else f"run {entries[0].id} of the library"
-            state = "" if not entries else f" It is {get_library_status(entries[0].stage)}."
+        if isinstance(which, Integral) and not isinstance(which, bool):
+            chosen = Selection([*self._find_entries("id = ?", str(which))], [])
+        else:
+            chosen = self._find(which)
+        if len(distinct := {entry and entry.id for entry in chosen.entries}) != 1:
+            raise usage_error(
+                f"{len(distinct):,} runs of the library in {self.folder} are meant by this, and run() gives one. "
+                "library.frame and library.find(prompt=…) list them, and runs(…) gives several."
+            )
+        entry = chosen.entries[0]
+        if entry is None or entry.request_id is None:
+            label = chosen.unsent[0] if entry is None else f"run {entry.id} of the library"
+            state = "" if entry is None else f" It is {get_library_status(entry.stage)}."
             raise ReelbookError(
                 f"There is no run to look at: no service has accepted {label}.{state} Run the same again to send it; "
                 "rb.library().uncertain lists what may have been paid for."
             )
-        return self._build_runs(entries)[0]
-
-    def numbers(self, where: Which) -> list[int]:
-        """The numbers of the selected runs, as for `export`; unknown or ambiguous runs raise an error."""
-        return self._find(where).runs
+        return self._make_runs([entry])[0]
 
     def runs(self, where: Which = None) -> list[Any]:
         """The `Run` of each selected row, as for `export`; of all without `where`. Rows never sent are left out."""
-        entries = [entry for entry in self.entries(where) if entry is not None and entry.request_id is not None]
-        distinct = list({entry.id: entry for entry in entries}.values())
-        runs = dict(zip((entry.id for entry in distinct), self._build_runs(distinct), strict=True))
-        return [runs[entry.id] for entry in entries]
+        return self._make_runs([entry for entry in self.entries(where) if entry is not None and entry.request_id])
 
     def entries(self, where: Which = None) -> list[Entry | None]:
         """The ledger row of each selected run, as for `export`; None for each row never sent."""
-        if where is None:
-            return list(self._find_entries("1"))
-        selection = self._find(where)
-        entries = {entry.id: entry for entry in self._get_entries(selection.runs)}
-        return [None if run is None else entries.get(run) for run in selection.each]
+        return self._choose(where)
 
-    def adopt(self, other: str | Path | Library) -> Adopted:
-        """Copy the runs, files and judgements of another library into this one. The other is unchanged; repeats have no effect."""
+    def adopt(self, other: str | Path | Library) -> str:
+        """Copy the runs, files and judgements of another library into this one, and say how many. The other is unchanged."""
         if isinstance(other, Library):
             folder, shelf = find_library(other.folder), other._shelf
         else:
             folder = find_library(parse_folder(other, "be the folder of another library"))
             shelf = Shelf(folder / MEDIA)
-        return adopt_library(folder, shelf, self._ledger, self._shelf)
+        return adopt_library(folder, shelf, self._ledger(), self._shelf)
 
-    def verify(self, where: Which = None) -> Verified:
+    def verify(self, where: Which = None) -> str:
         """Check every file against its hash: damaged ones are moved aside, and downloaded again when next used.
 
         `where` selects the runs whose files are checked, as for `export`; default: all.
         """
-        only = None if where is None else self._find(where, warns=True).runs
-        return verify_files(self._shelf, self._ledger, only) if self._is_there else Verified(0)
+        only = None if where is None else {entry.id for entry in self._choose(where, warns=True) if entry is not None}
+        return verify_files(self._shelf, self._ledger(), only) if self._is_there else "0 files checked"
 
     @property
-    def size(self) -> Bytes:
-        """Total size of the files on this machine."""
+    def size(self) -> int:
+        """Total size of the files on this machine, in bytes."""
         return self._shelf.size
 
     def prune(
-        self,
-        older_than: str | float | timedelta = "30d",
-        *,
-        keep: Which = None,
-        dry_run: bool = False,
-        yes: bool = False,
-    ) -> Pruned:
-        """Remove old files that can be restored at no cost, and report old runs whose files would be paid for again.
+        self, older_than: str | float | timedelta = "30d", *, keep: Which = None, yes: bool = False
+    ) -> pd.DataFrame:
+        """Remove old files that no run needs, and list the old runs whose files could only be had again for money.
 
-        Those are listed in a table and removed only with `yes=True`. Rows are never removed. `keep` selects runs whose
-        files are kept, like `where` of `export`; `dry_run=True` removes nothing.
+        The files of those are removed only with `yes=True`, and their rows never. `keep` selects runs whose files are
+        kept, like `where` of `export`. The column `bytes` is the size of a run's files.
         """
         age = parse_span(older_than)
-        spared = [] if keep is None else self._find(keep, warns=True).runs
-        if keep is not None and not spared:
+        kept = set() if keep is None else {entry.id for entry in self._choose(keep, warns=True) if entry is not None}
+        if keep is not None and not kept:
             raise usage_error(
                 "`keep` selects no runs, so the files of all old runs would be removed. Check what it should "
                 "select; omit it if nothing is to be kept."
             )
-        if not self._is_there:
-            return Pruned(0, Bytes(0), dry_run=dry_run)
-        return prune_files(self._shelf, self._ledger, age, spared, dry_run=dry_run, yes=yes)
-
-    def summary(self, last: int = 6) -> Summary:
-        """Summary figures of the library, with its most recent runs."""
-        counts: dict[str, int] = {}
-        total, certain = 0, True
-        for stage, count, cost, estimated in self._select(
-            "stage, count(*), sum(credits), sum(credits > 0 AND charged IS NULL)", "1 GROUP BY stage"
-        ):
-            word = get_library_status(stage)
-            counts[word] = counts.get(word, 0) + count
-            total, certain = total + (cost or 0), certain and not estimated
-        newest = "id IN (SELECT id FROM runs ORDER BY created DESC, id DESC LIMIT ?)"
-        entries = sorted(self._find_entries(newest, last), key=lambda entry: (entry.created, entry.id), reverse=True)
-        paths = get_paths(self._shelf)
-        return Summary(
-            self.folder, sum(counts.values()), dict(sorted(counts.items(), key=lambda item: -item[1])), total, certain,
-            self.size, len(paths), counts.get(RunStatus.UNCERTAIN, 0), tuple(_describe_recent(entry, paths) for entry in entries),
-        )  # fmt: skip
+        sizes = prune_files(self._shelf, self._ledger(), age, kept, yes=yes) if self._is_there else {}
+        return self._get_rows(list(sizes)).assign(bytes=list(sizes.values()))
 
     def __len__(self) -> int:
         return sum(count for (count,) in self._select("count(*)"))
@@ -269,60 +186,48 @@ class Library:
         return True
 
     def __repr__(self) -> str:
-        count = len(self)
-        return f"<Library in {self.folder}: {count:,} {'run' if count == 1 else 'runs'}, {self.size}>"
-
-    @functools.cached_property
-    def _ledger(self) -> Ledger:
-        return self._given() if callable(self._given) else self._given
+        return f"<Library in {self.folder}: {format_count(len(self), 'run')}, {format_size(self.size)}>"
 
     @property
     def _is_there(self) -> bool:
         return (self.folder / writer.NAME).exists()
 
-    def _find(self, which: Which, *, warns: bool = False) -> Selection:
-        """Resolve a selection of runs; `warns` about rows that were never sent."""
-        selection = select_runs(which, self._ledger.read if self._is_there else None)
-        if selection.unsent and warns:
-            few = ", ".join(selection.unsent[:4]) + (", …" if len(selection.unsent) > 4 else "")
+    def _find(self, which: Which) -> Selection:
+        if not self._is_there:
+            return select_runs(which, lambda *_: [])
+        return self._ledger().read(lambda db: select_runs(which, partial(transitions.find_entries, db)))
+
+    def _choose(self, where: Which, *, warns: bool = False) -> list[Entry | None]:
+        """The runs of a selection, or all; `warns` about rows that were never sent."""
+        if where is None:
+            return list(self._find_entries("1"))
+        chosen = self._find(where)
+        if chosen.unsent and warns:
+            few = ", ".join(chosen.unsent[:4]) + (", …" if len(chosen.unsent) > 4 else "")
             warnings.warn(
                 f"Left out, because nothing was ever sent for it: {few}. The library has no run of it.", stacklevel=3
             )
-        return selection
+        return chosen.entries
 
-    def _build_runs(self, entries: Sequence[Entry]) -> Sequence[Any]:
-        if self._runs is None:
+    def _make_runs(self, entries: Sequence[Entry]) -> list[Any]:
+        if self._build_runs is None:
             raise ReelbookError(
                 "This library was opened without what makes runs of its rows. Take it from rb.library()."
             )
-        return self._runs(entries)
+        return list(self._build_runs(entries))
 
     def _select(self, columns: str, where: str = "1", values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """These columns of runs; none while the library does not exist."""
-        return self._ledger.select(columns, where, values) if self._is_there else []
+        return self._ledger().select(columns, where, values) if self._is_there else []
 
     def _find_entries(self, where: str, *values: Any) -> list[Entry]:
-        return self._ledger.find_entries(where, *values) if self._is_there else []
+        return self._ledger().find_entries(where, *values) if self._is_there else []
 
-    def _get_entries(self, runs: Collection[Any]) -> list[Entry]:
+    def _build_table(self, where: str, *values: Any) -> pd.DataFrame:
+        frame = build_table(self._select(", ".join(READ_COLUMNS), where, values), get_paths(self._shelf))
+        frame.attrs["reelbook"] = {"library": str(self.folder)}
+        return frame
+
+    def _get_rows(self, runs: Collection[int]) -> pd.DataFrame:
         """The rows of these numbers, in their order."""
-        return self._ledger.get_entries(runs) if self._is_there else []
-
-    def _get_local_paths(self, entries: Sequence[Entry]) -> dict[str, str]:
-        """The local paths of these runs' files; those only on a remote shelf are downloaded."""
-        here = dict(get_paths(self._shelf))
-        for sha256 in dict.fromkeys(sha256 for entry in entries for sha256 in entry.hashes):
-            if sha256 not in here and (path := self._shelf.find(sha256)) is not None:
-                here[sha256] = str(path)
-        return here
-
-
-def _describe_recent(entry: Entry, paths: Mapping[str, str]) -> Recent:
-    path = paths.get(entry.hashes[0]) if entry.hashes else None
-    # The seed of the output, else that of the input.
-    seeds = (values.get("seed") for values in parse_texts([entry.output, entry.input]) if isinstance(values, dict))
-    return Recent(
-        entry.id, format_entry_input(entry), entry.model, get_library_status(entry.stage), entry.credits,
-        entry.credits_source, entry.created, Path(path) if path else None,
-        next((seed for seed in seeds if type(seed) is int), None),
-    )  # fmt: skip
+        return self._build_table("id IN (SELECT value FROM json_each(?))", json.dumps(runs)).loc[list(runs)]

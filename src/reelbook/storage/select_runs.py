@@ -1,4 +1,4 @@
-"""Select runs of a library by rows of a table, `Run` objects, or request ids.
+"""Choose runs of a library: by their fields, or as rows of a table, `Run` objects or request ids.
 
 A row is found by its request id and service, never by its position in a table: the rows of a sweep's table are counted
 from 0, and run 7 of a library is another run than row 7 of a sweep.
@@ -7,30 +7,101 @@ from 0, and run 7 of a library is another run than row 7 of a sweep.
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from numbers import Integral
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from ..errors import InvalidInput, Problem
+from ..models.catalog import CATALOG
 from ..util.missing_values import is_missing
-from .ledger.transitions import to_storable
-from .run_identity import INPUT_JSON, make_identity
-from .run_status import RunStatus
-from .table import INDEX_NAME
+from ..util.printable import suggest
+from .ledger.transitions import Entry
+from .run_status import LIBRARY_STATUSES, RunStatus
+from .table import INDEX_NAME, LAST_COLUMNS
 
 Which = Any
 """A selection of runs: a table or a row of one, a run, a job, request ids, a list of any of these, or None for all."""
 
-_READ = ("request_id", INPUT_JSON, "service", "model", "take", "status", "output_video", "output_images")
-_MAX_NAMED = 4
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
+_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _ROWS = "the rows themselves: table.loc[[7, 11]] of your table, or library.frame.loc[[7, 11]] of the library"
 
-ReadLedger = Callable[[Callable[[sqlite3.Connection], Any]], Any]
-"""Runs a query on the ledger."""
+
+# By their fields.
+
+
+def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows whose fields all match: text anywhere in the field, other values by equality, a list if any entry does.
+
+    >>> runs = pd.DataFrame({"prompt": ["a paper boat", "a tram"], "seed": [7, 8]})
+    >>> list(filter_rows(runs, {"prompt": "BOAT"}).index), list(filter_rows(runs, {"seed": range(8, 20)}).index)
+    ([0], [1])
+    """
+    names = {*map(str, frame.columns), *LAST_COLUMNS, *(name for row in CATALOG for name in row.input.model_fields)}
+    for name, value in fields.items():
+        # An empty result would suggest that there are no such runs.
+        if name not in {*names, "since"}:
+            raise _invalid(name, f"There is no column {name!r} in this library.{suggest(name, names)}")
+        wanted = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+        if name == "status" and (unknown := [word for word in wanted if word not in LIBRARY_STATUSES]):
+            raise _invalid(name, f"{unknown[0]!r} is not a status. It is {', '.join(LIBRARY_STATUSES)}.")
+        if name == "since":
+            frame = frame[frame["created"] >= parse_moment(value)]
+        elif name in frame.columns:
+            masks = [_match(frame[name], each, is_whole=name == "status") for each in wanted]
+            frame = frame[pd.concat(masks, axis=1).any(axis=1) if masks else [False] * len(frame)]
+        elif value is not None:
+            frame = frame[:0]  # A field of a model without runs in this library.
+    return frame
+
+
+def _match(cells: pd.Series[Any], wanted: Any, *, is_whole: bool) -> pd.Series[Any]:
+    """Which cells have a value. `is_whole`: a text must be equal, not only contained."""
+    if wanted is None or wanted is pd.NA:
+        return cells.isna()
+    if isinstance(wanted, str) and not is_whole:
+        return cells.notna() & cells.astype(str).str.casefold().str.contains(wanted.casefold(), regex=False)
+    # A column of text may have numbers, such as seeds of forty digits.
+    return pd.Series(cells == wanted).fillna(False).astype(bool) | (cells.astype(str) == str(wanted))
+
+
+def parse_span(value: timedelta | float | str) -> timedelta:
+    """Parse a duration; a number means days.
+
+    >>> parse_span("30d") == parse_span(30) == timedelta(days=30), parse_span("12 h")
+    (True, datetime.timedelta(seconds=43200))
+    """
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, str) and (match := _SPAN.fullmatch(value.strip())):
+        return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
+    if isinstance(value, (int, float)) and 0 <= value < 100_000:
+        return timedelta(days=value)
+    raise _invalid("older_than", f'{value!r} is not a length of time. Write "30d", "12h" or "2w", or a number of days.')
+
+
+def parse_moment(value: Any) -> pd.Timestamp:
+    """Parse a point in time: a date, a time, or a duration before now. Without a time zone it is local."""
+    if isinstance(value, (timedelta, int, float)) or (isinstance(value, str) and _SPAN.fullmatch(value.strip())):
+        return pd.Timestamp.now("UTC") - pd.Timedelta(parse_span(value))
+    try:
+        if isinstance(value, (str, date, datetime)):
+            return pd.Timestamp(pd.Timestamp(value).to_pydatetime().astimezone()).tz_convert("UTC")
+    except (ValueError, OverflowError, OSError):
+        pass
+    raise _invalid(
+        "since", f'{value!r} is not a point in time. Write "2026-03-01", a datetime, or "7d" for a week ago.'
+    )
+
+
+def _invalid(name: str, sentence: str) -> InvalidInput:
+    return InvalidInput("library", [Problem((name,), sentence, "unknown")])
+
+
+# By what names them.
 
 
 class _WantedRun(NamedTuple):
@@ -39,37 +110,43 @@ class _WantedRun(NamedTuple):
     label: str
     """Its name in messages."""
     columns: Mapping[str, Any]
-    """The columns of the ledger that identify it, with their values."""
-    is_unsent: bool = False
-    """Whether its row states that it was never sent, so that the library need not have it."""
+    """The columns of the ledger that identify it, with their values; none for a row that was never sent."""
 
 
 class Selection(NamedTuple):
     """The result of `select_runs`."""
 
-    each: list[int | None]
-    """The number in the library of the run of each row given; None for rows never sent."""
+    entries: list[Entry | None]
+    """The run of each row given; None for rows that no service has accepted."""
     unsent: list[str]
-    """Labels of rows that were never sent and are not in the library."""
-
-    @property
-    def runs(self) -> list[int]:
-        """The numbers without duplicates, in the order given."""
-        return [run for run in dict.fromkeys(self.each) if run is not None]
+    """Labels of those rows."""
 
 
-def select_runs(which: Which, read_ledger: ReadLedger | None) -> Selection:
-    """Find the selected runs; an error for those that are ambiguous or not in this library, which need not exist."""
+def select_runs(which: Which, find_entries: Callable[..., Sequence[Entry]]) -> Selection:
+    """Find the selected runs; an error for those that are ambiguous or not in this library."""
     wanted = list(_iterate_wanted(which))
-    found = read_ledger(lambda db: [_find_rows(db, run) for run in wanted]) if read_ledger else [[] for _ in wanted]
-    _check(wanted, found)
-    each = [rows[0][0] if rows else None for rows in found]
-    return Selection(each, [run.label for run, number in zip(wanted, each, strict=True) if number is None])
+    found = [
+        find_entries(" AND ".join(f"{name} = ?" for name in run.columns), *run.columns.values()) if run.columns else []
+        for run in wanted
+    ]
+    if missing := [run.label for run, entries in zip(wanted, found, strict=True) if run.columns and not entries]:
+        raise usage_error(
+            f"This library has no run for {_list_few(missing)}. The runs of another folder are in rb.library(folder); "
+            "library.frame and library.find(prompt=…) list those that are here."
+        )
+    for run, entries in zip(wanted, found, strict=True):
+        if len(services := dict.fromkeys(entry.service for entry in entries)) > 1:
+            raise usage_error(
+                f"{run.label[:1].upper()}{run.label[1:]} is in this library at several services: {_list_few([*services])}. "
+                "Say which by a row of library.frame, which has the columns service and request_id."
+            )
+    chosen = [entries[0] if entries else None for entries in found]
+    return Selection(chosen, [run.label for run in wanted if not run.columns])
 
 
 def usage_error(sentence: str) -> InvalidInput:
     """The error for an invalid selection of runs."""
-    return InvalidInput("library", [Problem(("runs",), f"{sentence} Nothing was copied or removed.", "unknown")])
+    return _invalid("runs", f"{sentence} Nothing was copied or removed.")
 
 
 def find_table(which: Which) -> pd.DataFrame | None:
@@ -78,7 +155,7 @@ def find_table(which: Which) -> pd.DataFrame | None:
         return which
     if isinstance(which, pd.Series):
         # A row has column names as labels; a column of request ids is treated as a list.
-        if not {*_READ, "created"} & set(which.index):
+        if not {"status", "model", "request_id"} & set(which.index):
             return None
         table = pd.DataFrame([which.to_dict()], index=[which.name])
         table.attrs = dict(which.attrs)
@@ -103,14 +180,16 @@ def _iterate_wanted(which: Which) -> Iterator[_WantedRun]:
         yield from _iterate_table(table)
     elif isinstance(which, str):
         yield _WantedRun(f"request {which[:80]!r}", {"request_id": which})
-    elif pd.api.types.is_bool_dtype(getattr(which, "dtype", object)):
-        raise usage_error("A column of yes and no does not say of which table it is. Pass the rows: table[mask].")
-    elif isinstance(which, Integral) or (isinstance(which, Iterable) and not isinstance(which, bytes)):
-        listed = [which] if isinstance(which, Integral) else list(which)
-        if numbers := [item for item in listed if isinstance(item, Integral)]:
-            raise usage_error(f"Numbers alone ({_list_few(numbers)}) do not say of which table they are. Pass {_ROWS}.")
+    elif isinstance(which, Iterable) and not isinstance(which, bytes):
+        listed = list(which)
+        if any(isinstance(item, Integral) for item in listed):
+            raise usage_error(
+                f"Numbers or a mask alone ({_list_few(listed)}) do not say of which table they are. Pass {_ROWS}."
+            )
         for item in listed:
             yield from _iterate_wanted(item)
+    elif isinstance(which, Integral):
+        raise usage_error(f"Numbers alone ({which}) do not say of which table they are. Pass {_ROWS}.")
     else:
         raise usage_error(f"{which!r:.100} names no run. Pass {_ROWS}; or a run, a job, or request ids.")
 
@@ -118,73 +197,29 @@ def _iterate_wanted(which: Which) -> Iterator[_WantedRun]:
 def _iterate_table(table: pd.DataFrame) -> Iterator[_WantedRun]:
     table = table.loc[:, ~table.columns.duplicated()]
     is_numbered = table.index.name == INDEX_NAME
-    if len(table) and not is_numbered and not {"request_id", INPUT_JSON} & set(table.columns):
+    if len(table) and not is_numbered and "request_id" not in table.columns:
         raise usage_error(
             "This table has no column request_id, so its rows name no runs of a library. Keep request_id and service "
             "among its columns, as in table[['seed', 'request_id', 'service']]."
         )
     attrs = table.attrs.get("reelbook")
     usual_service = attrs.get("service") if isinstance(attrs, dict) else None
-    cells = [table[name].tolist() if name in table.columns else [None] * len(table) for name in _READ]
+    names = ("request_id", "service", "status")
+    cells = [table[name].tolist() if name in table.columns else [None] * len(table) for name in names]
     for label, *values in zip(table.index.tolist(), *cells, strict=True):
-        request_id, text, service, model, take, status, *files = map(_parse_cell, values)
+        request_id, service, status = (None if is_missing(value) else str(value) for value in values)
         name, columns = f"row {label!r}", dict[str, Any]()
         if request_id is not None:
             name, columns = f"{name} (request {request_id[:80]})", {"request_id": request_id}
-        elif model and text:
-            columns = {"identity": make_identity(model, text), **({} if take is None else {"take": take})}
         elif is_numbered:
             columns = {"id": label}
-        if service or usual_service:
-            columns = {"service": service or usual_service, **columns}
-        is_unsent = request_id is None and status not in (None, RunStatus.COMPLETED) and not any(files)
-        yield _WantedRun(name, columns, is_unsent)
-
-
-def _find_rows(db: sqlite3.Connection, run: _WantedRun) -> list[tuple[int, str]]:
-    """The number and service of the runs that match."""
-    if not run.columns.keys() - {"service"}:
-        return []
-    where = " AND ".join(f"{name} = ?" for name in run.columns)
-    values = [to_storable(value) for value in run.columns.values()]
-    return db.execute(f"SELECT id, service FROM runs WHERE {where} ORDER BY id", values).fetchall()
-
-
-def _check(wanted: Sequence[_WantedRun], found: Sequence[Sequence[tuple[int, str]]]) -> None:
-    """Raise for runs that are not in this library, or of which it is unknown which is meant."""
-    missing = [run for run, rows in zip(wanted, found, strict=True) if not rows and not run.is_unsent]
-    if nameless := [run.label for run in missing if not {"request_id", "id"} & run.columns.keys()]:
-        raise usage_error(
-            f"{_list_few(nameless)} has no request id, and is not found in this library by its input either. Keep request_id and "
-            "service among the columns, or input_json, model and take."
-        )
-    if missing:
-        raise usage_error(
-            f"This library has no run for {_list_few([run.label for run in missing])}. The runs of another folder are in "
-            "rb.library(folder); library.frame and library.find(prompt=…) list those that are here."
-        )
-    for run, rows in zip(wanted, found, strict=True):
-        services = list(dict.fromkeys(service for _, service in rows))
-        if len(services) > 1 or (len(rows) > 1 and "request_id" not in run.columns):
-            what = f"at several services: {_list_few(services)}" if len(services) > 1 else "in several takes"
-            raise usage_error(
-                f"{run.label[:1].upper()}{run.label[1:]} is in this library {what}. Say which by a row of library.frame, "
-                "which has the columns service, take and request_id."
-            )
+        elif status in (None, RunStatus.COMPLETED):
+            raise usage_error(f"R{name[1:]} has no request id, by which its run could be found. Keep that column.")
+        if columns and (service or usual_service):
+            columns["service"] = service or usual_service
+        yield _WantedRun(name, columns)
 
 
 def _list_few(words: Sequence[Any]) -> str:
-    more = f" and {len(words) - _MAX_NAMED:,} more" if len(words) > _MAX_NAMED else ""
-    return ", ".join(map(str, words[:_MAX_NAMED])) + more
-
-
-def _parse_cell(value: Any) -> str | None:
-    """A cell as text, None if missing; an id of digits may have been read from a file as a number."""
-    if isinstance(value, str):
-        # Exported tables escape formulas with an apostrophe.
-        return (value[1:] if re.match(r"'[=+\-@\t\r]", value) else value) or None
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return "listed" if len(value) else None
-    if is_missing(value):
-        return None
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    more = f" and {len(words) - 4:,} more" if len(words) > 4 else ""
+    return ", ".join(map(str, words[:4])) + more

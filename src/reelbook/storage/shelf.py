@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,19 +31,6 @@ SHA256 = HASHES = re.compile(r"[0-9a-f]{64}")
 DISK_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-class Bytes(int):
-    """A number of bytes, which prints with the suitable unit.
-
-    >>> Bytes(4_100_000), Bytes(912), Bytes(4_100_000) + 1
-    (4.1 MB, 912 bytes, 4100001)
-    """
-
-    def __repr__(self) -> str:
-        return format_size(self)
-
-    __str__ = __repr__
-
-
 class Shelf:
     """Files named by the SHA-256 of their content, so that equal content is stored once.
 
@@ -56,9 +43,10 @@ class Shelf:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder).expanduser().absolute()
+        self._address = str(self.folder)
 
     def __repr__(self) -> str:
-        return f"<Shelf at {self.folder}>"
+        return f"<Shelf at {self._address}>"
 
     def find(self, sha256: str) -> Path | None:
         """Find the local path of the file with this hash; None if missing."""
@@ -71,10 +59,10 @@ class Shelf:
     def keep(self, content: bytes, suffix: str) -> Path:
         """Store content from memory and return its path."""
         sha256 = hashlib.sha256(content).hexdigest()
-        known = Shelf.find(self, sha256)
-        if known is not None and known.stat().st_size == len(content):
-            self.share(known)
-            return known
+        path = Shelf.find(self, sha256)
+        if path is not None and path.stat().st_size == len(content):
+            self.share(path)
+            return path
         with self._new_part(len(content)) as part:
             part.write_bytes(content)
             return self.place(part, sha256, suffix)
@@ -115,53 +103,45 @@ class Shelf:
         return path
 
     def share(self, path: Path) -> None:
-        """Bring a new file to where others look for it, too: nowhere, if the shelf is a folder."""
+        """Copy a new file to where others look for it, too: nowhere, if the shelf is a folder."""
 
-    def discard(self, sha256: str) -> int:
-        """Delete the file with this hash; returns the number of bytes freed."""
-        freed = 0
+    def discard(self, sha256: str) -> None:
+        """Delete the file with this hash."""
         while (path := Shelf.find(self, sha256)) is not None:
             with self._translated_errors(0):
-                freed = max(freed, path.stat().st_size)
                 path.unlink()
-        return freed
 
-    def names(self) -> Iterator[tuple[str, Path, int]]:
-        """Iterate over hash, path and size of all files."""
-        for entry, facts in list_files(self.folder):
+    def names(self) -> Iterator[tuple[str, Path]]:
+        """Iterate over hash and path of all files."""
+        for entry in list_entries(self.folder):
             if _is_name(entry.name):
-                yield entry.name[:64], Path(entry.path), facts.st_size
+                yield entry.name[:64], Path(entry.path)
 
     @property
-    def size(self) -> Bytes:
-        """Total size of the files on this machine."""
-        files = list_files(self.folder)
-        return Bytes(sum(facts.st_size for entry, facts in files if entry.is_file(follow_symlinks=False)))
-
-    def find_copied(self, files: Mapping[str, int]) -> set[str]:
-        """The files, by hash and size, that can be removed from this machine, because they are also at another place."""
-        return set()
+    def size(self) -> int:
+        """Total size of the files on this machine, in bytes."""
+        return sum(facts.st_size for _, facts in list_files(self.folder))
 
     def format_disk_error(self, error: OSError, wanted: int) -> str:
-        """Format a disk error as a clause: reason, folder, missing space, and what to do.
+        """Format a disk error as a clause: reason, folder, needed space, and what to do.
 
         >>> import errno
         >>> Shelf("/films").format_disk_error(OSError(errno.EROFS, "Read-only file system"), 0)
         '/films cannot be written (Read-only file system): make it writable, or choose another folder with REELBOOK_LIBRARY'
         """
         if error.errno in DISK_FULL_ERRNOS:
-            missing = wanted - (_get_free_bytes(self.folder) or 0)
-            much = f", {format_size(missing)} more are needed" if missing > 0 else ""
-            return f"no space is left in {self.folder}{much}: free some, then try again"
+            size = f", {format_size(wanted)} are needed" if wanted else ""
+            return f"no space is left in {self.folder}{size}: free some, then try again"
         why = error.strerror or type(error).__name__
         return (
             f"{self.folder} cannot be written ({why}): make it writable, or choose another folder with REELBOOK_LIBRARY"
         )
 
     def check_space(self, wanted: int) -> None:
-        """Raise OSError if `wanted` bytes exceed the known free space."""
-        free = _get_free_bytes(self.folder)
-        if free is not None and free < wanted:
+        """Raise OSError if `wanted` bytes exceed the free space."""
+        usage = shutil.disk_usage(self.folder)
+        # Some network file systems report a total size of 0.
+        if usage.total and usage.free < wanted:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.folder))
 
     @contextmanager
@@ -200,19 +180,12 @@ class RemoteShelf(Shelf):
             from fsspec.core import url_to_fs  # type: ignore[import-untyped]  # It ships no types.
 
             self._system, root = url_to_fs(url)
-        except ImportError:
+        except (ImportError, ValueError):
             raise ReelbookError(
-                f"A shelf at {self._address} needs packages that are not installed. Install them with: pip install 'reelbook[cloud]' "
-                "(for other stores than S3 also the package that fsspec names for them)."
-            ) from None
-        except ValueError:
-            raise ReelbookError(
-                f"{self._address} is not a place for a shelf. Give a folder, or a URL such as s3://bucket/folder."
+                f"A shelf at {self._address} cannot be opened. Give a folder, or a URL such as s3://bucket/films, for which "
+                "the packages are installed by: pip install 'reelbook[cloud]'"
             ) from None
         self._root = str(root).rstrip("/")
-
-    def __repr__(self) -> str:
-        return f"<Shelf at {self._address}>"
 
     def find(self, sha256: str) -> Path | None:
         """Find the local path of the file with this hash, which is downloaded first; None if missing or damaged there.
@@ -232,10 +205,9 @@ class RemoteShelf(Shelf):
         """Upload a new file, with those that could not be uploaded before. A failure is a warning: the file is safe here."""
         try:
             there = self._list("" if self._is_behind else path.name)
-            for source in [file for _, file, _ in super().names()] if self._is_behind else [path]:
+            for source in [file for _, file in super().names()] if self._is_behind else [path]:
                 if there.get(source.name) != source.stat().st_size:
                     with self._remote_errors():
-                        self._system.makedirs(self._path(source.name).rpartition("/")[0], exist_ok=True)
                         self._system.put_file(str(source), self._path(source.name))
             self._is_behind = False
         except ReelbookError as error:
@@ -244,25 +216,17 @@ class RemoteShelf(Shelf):
                 warnings.warn(f"{error} {where}", stacklevel=3)
             self._is_behind = True
 
-    def discard(self, sha256: str) -> int:
-        """Delete the file with this hash, also at the URL; returns the number of bytes freed."""
-        freed = super().discard(sha256)
-        for name, size in self._list(sha256).items() if SHA256.fullmatch(sha256) else ():
+    def discard(self, sha256: str) -> None:
+        """Delete the file with this hash, also at the URL."""
+        super().discard(sha256)
+        for name in self._list(sha256) if SHA256.fullmatch(sha256) else ():
             with self._remote_errors():
                 self._system.rm_file(self._path(name))
-            freed = size
-        return freed
 
-    def names(self) -> Iterator[tuple[str, Path, int]]:
-        """Iterate over hash, path and size of all files; for those only at the URL, the future local path."""
-        here = {path.name for _, path, _ in super().names()}
-        yield from super().names()
-        yield from ((name[:64], self.folder / name, size) for name, size in self._list().items() if name not in here)
-
-    def find_copied(self, files: Mapping[str, int]) -> set[str]:
-        """The files, by hash and size, that are also at the URL, with the same size."""
-        there = {name[:64]: size for name, size in self._list().items()}
-        return {sha256 for sha256, size in files.items() if there.get(sha256) == size}
+    def names(self) -> Iterator[tuple[str, Path]]:
+        """Iterate over hash and path of all files; for those only at the URL, the future local path."""
+        here = dict(super().names())
+        yield from (here | {name[:64]: self.folder / name for name in self._list() if name[:64] not in here}).items()
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name[:2]}/{name}"
@@ -272,8 +236,7 @@ class RemoteShelf(Shelf):
         with self._remote_errors(), contextlib.suppress(FileNotFoundError):
             # Other clients write there too, so a cached listing may be out of date.
             self._system.invalidate_cache()
-            folder = f"{self._root}/{start[:2]}"
-            entries = self._system.ls(folder, detail=True) if start else self._system.find(folder, detail=True).values()
+            entries = self._system.find(f"{self._root}/{start[:2]}", detail=True).values()
             sizes = {str(entry["name"]).rpartition("/")[2]: int(entry["size"] or 0) for entry in entries}
             return {name: size for name, size in sizes.items() if name.startswith(start) and _is_name(name)}
         return {}
@@ -303,17 +266,11 @@ def list_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def list_files(folder: Path) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
-    """The entries of a folder with their facts; without those that another process removes meanwhile."""
+    """The files in a folder with their facts; without those that another process removes meanwhile."""
     for entry in list_entries(folder):
-        try:
-            facts = entry.stat()
-        except FileNotFoundError:
-            continue
-        yield entry, facts
-
-
-def _is_name(name: str) -> bool:
-    return bool(SHA256.fullmatch(name[:64])) and name[64:] in SUFFIXES
+        with contextlib.suppress(FileNotFoundError):
+            if entry.is_file(follow_symlinks=False):
+                yield entry, entry.stat()
 
 
 def hash_file(path: Path) -> str:
@@ -322,10 +279,5 @@ def hash_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _get_free_bytes(folder: Path) -> int | None:
-    """Free bytes on the disk; None if the system does not report them."""
-    with contextlib.suppress(OSError):
-        usage = shutil.disk_usage(folder)
-        # Some network file systems report a total size of 0.
-        return usage.free if usage.total else None
-    return None
+def _is_name(name: str) -> bool:
+    return bool(SHA256.fullmatch(name[:64])) and name[64:] in SUFFIXES

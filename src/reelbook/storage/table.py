@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -26,7 +25,6 @@ Files: TypeAlias = Sequence[Mapping[str, Any]]
 VIDEOS = frozenset({".mp4", ".webm", ".m4v", ".mov", ".mkv"})
 DTYPES = {"integer": "Int64", "number": "float64", "boolean": "boolean", "string": "string"}
 """The type of an empty column of each JSON type."""
-_ARROW_DTYPES: dict[str, Any] = {"int64": pd.Int64Dtype(), "uint64": pd.UInt64Dtype(), "large_string": pd.StringDtype()}
 
 LAST_COLUMNS = (
     "status", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
@@ -51,6 +49,52 @@ READ_COLUMNS = (
 """The ledger's columns that are read for a table."""
 
 
+def build_table(rows: Sequence[Sequence[Any]], paths: Mapping[str, str]) -> pd.DataFrame:
+    """Build the table of runs from `READ_COLUMNS`, newest last. `paths` maps the hash of a file to its path on this machine.
+
+    >>> frame = build_table([], {})
+    >>> len(frame), frame.index.name, list(frame.columns)[:4]
+    (0, 'library_run', ['created', 'model', 'prompt', 'seed'])
+    """
+    # A library that adopted another has older runs with larger numbers.
+    rows = sorted(rows, key=lambda row: row[READ_COLUMNS.index("created")])
+    made, read = make_run_columns(rows, paths), _transpose(rows)
+    models, inputs = set(read["model"]), read_objects(read["input"])
+    used = [row for row in CATALOG if row.id in models or not models]
+    kinds = {name: kind for row in used for name, kind in _get_field_types(row.input).items()}
+    columns: dict[str, Any] = {}
+    # All fields of the models in their order, including unused ones; then other names in the inputs.
+    for name in dict.fromkeys([*kinds, *inputs]):
+        column = f"input_{name}" if name in made or name in _TAKEN else name
+        while column in columns or column in made:
+            column += "_"
+        columns[column] = build_column(inputs.get(name) or [None] * len(rows), kinds.get(name, ""))
+    return assemble_table(columns | made, FIRST_COLUMNS, pd.Index(read["id"], dtype="int64", name=INDEX_NAME))
+
+
+def make_run_columns(rows: Sequence[Sequence[Any] | None], paths: Mapping[str, str]) -> dict[str, Any]:
+    """The columns of what runs have returned, then `LAST_COLUMNS`; a row that is None is missing in all of them."""
+    read = _transpose([row or [None] * len(READ_COLUMNS) for row in rows])
+    outputs = {name: build_column(values) for name, values in read_outputs(read["output"]).items()}
+    videos, pictures, read["marks"] = _read_files(read["media"], paths)
+    outputs |= {"output_video": build_column(videos), "output_images": build_column(pictures)}
+    charges = zip(read["credits"], read["charged"], strict=True)
+    read["credits_source"] = [None if cost is None else get_credits_source(charged) for cost, charged in charges]
+    last: dict[str, Any] = {}
+    for name in LAST_COLUMNS:
+        if name == "status":
+            words = [None if stage is None else get_library_status(stage) for stage in read["stage"]]
+            last[name] = pd.Categorical(words, LIBRARY_STATUSES)
+        elif name in ("model", "service"):
+            last[name] = pd.Categorical(read[name], pd.Index(sorted(set(read[name]) - {None}), dtype=str))
+        elif name in ("created", "finished"):
+            seconds = pd.to_numeric(pd.Series(read[name], dtype=object), errors="coerce").astype("float64")
+            last[name] = pd.to_datetime(seconds, unit="s", utc=True, errors="coerce").astype("datetime64[us, UTC]")
+        else:
+            last[name] = build_column(read[name], _KINDS.get(name, "string"))
+    return outputs | last
+
+
 def assemble_table(columns: Mapping[str, Any], first: Iterable[str], index: pd.Index[Any]) -> pd.DataFrame:
     """A table of runs with these columns, which begins with those in `first`, and with the accessor `reel`."""
     registry.find("Reel")  # Its module registers the accessor.
@@ -60,58 +104,8 @@ def assemble_table(columns: Mapping[str, Any], first: Iterable[str], index: pd.I
     return frame
 
 
-def build_table(rows: Sequence[Sequence[Any]], paths: Mapping[str, str]) -> pd.DataFrame:
-    """Build the table of runs from `READ_COLUMNS`, newest last. `paths` maps the hash of a file to its path on this machine.
-
-    >>> frame = build_table([], {})
-    >>> len(frame), frame.index.name, list(frame.columns)[:4]
-    (0, 'library_run', ['created', 'model', 'prompt', 'seed'])
-    """
-    # Each collection would traverse all values read so far, which takes longer than the rest.
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        return _build_table(rows, paths)
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def _build_table(rows: Sequence[Sequence[Any]], paths: Mapping[str, str]) -> pd.DataFrame:
-    read = dict(zip(READ_COLUMNS, zip(*rows, strict=True) if rows else [()] * len(READ_COLUMNS), strict=True))
-    files = parse_files(read["media"])
-    inputs, outputs = read_objects(read["input"]), read_outputs(read["output"], files, paths)
-    models = set(read["model"])
-    used = [row for row in CATALOG if row.id in models or not models]
-    kinds = {name: kind for row in used for name, kind in _get_field_types(row.input).items()}
-    columns: dict[str, Any] = {}
-    # All fields of the models in their order, including unused ones; then other names in the inputs.
-    for name in dict.fromkeys([*kinds, *inputs]):
-        column = f"input_{name}" if name in outputs or name in _TAKEN else name
-        while column in columns or column in outputs or column in _TAKEN:
-            column += "_"
-        columns[column] = build_column(inputs.get(name) or [None] * len(rows), kinds.get(name, ""))
-    columns |= {name: build_column(values) for name, values in outputs.items()}
-    charges = zip(read["credits"], read["charged"], strict=True)
-    read["credits_source"] = tuple(None if cost is None else get_credits_source(charged) for cost, charged in charges)
-    read["marks"] = tuple(map(find_marks, files))
-    last: dict[str, Any] = {
-        name: build_column(read[name], _KINDS.get(name, "")) for name in LAST_COLUMNS if name in read
-    }
-    last |= {
-        name: pd.Categorical(read[name], pd.Index(sorted(set(read[name])), dtype=str)) for name in ("model", "service")
-    }
-    last["status"] = pd.Categorical(list(map(get_library_status, read["stage"])), LIBRARY_STATUSES)
-    last |= {name: _build_times(read[name]) for name in ("created", "finished")}
-    columns |= {name: last[name] for name in LAST_COLUMNS}
-    frame = assemble_table(columns, FIRST_COLUMNS, pd.Index(read["id"], dtype="int64", name=INDEX_NAME))
-    # A library that adopted another has older runs with larger numbers.
-    return frame if frame["created"].is_monotonic_increasing else frame.sort_values("created", kind="stable")
-
-
-def _build_times(values: Sequence[Any]) -> pd.Series[Any]:
-    seconds = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").astype("float64")
-    return pd.to_datetime(seconds, unit="s", utc=True, errors="coerce").astype("datetime64[us, UTC]")
+def _transpose(rows: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    return dict(zip(READ_COLUMNS, zip(*rows, strict=True) if rows else [()] * len(READ_COLUMNS), strict=True))
 
 
 @cache
@@ -125,23 +119,13 @@ def _get_field_types(model: type[Input]) -> dict[str, str]:
 # What the texts of a row say.
 
 
-def parse_texts(texts: Sequence[Any]) -> list[Any]:
+def parse_texts(texts: Iterable[Any]) -> list[Any]:
     """Parse JSON texts to values for table cells; None for anything but valid JSON.
 
     >>> parse_texts(['{"seed": 7}', None, "half of it {", '{"image_url": {"sha256": "ab"}}'])
     [{'seed': 7}, None, None, {'image_url': 'sha256:ab'}]
     """
-    values = map(_parse, texts)
-    return [
-        _plain(value) if isinstance(text, str) and ('"sha256"' in text or "\\u" in text) else value
-        for text, value in zip(texts, values, strict=True)
-    ]
-
-
-def parse_files(media: Sequence[Any]) -> list[Files]:
-    """The files of each row, from the ledger's column `media`."""
-    values = map(_parse, media)
-    return [[file for file in value if isinstance(file, dict)] if isinstance(value, list) else [] for value in values]
+    return list(map(_parse_text, texts))
 
 
 def read_objects(texts: Sequence[Any]) -> dict[str, list[Any]]:
@@ -151,7 +135,8 @@ def read_objects(texts: Sequence[Any]) -> dict[str, list[Any]]:
     {'seed': [7, None, None], 'fps': [None, None, 24]}
     """
     columns: dict[str, list[Any]] = {}
-    for row, value in enumerate(parse_texts(texts)):
+    # One after the other, because Python's collection of garbage takes long with all of them in memory.
+    for row, value in enumerate(map(_parse_text, texts)):
         for name, item in value.items() if isinstance(value, dict) else ():
             if name not in columns:
                 columns[name] = [None] * len(texts)
@@ -159,26 +144,33 @@ def read_objects(texts: Sequence[Any]) -> dict[str, list[Any]]:
     return columns
 
 
-def read_outputs(outputs: Sequence[Any], files: Sequence[Files], paths: Mapping[str, str]) -> dict[str, list[Any]]:
-    """The columns of what runs have returned: `output_…`, of files their URLs at the service, and their paths here.
-
-    `paths` maps the hash of a file to its path on this machine; a picture that is not here is None.
-    """
+def read_outputs(outputs: Sequence[Any]) -> dict[str, list[Any]]:
+    """The columns of what runs have returned: `output_…`, and of files their URLs at the service."""
     columns: dict[str, list[Any]] = {}
     for name, values in read_objects(outputs).items():
+        column = f"output_{replace_surrogates(name)}"
         if any(_is_file(value) or (isinstance(value, list) and any(map(_is_file, value))) for value in values):
-            columns[f"output_{name}_url"] = [
+            columns[f"{column}_url"] = [
                 list(map(_get_address, value)) if isinstance(value, list) else _get_address(value) for value in values
             ]
         else:
             # pandas prints control characters as they are.
-            columns[f"output_{name}"] = [map_texts(value, _escape_controls) for value in values]
-    hashes = [[(str(file.get("sha256")), get_suffix(file)) for file in row] for row in files]
-    videos = [next((sha256 for sha256, suffix in row if suffix in VIDEOS), None) for row in hashes]
-    pictures = [[paths.get(sha256) for sha256, suffix in row if suffix not in VIDEOS] for row in hashes]
-    columns["output_video"] = [video and paths.get(video) for video in videos]
-    columns["output_images"] = [row if any(row) else None for row in pictures]
+            columns[column] = [map_texts(value, _escape_controls) for value in values]
     return columns
+
+
+def _read_files(media: Sequence[Any], paths: Mapping[str, str]) -> tuple[list[Any], list[Any], list[Any]]:
+    """The path of each row's video, those of its pictures, and its marks. `paths` maps the hash of a file to its path here."""
+    videos, pictures, marks = [], [], []
+    for value in map(_parse, media):
+        files = [file for file in value if isinstance(file, dict)] if isinstance(value, list) else []
+        is_video = [get_suffix(file) in VIDEOS for file in files]
+        here = [paths.get(str(file.get("sha256"))) for file in files]
+        videos.append(here[is_video.index(True)] if True in is_video else None)
+        stills = [path for path, moves in zip(here, is_video, strict=True) if not moves]
+        pictures.append(stills if any(stills) else None)
+        marks.append(find_marks(files) if files else None)
+    return videos, pictures, marks
 
 
 def find_marks(files: Files) -> str | None:
@@ -220,30 +212,22 @@ def _get_address(value: Any) -> str | None:
     return value["url"] if _is_file(value) and value["url"].startswith(("https://", "http://")) else None
 
 
-def _parse(text: Any) -> Any:
+def _parse(text: Any, object_hook: Any = None) -> Any:
     """Parse a JSON text; None for anything but valid JSON."""
-    if not isinstance(text, str):
-        return None
-    try:
-        return from_json(text, cache_strings="keys")
-    except (ValueError, TypeError):
-        # It refuses lone surrogates and deeper nesting, and is twice as fast as `json` for the rest.
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.loads(text)
+    with contextlib.suppress(TypeError, ValueError, RecursionError):
+        if object_hook is None and "\\u" not in text:
+            return from_json(text, cache_strings="keys")  # Twice as fast, but it refuses lone surrogates.
+        return json.loads(text, object_hook=object_hook)
     return None
 
 
-def _plain(value: Any) -> Any:
-    """A value with pictures of the library in short form, and without lone surrogates, which no file can store."""
-    if isinstance(value, str):
-        return replace_surrogates(value)
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        if value.keys() == {"sha256"}:
-            return f"sha256:{value['sha256']}"
-        return {_plain(name): _plain(item) for name, item in value.items()}
-    return value
+def _parse_text(text: Any) -> Any:
+    return _parse(text, _shorten_picture if text and '"sha256"' in text else None)
+
+
+def _shorten_picture(value: dict[str, Any]) -> Any:
+    """The short form of a picture of the library; any other object unchanged."""
+    return f"sha256:{value['sha256']}" if value.keys() == {"sha256"} else value
 
 
 # Columns of one type each.
@@ -262,29 +246,19 @@ def build_column(values: Sequence[Any], kind: str = "") -> pd.Series[Any]:
     kinds = set(map(type, values)) - {type(None)}
     if not kinds:
         return pd.Series([None] * len(values), dtype=DTYPES.get(kind, "object"))
-    if kinds == {bool}:
-        return pd.Series(values, dtype="boolean")
-    if kinds <= {int, float} and (float in kinds or kind == "number"):
-        if not any(type(value) is int and abs(value) > 2**53 for value in values):
+    # Of numbers beyond 64 bits, and of lists that Arrow cannot store in a file, the text is exact.
+    with contextlib.suppress(OverflowError, pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
+        if kinds == {bool}:
+            return pd.Series(values, dtype="boolean")
+        if kinds == {int} and kind != "number" and all(value is None or abs(value) < 2**63 for value in values):
+            return pd.Series(values, dtype="Int64")
+        if kinds <= {int, float} and all(type(value) is not int or abs(value) <= 2**53 for value in values):
             return pd.Series(values, dtype="float64")
-    elif kinds == {int}:
-        for arrow_type in ("int64", "uint64"):
-            with contextlib.suppress(OverflowError):
-                return _build_from_arrow(values, arrow_type)
-    elif kinds <= {list, dict}:
-        # Arrow refuses values of mixed types inside, and Parquet cannot store an object without fields.
-        with contextlib.suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
-            if "struct<>" not in str(pa.array(values).type):
-                return pd.Series(values, dtype=object)
+        if kinds <= {list, dict} and "struct<>" not in str(pa.array(values).type):
+            return pd.Series(values, dtype=object)
     # With `<NA>` for missing values, as in integer columns; pandas' default would be NaN.
-    return _build_from_arrow(list(map(_format_text, values)), "large_string")
-
-
-def _build_from_arrow(values: Sequence[Any], arrow_type: str) -> pd.Series[Any]:
-    """The values as a Series, converted by Arrow, which is three times as fast as pandas."""
-    return pd.Series(_ARROW_DTYPES[arrow_type].__from_arrow__(pa.array(values, arrow_type)), copy=False)
-
-
-def _format_text(value: Any) -> str | None:
-    # Lone surrogates are valid in Python's strings, but not in files.
-    return None if value is None else replace_surrogates(value if isinstance(value, str) else format_json(value))
+    texts = [value if value is None or isinstance(value, str) else format_json(value) for value in values]
+    try:
+        return pd.Series(texts, dtype="string")
+    except UnicodeEncodeError:  # Lone surrogates are valid in Python's strings, but not in files.
+        return pd.Series([text and replace_surrogates(text) for text in texts], dtype="string")

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import ReelbookError
+from ..util.printable import format_count, format_line
 from .ledger import transitions
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
 from .table import parse_texts
 
 _MAX_LETTERS = 60
+ADVICE = (
+    "Look into the account's history at the service. If it has the run: attach(request_id). "
+    "If not: resubmit() sends it again, write_off() removes it from the books."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +28,8 @@ class Uncertain:
 
     entry: Entry = field(repr=False)
     _ledger: Ledger = field(repr=False, compare=False)
-    _attach: Callable[[Entry, str], Any] | None = field(default=None, repr=False, compare=False)
-    _resend: Callable[[Entry], Any] | None = field(default=None, repr=False, compare=False)
-    """What resolves it with a client; without one the ledger is updated, and a later run continues."""
+    _client: Any = field(default=None, repr=False, compare=False)
+    """The client that resolves it; without one the ledger is updated, and a later run continues."""
 
     @property
     def run(self) -> int:
@@ -33,19 +37,17 @@ class Uncertain:
         return self.entry.id
 
     @property
-    def model(self) -> str:
-        """Its model."""
-        return self.entry.model
-
-    @property
     def input(self) -> Mapping[str, Any]:
         """Its input."""
-        return _parse_input(self.entry)
+        (values,) = parse_texts([self.entry.input])
+        return values if isinstance(values, dict) else {}
 
     @property
     def what(self) -> str:
-        """Its input as a short text."""
-        return format_entry_input(self.entry)
+        """Its input as a short text: the prompt if there is one."""
+        values = [f"{name} {value}" for name, value in self.input.items() if isinstance(value, (str, int, float))]
+        text = format_line(str(self.input.get("prompt") or ", ".join(values))) or "no words"
+        return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 1].rstrip()}…"
 
     @property
     def when(self) -> datetime:
@@ -68,12 +70,11 @@ class Uncertain:
             raise ReelbookError(
                 f"{request_id!r} is not a request id. Copy it as text from the account's history at the service."
             )
-        request_id = request_id.strip()
-        if self._attach is not None:
-            return self._attach(self.entry, request_id)
+        if self._client is not None:
+            return self._client.resolve(self.entry, request_id.strip())
 
         def resolve(db: sqlite3.Connection) -> None:
-            transitions.resolve(db, self.run, request_id, self._ledger.owner)
+            transitions.resolve(db, self.run, request_id.strip(), self._ledger.owner)
             transitions.release(db, self.run, self._ledger.owner)
 
         return self._ledger.transact_now(resolve)
@@ -84,10 +85,9 @@ class Uncertain:
 
     def resubmit(self) -> Any:
         """Send it once more, because the service does not have it. If it had arrived after all, it is charged twice."""
-        if self._resend is not None:
-            return self._resend(self.entry)
-        self._ledger.transact_now(lambda db: transitions.allow_resubmission(db, self.run))
-        return None
+        if self._client is not None:
+            return self._client.resend(self.entry)
+        return self._ledger.transact_now(lambda db: transitions.allow_resubmission(db, self.run))
 
     def __repr__(self) -> str:
         price = "at an unknown price" if self.credits is None else f"at most {self.credits:,} credits"
@@ -105,28 +105,5 @@ class Uncertainties(list[Uncertain]):
     def __repr__(self) -> str:
         if not self:
             return "<No uncertain runs>"
-        lines = [f"<{len(self)} uncertain {'run' if len(self) == 1 else 'runs'}, at most {self.credits:,} credits:"]
-        return "\n".join([*lines, *(f"  {run!r}" for run in self), f"  {ADVICE}>"])
-
-
-ADVICE = (
-    "Look into the account's history at the service. If it has the run: attach(request_id). "
-    "If not: resubmit() sends it again, write_off() removes it from the books."
-)
-
-
-def format_entry_input(entry: Entry) -> str:
-    """Format the input of a run on one short line: the prompt if there is one."""
-    values = _parse_input(entry)
-    prompt = values.get("prompt")
-    if isinstance(prompt, str) and prompt.strip():
-        text = " ".join(prompt.split())
-    else:
-        text = ", ".join(f"{name} {value}" for name, value in values.items() if isinstance(value, (str, int, float)))
-    text = "".join(letter for letter in text if letter.isprintable()) or "no words"
-    return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 1].rstrip()}…"
-
-
-def _parse_input(entry: Entry) -> Mapping[str, Any]:
-    (values,) = parse_texts([entry.input])
-    return values if isinstance(values, dict) else {}
+        first = f"<{format_count(len(self), 'uncertain run')}, at most {self.credits:,} credits:"
+        return "\n".join([first, *(f"  {run!r}" for run in self), f"  {ADVICE}>"])

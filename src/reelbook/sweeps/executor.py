@@ -36,7 +36,16 @@ from ..util.notebook import get_kernel_shell
 from .options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, RunOptions
 from .plan_rows import spread_rows
 from .plan_summary import find_prices, sum_or_none
-from .progress import RunName, Standing, format_error, get_error_type, load_standings, make_budget_scope, name_rows
+from .progress import (
+    RunName,
+    Standing,
+    format_error,
+    get_error_type,
+    load_standings,
+    make_budget_scope,
+    make_standing,
+    name_rows,
+)
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -66,8 +75,8 @@ class Executor:
 
     def __init__(self, plan: Plan, client: Client, options: RunOptions, changed: Callable[[], None]) -> None:
         self.plan, self.options, self.context = plan, options, client.context
-        self.standings: list[Standing] = []
-        """How each distinct run stands; empty until the library was asked."""
+        self.standings = list(map(make_standing, plan))
+        """How each distinct run stands; each row by itself until the library was asked."""
         self.stopped_by: BaseException | None = None
         """The reason why sending has stopped."""
         self.began, self.ended = time.monotonic(), None  # type: float, float | None

@@ -59,8 +59,8 @@ class BackgroundJob(ABC, Generic[Outcome]):
         self._done, self._changed = threading.Event(), threading.Event()
         self._guard = threading.RLock()
         self._listeners: list[Callable[[Self], Any]] = []
-        self._caller: threading.Thread | None = None
-        """Calls the listeners after changes, and a last time at the end."""
+        self._callers: list[threading.Thread] = []
+        """The thread that calls the listeners after changes, and a last time at the end; and one for each that came later."""
 
     @property
     def is_done(self) -> bool:
@@ -79,8 +79,8 @@ class BackgroundJob(ABC, Generic[Outcome]):
                         "look at its panel, or cancel() it."
                     )
             # A listener that waits for the job would wait for itself.
-            if self._caller is not None and self._caller is not threading.current_thread():
-                self._caller.join(max(min(LAST_CALL_SECONDS, deadline - time.monotonic()), 0))
+            for caller in [each for each in self._callers if each is not threading.current_thread()]:
+                caller.join(max(min(LAST_CALL_SECONDS, deadline - time.monotonic()), 0))
         except KeyboardInterrupt:
             raise Interrupted(
                 f"You stopped waiting; the {self.noun} continues. Call wait() again, or {self.advice}."
@@ -99,13 +99,12 @@ class BackgroundJob(ABC, Generic[Outcome]):
         """
         with self._guard:
             if self._done.is_set():
-                threading.Thread(target=self._call, args=([listener],), name="reelbook-listeners", daemon=True).start()
+                self._start_calling(self._call, [listener])
                 return
             self._listeners.append(listener)
             self._changed.set()
-            if self._caller is None:
-                self._caller = threading.Thread(target=self._call_listeners, name="reelbook-listeners", daemon=True)
-                self._caller.start()
+            if not self._callers:
+                self._start_calling(self._call_listeners)
 
     @abstractmethod
     def _get_result(self) -> Outcome:
@@ -122,6 +121,11 @@ class BackgroundJob(ABC, Generic[Outcome]):
                 self.on_change(notify)
             self._done.set()
             self._changed.set()
+
+    def _start_calling(self, target: Callable[..., None], *arguments: Any) -> None:
+        caller = threading.Thread(target=target, args=arguments, name="reelbook-listeners", daemon=True)
+        self._callers.append(caller)
+        caller.start()
 
     def _call_listeners(self) -> None:
         is_last = False
@@ -175,16 +179,15 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
     @property
     def progress(self) -> Progress:
         """A snapshot of the current state."""
-        executor, reason, standings = self._executor, self.stopped_by, self._executor.standings
+        executor, reason = self._executor, self.stopped_by
         state = "paused" if executor.is_paused else "running" if executor.is_prepared else "preparing"
         if self._done.is_set() or executor.stopped_by is not None:
             state = "done" if self._done.is_set() else "stopping"
         # A stop after everything was sent, and without cancelled runs, had no effect.
-        if state == "done" and isinstance(reason, Stopped) and standings:
-            is_complete = all(run.status not in (RunStatus.NOT_STARTED, RunStatus.CANCELLED) for run in standings)
-            reason = None if is_complete else reason
+        is_missing = any(run.status in (RunStatus.NOT_STARTED, RunStatus.CANCELLED) for run in executor.standings)
+        reason = None if state == "done" and isinstance(reason, Stopped) and not is_missing else reason
         return make_progress(
-            standings, now=executor.ended or time.monotonic(), began=executor.began, planned=len(self.plan), state=state,
+            executor.standings, now=executor.ended or time.monotonic(), began=executor.began, state=state,
             reason=None if reason is None else str(reason), budget=self._options.budget, spend=self._options.spend,
             waits=executor.waits,
         )  # fmt: skip

@@ -220,17 +220,18 @@ def load_standings(
     for row in rows:
         name = None if row.input is None else names[row.key]
         key = name.key if isinstance(name, RunName) else row.number
-        if key not in runs:
-            runs[key] = make_standing(row, name)
-            if isinstance(name, RunName) and name.key in stored:
-                runs[key].load(stored[name.key], files, price)
-        runs[key].numbers.append(row.number)
+        if key in runs:
+            runs[key].numbers.append(row.number)
+            continue
+        runs[key] = make_standing(row, name)
+        if isinstance(name, RunName) and name.key in stored:
+            runs[key].load(stored[name.key], files, price)
     return list(runs.values())
 
 
 def make_standing(row: Row, name: RunName | InvalidInput | None = None) -> Standing:
     """How a row stands before the library was asked."""
-    standing = Standing(row, name if isinstance(name, RunName) else None)
+    standing = Standing(row, name if isinstance(name, RunName) else None, [row.number])
     if row.input is None:
         standing.status, standing.error_type, standing.error = RunStatus.IMPOSSIBLE, "impossible", row.problem
     elif isinstance(name, InvalidInput):
@@ -311,12 +312,9 @@ class Progress:
         return sum(self.counts[status] for status in UNDER_WAY)
 
 
-def make_progress(standings: Sequence[Standing], *, now: float, began: float, planned: int, **facts: Any) -> Progress:
-    """Sum up how the runs stand; `planned` is the number of rows, used before their states are known.
-
-    `now` and `began` are by the monotonic clock; `facts` are further fields.
-    """
-    counts = Counter({**dict.fromkeys(SWEEP_STATUSES, 0), RunStatus.NOT_STARTED: 0 if standings else planned})
+def make_progress(standings: Sequence[Standing], *, now: float, began: float, **facts: Any) -> Progress:
+    """Sum up how the runs stand. `now` and `began` are by the monotonic clock; `facts` are further fields."""
+    counts = Counter(dict.fromkeys(SWEEP_STATUSES, 0))
     failed: dict[str, list[Standing]] = {}
     for run in standings:
         counts[run.status] += len(run.numbers)

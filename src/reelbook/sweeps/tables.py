@@ -17,11 +17,11 @@ from ..models.catalog import find_endpoint
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import INPUT_JSON
 from ..storage.run_status import SWEEP_STATUSES
-from ..storage.table import Files, assemble_table, build_column, find_marks, parse_files, read_outputs
+from ..storage.table import READ_COLUMNS, assemble_table, build_column, make_run_columns
 from ..storage.tidy import get_paths
 from ..util.background_loop import background
 from .plan_rows import Known
-from .progress import CALL_SECONDS, Standing, find_rows, load_standings, make_standing, name_rows
+from .progress import CALL_SECONDS, Standing, find_rows, load_standings, name_rows
 from .values import Schema, coerce_value, get_fields, get_schema, parse_field_path
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def make_result_table(
 ) -> pd.DataFrame:
     """A table with one row per row of the plan, indexed by number, from how its runs stand."""
     by_number = {number: standing for standing in runs for number in standing.numbers}
-    standings = [by_number.get(row.number) or make_standing(row) for row in plan]
+    standings = [by_number[row.number] for row in plan]
     keys = [None if standing.name is None else standing.name.key for standing in standings]
     stored = find_rows(context.ledger, service, filter(None, keys))
     ledger_rows = [None if key is None else stored.get(key) for key in keys]
@@ -191,8 +191,9 @@ def build_frame(
     *, take: int = 0, service: str | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Build the table from the state and ledger row of each row; `paths` maps hashes to files."""
-    files = parse_files([row and row.media for row in rows])
-    outputs = _output_columns(plan.base.endpoint_id, rows, files, paths)
+    read = attrgetter(*READ_COLUMNS)
+    stored = make_run_columns([None if row is None else read(row) for row in rows], paths)
+    outputs = _output_columns(plan.base.endpoint_id, stored, len(rows))
     inputs = {
         f"input_{name}" if name in outputs else name: _storable(values)
         for name, values in make_input_columns(plan).items()
@@ -204,13 +205,13 @@ def build_frame(
         "status": pd.Categorical([str(standing.status) for standing in standings], categories=list(SWEEP_STATUSES)),
         "credits": costs,
         "credits_source": pd.Categorical(sources, categories=list(SOURCES)),
-        "marks": list(map(find_marks, files)),
+        "marks": stored["marks"],
         "credits_estimated": [row.price if _was_requested(row) else None for row in rows],
-        "queued_s": [row and row.queued_s for row in rows],
-        "running_s": [row and row.running_s for row in rows],
+        "queued_s": stored["queued_s"],
+        "running_s": stored["running_s"],
         "error_type": [standing.error_type for standing in standings],
         "error": [standing.error for standing in standings],
-        "request_id": [row and row.request_id for row in rows],
+        "request_id": stored["request_id"],
         "model": pd.Categorical([plan.base.endpoint_id] * len(plan), categories=[plan.base.endpoint_id]),
         "take": [row.take + take for row in plan],
         "service": [service] * len(plan),
@@ -227,19 +228,14 @@ def _was_requested(row: Entry | None) -> TypeGuard[Entry]:
     return row is not None and (row.state != State.PLANNED or bool(row.counted))
 
 
-def _output_columns(
-    endpoint_id: str, rows: Sequence[Entry | None], files: Sequence[Files], paths: Mapping[str, str]
-) -> dict[str, Any]:
+def _output_columns(endpoint_id: str, stored: Mapping[str, Any], count: int) -> dict[str, Any]:
     """The output columns; those that the model always returns are included even while empty."""
-    found = read_outputs([row and row.output for row in rows], files, paths)
-    expected = _expected_columns(endpoint_id)
-    names = [
-        *expected,
-        *(name for name, values in found.items() if name not in expected and any(value is not None for value in values)),
-    ]  # fmt: skip
-    # A service's output need not match its schema.
-    kinds = {name: rule.get("type", "") for name, rule in expected.items()}
-    return {name: build_column(found.get(name) or [None] * len(rows), kinds.get(name, "")).array for name in names}
+    found = {name: column for name, column in stored.items() if name.startswith("output_") and column.notna().any()}
+    expected = {
+        name: build_column([None] * count, rule.get("type", ""))
+        for name, rule in _expected_columns(endpoint_id).items()
+    }
+    return {name: column.array for name, column in {**expected, **found}.items()}
 
 
 def _storable(values: Any) -> Any:

@@ -13,10 +13,10 @@ from markupsafe import Markup, escape
 
 from ..decide.race.sentences import RaceState
 from ..display import original_links, run_progress
+from ..display.live import Bundle, LiveOutput, updater
 from ..display.race_card import format_race, race_bundle, render_race
 from ..display.sweep_panel import format_panel, panel_bundle, render_panel
 from ..display.theme import read_static
-from ..display.update_clock import Bundle, LiveOutput, updater
 from ..errors import ReelbookError
 from ..storage.run_status import ENDED
 from .notebook import find_variable_name, is_jupyter_server, is_page_attached, is_voila

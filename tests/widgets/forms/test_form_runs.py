@@ -11,7 +11,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.display.update_clock import updater
+from reelbook.display.live import updater
 from reelbook.models.base import Input
 from reelbook.widgets.forms import runs
 from reelbook.widgets.forms.runs import ENDED_NOW, GOING, MAX_ENTRIES, SAME, SENDING, TWICE

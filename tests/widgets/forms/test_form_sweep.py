@@ -17,7 +17,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.decide.race import score
 from reelbook.display.input_code import format_sweep_code
-from reelbook.display.update_clock import updater
+from reelbook.display.live import updater
 from reelbook.models.base import Input
 from reelbook.sweeps.plan import Plan
 from reelbook.widgets.forms import planning, sweeps

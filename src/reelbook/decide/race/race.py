@@ -22,7 +22,7 @@ from ...sweeps.tables import add_metric_columns
 from ...util import registry
 from .rounds import Fits, RaceRuns, Rounds
 from .score import Judging, Score, make_score
-from .sentences import Contender, End, RaceProgress, RaceState, make_ranking_frame
+from .sentences import Contender, End, RaceProgress, RaceState
 from .settings import RaceOptions, check_settings, find_budget, group_settings, make_drafts
 
 if TYPE_CHECKING:
@@ -34,6 +34,15 @@ if TYPE_CHECKING:
 
 UNFINISHED = (RunStatus.NOT_STARTED, RunStatus.WAITING, RunStatus.RUNNING, RunStatus.UNFINISHED)
 """States of a run after which a repeated race would send it: the race ends there, so that it can repeat itself."""
+FIGURES: dict[str, Any] = {
+    "mean": "float64",
+    "low": "float64",
+    "high": "float64",
+    "chance": "float64",
+    "runs": "int64",
+    "credits": "int64",
+}
+"""The columns of a ranking in addition to the settings' values, and their types."""
 COLUMN_PREFIX = "race_"
 """Before the name of a race's column if the table has another one of that name."""
 
@@ -173,8 +182,17 @@ class Race(BackgroundJob["Race"]):
 
     def ranking(self) -> pd.DataFrame:
         """One row per setting, the best first: its values, mean, low, high (90%), chance to be the best, runs, credits."""
+        import pandas as pd
+
         progress = self.progress
-        return make_ranking_frame(progress.axes, progress.contenders)
+        rows, axes = progress.contenders, progress.axes
+        columns = {
+            f"setting_{name}" if name in FIGURES else name: build_column([row.values[name] for row in rows]).array
+            for name in axes
+        }
+        for name, kind in FIGURES.items():
+            columns[name] = pd.Series([getattr(row, name) for row in rows], dtype=kind).array
+        return pd.DataFrame(columns, index=pd.Index([row.number for row in rows], name="setting"))
 
     def report(self, path: str | Path, *, title: str | None = None) -> Path:
         """Write one self-contained page with the standings and the clips, to share; return its path."""

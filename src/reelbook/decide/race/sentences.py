@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...models.problems import format_literal
 from ...util.printable import format_count
 from .rounds import MIN_LEADER_RUNS
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-FIGURES = ("mean", "low", "high", "chance", "runs", "credits")
-"""The columns of a ranking in addition to the settings' values."""
 RIVAL_CHANCE = 0.05
 """Settings with this chance at least to be the best are counted as rivals of those in front."""
 MAX_ERROR_LENGTH = 240
@@ -153,14 +148,17 @@ class RaceProgress:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Sentences on what the figures assume, and what the budget is."""
-        is_mix = self.is_mix and not self.is_judged
+        scale = "Higher is better."
+        if self.is_judged:
+            scale = "A setting whose score is 1.1 higher is preferred three times out of four."
+        elif self.is_mix:
+            scale = (
+                "Each part of the score is divided by its standard deviation over the runs so far; higher is better."
+            )
         rules = (
             (self.budget is not None, "The budget is the most that the race spends from its first start on; what the library held then costs nothing, and is used first."),
-            (self.is_judged, "Scores are on the scale of a judge's preference: one that is 1.1 higher is preferred three times out of four."),
-            (is_mix, "Each part of the score is divided by its standard deviation over the runs so far; higher is better."),
-            (not self.is_judged and not is_mix, "Higher is better."),
-            (len(self.axes) > 1, "A setting's score is modelled as the sum of the effects of its values, of their pairs and of the setting itself, with equal noise."),
-            (len(self.axes) <= 1, "There is only one axis, so each setting is judged mostly by its own runs."),
+            (True, scale),
+            (True, "A setting's score is modelled as the sum of the effects of its values, of their pairs and of the setting itself, with equal noise."),
             (bool(self.block), f"A {self.block} may shift all settings alike, so each setting is judged over several."),
             (not self.has_repeats, "Each setting can be run only once in this plan, so luck cannot be told from merit. Add seed=range(4) to the sweep."),
             (self.is_draft, "Drafts are assumed to rank the settings as the real runs would."),
@@ -191,22 +189,6 @@ def format_chance(chance: float) -> str:
     return ">99%" if chance >= 0.995 else f"{chance:.0%}"
 
 
-def make_ranking_frame(axes: Sequence[str], contenders: Sequence[Contender]) -> pd.DataFrame:
-    """One row per setting, the best first, indexed by the number of the setting."""
-    import pandas as pd
-
-    from ...storage.table import build_column
-
-    columns: dict[str, Any] = {
-        f"setting_{name}" if name in FIGURES else name: build_column([each.values[name] for each in contenders]).array
-        for name in axes
-    }
-    for name in FIGURES:
-        kind = "int64" if name in ("runs", "credits") else "float64"
-        columns[name] = pd.Series([getattr(each, name) for each in contenders], dtype=kind).array
-    return pd.DataFrame(columns, index=pd.Index([each.number for each in contenders], name="setting"))
-
-
 def _format_outcome(progress: RaceProgress) -> str:
     if progress.chance is None or not any(contender.runs for contender in progress.contenders):
         return ""
@@ -233,16 +215,29 @@ def _format_outcome(progress: RaceProgress) -> str:
 
 
 def _format_end(progress: RaceProgress) -> str:
+    left = sum(not contender.runs and not contender.failed for contender in progress.contenders)
+    untried = f" {format_count(left, 'setting')} {'was' if left == 1 else 'were'} not tried." if left else ""
+    error = f" The first error: {progress.first_error[:MAX_ERROR_LENGTH].rstrip('.')}." if progress.first_error else ""
     match progress.end:
+        case End.NO_SCORES if progress.is_judged:
+            return "No clip was judged, so there is nothing to compare."
+        case End.NO_SCORES if progress.without:
+            return (
+                f"None of the {progress.without:,} completed runs has a number by {progress.score}, so there is nothing to compare: "
+                "judge by another measure."
+            )
         case End.NO_SCORES:
-            return _format_no_scores(progress)
-        case End.BUDGET if progress.budget == 0:
+            return (
+                f"All {format_count(progress.runs, 'run')} failed, so there is nothing to compare.{error} "
+                "With retry_failed=True they are tried again."
+            )
+        case End.BUDGET if not progress.budget:
             return "The budget is 0 credits, so it used only results from the library."
         case End.BUDGET:
-            budget = "" if progress.budget is None else f" of {format_count(progress.budget, 'credit')}"
-            left = sum(not contender.runs and not contender.failed for contender in progress.contenders)
-            untried = f" {format_count(left, 'setting')} {'was' if left == 1 else 'were'} not tried." if left else ""
-            return f"The budget{budget} allows no more runs; with a larger one the race continues from here.{untried}"
+            budget = format_count(progress.budget or 0, "credit")
+            return (
+                f"The budget of {budget} allows no more runs; with a larger one the race continues from here.{untried}"
+            )
         case End.COMPLETE:
             return "Every run of the plan has been made. More seeds or prompts would make it more certain."
         case End.CANCELLED:
@@ -250,19 +245,3 @@ def _format_end(progress: RaceProgress) -> str:
         case End.STOPPED:
             return f"It has stopped: {progress.reason}"
     return ""
-
-
-def _format_no_scores(progress: RaceProgress) -> str:
-    if progress.is_judged:
-        return "No clip was judged, so there is nothing to compare."
-    if progress.without:
-        return (
-            f"None of the {progress.without:,} completed runs has a number by {progress.score}, so there is nothing to compare: "
-            "judge by another measure."
-        )
-    error = progress.first_error[:MAX_ERROR_LENGTH].rstrip(".")
-    first = f" The first error: {error}." if error else ""
-    return (
-        f"All {format_count(progress.runs, 'run')} failed, so there is nothing to compare.{first} "
-        "With retry_failed=True they are tried again."
-    )

@@ -167,25 +167,32 @@ def group_settings(plan: Plan, over: Sequence[str], seed: int, *, is_paired: boo
     for row in plan.distinct:
         groups[tuple(value_key(row[name]) for name in axes)].append(row)
     possible = [rows for rows in groups.values() if rows]
-    prompts = dict(enumerate(number_values([value_key(_get_prompt(row)) for row in plan])))
+    prompts = number_values([value_key(getattr(row.input or row.base, "prompt", None)) for row in plan])
     # What repeats a setting comes in an order of its own, the same for every setting. By `random()` only, whose sequence
     # is stable between Python versions.
-    keys = [(*(value_key(row[name]) for name in repeats), row.take) for row in plan]
+    copies = number_values([(*(value_key(row[name]) for name in repeats), row.take) for row in plan])
     draw = random.Random(seed)
-    places = {key: draw.random() for key in dict.fromkeys(keys)}
-    ranks = {key: place for place, key in enumerate(sorted(places, key=places.__getitem__))}
-    order = {number: ranks[key] for number, key in enumerate(keys)}
+    places = [draw.random() for _ in range(max(copies, default=0) + 1)]
+
+    def arrange(rows: list[Row], start: int) -> tuple[Row, ...]:
+        """The rows in their order, one of each prompt in turn, beginning with another prompt for each `start`."""
+        by_prompt: dict[int, list[Row]] = {}
+        for row in sorted(rows, key=lambda row: places[copies[row.number]]):
+            by_prompt.setdefault(prompts[row.number], []).append(row)
+        queues, first = list(by_prompt.values()), start % len(by_prompt)
+        turns = zip_longest(*queues[first:], *queues[:first])
+        return tuple(row for turn in turns for row in turn if row is not None)
+
     settings = tuple(
-        Setting(
-            number, {name: rows[0][name] for name in axes}, _interleave(rows, prompts, order, 0 if is_paired else number)
-        )
+        Setting(number, {name: rows[0][name] for name in axes}, arrange(rows, 0 if is_paired else number))
         for number, rows in enumerate(possible)
-    )  # fmt: skip
+    )
     columns = [_make_levels(settings, name) for name in axes]
     levels = np.array(columns, dtype=np.int64).reshape(len(axes), len(settings)).T
-    has_prompts, has_seeds = (len({numbers[row.number] for row in plan.distinct}) > 1 for numbers in (prompts, order))
+    has_prompts, has_seeds = (len({numbers[row.number] for row in plan.distinct}) > 1 for numbers in (prompts, copies))
     block = "prompt" if has_prompts else "seed" if has_seeds else ""
-    return RaceSettings(axes, settings, levels, block, prompts if has_prompts else order, len(groups) - len(possible))
+    blocks = dict(enumerate(prompts if has_prompts else copies))
+    return RaceSettings(axes, settings, levels, block, blocks, len(groups) - len(possible))
 
 
 def _check_over(plan: Plan, over: Sequence[str]) -> tuple[str, ...]:
@@ -197,27 +204,8 @@ def _check_over(plan: Plan, over: Sequence[str]) -> tuple[str, ...]:
                 f"`over` names {name!r}, and this plan varies {', '.join(plan.columns) or 'nothing'}. "
                 "Name the columns that only repeat a setting, such as seed and prompt."
             )
-    labels = () if plan.labels & set(names) else tuple(name for name in plan.columns if name in plan.labels)
-    return tuple(dict.fromkeys(name for name in (*names, *labels) if name in plan.columns))
-
-
-def _get_prompt(row: Row) -> Any:
-    try:
-        return row["prompt"]
-    except KeyError:  # A model without prompts.
-        return None
-
-
-def _interleave(
-    rows: Sequence[Row], prompts: Mapping[int, int], order: Mapping[int, int], start: int
-) -> tuple[Row, ...]:
-    """The rows in their order, one of each prompt in turn, beginning with another prompt for each `start`."""
-    by_prompt: dict[int, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: order[row.number]):
-        by_prompt.setdefault(prompts[row.number], []).append(row)
-    queues, first = list(by_prompt.values()), start % len(by_prompt)
-    turns = zip_longest(*queues[first:], *queues[:first])
-    return tuple(row for turn in turns for row in turn if row is not None)
+    labels = () if plan.labels & set(names) else plan.labels
+    return tuple(name for name in plan.columns if name in names or name in labels)
 
 
 def _make_levels(settings: Sequence[Setting], name: str) -> list[int]:
@@ -227,13 +215,13 @@ def _make_levels(settings: Sequence[Setting], name: str) -> list[int]:
         for setting in settings
         if setting.values[name] is not None or name in setting.rows[0].given
     }
-    numbers = number_values([value_key(value) for value in present.values()])
-    levels = dict(zip(present, numbers, strict=True))
+    numbers: Sequence[int] = number_values([value_key(value) for value in present.values()])
     is_numeric = all(isinstance(value, Real) and not isinstance(value, bool) for value in present.values())
     if is_numeric and len(set(numbers)) > MAX_LEVELS:
         points = np.array([*present.values()], dtype=float)
         edges = np.quantile(points, np.linspace(0, 1, BINS + 1)[1:-1])
-        levels = dict(zip(present, np.searchsorted(edges, points, side="right").tolist(), strict=True))
+        numbers = np.searchsorted(edges, points, side="right").tolist()
+    levels = dict(zip(present, numbers, strict=True))
     return [levels.get(setting.number, -1) for setting in settings]
 
 
@@ -247,26 +235,21 @@ def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
     >>> plan.credits, make_drafts(plan, True).credits
     (212, 106)
     """
-    inputs = {row.number: row.input for row in plan if row.input is not None}
+    inputs = [row.input for row in plan if row.input is not None]
     values = dict(draft) if isinstance(draft, Mapping) else {}
     endpoint = find_endpoint(plan.base.endpoint_id)
     for name, factor in endpoint.multipliers if endpoint and draft is True else ():
-        if factor > 1 and name not in plan.columns and any(getattr(request, name) for request in inputs.values()):
+        if factor > 1 and name not in plan.columns and any(getattr(request, name) for request in inputs):
             values[name] = False
     if varied := [name for name in values if name in plan.columns]:
         raise race_error(
             f"`draft` sets {', '.join(varied)}, which this plan varies; a draft can only change what is the same in all runs."
         )
-    try:
-        revised = {number: request.revised(**values) for number, request in inputs.items()}
-    except InvalidInput as error:
-        raise race_error(f"`draft` does not fit this plan: {error}") from error
-    rows = (
-        replace(row, input=draft_input, estimate=estimate(draft_input))
-        if (draft_input := revised.get(row.number))
-        else row
+    revised = {request: request.revised(**values) for request in inputs}
+    rows = [
+        row if row.input is None else replace(row, input=revised[row.input], estimate=estimate(revised[row.input]))
         for row in plan
-    )
+    ]
     drafts = replace(plan, rows=tuple(rows), parts=None)
     full, cheap = (sum_or_none(row.credits for row in version.distinct) for version in (plan, drafts))
     if not values or (full is not None and cheap is not None and cheap >= full):
@@ -278,20 +261,18 @@ def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
 def check_settings(race: RaceSettings, keep: int) -> None:
     """Raise if there is nothing to decide, or too much."""
     count = len(race.settings)
-    has = f"this plan has {format_count(count, 'setting')}"
-    others = format_count(race.impossible, "other")
-    impossible = f" {others} cannot run; plan.frame says why." if race.impossible else ""
+    has = f"This plan has {format_count(count, 'setting')}"
+    impossible = f" {race.impossible:,} more cannot run; plan.frame says why." if race.impossible else ""
     if count < 2:
         raise race_error(
-            f"{has.capitalize()}, so there is nothing to decide; what `over` names only repeats a setting.{impossible} Vary what "
+            f"{has}, so there is nothing to decide; what `over` names only repeats a setting.{impossible} Vary what "
             "you want to decide: rb.sweep(boat, num_frames=[49, 97, 121], seed=range(4))."
         )
     if keep >= count:
-        raise race_error(f"`keep` is {keep}, and {has}: keep fewer than that.{impossible}")
+        raise race_error(f"{has}, and `keep` is {keep}: keep fewer than that.{impossible}")
     if count > MAX_SETTINGS:
         raise race_error(
-            f"{has.capitalize()}, and a race decides among {MAX_SETTINGS:,} at most: vary less, or race a part of "
-            "it, such as plan.shuffled()[:500]."
+            f"{has}, and a race decides among {MAX_SETTINGS:,} at most: vary less, or race plan.shuffled()[:500]."
         )
 
 
@@ -303,9 +284,8 @@ def find_budget(
         return None
     needs = "Runs on this service cost credits, so a race needs a budget. " if given is None else ""
     if whole is None:
-        also = ", and budget=…" if given is None else ""
         raise race_error(
-            f"{needs}The price of its runs is unknown, so give the most that one run may cost: price=…{also}"
+            f"{needs}The price of its runs is unknown, so give the most that one run may cost: price=…, and budget=…"
         )
     if given is None:
         raise race_error(

@@ -15,8 +15,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import anywidget
 import traitlets
 
+from ...display.live import Bundle, LiveOutput, OutputKey, updater
 from ...display.theme import read_static
-from ...display.update_clock import Bundle, LiveOutput, OutputKey, updater
 from ...errors import ReelbookError
 from ..link import FileRows
 from ..notebook import forget_reply_thread

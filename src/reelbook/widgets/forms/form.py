@@ -11,7 +11,7 @@ import traitlets
 from IPython.display import display
 
 from ...display.input_code import format_input_code
-from ...display.update_clock import Bundle
+from ...display.live import Bundle
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from ..notebook import find_variable_name

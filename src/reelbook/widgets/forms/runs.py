@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ...display.figure import figures
 from ...display.formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
+from ...display.live import Bundle, OutputKey
 from ...display.original_links import linked_by
 from ...display.run_card import format_failure, run_figure
 from ...display.run_text import describe_run, get_prompt
 from ...display.theme import blocks, render_card
-from ...display.update_clock import Bundle, OutputKey
 from ...errors import (
     InvalidInput,
     LibraryError,

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...decide.race.sentences import RaceProgress, RaceState
 from ...display.formatting import STATE_SIGNS, join_with_dots, shorten
 from ...display.input_code import format_race_code, format_sweep_code
+from ...display.live import OutputKey
 from ...display.race_card import format_race, render_race
 from ...display.run_card import run_figure
 from ...display.sweep_panel import format_panel, render_panel
 from ...display.theme import blocks, render_card
-from ...display.update_clock import OutputKey
 from ...errors import InvalidInput, ReelbookError
 from ...models.base import Input
 from ...storage.run_status import RunStatus

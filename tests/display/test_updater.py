@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reelbook.display import update_clock
-from reelbook.display.update_clock import LiveOutput, OutputUpdater
+from reelbook.display import live
+from reelbook.display.live import LiveOutput, OutputUpdater
 
 PATIENCE = 30
 RUNS = 64
@@ -17,7 +17,7 @@ RUNS = 64
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.001)
+    monkeypatch.setattr(live, "UPDATE_SECONDS", 0.001)
 
 
 def test_each_has_its_turn() -> None:
@@ -38,7 +38,7 @@ def test_each_has_its_turn() -> None:
 
 def test_sixty_four_outputs_are_told_once_in_a_turn_of_the_clock_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though each of them always has news. At the end every one is told of its own end."""
-    monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.05)
+    monkeypatch.setattr(live, "UPDATE_SECONDS", 0.05)
     clock, sent, last, over = OutputUpdater(), list[float](), set[int](), threading.Event()
 
     def watched(number: int) -> LiveOutput:
@@ -59,7 +59,7 @@ def test_sixty_four_outputs_are_told_once_in_a_turn_of_the_clock_all_together(mo
         clock.add(watched(number))
     time.sleep(0.25)
     count, seconds = len(sent), time.monotonic() - began
-    monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.001)
+    monkeypatch.setattr(live, "UPDATE_SECONDS", 0.001)
     over.set()
     clock.join(PATIENCE)
 
