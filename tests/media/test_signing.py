@@ -68,7 +68,7 @@ def test_saved_and_exported_files_are_signed_once(me: Maker, tmp_path: Path) -> 
         assert state_of(saved.read_bytes(), "mp4", me) == state_of(first, "mp4", me) == "Trusted"
         assert again == first
         assert str(read_marks(plain)) == "unsigned"
-        assert sorted(path.suffix for path in folder.iterdir()) == [".csv", ".json", ".mp4"]
+        assert sorted(path.suffix for path in folder.iterdir()) == [".csv", ".mp4"]
         assert rb.provenance(saved).request_id == run.request_id
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -200,20 +199,18 @@ def test_a_request_belongs_to_one_run(made: Made) -> None:
 # Exporting.
 
 
-def test_an_export_has_names_to_read_and_two_tables(four: Made, tmp_path: Path) -> None:
-    """Number, words, seed; the tables say which file belongs to which run."""
+def test_an_export_has_names_to_read_and_a_table(four: Made, tmp_path: Path) -> None:
+    """Number, words, seed; the table says which file belongs to which run."""
     target = four.library.export(tmp_path / "out")
 
     names = sorted(path.name for path in target.iterdir())
-    listed = json.loads((target / "runs.json").read_text(encoding="utf-8"))["runs"]
     head, *lines = cells(target / "runs.csv")
     rows = [dict(zip(head, line, strict=True)) for line in lines]
     assert names == [
-        "0001-a-paper-boat_seed-7.mp4", "0002-a-tram-at-dusk_seed-7.mp4", "0003-smart-resize.png", "runs.csv", "runs.json",
+        "0001-a-paper-boat_seed-7.mp4", "0002-a-tram-at-dusk_seed-7.mp4", "0003-smart-resize.png", "runs.csv",
     ]  # fmt: skip
     assert (target / names[1]).read_bytes() == b"a tram"
-    assert [run["files"] for run in listed] == [[names[0]], [names[1]], [names[2]], []]
-    assert listed[0]["input"]["num_frames"] == 49
+    assert (rows[0]["num_frames"], rows[2]["target_sizes"]) == ("49", '["300x600"]')
     assert [row["files"] for row in rows] == [*names[:3], ""]
     assert (rows[0]["seed"], rows[0]["credits"], rows[3]["error_type"]) == ("7", "53", "source_unreadable")
 
@@ -226,14 +223,13 @@ def test_an_export_done_again_copies_what_is_missing(four: Made, tmp_path: Path)
     second.unlink()
     third.write_bytes(b"cut by hand")
     four.library.export(target)
-    for name in ("runs.json", "runs.csv"):
-        (target / name).unlink()
+    (target / "runs.csv").unlink()
 
     four.library.export(target)
 
     assert (first.stat().st_mtime_ns, second.read_bytes(), third.read_bytes()) == (before, b"a tram", b"cut by hand")
     assert (target / f"{third.stem}~2.png").read_bytes() == b"small"
-    assert len(list(target.iterdir())) == 6
+    assert len(list(target.iterdir())) == 5
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "runs.csv").write_text("mine")
     with pytest.raises(ReelbookError, match="Choose another folder"):
@@ -272,9 +268,7 @@ def test_a_damaged_or_missing_file_is_fetched_again(made: Made) -> None:
 
     aside = made.shelf.folder / "damaged"
     assert before == "3 files checked, all sound"
-    assert (
-        report == f"2 files checked, 1 damaged and moved to {aside}, 2 files missing, 2 runs to be fetched again (1, 2)"
-    )
+    assert report == f"2 files checked, 1 damaged and moved to {aside}, 2 missing, 2 runs to be fetched again (1, 2)"
     assert library.verify() == "1 file checked, all sound"
     assert [file.read_bytes() for file in aside.iterdir()] == [b"a clop"]
     assert (path.exists(), (made.shelf.folder / "notes.txt").exists()) == (False, True)

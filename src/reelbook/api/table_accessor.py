@@ -105,7 +105,7 @@ class Reel:
         return self.file(which).still(at, frame=frame, seconds=seconds)
 
     def export(self, folder: str | Path, what: Any = None) -> Path:
-        """Write a folder with the files of the rows under readable names, their provenance, `runs.csv` and `runs.json`.
+        """Write a folder with the files of the rows under readable names, their provenance, and `runs.csv`.
 
         The numbers are those of this table, and its axes are in the names. `what` selects rows by labels of this table, such as `[7, 11]`, a mask, or rows; all rows by default.
         """

@@ -371,6 +371,8 @@ def _recent_row(row: pd.Series[Any]) -> tuple[Markup, Markup, Markup]:
 
 def uncertain_table(entries: Sequence[Uncertain]) -> str:
     """The uncertain runs, with their possible cost and how to resolve them."""
+    from ..storage.uncertain import ADVICE
+
     if not entries:
         return render_card(Markup("<div>No uncertain runs.</div>"))
     rows = [
@@ -382,12 +384,8 @@ def uncertain_table(entries: Sequence[Uncertain]) -> str:
         )
         for entry in entries
     ]
-    advice = (
-        "Look at the account’s history at the service. If the run is there: attach(request_id). "
-        "If not: resubmit() sends it again, write_off() removes it from the books."
-    )
     table = blocks.rows(rows, head=("run", "asked", "sent", "at most"), numbers=[3])
-    return render_card(table, blocks.small(advice), width=WIDTH)
+    return render_card(table, blocks.small(ADVICE), width=WIDTH)
 
 
 def _render_words(what: str, facts: str | Markup) -> Markup:

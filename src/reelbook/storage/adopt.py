@@ -9,7 +9,7 @@ from sqlite3 import Connection
 
 from ..errors import LibraryError, ReelbookError
 from ..util.printable import format_count
-from .judgements import Judgement, is_sound, merge_judgements, read_judgements
+from .judgements import Judgement, merge_judgements, read_judgements
 from .ledger import transitions, writer
 from .ledger.claims import make_acceptance
 from .ledger.transitions import Entry, State
@@ -18,7 +18,7 @@ from .shelf import HASHES, Shelf, hash_file
 
 MEDIA = "media"
 """The folder of a library's files, unless its shelf is elsewhere."""
-_STORED = tuple(name for name in transitions.STORED_COLUMNS if name not in ("id", "take"))
+_STORED = tuple(name for name in transitions.STORED_COLUMNS if name != "id")
 _PAID = (State.ACCEPTED, State.STORED, State.FAILED, State.CANCELLED)
 """States in which a run has a request, and can be continued from its row."""
 
@@ -39,48 +39,45 @@ def adopt_library(folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf) -> 
     known = ledger.transact_now(_read_requests)
     new = [entry for entry in entries if (entry.service, entry.request_id) not in known]
     free = [entry for entry in new if entry.owner is None]
-    files, missing = 0, set[str]()
+    files, lost = 0, set[str]()
     # Files are copied before rows: a row may be stored only if its files exist.
     for sha256 in dict.fromkeys(sha256 for entry in free for sha256 in (*entry.hashes, *HASHES.findall(entry.input))):
+        path = theirs.find(sha256)
         if shelf.find(sha256) is not None:
             continue
-        path = theirs.find(sha256)
         if path is not None and hash_file(path) == sha256:
             shelf.keep(path.read_bytes(), path.suffix)
             files += 1
         else:
-            missing.add(sha256)
-    lost = missing & {sha256 for entry in free for sha256 in entry.hashes}
-    for done in [
-        ledger.submit(partial(_insert, entry, lost=lost), line=make_acceptance(entry, entry.request_id or ""))
+            lost.add(sha256)
+    lost &= {sha256 for entry in free for sha256 in entry.hashes}
+    written = [
+        ledger.submit(partial(_insert, entry, lost), line=make_acceptance(entry, entry.request_id or ""))
         for entry in free
-    ]:
+    ]
+    for done in written:
         done.result(CALL_SECONDS)
     judged = ledger.transact_now(lambda db: merge_judgements(db, judgements)) if judgements else 0
-    text = f"{format_count(len(free), 'run')} and {format_count(files, 'file')} came from {folder}"
+    here, busy = len(entries) - len(new), len(new) - len(free)
     more = {
         f"{format_count(judged, 'judgement')} of clips came with them": judged,
-        f"{format_count(len(entries) - len(new), 'run')} here already": len(entries) - len(new),
-        f"{format_count(len(new) - len(free), 'run')} left out, because a notebook follows them: adopt again later": len(
-            new
-        )
-        - len(free),
-        f"{format_count(len(lost), 'file')} missing or damaged there, fetched again when next wanted": len(lost),
+        f"{format_count(here, 'run')} here already": here,
+        f"{format_count(busy, 'run')} left out, because a notebook follows them: adopt again later": busy,
+        f"{format_count(len(lost), 'file')} missing or damaged there, fetched again when next wanted": lost,
     }
+    text = f"{format_count(len(free), 'run')} and {format_count(files, 'file')} came from {folder}"
     return "; ".join([text, *(words for words, count in more.items() if count)])
 
 
-def _insert(entry: Entry, db: Connection, *, lost: set[str]) -> None:
-    """Insert a run of another library, as the next take of its input; without its files it is to be fetched again."""
+def _insert(entry: Entry, lost: set[str], db: Connection) -> None:
+    """Insert a run of another library, as another take of its input if need be; without its files it is fetched again."""
     values = {name: getattr(entry, name) for name in _STORED}
     if not lost.isdisjoint(entry.hashes):
         values["state"] = State.ACCEPTED
-    take = entry.take
-    if db.execute(
-        "SELECT 1 FROM runs WHERE service = ? AND identity = ? AND take = ?", (entry.service, entry.identity, take)
-    ).fetchone():
-        take = transitions.get_next_take(db, entry.service, entry.identity)
-    transitions.insert_run(db, **values, take=take)
+    where = "service = ? AND identity = ? AND take = ?"
+    if transitions.find_entries(db, where, entry.service, entry.identity, entry.take):
+        values["take"] = transitions.get_next_take(db, entry.service, entry.identity)
+    transitions.insert_run(db, **values)
 
 
 def _read_requests(db: Connection) -> set[tuple[str, str]]:
@@ -97,7 +94,7 @@ def _read_library(folder: Path) -> tuple[list[Entry], list[Judgement]]:
         with contextlib.closing(writer.copy_to_memory(folder)) as db:
             states = ", ".join(f"'{state}'" for state in _PAID)
             where = f"request_id IS NOT NULL AND state IN ({states}) AND json_valid(input) ORDER BY id"
-            return transitions.find_entries(db, where), list(filter(is_sound, read_judgements(db)))
+            return transitions.find_entries(db, where), read_judgements(db)
     except LibraryError as error:
         raise ReelbookError(
             f"The library in {folder} cannot be read ({error.reason}), so nothing was taken from it. Open it once "

@@ -1,8 +1,8 @@
-"""Export runs to a folder: files with readable names, and tables of inputs and credits."""
+"""Export runs to a folder: files with readable names, and a table of inputs and credits."""
 
 from __future__ import annotations
 
-import json
+import contextlib
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,14 +20,13 @@ from ..media.metadata.provenance import sidecar_path, write_with_sidecar
 from ..util.missing_values import is_missing
 from ..util.replace_file import replace_file
 from .ledger.transitions import Entry
-from .run_status import get_library_status
 from .shelf import hash_file
 from .table import INDEX_NAME, format_json, parse_texts
 
 Rows = Mapping[int, tuple[int | str, Mapping[str, Any]]]
 """The number of each run in the user's table and the values of its axes, by its number in the library."""
 
-CSV_NAME, JSON_NAME = "runs.csv", "runs.json"
+CSV_NAME = "runs.csv"
 MAX_STEM_BYTES = 180
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -35,32 +34,27 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def export_runs(
     folder: Path, entries: Sequence[Entry], frame: pd.DataFrame, paths: Mapping[str, Path], rows: Rows
 ) -> Path:
-    """Copy the files of these runs into the folder, and write the tables. Existing copies stay as they are."""
+    """Copy the files of these runs into the folder, and write their table. Existing copies stay as they are."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         earlier, taken = _read_earlier(folder), set[str]()
-        records = []
+        numbers, names = [], []
         for entry in entries:
             number, axes = rows.get(entry.id, (entry.id, {}))
-            facts, names = get_facts(entry), list[str | None]()
+            facts, copies = get_facts(entry), []
             for place, sha256 in enumerate(entry.hashes, 1):
-                source = paths.get(sha256)
-                if source is None:
-                    names.append(None)
-                    continue
-                several = f"-{place}" if len(entry.hashes) > 1 and not is_resize(facts) else ""
-                stem = f"{_format_stem(facts, number, axes, source)}{several}"
-                names.append(_copy(source, folder, stem, facts, earlier, taken))
-            records.append({"run": number, **_describe(entry), "files": names})
-        replace_file(
-            folder / JSON_NAME, _encode(json.dumps({"runs": records}, ensure_ascii=False, indent=1, default=str))
-        )
+                if (source := paths.get(sha256)) is not None:
+                    several = f"-{place}" if len(entry.hashes) > 1 and not is_resize(facts) else ""
+                    stem = f"{_format_stem(facts, number, axes, source)}{several}"
+                    copies.append(_copy(source, folder, stem, facts, earlier, taken))
+            numbers.append(number)
+            names.append(" ".join(copies))
         # Local paths mean nothing on another machine; the names in the folder replace them.
         table = frame.drop(columns=["output_video", "output_images"]).rename_axis(INDEX_NAME).reset_index()
-        table.insert(0, "run", [record["run"] for record in records])
-        table.insert(1, "files", [" ".join(filter(None, record["files"])) for record in records])
+        table.insert(0, "run", numbers)
+        table.insert(1, "files", names)
         table = table.astype(object).map(_format_cell).rename(columns=_format_cell)
-        replace_file(folder / CSV_NAME, _encode(table.to_csv(index=False)))
+        replace_file(folder / CSV_NAME, table.to_csv(index=False).encode(errors="replace"))
     except OSError as error:
         raise ReelbookError(
             f"The runs could not be exported to {folder} ({error.strerror or error}). Choose a folder that can be written "
@@ -90,20 +84,7 @@ def get_facts(entry: Entry) -> dict[str, Any]:
     return {
         "model": entry.model, "input": values, "request_id": entry.request_id, "credits": entry.credits,
         "credits_source": entry.credits_source, "seed": output.get("seed", values.get("seed")),
-        "made_at": _format_time(entry.finished or entry.created), "service": entry.service,
-    }  # fmt: skip
-
-
-def _describe(entry: Entry) -> dict[str, Any]:
-    """A run in `runs.json`."""
-    values, output = parse_texts([entry.input, entry.output])
-    columns = (
-        "model", "service", "take", "request_id", "credits", "credits_source", "queued_s", "running_s", "error_type", "error",
-    )  # fmt: skip
-    return {
-        INDEX_NAME: entry.id, "status": get_library_status(entry.stage), "input": values, "output": output,
-        **{name: getattr(entry, name) for name in columns},
-        "created": _format_time(entry.created), "finished": _format_time(entry.finished),
+        "made_at": datetime.fromtimestamp(entry.finished or entry.created, UTC).isoformat(), "service": entry.service,
     }  # fmt: skip
 
 
@@ -111,10 +92,8 @@ def _format_stem(facts: Mapping[str, Any], number: int | str, axes: Mapping[str,
     """A readable file name that is valid on every system: number, words, size of a resize, seed, and axes."""
     size = None
     if is_resize(facts):
-        try:
+        with contextlib.suppress(Exception):  # Decoders raise errors of many types for a broken file.
             size = read_picture_size(source)
-        except Exception:  # Decoders raise errors of many types for a broken file.
-            size = None
     stem = f"{number:04d}-" if isinstance(number, int) else f"{slug(number)}-"
     stem += make_file_name(facts, size)
     for name, value in axes.items():
@@ -149,7 +128,7 @@ def _copy(
                     continue
                 if not path.exists():
                     if sidecar:
-                        replace_file(sidecar_path(path), _encode(sidecar))
+                        replace_file(sidecar_path(path), sidecar.encode(errors="replace"))
                     part.replace(path)
             taken.add(path.name.casefold())
             return path.name
@@ -161,16 +140,18 @@ def _copy(
 def _read_earlier(folder: Path) -> dict[str, Any]:
     """The request of each file that an earlier export made here, by its name."""
     try:
-        records = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))["runs"]
-        return {name: record["request_id"] for record in records for name in record["files"] if name}
+        table = pd.read_csv(folder / CSV_NAME, dtype=str, keep_default_na=False)
+        return {
+            name: request
+            for names, request in zip(table["files"], table["request_id"], strict=True)
+            for name in names.split()
+        }
     except FileNotFoundError:
-        if not (folder / CSV_NAME).exists():
-            return {}
-    except (ValueError, RecursionError, KeyError, TypeError):
-        pass
-    raise ReelbookError(
-        f"{folder} has a {JSON_NAME} or {CSV_NAME} that no export has made, and which would be lost. Choose another folder."
-    )
+        return {}
+    except (ValueError, KeyError):
+        raise ReelbookError(
+            f"{folder} has a {CSV_NAME} that no export has made, and which would be lost. Choose another folder."
+        ) from None
 
 
 def _format_cell(value: Any) -> Any:
@@ -180,11 +161,3 @@ def _format_cell(value: Any) -> Any:
     if isinstance(value, str):
         return f"'{value}" if value.startswith(_FORMULA) else value
     return "" if pd.isna(value) else value.isoformat() if isinstance(value, datetime) else value
-
-
-def _encode(text: str) -> bytes:
-    return text.encode(errors="replace")
-
-
-def _format_time(seconds: float | None) -> str | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()

@@ -40,12 +40,6 @@ class Answer(StrEnum):
     """An earlier answer about this clip is withdrawn, or the clip was passed over."""
 
 
-ANSWERS: dict[str, frozenset[str]] = {
-    Kind.PAIRS: frozenset({Answer.LEFT, Answer.RIGHT, Answer.TIE, Answer.BAD, Answer.SKIP}),
-    Kind.STARS: frozenset({*"12345", Answer.NONE}),
-    Kind.KEEP: frozenset({Answer.KEEP, Answer.REJECT, Answer.NONE}),
-}
-"""The possible answers of each kind."""
 MAX_LETTERS = 2_000
 """The longest question or name of a rater."""
 
@@ -135,11 +129,3 @@ def merge_judgements(db: sqlite3.Connection, judgements: Sequence[Judgement]) ->
     undone = [(judgement.mark,) for judgement in judgements if judgement.undone]
     db.executemany("UPDATE judgements SET undone = 1 WHERE mark = ? AND NOT undone", undone)
     return inserted
-
-
-def is_sound(judgement: Judgement) -> bool:
-    """Whether a judgement of another library is valid."""
-    texts = (judgement.rater, judgement.question, judgement.first, judgement.answer, judgement.mark)
-    return judgement.answer in ANSWERS.get(judgement.kind, ()) and all(
-        isinstance(text, str) and 0 < len(text) <= MAX_LETTERS for text in texts
-    )

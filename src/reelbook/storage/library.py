@@ -23,7 +23,7 @@ from .ledger.transitions import Entry
 from .ledger.writer import Ledger
 from .library_folder import parse_folder
 from .run_status import get_library_status
-from .select_runs import Selection, Which, filter_rows, find_table, parse_span, select_runs, usage_error
+from .select_runs import Which, filter_rows, find_table, parse_span, select_runs, usage_error
 from .shelf import SHA256, Shelf
 from .table import READ_COLUMNS, build_table
 from .tidy import get_paths, prune_files, verify_files
@@ -88,7 +88,7 @@ class Library:
         return Judgements(self._ledger, lambda: self._is_there)
 
     def export(self, folder: str | Path, where: Which = None) -> Path:
-        """Copy runs to a folder: the files under readable names with provenance, `runs.csv` and `runs.json`.
+        """Copy runs to a folder: the files under readable names with provenance, and `runs.csv`.
 
         `where` selects the runs: the rows of any table of runs, a `Run`, a job, or request ids; they are found by
         request id and service. Rows of a table keep its numbers, and its axes are in the names. Existing files are kept;
@@ -96,7 +96,7 @@ class Library:
         prefixed with an apostrophe.
         """
         target = parse_folder(folder, "be a folder to export to")
-        given = self._choose(where, warns=True)
+        given = self.entries(where, warns=True)
         table = find_table(where)
         rows = read_export_rows(table, given) if table is not None and len(table) else {}
         entries = list({entry.id: entry for entry in given if entry is not None}.values())
@@ -111,18 +111,16 @@ class Library:
 
     def run(self, which: Any) -> Any:
         """The `Run` of a number in this library, a request id, or a row of a table, with its video and pictures."""
-        if isinstance(which, Integral) and not isinstance(which, bool):
-            chosen = Selection([*self._find_entries("id = ?", str(which))], [])
-        else:
-            chosen = self._find(which)
-        if len(distinct := {entry and entry.id for entry in chosen.entries}) != 1:
+        is_number = isinstance(which, Integral) and not isinstance(which, bool)
+        entries, unsent = (self._find_entries("id = ?", str(which)), []) if is_number else self._find(which)
+        if len(distinct := {entry and entry.id for entry in entries}) != 1:
             raise usage_error(
                 f"{len(distinct):,} runs of the library in {self.folder} are meant by this, and run() gives one. "
                 "library.frame and library.find(prompt=…) list them, and runs(…) gives several."
             )
-        entry = chosen.entries[0]
+        entry = entries[0]
         if entry is None or entry.request_id is None:
-            label = chosen.unsent[0] if entry is None else f"run {entry.id} of the library"
+            label = unsent[0] if entry is None else f"run {entry.id} of the library"
             state = "" if entry is None else f" It is {get_library_status(entry.stage)}."
             raise ReelbookError(
                 f"There is no run to look at: no service has accepted {label}.{state} Run the same again to send it; "
@@ -133,10 +131,6 @@ class Library:
     def runs(self, where: Which = None) -> list[Any]:
         """The `Run` of each selected row, as for `export`; of all without `where`. Rows never sent are left out."""
         return self._make_runs([entry for entry in self.entries(where) if entry is not None and entry.request_id])
-
-    def entries(self, where: Which = None) -> list[Entry | None]:
-        """The ledger row of each selected run, as for `export`; None for each row never sent."""
-        return self._choose(where)
 
     def adopt(self, other: str | Path | Library) -> str:
         """Copy the runs, files and judgements of another library into this one, and say how many. The other is unchanged."""
@@ -152,7 +146,7 @@ class Library:
 
         `where` selects the runs whose files are checked, as for `export`; default: all.
         """
-        only = None if where is None else {entry.id for entry in self._choose(where, warns=True) if entry is not None}
+        only = None if where is None else {entry.id for entry in self.entries(where, warns=True) if entry is not None}
         return verify_files(self._shelf, self._ledger(), only) if self._is_there else "0 files checked"
 
     @property
@@ -169,7 +163,7 @@ class Library:
         kept, like `where` of `export`. The column `bytes` is the size of a run's files.
         """
         age = parse_span(older_than)
-        kept = set() if keep is None else {entry.id for entry in self._choose(keep, warns=True) if entry is not None}
+        kept = set() if keep is None else {entry.id for entry in self.entries(keep, warns=True) if entry is not None}
         if keep is not None and not kept:
             raise usage_error(
                 "`keep` selects no runs, so the files of all old runs would be removed. Check what it should "
@@ -192,22 +186,20 @@ class Library:
     def _is_there(self) -> bool:
         return (self.folder / writer.NAME).exists()
 
-    def _find(self, which: Which) -> Selection:
+    def _find(self, which: Which) -> tuple[Sequence[Entry | None], list[str]]:
         if not self._is_there:
             return select_runs(which, lambda *_: [])
         return self._ledger().read(lambda db: select_runs(which, partial(transitions.find_entries, db)))
 
-    def _choose(self, where: Which, *, warns: bool = False) -> list[Entry | None]:
-        """The runs of a selection, or all; `warns` about rows that were never sent."""
+    def entries(self, where: Which = None, *, warns: bool = False) -> list[Entry | None]:
+        """The ledger row of each selected run, as for `export`; None for each row never sent, of which it may warn."""
         if where is None:
             return list(self._find_entries("1"))
-        chosen = self._find(where)
-        if chosen.unsent and warns:
-            few = ", ".join(chosen.unsent[:4]) + (", …" if len(chosen.unsent) > 4 else "")
-            warnings.warn(
-                f"Left out, because nothing was ever sent for it: {few}. The library has no run of it.", stacklevel=3
-            )
-        return chosen.entries
+        entries, unsent = self._find(where)
+        if unsent and warns:
+            few = ", ".join(unsent[:4]) + (", …" if len(unsent) > 4 else "")
+            warnings.warn(f"Left out, because no service has accepted it: {few}.", stacklevel=3)
+        return list(entries)
 
     def _make_runs(self, entries: Sequence[Entry]) -> list[Any]:
         if self._build_runs is None:

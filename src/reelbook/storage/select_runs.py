@@ -6,11 +6,11 @@ from 0, and run 7 of a library is another run than row 7 of a sweep.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, timedelta
-from numbers import Integral
-from typing import Any, NamedTuple
+from datetime import timedelta
+from typing import Any
 
 import pandas as pd
 
@@ -85,15 +85,12 @@ def parse_span(value: timedelta | float | str) -> timedelta:
 
 def parse_moment(value: Any) -> pd.Timestamp:
     """Parse a point in time: a date, a time, or a duration before now. Without a time zone it is local."""
-    if isinstance(value, (timedelta, int, float)) or (isinstance(value, str) and _SPAN.fullmatch(value.strip())):
+    with contextlib.suppress(InvalidInput):
         return pd.Timestamp.now("UTC") - pd.Timedelta(parse_span(value))
-    try:
-        if isinstance(value, (str, date, datetime)):
-            return pd.Timestamp(pd.Timestamp(value).to_pydatetime().astimezone()).tz_convert("UTC")
-    except (ValueError, OverflowError, OSError):
-        pass
+    with contextlib.suppress(ValueError, TypeError, OverflowError, OSError):
+        return pd.Timestamp(pd.Timestamp(value).to_pydatetime().astimezone()).tz_convert("UTC")
     raise _invalid(
-        "since", f'{value!r} is not a point in time. Write "2026-03-01", a datetime, or "7d" for a week ago.'
+        "since", f'{value!r} is no point in time, nor a length of time. Write "2026-03-01", a datetime, or "7d".'
     )
 
 
@@ -104,44 +101,33 @@ def _invalid(name: str, sentence: str) -> InvalidInput:
 # By what names them.
 
 
-class _WantedRun(NamedTuple):
-    """A run that the caller names."""
-
-    label: str
-    """Its name in messages."""
-    columns: Mapping[str, Any]
-    """The columns of the ledger that identify it, with their values; none for a row that was never sent."""
+_Wanted = tuple[str, Mapping[str, Any]]
+"""A label of a run for messages, and the columns of the ledger that identify it; none for a row that was never sent."""
 
 
-class Selection(NamedTuple):
-    """The result of `select_runs`."""
+def select_runs(which: Which, find_entries: Callable[..., Sequence[Entry]]) -> tuple[list[Entry | None], list[str]]:
+    """Find the runs of the rows given, in their order; an error for those that are ambiguous or not in this library.
 
-    entries: list[Entry | None]
-    """The run of each row given; None for rows that no service has accepted."""
-    unsent: list[str]
-    """Labels of those rows."""
-
-
-def select_runs(which: Which, find_entries: Callable[..., Sequence[Entry]]) -> Selection:
-    """Find the selected runs; an error for those that are ambiguous or not in this library."""
-    wanted = list(_iterate_wanted(which))
-    found = [
-        find_entries(" AND ".join(f"{name} = ?" for name in run.columns), *run.columns.values()) if run.columns else []
-        for run in wanted
-    ]
-    if missing := [run.label for run, entries in zip(wanted, found, strict=True) if run.columns and not entries]:
+    A row that no service has accepted is None; their labels are returned, too.
+    """
+    chosen: list[Entry | None] = []
+    missing, unsent = list[str](), list[str]()
+    for label, columns in _iterate_wanted(which):
+        entries = find_entries(" AND ".join(f"{name} = ?" for name in columns) or "0", *columns.values())
+        if len(services := dict.fromkeys(entry.service for entry in entries)) > 1:
+            raise usage_error(
+                f"{label[:1].upper()}{label[1:]} is in this library at several services: {_list_few([*services])}. "
+                "Say which by a row of library.frame, which has the columns service and request_id."
+            )
+        if not entries:
+            (missing if columns else unsent).append(label)
+        chosen.append(entries[0] if entries else None)
+    if missing:
         raise usage_error(
             f"This library has no run for {_list_few(missing)}. The runs of another folder are in rb.library(folder); "
             "library.frame and library.find(prompt=…) list those that are here."
         )
-    for run, entries in zip(wanted, found, strict=True):
-        if len(services := dict.fromkeys(entry.service for entry in entries)) > 1:
-            raise usage_error(
-                f"{run.label[:1].upper()}{run.label[1:]} is in this library at several services: {_list_few([*services])}. "
-                "Say which by a row of library.frame, which has the columns service and request_id."
-            )
-    chosen = [entries[0] if entries else None for entries in found]
-    return Selection(chosen, [run.label for run in wanted if not run.columns])
+    return chosen, unsent
 
 
 def usage_error(sentence: str) -> InvalidInput:
@@ -171,30 +157,26 @@ def find_table(which: Which) -> pd.DataFrame | None:
     return None
 
 
-def _iterate_wanted(which: Which) -> Iterator[_WantedRun]:
+def _iterate_wanted(which: Which) -> Iterator[_Wanted]:
     if hasattr(type(which), "__reel_key__"):
         service, request_id, identity, take = which.__reel_key__()
         columns = {"request_id": request_id} if request_id else {"identity": identity, "take": take}
-        yield _WantedRun(f"run {request_id or identity}", {"service": service, **columns})
+        yield f"run {request_id or identity}", {"service": service, **columns}
     elif (table := find_table(which)) is not None:
         yield from _iterate_table(table)
     elif isinstance(which, str):
-        yield _WantedRun(f"request {which[:80]!r}", {"request_id": which})
+        yield f"request {which[:80]!r}", {"request_id": which}
     elif isinstance(which, Iterable) and not isinstance(which, bytes):
-        listed = list(which)
-        if any(isinstance(item, Integral) for item in listed):
-            raise usage_error(
-                f"Numbers or a mask alone ({_list_few(listed)}) do not say of which table they are. Pass {_ROWS}."
-            )
-        for item in listed:
+        for item in which:
             yield from _iterate_wanted(item)
-    elif isinstance(which, Integral):
-        raise usage_error(f"Numbers alone ({which}) do not say of which table they are. Pass {_ROWS}.")
     else:
-        raise usage_error(f"{which!r:.100} names no run. Pass {_ROWS}; or a run, a job, or request ids.")
+        raise usage_error(
+            f"{which!r:.100} names no run: a number or a mask alone does not say of which table it is. Pass {_ROWS}; "
+            "or a run, a job, or request ids."
+        )
 
 
-def _iterate_table(table: pd.DataFrame) -> Iterator[_WantedRun]:
+def _iterate_table(table: pd.DataFrame) -> Iterator[_Wanted]:
     table = table.loc[:, ~table.columns.duplicated()]
     is_numbered = table.index.name == INDEX_NAME
     if len(table) and not is_numbered and "request_id" not in table.columns:
@@ -217,7 +199,7 @@ def _iterate_table(table: pd.DataFrame) -> Iterator[_WantedRun]:
             raise usage_error(f"R{name[1:]} has no request id, by which its run could be found. Keep that column.")
         if columns and (service or usual_service):
             columns["service"] = service or usual_service
-        yield _WantedRun(name, columns)
+        yield name, columns
 
 
 def _list_few(words: Sequence[Any]) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -20,8 +20,6 @@ from ..util.printable import map_texts, printable, replace_surrogates
 from .ledger.transitions import get_credits_source
 from .run_status import LIBRARY_STATUSES, get_library_status
 
-Files: TypeAlias = Sequence[Mapping[str, Any]]
-"""The files of one row of the ledger."""
 VIDEOS = frozenset({".mp4", ".webm", ".m4v", ".mov", ".mkv"})
 DTYPES = {"integer": "Int64", "number": "float64", "boolean": "boolean", "string": "string"}
 """The type of an empty column of each JSON type."""
@@ -88,8 +86,8 @@ def make_run_columns(rows: Sequence[Sequence[Any] | None], paths: Mapping[str, s
         elif name in ("model", "service"):
             last[name] = pd.Categorical(read[name], pd.Index(sorted(set(read[name]) - {None}), dtype=str))
         elif name in ("created", "finished"):
-            seconds = pd.to_numeric(pd.Series(read[name], dtype=object), errors="coerce").astype("float64")
-            last[name] = pd.to_datetime(seconds, unit="s", utc=True, errors="coerce").astype("datetime64[us, UTC]")
+            moments = pd.to_datetime(pd.Series(read[name], dtype="float64"), unit="s", utc=True, errors="coerce")
+            last[name] = moments.astype("datetime64[us, UTC]")
         else:
             last[name] = build_column(read[name], _KINDS.get(name, "string"))
     return outputs | last
@@ -164,30 +162,14 @@ def _read_files(media: Sequence[Any], paths: Mapping[str, str]) -> tuple[list[An
     videos, pictures, marks = [], [], []
     for value in map(_parse, media):
         files = [file for file in value if isinstance(file, dict)] if isinstance(value, list) else []
-        is_video = [get_suffix(file) in VIDEOS for file in files]
+        is_video = list(map(_is_video, files))
         here = [paths.get(str(file.get("sha256"))) for file in files]
         videos.append(here[is_video.index(True)] if True in is_video else None)
         stills = [path for path, moves in zip(here, is_video, strict=True) if not moves]
         pictures.append(stills if any(stills) else None)
-        marks.append(find_marks(files) if files else None)
+        # As recorded when they were downloaded.
+        marks.append("; ".join(dict.fromkeys(str(file["marks"]) for file in files if file.get("marks"))) or None)
     return videos, pictures, marks
-
-
-def find_marks(files: Files) -> str | None:
-    """The marks of a row's files, as recorded when they were downloaded; None if not recorded.
-
-    >>> find_marks([{"marks": "signed by Acme, ai-marked"}, {"marks": "ai-marked"}]), find_marks([{"sha256": "ab"}])
-    ('signed by Acme, ai-marked; ai-marked', None)
-    """
-    return "; ".join(dict.fromkeys(str(file["marks"]) for file in files if file.get("marks"))) or None
-
-
-def get_suffix(file: Mapping[str, Any]) -> str:
-    """The suffix of a file in a row, also if only its content type is known."""
-    suffix = file.get("suffix")
-    if isinstance(suffix, str):
-        return suffix
-    return ".mp4" if str(file.get("content_type")).startswith("video/") else ""
 
 
 def format_json(value: Any) -> str:
@@ -205,6 +187,11 @@ def _escape_controls(text: str) -> str:
 
 def _is_file(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("url"), str)
+
+
+def _is_video(file: Mapping[str, Any]) -> bool:
+    suffix = file.get("suffix")
+    return suffix in VIDEOS if isinstance(suffix, str) else str(file.get("content_type")).startswith("video/")
 
 
 def _get_address(value: Any) -> str | None:

@@ -43,14 +43,13 @@ def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = No
     damaged = [_move_aside(path) for sha256, path in names if not _is_intact(path, sha256)]
     missing = chosen - {sha256 for sha256, _ in shelf.names()}
     lost = _mark_lost(ledger, [run.id for run in stored if not missing.isdisjoint(run.hashes)])
-    if not damaged and not missing:
-        return f"{format_count(len(names), 'file')} checked, all sound"
     parts = [f"{format_count(len(names), 'file')} checked"]
     if damaged:
         parts.append(f"{len(damaged):,} damaged and moved to {damaged[0].parent}")
-    parts.append(f"{format_count(len(missing), 'file')} missing")
-    parts.append(f"{format_count(len(lost), 'run')} to be fetched again ({', '.join(map(str, lost))})")
-    return ", ".join(parts)
+    if missing:
+        numbers = ", ".join(map(str, lost))
+        parts.append(f"{len(missing):,} missing, {format_count(len(lost), 'run')} to be fetched again ({numbers})")
+    return ", ".join(parts if damaged or missing else [*parts, "all sound"])
 
 
 def prune_files(
@@ -123,10 +122,6 @@ def _is_intact(path: Path, sha256: str) -> bool:
         return hash_file(path) == sha256
     except FileNotFoundError:
         return True  # Just removed: it is missing, not damaged.
-    except PermissionError:
-        raise
-    except OSError:
-        return False  # The disk cannot read it.
 
 
 def _move_aside(path: Path) -> Path:
