@@ -129,7 +129,7 @@ class Executor:
             self.stopped_by = reason
             for submission in self._submitting.values():
                 submission.stopped = True
-            self.context.sweep_runs.difference_update(standing.id or 0 for standing in self._tasks.values())
+            self.context.sweep_runs.difference_update(each.run.id for each in self._tasks.values() if each.run)
             # Submitted without an await in between, so that no run can be marked as sent after the stop.
             note = f"sweep: {get_error_type(reason)}"
             self.context.ledger.submit(lambda db: transitions.record_event(db, None, "stop", note))
@@ -223,8 +223,9 @@ class Executor:
 
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         standing = self._tasks.pop(task)
-        standing.run = None
-        self.context.sweep_runs.discard(standing.id or 0)
+        if standing.run is not None:
+            self.context.sweep_runs.discard(standing.run.id)
+            standing.run = None
         if not task.cancelled() and (error := task.exception()) is not None:
             standing.change(RunStatus.FAILED, error)
         self.signal_change()
@@ -255,7 +256,7 @@ class Executor:
     async def _follow(self, standing: Standing, run: Run, submission: Submission) -> None:
         self._is_proven, self._lost_in_a_row = True, 0
         self._failures, self._pause_until = 0, -math.inf
-        standing.run, standing.id = run, run.id
+        standing.run = run
         if standing.name is not None:  # A picture file may have changed since it was named.
             standing.name = standing.name._replace(identity=run.entry.identity)
         standing.change(RunStatus.WAITING)
@@ -272,7 +273,6 @@ class Executor:
             return  # No longer followed; it continues at the service.
         standing.count(run.entry, self.options.price)
         standing.change(get_end_status(run.failure), run.failure)
-        standing.from_library = run.from_library
         # It may have cost less than was reserved, so that the next run may fit in the budget.
         self._is_full = False
         if not run.from_library:

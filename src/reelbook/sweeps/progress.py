@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import heapq
 import json
-import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +38,6 @@ MAX_LATEST, MAX_RESULTS, MAX_RECENT_ENDS = 8, 24, 40
 UNDER_WAY = frozenset({RunStatus.WAITING, RunStatus.RUNNING})
 RunKey = tuple[str, int]
 """Identity and take, which together identify a run of a service."""
-_DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 
 
 # What the ledger knows of a plan.
@@ -152,8 +150,6 @@ class Standing:
     status: str = RunStatus.NOT_STARTED
     error_type: str | None = None
     error: str | None = None
-    from_library: bool = False
-    """Whether its result costs this sweep nothing."""
     spent: int = 0
     reserved: int = 0
     """Credits that the run may still cost, or may have cost."""
@@ -161,8 +157,6 @@ class Standing:
     """Credits that the run had cost, or may have cost, before this sweep."""
     is_paid_here: bool = False
     """Whether this sweep pays for the run."""
-    id: int | None = None
-    """The id in the library."""
     file: Path | None = None
     """The first file, once downloaded."""
     ended: float | None = None
@@ -171,13 +165,13 @@ class Standing:
 
     def load(self, entry: Entry, files: Mapping[str, str], price: int | None = None) -> None:
         """Set the state from the ledger; `files` are those of the shelf, `price` is what an unknown price counts."""
-        self.id, self.status = entry.id, get_sweep_status(entry.stage)
+        self.status = get_sweep_status(entry.stage)
         if self.status == RunStatus.COMPLETED and not has_result(entry, files):
             self.status = RunStatus.WAITING  # Its files are downloaded again at no cost.
         elif self.status == RunStatus.COMPLETED:
-            self.from_library, self.file = True, next((Path(files[sha256]) for sha256 in entry.hashes), None)
+            self.file = next((Path(files[sha256]) for sha256 in entry.hashes), None)
         if entry.error:
-            self.error_type, self.error = entry.error_type or entry.stage, cut_data_uris(entry.error)
+            self.error_type, self.error = entry.error_type or entry.stage, entry.error
         self.count(entry, price)
         self.earlier = self.spent + self.reserved
 
@@ -315,6 +309,7 @@ class Progress:
 def make_progress(standings: Sequence[Standing], *, now: float, began: float, **facts: Any) -> Progress:
     """Sum up how the runs stand. `now` and `began` are by the monotonic clock; `facts` are further fields."""
     counts = Counter(dict.fromkeys(SWEEP_STATUSES, 0))
+    completed = [run for run in standings if run.status == RunStatus.COMPLETED]
     failed: dict[str, list[Standing]] = {}
     for run in standings:
         counts[run.status] += len(run.numbers)
@@ -324,7 +319,6 @@ def make_progress(standings: Sequence[Standing], *, now: float, began: float, **
         Group(kind, sum(len(run.numbers) for run in runs), min(run.row.number for run in runs), runs[0].error or "")
         for kind, runs in failed.items()
     ]
-    completed = [run for run in standings if run.status == RunStatus.COMPLETED and run.file is not None]
     if facts["state"] in ("preparing", "running", "stopping"):
         listed = heapq.nsmallest(MAX_LATEST, completed, key=lambda run: -(run.ended or 0.0))
     else:
@@ -334,7 +328,7 @@ def make_progress(standings: Sequence[Standing], *, now: float, began: float, **
     pace = (len(ends) - 1) / (now - ends[0]) if len(ends) > 1 and now > ends[0] else None
     left = sum(counts[status] for status in (RunStatus.NOT_STARTED, *UNDER_WAY))
     return Progress(
-        counts=counts, from_library=sum(len(run.numbers) for run in standings if run.from_library), elapsed=now - began,
+        counts=counts, from_library=sum(len(run.numbers) for run in completed if not run.is_paid_here), elapsed=now - began,
         spent=sum(run.spent for run in standings), reserved=sum(run.reserved for run in standings),
         spent_now=sum(run.paid_now[0] for run in standings), reserved_now=sum(run.paid_now[1] for run in standings),
         per_minute=pace and pace * 60, seconds_left=left / pace if pace and facts["state"] == "running" else None,
@@ -367,14 +361,6 @@ def get_error_type(error: BaseException) -> str:
 
 def format_error(error: BaseException) -> str:
     """Format an error for a table, where the run and its model are in other columns."""
-    text = str(error) if isinstance(error, ReelbookError) else f"{type(error).__name__}: {error}"
-    return cut_data_uris(error.message if isinstance(error, RunFailed) else text)
-
-
-def cut_data_uris(text: str) -> str:
-    """Truncate the data URIs in a text.
-
-    >>> cut_data_uris(f"The picture data:image/png;base64,{'iVBOR' * 9} is damaged.")
-    'The picture data:image/png;base64,… is damaged.'
-    """
-    return _DATA_URI.sub(r"\1…", text)
+    if isinstance(error, RunFailed):
+        return error.message
+    return str(error) if isinstance(error, ReelbookError) else f"{type(error).__name__}: {error}"
