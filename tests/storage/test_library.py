@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from reelbook.storage.library import Library
 from reelbook.storage.shelf import Shelf
 from tests.storage.made import BOAT, Made
 
-Make = Callable[[str], Made]
 DAY = 86_400.0
 
 
@@ -45,9 +44,6 @@ def cells(path: Path) -> list[list[str]]:
     """A table as a spreadsheet reads it."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file))
-
-
-# Being there, or not.
 
 
 def test_a_folder_without_a_library_is_an_empty_one_and_stays_as_it_is(tmp_path: Path) -> None:
@@ -94,9 +90,6 @@ def test_a_summary_counts_what_is_there(made: Made) -> None:
     assert repr(made.library) == f"<Library in {made.folder}: 5 runs, 17 bytes>"
 
 
-# Finding.
-
-
 @pytest.mark.parametrize(
     ("fields", "runs"),
     [
@@ -140,9 +133,6 @@ def test_find_names_what_it_does_not_know(four: Made, fields: dict[str, Any], wo
     """A slip of the pen is not an empty answer."""
     with pytest.raises(InvalidInput, match=words):
         four.library.find(**fields)
-
-
-# Uncertain runs.
 
 
 def test_an_uncertain_run_says_what_it_may_have_cost(made: Made) -> None:
@@ -194,9 +184,6 @@ def test_a_request_belongs_to_one_run(made: Made) -> None:
         lost.attach(" ")
 
     assert made.entry(2).state == "uncertain"
-
-
-# Exporting.
 
 
 def test_an_export_has_names_to_read_and_a_table(four: Made, tmp_path: Path) -> None:
@@ -251,9 +238,6 @@ def test_hostile_texts_make_harmless_names_and_cells(made: Made, tmp_path: Path)
     assert all(len(name.encode()) < 200 and name.isprintable() and name[:4].isdecimal() for name in names)
     assert [path.name for path in tmp_path.iterdir() if path.name != "library"] == ["out"]
     assert not [cell for cell in texts if cell.startswith(("=", "+", "@", "\t"))]
-
-
-# Verifying and pruning.
 
 
 def test_a_damaged_or_missing_file_is_fetched_again(made: Made) -> None:

@@ -7,8 +7,6 @@ import resource
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -77,21 +75,15 @@ def test_the_shelf_finds_every_suffix_that_a_download_gives() -> None:
     assert {kind.suffix for kind in (BINARY, TEXT, *KINDS)} <= set(SUFFIXES)
 
 
-@contextmanager
-def no_file_over(size: int) -> Iterator[None]:
-    """The system refuses to let any file of ours grow further, as a full disk would."""
+def test_a_full_disk_leaves_no_half_file_and_says_what_to_do(shelf: Shelf) -> None:
+    """The system lets no file of ours grow further, as a full disk would; afterwards it works again."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:
-        yield
+        with pytest.raises(ReelbookError) as caught:
+            shelf.keep(bytes(100_000), ".bin")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_a_full_disk_leaves_no_half_file_and_says_what_to_do(shelf: Shelf) -> None:
-    """Afterwards it works again."""
-    with no_file_over(4096), pytest.raises(ReelbookError) as caught:
-        shelf.keep(bytes(100_000), ".bin")
 
     assert f"No space is left in {shelf.folder}" in str(caught.value)
     assert "free some" in str(caught.value)

@@ -23,7 +23,6 @@ from reelbook.storage.table import (
     build_table,
 )
 
-SHA = "ab" * 32
 BOAT = TextToVideo(prompt="a paper boat", seed=7)
 
 
@@ -143,15 +142,6 @@ def test_a_seed_stays_exact_to_the_last_digit_and_the_newest_run_is_last() -> No
 
     assert [int(table["seed"].iloc[1]) for table in tables] == seeds
     assert list(tables[0].index) == [2, 1]
-
-
-def test_pictures_of_the_library_have_their_short_name() -> None:
-    """An input that is typed again from its row means the same picture."""
-    asked = dumps({"images": [{"url": {"sha256": SHA}, "frames": 3}], "fps": 24})
-
-    found = frame(entry(asked, model=ImagesToVideo.endpoint_id)).iloc[0]
-
-    assert found["images"] == [{"url": f"sha256:{SHA}", "frames": 3}]
 
 
 def test_the_table_survives_parquet(tmp_path: Path) -> None:

@@ -42,9 +42,9 @@ def adopt_library(folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf) -> 
     files, lost = 0, set[str]()
     # Files are copied before rows: a row may be stored only if its files exist.
     for sha256 in dict.fromkeys(sha256 for entry in free for sha256 in (*entry.hashes, *HASHES.findall(entry.input))):
-        path = theirs.find(sha256)
         if shelf.find(sha256) is not None:
             continue
+        path = theirs.find(sha256)
         if path is not None and hash_file(path) == sha256:
             shelf.keep(path.read_bytes(), path.suffix)
             files += 1

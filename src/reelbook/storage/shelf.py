@@ -7,7 +7,6 @@ import errno
 import hashlib
 import os
 import re
-import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -136,13 +135,6 @@ class Shelf:
         return (
             f"{self.folder} cannot be written ({why}): make it writable, or choose another folder with REELBOOK_LIBRARY"
         )
-
-    def check_space(self, wanted: int) -> None:
-        """Raise OSError if `wanted` bytes exceed the free space."""
-        usage = shutil.disk_usage(self.folder)
-        # Some network file systems report a total size of 0.
-        if usage.total and usage.free < wanted:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.folder))
 
     @contextmanager
     def _new_part(self, wanted: int) -> Iterator[Path]:
