@@ -91,9 +91,12 @@ class Client:
             ledger = self.ledger = Ledger.acquire(library)
             opened.callback(ledger.release)
             self.shelf = open_shelf(shelf or os.getenv("REELBOOK_SHELF") or library / "media")
-            http, past = Http(key), ledger.read(transitions.get_past_seconds)
+            http = Http(key)
             calls = ServiceCalls(http, address, self._renew_address if self._embedded else None, rates)
-            poller = Poller(calls.poll, past=lambda endpoint_id: past.get(endpoint_id, ()))
+            past = "model = ? AND state = 'stored' AND finished >= sent AND id > (SELECT max(id) - 320 FROM runs)"
+            poller = Poller(
+                calls.poll, past=lambda model: [row[0] for row in ledger.select("finished - sent", past, [model])]
+            )
             if self._embedded is not None:
                 ledger.submit(partial(claims.name_service, address=self._embedded.maker, own_id=access.id))
             self._context = ClientContext(http, calls, ledger, self.shelf, poller, Downloader(self.shelf), name)

@@ -113,8 +113,9 @@ class Once:
         ledger = self._client.ledger
 
         def find(db: sqlite3.Connection) -> Entry | None:
+            claims.recover(db, ledger)
             entries = transitions.find_entries(db, "id = (SELECT run FROM names WHERE name = ?)", self.key)
-            return claims.clear_dead_owner(db, entries[0], ledger) if entries else None
+            return entries[0] if entries else None
 
         return await ledger.transact(find)
 

@@ -92,8 +92,8 @@ def rows(count: int) -> Iterator[tuple[Any, ...]]:
 
 def made(folder: Path, count: int) -> None:
     """A library of so many runs."""
-    folder.mkdir(parents=True)
-    db = writer.open_ledger(folder)
+    Ledger(folder).close()
+    db = writer.connect(folder / writer.NAME)
     names = (
         "service, identity, take, model, input, state, attempt, request_id, price, charged, output, media, error_type, error, "
         "queued_s, running_s, created, sent, finished"

@@ -183,7 +183,7 @@ def _timed(plan: Plan, made: Callable[[], pd.DataFrame]) -> float:
 def _fill(library: Path, service: str, names: Sequence[RunName]) -> None:
     """Write these runs into the ledger and onto the shelf, as if each had been paid for and was finished."""
     facts = [_facts(service, number, name) for number, name in enumerate(names)]
-    with contextlib.closing(writer.open_ledger(library)) as db:
+    with contextlib.closing(writer.connect(library / writer.NAME)) as db:
         db.execute("BEGIN")
         db.executemany(
             f"INSERT INTO runs ({', '.join(facts[0])}) VALUES ({', '.join('?' * len(facts[0]))})",

@@ -315,7 +315,7 @@ class LedgerMachine(RuleBasedStateMachine):
             if step == "stored":
                 self.do(lambda db: transitions.move(db, run, State.STORED, media="[]"))
             elif step == "refetch":
-                self.do(lambda db: transitions.reopen(db, run, process.owner))
+                self.do(lambda db: transitions.move(db, run, "completed", since="stored", owner=process.owner))
             elif step == "left" and run not in process.at:
                 self.do(lambda db: transitions.release(db, run, process.owner))
             elif step == "take over":
@@ -460,7 +460,7 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "an uncertain run costs nothing": lambda patch: _costs_nothing(patch, "uncertain"),
     "a request goes twice without a key": lambda patch: patch.setattr(transitions, "mark_sending", _not_guarded),
     "an old key is repeated": lambda patch: patch.setattr(claims, "KEY_SECONDS", 1e9),
-    "the second copy is not read": lambda patch: patch.setattr(claims, "apply_acceptances", lambda *args, **options: 0),
+    "the second copy is not read": lambda patch: patch.setattr(claims, "catch_up", lambda *args: 0),
     "a person's word counts for any run": lambda patch: patch.setattr(transitions, "move", _at_any_time),
 }
 

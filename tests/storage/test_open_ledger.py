@@ -145,7 +145,7 @@ def test_what_was_uncertain_stays_so(folder: Path, has_copy: bool) -> None:
     verdict = begun(ledger, "doubt")
     ledger.close()
 
-    assert "1 of them are uncertain" in said
+    assert "and 1 uncertain" in said
     assert verdict.action == "ask"
 
 

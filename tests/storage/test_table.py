@@ -111,11 +111,10 @@ def test_a_field_with_the_name_of_a_column_gets_a_prefix() -> None:
         ("accepted", "waiting", "waiting"), ("completed", "completed", "running"),
         ("stored", "completed", "completed"), ("rejected", "rejected", "failed"), ("cancelled", "cancelled", "cancelled"),
         ("failed", "failed", "failed"), ("expired", "expired", "unfinished"), ("uncertain", "uncertain", "uncertain"),
-        ("from the future", "uncertain", "uncertain"),
     ],
 )  # fmt: skip
 def test_every_stage_has_a_word(stage: str, in_library: str, in_sweep: str) -> None:
-    """In the library's table and in a sweep; a stage that only a later version knows is uncertain."""
+    """In the library's table and in a sweep."""
     assert frame(entry(stage=stage)).iloc[0]["status"] == in_library
     assert get_sweep_status(stage) == in_sweep
     assert in_library in LIBRARY_STATUSES

@@ -33,8 +33,15 @@ class Bench:
         self.there.enter()
 
     def choose(self, asked: RunRequest = PLAIN, process: Process | None = None, **options: Any) -> Verdict:
-        key = "k" if asked.idempotent else None
-        return claims.find_or_claim(self.db, asked, process or self.here, **{"key": key, **options})
+        self.db.execute("SAVEPOINT step")
+        try:
+            key = "k" if asked.idempotent else None
+            return claims.find_or_claim(self.db, asked, process or self.here, key=key, **options)
+        except OverBudget:
+            self.db.execute("ROLLBACK TO step")
+            raise
+        finally:
+            self.db.execute("RELEASE step")
 
     def sent(self, asked: RunRequest = PLAIN, process: Process | None = None, **options: Any) -> int:
         verdict = self.choose(asked, process, **options)
@@ -264,7 +271,8 @@ def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(bench: Bench) -
     ]
     bench.db.execute("DELETE FROM runs")
 
-    news = claims.apply_acceptances(bench.db, lines, bench.here)
+    claims.append_lines(bench.here.folder, lines)
+    news = claims.catch_up(bench.db, bench.here.folder)
 
     (row,) = transitions.find_entries(bench.db, "1")
     assert (news, row.request_id, row.attempt, row.price) == (3, "r3", 3, 50)

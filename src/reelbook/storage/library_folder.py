@@ -11,24 +11,22 @@ from ..errors import ReelbookError
 NAME = ".reelbook"
 
 
-def library_folder(start: Path | None = None) -> Path:
+def library_folder() -> Path:
     """`REELBOOK_LIBRARY` if set, else this user's nearest `.reelbook` here or in a parent folder, else a new one here.
 
     A parent's library is shared on purpose: what one notebook of a project has paid for, no other pays for again.
     `rb.connect` reports its use.
     """
-    chosen = os.environ.get("REELBOOK_LIBRARY")
-    if chosen:
+    if chosen := os.environ.get("REELBOOK_LIBRARY"):
         return Path(chosen).expanduser().absolute()
-    here = (start or Path.cwd()).absolute()
-    if (here / NAME).is_dir():
-        return here / NAME
-    return next((folder / NAME for folder in here.parents if _is_ours(folder / NAME)), here / NAME)
+    here = Path.cwd() / NAME
+    parents = () if here.is_dir() else here.parent.parents
+    return next((folder / NAME for folder in parents if _is_ours(folder / NAME)), here)
 
 
 def is_from_above(library: Path) -> bool:
     """Whether a library was found in a parent folder, without being named."""
-    return not os.environ.get("REELBOOK_LIBRARY") and library.parent in Path.cwd().absolute().parents
+    return not os.environ.get("REELBOOK_LIBRARY") and library.parent in Path.cwd().parents
 
 
 def parse_library_folder(library: str | Path) -> Path:
@@ -43,15 +41,11 @@ def parse_library_folder(library: str | Path) -> Path:
 def parse_folder(named: Any, purpose: str) -> Path:
     """The absolute path of a folder, which need not exist; `purpose` is what an invalid one cannot be."""
     try:
-        folder = Path(named).expanduser().absolute()
-        if b"\0" not in os.fsencode(folder):
-            return folder
-        reason = "it has a zero byte in it"
-    except (RuntimeError, ValueError, TypeError) as error:
-        reason = str(error)
-    raise ReelbookError(
-        f"{named!r:.200} cannot {purpose} ({reason}). Nothing was created, copied or sent: give its path as a str or a Path."
-    )
+        return Path(named).expanduser().absolute()
+    except (RuntimeError, TypeError) as error:
+        raise ReelbookError(
+            f"{named!r:.200} cannot {purpose} ({error}). Nothing was created, copied or sent: give its path as a str or a Path."
+        ) from None
 
 
 def _is_ours(folder: Path) -> bool:

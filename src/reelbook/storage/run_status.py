@@ -33,13 +33,19 @@ class RunStatus(StrEnum):
     RUNNING = "running"
 
 
-LIBRARY_STATUSES = tuple(
-    status.value
-    for status in (
-        RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.UNCERTAIN, RunStatus.REJECTED, RunStatus.EXPIRED,
-        RunStatus.WAITING, RunStatus.PLANNED,
-    )
-)  # fmt: skip
+STATUSES_BY_STAGE: Mapping[str, tuple[RunStatus, RunStatus]] = {
+    State.STORED: (RunStatus.COMPLETED, RunStatus.COMPLETED),
+    COMPLETED: (RunStatus.COMPLETED, RunStatus.RUNNING),  # To a sweep it is completed once its files are here.
+    State.FAILED: (RunStatus.FAILED, RunStatus.FAILED),
+    State.CANCELLED: (RunStatus.CANCELLED, RunStatus.CANCELLED),
+    State.UNCERTAIN: (RunStatus.UNCERTAIN, RunStatus.UNCERTAIN),
+    State.REJECTED: (RunStatus.REJECTED, RunStatus.FAILED),
+    EXPIRED: (RunStatus.EXPIRED, RunStatus.UNFINISHED),
+    **dict.fromkeys((CLAIMED, State.SENDING, State.ACCEPTED), (RunStatus.WAITING, RunStatus.WAITING)),
+    State.PLANNED: (RunStatus.PLANNED, RunStatus.NOT_STARTED),
+}
+"""The status of a run in the library, and in a sweep, for each stage in the ledger."""
+LIBRARY_STATUSES = tuple(dict.fromkeys(status.value for status, _ in STATUSES_BY_STAGE.values()))
 """All values of the column `status` in the library's table."""
 SWEEP_STATUSES = tuple(
     status.value for status in RunStatus if status not in (RunStatus.REJECTED, RunStatus.EXPIRED, RunStatus.PLANNED)
@@ -49,49 +55,20 @@ WITHOUT_RESULT = (RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.UNFINISHED, R
 """Statuses of runs that have ended without a result."""
 ENDED = (RunStatus.COMPLETED, *WITHOUT_RESULT)
 
-STATUSES_BY_STAGE: Mapping[str, tuple[RunStatus, RunStatus]] = {
-    State.PLANNED: (RunStatus.PLANNED, RunStatus.NOT_STARTED),
-    CLAIMED: (RunStatus.WAITING, RunStatus.WAITING),
-    State.SENDING: (RunStatus.WAITING, RunStatus.WAITING),
-    State.ACCEPTED: (RunStatus.WAITING, RunStatus.WAITING),
-    COMPLETED: (RunStatus.COMPLETED, RunStatus.RUNNING),  # To a sweep it is completed once its files are here.
-    State.STORED: (RunStatus.COMPLETED, RunStatus.COMPLETED),
-    State.REJECTED: (RunStatus.REJECTED, RunStatus.FAILED),
-    State.CANCELLED: (RunStatus.CANCELLED, RunStatus.CANCELLED),
-    State.FAILED: (RunStatus.FAILED, RunStatus.FAILED),
-    EXPIRED: (RunStatus.EXPIRED, RunStatus.UNFINISHED),
-    State.UNCERTAIN: (RunStatus.UNCERTAIN, RunStatus.UNCERTAIN),
-}
-"""The status of a run in the library, and in a sweep, for each stage in the ledger."""
-_UNKNOWN = (RunStatus.UNCERTAIN, RunStatus.UNCERTAIN)
-
 
 def get_library_status(stage: str) -> str:
-    """The status of a run in the library; a stage that only a later version knows is uncertain.
-
-    >>> get_library_status("stored"), get_library_status("from the future")
-    ('completed', 'uncertain')
-    """
-    return STATUSES_BY_STAGE.get(stage, _UNKNOWN)[0].value
+    """The status of a run in the library."""
+    return STATUSES_BY_STAGE[stage][0].value
 
 
 def get_sweep_status(stage: str) -> str:
-    """The status of a run in a sweep.
-
-    >>> get_sweep_status("planned"), get_sweep_status("expired")
-    ('not started', 'unfinished')
-    """
-    return STATUSES_BY_STAGE.get(stage, _UNKNOWN)[1].value
+    """The status of a run in a sweep."""
+    return STATUSES_BY_STAGE[stage][1].value
 
 
 def get_end_status(failure: ReelbookError | None) -> str:
-    """The status of an ended run.
-
-    >>> get_end_status(None), get_end_status(ReelbookError("The disk is full."))
-    ('completed', 'unfinished')
-    """
+    """The status of an ended run. A failure on the client's side, such as of a download, is no failure of the run."""
     if failure is None:
         return RunStatus.COMPLETED.value
-    # A failure on the client's side, such as of a download, is no failure of the run, which is paid for.
     ends = {RunCancelled: RunStatus.CANCELLED, RunFailed: RunStatus.FAILED, UncertainRun: RunStatus.UNCERTAIN}
     return ends.get(type(failure), RunStatus.UNFINISHED).value

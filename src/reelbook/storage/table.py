@@ -17,7 +17,6 @@ from ..models.catalog import CATALOG
 from ..models.json_schema import rule_at
 from ..util import registry
 from ..util.printable import map_texts, printable, replace_surrogates
-from .ledger.transitions import get_credits_source
 from .run_status import LIBRARY_STATUSES, get_library_status
 
 VIDEOS = frozenset({".mp4", ".webm", ".m4v", ".mov", ".mkv"})
@@ -76,8 +75,10 @@ def make_run_columns(rows: Sequence[Sequence[Any] | None], paths: Mapping[str, s
     outputs = {name: build_column(values) for name, values in read_outputs(read["output"]).items()}
     videos, pictures, read["marks"] = _read_files(read["media"], paths)
     outputs |= {"output_video": build_column(videos), "output_images": build_column(pictures)}
-    charges = zip(read["credits"], read["charged"], strict=True)
-    read["credits_source"] = [None if cost is None else get_credits_source(charged) for cost, charged in charges]
+    costs = zip(
+        read["credits"], ("estimated" if charged is None else "charged" for charged in read["charged"]), strict=True
+    )
+    read["credits_source"] = [None if cost is None else source for cost, source in costs]
     last: dict[str, Any] = {}
     for name in LAST_COLUMNS:
         if name == "status":

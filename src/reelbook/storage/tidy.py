@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..util.printable import format_count
 from .ledger import claims
-from .ledger.transitions import Entry, State, reopen
+from .ledger.transitions import COMPLETED, Entry, State, move
 from .ledger.writer import Ledger
 from .shelf import HASHES, SHA256, SUFFIXES, Shelf, hash_file, list_entries, list_files
 
@@ -137,7 +137,7 @@ def _mark_lost(ledger: Ledger, runs: Collection[int]) -> tuple[int, ...]:
         stored = dict(db.execute("SELECT id, id FROM runs WHERE state = ? AND owner IS NULL", (State.STORED,)))
         free = tuple(run for run in runs if run in stored)
         for run in free:
-            reopen(db, run, None)
+            move(db, run, COMPLETED)
         return free
 
     return ledger.transact_now(mark)

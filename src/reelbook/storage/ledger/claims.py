@@ -13,7 +13,7 @@ import os
 import sqlite3
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -23,7 +23,7 @@ from ...errors import ReelbookError
 from ...util.file_locks import try_lock
 from ...util.replace_file import PRIVATE, replace_file
 from . import transitions
-from .schema import Budget, Spend, check_budget, join_scope, reserve_spend
+from .schema import Budget, Spend, check_budget, check_spend, join_scope
 from .transitions import ATTACHED, CLAIMED, COMPLETED, EXPIRED, RESUBMITTED, Entry, State, find_entries, get_entry
 
 LIST_NAME = "accepted.jsonl"
@@ -102,15 +102,10 @@ class Action(StrEnum):
     """What to do about a requested run."""
 
     SEND = "send"
-    """Send the paid request."""
-    FOLLOW = "follow"
-    """Follow it to its end and its files, which costs nothing: it is paid for, and no process follows it."""
-    JOIN = "join"
-    """Use the run that this process follows."""
-    AWAIT = "await"
-    """Wait for the process that follows it."""
-    ASK = "ask"
-    """Ask the user: it is uncertain."""
+    FOLLOW = "follow"  # To its end and its files, at no cost: it is paid for, and no process follows it.
+    JOIN = "join"  # Use the run that this process follows.
+    AWAIT = "await"  # Wait for the process that follows it.
+    ASK = "ask"  # Ask the user, because it is uncertain.
 
 
 class Verdict(NamedTuple):
@@ -150,13 +145,14 @@ def find_or_claim(
 
     `join`: an unseeded run joins an unfinished one of this process. `name`: only the row of this name is the run.
     """
+    recover(db, process)
     service, identity = request.service, request.identity
     if name is not None:
         # One of another service can only have been refused there.
         rows = find_entries(db, "service = ? AND id = (SELECT run FROM names WHERE name = ?)", service, name)
-        entry = clear_dead_owner(db, rows[0], process) if rows else None
+        entry = rows[0] if rows else None
     else:
-        entry = None if fresh else _find_candidate(db, request, process, take, join)
+        entry = None if fresh else _find_candidate(db, request, process.owner, take, join)
     if entry is None:
         is_free = take is None or fresh or name is not None
         run = transitions.insert_run(
@@ -181,26 +177,28 @@ def find_or_claim(
         return Verdict(Action.ASK, get_entry(db, entry.id))
     earlier = (entry.spent, entry.unpriced) if repeats else (entry.counted, entry.unknown)
     price = entry.price if repeats and entry.price is not None else transitions.coerce_credits(request.price)
-    if budget is not None:
-        check_budget(db, budget, price, besides=entry.id, earlier=earlier)
-    if spend is not None:
-        reserve_spend(db, spend, entry.id, earlier, price)
     transitions.move(
         db, entry.id, CLAIMED, owner=process.owner, attempt=entry.attempt + 1, spent=earlier[0], unpriced=earlier[1],
         price=price, error_type=RESUBMITTED if entry.error_type == RESUBMITTED else None,
         **dict.fromkeys(("charged", "request_id", "output", "media", "error", "queued_s", "running_s", "finished")),
         **({} if repeats else {"attempt_key": key, "body": None}),
     )  # fmt: skip
+    # If they raise, the claim is rolled back.
+    if budget is not None:
+        check_budget(db, budget, price)
+    if spend is not None:
+        check_spend(db, spend, entry.id, price, earlier[0] + earlier[1] * (price or 0))
     return Verdict(Action.SEND, get_entry(db, entry.id))
 
 
 def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, process: Process) -> Verdict:
     """Find the row of a run by its request id, or insert one if it was made elsewhere, and return the action to take."""
+    recover(db, process)
     # A row resolved from an uncertain run is preferred to an attached one, which lacks the input.
     order = f"ORDER BY identity GLOB '{ATTACHED}*', id DESC LIMIT 1"
     entries = find_entries(db, f"service = ? AND request_id = ? {order}", service, request_id)
     if entries:
-        return _follow_or_wait(db, clear_dead_owner(db, entries[0], process), process.owner)
+        return _follow_or_wait(db, entries[0], process.owner)
     now = time.time()
     run = transitions.insert_run(
         db, service=service, identity=ATTACHED + request_id, take=0, model=model, input="{}", state=State.ACCEPTED,
@@ -210,17 +208,16 @@ def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, pr
 
 
 def _find_candidate(
-    db: sqlite3.Connection, request: RunRequest, process: Process, take: int | None, join: bool
+    db: sqlite3.Connection, request: RunRequest, owner: str, take: int | None, join: bool
 ) -> Entry | None:  # fmt: skip
     """Find the preferred row with the same input. Without a seed a finished run is a separate take, and not reused."""
     where = "service = ? AND identity = ? AND (? IS NULL OR take = ?) AND (? OR state != ?) ORDER BY take DESC"
     may_be_stored = take is not None or request.reusable
     entries = find_entries(db, where, request.service, request.identity, take, take, may_be_stored, State.STORED)
-    entries = [clear_dead_owner(db, entry, process) for entry in entries]
     if take is None and not request.reusable:
         # Unfinished takes of other processes cannot be joined; expired ones are superseded by later takes.
         latest = transitions.get_next_take(db, request.service, request.identity) - 1
-        entries = [entry for entry in entries if entry.owner is None or (join and entry.owner == process.owner)]
+        entries = [entry for entry in entries if entry.owner is None or (join and entry.owner == owner)]
         entries = [entry for entry in entries if entry.stage != EXPIRED or entry.take == latest]
     ranks = dict(zip(BEST_FIRST, range(len(BEST_FIRST)), strict=True))
     return min(entries, key=lambda entry: ranks.get(entry.stage, len(ranks)), default=None)
@@ -240,25 +237,16 @@ def _follow_or_wait(db: sqlite3.Connection, entry: Entry, owner: str) -> Verdict
 def recover(db: sqlite3.Connection, process: Process) -> None:
     """Clear the owner of every run whose process has ended."""
     owners = [row[0] for row in db.execute("SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL")]
-    left = [entry for name in owners if process.is_dead(name) for entry in find_entries(db, "owner = ?", name)]
-    if unanswered := [entry.identity for entry in left if entry.state in (State.PLANNED, State.SENDING)]:
-        # The list first: it may have the answers to these runs.
-        apply_acceptances(db, read_lines(process.folder, unanswered), process)
-    for entry in left:
-        transitions.release(db, entry.id, entry.owner)
-
-
-def clear_dead_owner(db: sqlite3.Connection, entry: Entry, process: Process) -> Entry:
-    """Recover the ledger if the owner of this run has ended; returns the current row."""
-    if entry.owner is None or not process.is_dead(entry.owner):
-        return entry
-    recover(db, process)
-    return get_entry(db, entry.id)
+    if dead := [name for name in owners if process.is_dead(name)]:
+        catch_up(db, process.folder)  # First, because it may have the answers to these runs.
+        for entry in find_entries(db, "owner IN (SELECT value FROM json_each(?))", json.dumps(dead)):
+            transitions.release(db, entry.id, entry.owner)
 
 
 def take_over(db: sqlite3.Connection, run: int, process: Process) -> Entry:
     """Take ownership of a run if it is paid and its owner released it or has ended; returns the current row."""
-    return _follow_or_wait(db, clear_dead_owner(db, get_entry(db, run), process), process.owner).entry
+    recover(db, process)
+    return _follow_or_wait(db, get_entry(db, run), process.owner).entry
 
 
 def make_acceptance(entry: Entry, request_id: str) -> dict[str, Any]:
@@ -268,48 +256,6 @@ def make_acceptance(entry: Entry, request_id: str) -> dict[str, Any]:
         "attempt": entry.attempt, "model": entry.model, "request_id": request_id, "price": entry.price,
         "input": entry.input,
     }  # fmt: skip
-
-
-def apply_acceptances(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]], process: Process) -> int:
-    """Put back the requests that the ledger does not have, of runs without a live owner; returns their number."""
-    return sum(_apply_line(db, line, process) for line in sorted(lines, key=lambda line: int(line["attempt"])))
-
-
-def _apply_line(db: sqlite3.Connection, line: Mapping[str, Any], process: Process) -> bool:
-    """Put back one request: a lost answer, a later attempt of an older copy of the ledger, or a run that has no row."""
-    service, request_id, at = line["service"], line["request_id"], line["at"]
-    if find_entries(db, "request_id = ? AND service = ?", request_id, service):
-        return False
-    changes = {"state": State.ACCEPTED, "sent": at, **{name: line[name] for name in ("attempt", "request_id", "price")}}
-    rows = find_entries(db, "service = ? AND identity = ? AND take = ?", service, line["identity"], line["take"])
-    if not rows:
-        names = ("service", "identity", "take", "model", "input")
-        transitions.insert_run(db, **{name: line[name] for name in names}, **changes, created=at)
-        return True
-    entry = rows[0]
-    is_later, is_alive = line["attempt"] > entry.attempt, entry.owner is not None and not process.is_dead(entry.owner)
-    is_answer = line["attempt"] == entry.attempt and entry.state in (State.PLANNED, State.SENDING, State.UNCERTAIN)
-    if is_alive or not (is_answer or (is_later and entry.output is None)):
-        return False  # A live process records it itself.
-    if is_later:
-        changes |= {"spent": entry.counted, "unpriced": entry.unknown}
-    cleared = dict.fromkeys(("owner", "attempt_key", "body", "charged", "error", "error_type", "finished"))
-    transitions.update_run(db, entry.id, **changes, **cleared)
-    transitions.record_event(db, entry.id, State.ACCEPTED, request_id)
-    return True
-
-
-def catch_up(db: sqlite3.Connection, process: Process) -> int:
-    """Put back what only the list has, as after a restore of the ledger from a copy; returns the number of requests."""
-    start, size = int(transitions.read_meta(db, _LIST_SIZE) or 0), (process.folder / LIST_NAME).stat().st_size
-    lines = [] if size == start else read_lines(process.folder, start=start if start < size else 0)
-    mark_as_read(db, process.folder)
-    return apply_acceptances(db, lines, process)
-
-
-def mark_as_read(db: sqlite3.Connection, folder: Path) -> None:
-    """Record that the ledger has the whole list, up to its present end."""
-    transitions.write_meta(db, _LIST_SIZE, str((folder / LIST_NAME).stat().st_size))
 
 
 def append_lines(folder: Path, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -326,18 +272,29 @@ def append_lines(folder: Path, lines: Sequence[Mapping[str, Any]]) -> None:
         os.close(file)
 
 
-def read_lines(folder: Path, identities: Collection[str] | None = None, *, start: int = 0) -> list[dict[str, Any]]:
-    """Read the whole lines from an offset on, of these runs or of all; damaged and incomplete ones are left out."""
-    lines = (folder / LIST_NAME).read_bytes()[start:].splitlines()
-    if identities is not None:
-        # Parsing is slow, so it is limited to candidates.
-        wanted = [json.dumps(name).encode("ascii") for name in identities]
-        lines = [line for line in lines if any(name in line for name in wanted)]
+def read_lines(folder: Path, start: int = 0) -> list[dict[str, Any]]:
+    """Read the whole lines from an offset on; damaged and incomplete ones are left out."""
     values = []
-    for line in lines:
+    for line in (folder / LIST_NAME).read_bytes()[start:].splitlines():
         with contextlib.suppress(ValueError):
             values.append(json.loads(line))
     return values
+
+
+def catch_up(db: sqlite3.Connection, folder: Path) -> int:
+    """Put back what only the list has: its writer died before the commit, or the ledger is an older copy.
+
+    Returns the number of requests.
+    """
+    start, size = int(transitions.read_meta(db, _LIST_SIZE) or 0), (folder / LIST_NAME).stat().st_size
+    lines = [] if size == start else read_lines(folder, start if start < size else 0)
+    mark_as_read(db, folder)
+    return sum(_apply(db, line) for line in sorted(lines, key=lambda line: int(line["attempt"])))
+
+
+def mark_as_read(db: sqlite3.Connection, folder: Path) -> None:
+    """Record that the ledger has the whole list, up to its present end."""
+    transitions.write_meta(db, _LIST_SIZE, str((folder / LIST_NAME).stat().st_size))
 
 
 def forget_before(db: sqlite3.Connection, folder: Path, before: float) -> None:
@@ -345,3 +302,26 @@ def forget_before(db: sqlite3.Connection, folder: Path, before: float) -> None:
     lines = [json.dumps(line).encode("ascii") for line in read_lines(folder) if line["at"] >= before]
     replace_file(folder / LIST_NAME, b"".join(line + b"\n" for line in lines), mode=PRIVATE)
     mark_as_read(db, folder)
+
+
+def _apply(db: sqlite3.Connection, line: Mapping[str, Any]) -> bool:
+    """Put back one request: a lost answer, a later attempt of an older copy of the ledger, or a run that has no row."""
+    at, names = line["at"], ("service", "identity", "take")
+    if find_entries(db, "service = ? AND request_id = ?", line["service"], line["request_id"]):
+        return False
+    changes = {"state": State.ACCEPTED, "sent": at, **{name: line[name] for name in ("attempt", "request_id", "price")}}
+    entry = next(
+        iter(find_entries(db, "service = ? AND identity = ? AND take = ?", *(line[name] for name in names))), None
+    )
+    if entry is None:
+        transitions.insert_run(db, **{name: line[name] for name in (*names, "model", "input")}, **changes, created=at)
+        return True
+    is_later = line["attempt"] > entry.attempt and entry.output is None
+    is_answer = line["attempt"] == entry.attempt and entry.state in (State.PLANNED, State.SENDING, State.UNCERTAIN)
+    if is_later:
+        changes |= {"spent": entry.counted, "unpriced": entry.unknown}
+    if is_later or is_answer:
+        cleared = dict.fromkeys(("attempt_key", "body", "charged", "error", "error_type", "finished"))
+        transitions.update_run(db, entry.id, **changes, **cleared)
+        transitions.record_event(db, entry.id, State.ACCEPTED, line["request_id"])
+    return is_later or is_answer

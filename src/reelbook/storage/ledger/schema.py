@@ -90,7 +90,7 @@ class Spend:
 
     limit: int
     bases: dict[int, int] = field(default_factory=dict)
-    """The cost of each claimed run before its first claim."""
+    """What each claimed run had cost, or may have cost, before its first claim."""
 
 
 def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[tuple[str, int]]) -> None:
@@ -100,35 +100,28 @@ def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[
     )
 
 
-def check_budget(
-    db: sqlite3.Connection, budget: Budget, price: int | None, *, besides: int = 0, earlier: tuple[int, int] = (0, 0)
-) -> None:
-    """Raise `OverBudget` if a run at this price exceeds the budget. Runs without a price count at this price, too.
-
-    `besides` is the number of the run, and `earlier` the cost of its attempts so far, and the number of those without a price.
-    """
-    (committed,) = db.execute(
-        "SELECT coalesce(sum(counted + unknown * ?), 0) FROM scopes JOIN entries USING (service, identity, take)"
-        " WHERE scope = ? AND id != ?",
-        (price or 0, budget.scope, besides),
-    ).fetchone()
-    _check_limit("budget", budget.limit, committed + earlier[0] + earlier[1] * (price or 0), price)
+def count_scope(db: sqlite3.Connection, scope: str, unknown: int) -> int:
+    """What the runs of a scope count for; `unknown` is the price of an attempt without one."""
+    query = "SELECT sum(counted + unknown * ?) FROM scopes JOIN entries USING (service, identity, take) WHERE scope = ?"
+    return int(db.execute(query, (unknown, scope)).fetchone()[0] or 0)
 
 
-def reserve_spend(
-    db: sqlite3.Connection, spend: Spend, run: int, earlier: tuple[int, int], price: int | None
-) -> None:  # fmt: skip
-    """Count a claim against its caller's limit, or raise `OverBudget`; `earlier` is as for `check_budget`."""
-    before = earlier[0] + earlier[1] * (price or 0)
+def check_budget(db: sqlite3.Connection, budget: Budget, price: int | None) -> None:
+    """Raise `OverBudget` if a run that has just been claimed at this price exceeds the budget."""
+    _check_limit("budget", budget.limit, count_scope(db, budget.scope, price or 0), price)
+
+
+def check_spend(db: sqlite3.Connection, spend: Spend, run: int, price: int | None, before: int) -> None:
+    """The same for a caller's limit; `before` is what the run had cost, or may have cost, before this claim."""
     # A repeated claim keeps the base of its first time, so that the possible cost in between counts.
     bases = {run: before, **spend.bases}
     query = "SELECT id, counted + unknown * ? FROM entries WHERE id IN (SELECT value FROM json_each(?))"
-    costs = {**dict(db.execute(query, (price or 0, json.dumps(list(bases)))).fetchall()), run: before}
-    _check_limit("spend", spend.limit, sum(max(costs[each] - bases[each], 0) for each in bases), price)
+    costs = db.execute(query, (price or 0, json.dumps(list(bases))))
+    _check_limit("spend", spend.limit, sum(max(cost - bases[each], 0) for each, cost in costs), price)
     spend.bases = bases
 
 
-def _check_limit(name: str, limit: int, committed: int, price: int | None) -> None:
+def _check_limit(name: str, limit: int, cost: int, price: int | None) -> None:
     # A free run is allowed even if the limit is used up.
-    if price is None or (price and committed + price > limit):
-        raise OverBudget(limit, committed, price, name)
+    if price is None or (price and cost > limit):
+        raise OverBudget(limit, cost - (price or 0), price, name)

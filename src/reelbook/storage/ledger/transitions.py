@@ -65,10 +65,8 @@ CLEARED: Mapping[str, tuple[str, ...]] = {
 
 MAX_CREDITS = 10**12
 """Upper bound of valid credits, small enough that a sum over all runs fits into an SQLite integer."""
-
 RESUBMITTED = "resubmitted"
 """The error type of a run from `allow_resubmission` until it is accepted: somebody has decided to send it once more."""
-
 ATTACHED = "attached:"
 """Prefix of the identity of a run whose input is unknown."""
 
@@ -92,9 +90,7 @@ class Entry:
     price: int | None
     charged: int | None
     spent: int
-    """Actual or possible cost of earlier attempts."""
     unpriced: int
-    """Number of earlier attempts with an unknown cost."""
     output: str | None
     media: str | None
     error_type: str | None
@@ -108,7 +104,7 @@ class Entry:
     stage: str
     """The state, or `CLAIMED`, `COMPLETED` or `EXPIRED`."""
     credits: int | None
-    """What it has cost, or may have cost; None if unknown. These four are explained at the view, in `schema.py`."""
+    """What it has cost, or may have cost; None if unknown. The columns of costs are explained at the view, in `schema.py`."""
     counted: int
     unknown: int
     certain: int
@@ -126,18 +122,13 @@ class Entry:
     @property
     def credits_source(self) -> str:
         """Where `credits` comes from: charged by the service, or estimated."""
-        return get_credits_source(self.charged)
+        return "estimated" if self.charged is None else "charged"
 
 
 COLUMNS = ", ".join(Entry.__dataclass_fields__)
 """The columns of the view `entries` for an `Entry`."""
 STORED_COLUMNS = tuple(Entry.__dataclass_fields__)[:-5]
 """Those of the table `runs`; the view computes the others."""
-
-
-def get_credits_source(charged: int | None) -> str:
-    """The word for `Entry.credits_source`."""
-    return "estimated" if charged is None else "charged"
 
 
 class Moved(ReelbookError):
@@ -166,8 +157,7 @@ def mark_sending(db: sqlite3.Connection, run: int, owner: str, body: str | None,
     if entry.owner != owner or not is_sendable or attempt not in (None, entry.attempt):
         raise Moved(f"Run {run} of the library is {entry.state} by now. Nothing was sent.")
     # A key expires some time after the service first received it.
-    is_repeat = entry.attempt_key is not None and entry.body is not None
-    sent = entry.sent if is_repeat and entry.sent is not None else time.time()
+    sent = entry.sent if entry.body is not None else time.time()
     move(db, run, State.SENDING, sent=sent, body=entry.body if body is None else body)
 
 
@@ -178,12 +168,6 @@ def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int 
         return  # Recorded before.
     prices = [known for known in (entry.price, coerce_credits(price)) if known is not None]
     move(db, run, State.ACCEPTED, request_id=request_id, price=max(prices, default=None), note=request_id)
-
-
-def reopen(db: sqlite3.Connection, run: int, owner: str | None) -> None:
-    """Move a stored run back to completed, because files are missing: they are downloaded again, at no cost."""
-    if get_entry(db, run).state == State.STORED:
-        move(db, run, COMPLETED, owner=owner)
 
 
 def release(
@@ -213,10 +197,9 @@ def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> En
     entry = get_entry(db, run)
     where = f"service = ? AND request_id = ? AND identity NOT GLOB '{ATTACHED}*'"
     for other in find_entries(db, where, entry.service, request_id):
-        when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(entry.sent or entry.created))
+        name = readable_id(request_id)
         raise Moved(
-            f"Request {readable_id(request_id)} is run {other.id} of the library already, so it is not the lost one. Find another "
-            f"request in the account's history, sent at about {when} UTC."
+            f"Request {name} is run {other.id} of the library already. Find another one in the account's history."
         )
     move(db, run, State.ACCEPTED, since=State.UNCERTAIN, request_id=request_id, owner=owner, note=request_id)
     return get_entry(db, run)
@@ -251,15 +234,6 @@ def get_next_take(db: sqlite3.Connection, service: str, identity: str) -> int:
     """The number of the next take of a run."""
     query = "SELECT coalesce(max(take) + 1, 0) FROM runs WHERE service = ? AND identity = ?"
     return int(db.execute(query, (service, identity)).fetchone()[0])
-
-
-def get_past_seconds(db: sqlite3.Connection, max_runs: int = 320) -> dict[str, list[float]]:
-    """The durations of the latest runs by model, newest last."""
-    query = "SELECT model, finished - sent FROM runs WHERE state = ? AND finished >= sent ORDER BY id DESC LIMIT ?"
-    seconds_by_model: dict[str, list[float]] = {}
-    for model, seconds in reversed(db.execute(query, (State.STORED, max_runs)).fetchall()):
-        seconds_by_model.setdefault(model, []).append(seconds)
-    return seconds_by_model
 
 
 def set_owner(db: sqlite3.Connection, entry: Entry, owner: str) -> Entry:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import json
 import logging
 import os
 import queue
@@ -15,15 +14,15 @@ import sqlite3
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ...errors import LibraryError, ReelbookError
 from ...util.file_locks import LockTimeout, write_lock
 from ...util.queue_batches import take_batch
-from ...util.replace_file import PRIVATE, replace_file, sync_folder
+from ...util.replace_file import PRIVATE, open_replacement, replace_file, sync_folder
 from . import claims
 from .schema import VERSION, create_tables
 from .transitions import Entry, find_entries, read_meta
@@ -59,28 +58,18 @@ class Ledger(claims.Process):
         """The runs that this process follows, by their number."""
         self.claimed: set[int] = set()
         """The runs claimed in this process and not yet in `live`."""
-        self._lock = threading.Lock()
-        self._is_closed = False
-        self._pid = os.getpid()
+        self._users, self._pid = 0, os.getpid()
         self._db: sqlite3.Connection | None = None
-        self._next_backup = 0.0
         self._file_id: tuple[int, ...] | None = None
+        self._next_backup = 0.0
         try:
             self._open()
         except BaseException:
             self._drop()
             self.leave()
             raise
-        if not self.is_reader:
-            with contextlib.suppress(OSError):
-                # Random, because some file systems store zeros in no room.
-                replace_file(folder / SPARE_NAME, os.urandom(SPARE_BYTES), mode=PRIVATE)
-        if kind := _get_network_kind(folder):
-            warnings.warn(
-                f"The library {folder} is on a network disk ({kind}), where locks can fail: use it from one machine at a "
-                "time, or set REELBOOK_LIBRARY to a folder on a local disk.",
-                stacklevel=2,
-            )
+        _warn_of_network(folder)
+        self._lock, self._is_closed = threading.Lock(), False
         self._steps: queue.SimpleQueue[Step | None] = queue.SimpleQueue()
         self._stopped = threading.Event()
         threading.Thread(target=self._serve, name="reelbook-ledger", daemon=True).start()
@@ -89,19 +78,17 @@ class Ledger(claims.Process):
     def acquire(cls, folder: Path) -> Ledger:
         """The ledger of a library, shared by all clients of this process, each of which releases it."""
         with _guard:
-            ledger, users = _shared.get(folder, (None, 0))
-            ledger = ledger or cls(folder)
-            _shared[folder] = (ledger, users + 1)
+            ledger = _shared[folder] = _shared.get(folder) or cls(folder)
+            ledger._users += 1
             return ledger
 
     def release(self) -> None:
         """Close the ledger when no other client of this process uses it."""
         with _guard:
-            _, users = _shared.pop(self.folder)
-            if users > 1:
-                _shared[self.folder] = (self, users - 1)
-                return
-        self.close()
+            self._users -= 1
+            if not self._users:
+                del _shared[self.folder]
+                self.close()
 
     def submit(self, work: Work[T], *, line: Mapping[str, Any] | None = None) -> Future[T]:
         """Run `work` in the next commit, whose end resolves the future.
@@ -125,10 +112,7 @@ class Ledger(claims.Process):
 
     def transact_now(self, work: Work[T]) -> T:
         """Blocking form of `submit`."""
-        try:
-            return self.submit(work).result(CALL_SECONDS)
-        except TimeoutError:
-            raise LibraryError(str(self.folder), f"its disk has not answered for {CALL_SECONDS:.0f} s") from None
+        return self.submit(work).result(CALL_SECONDS)
 
     def read(self, work: Work[T]) -> T:
         """Run a read-only query on a separate connection. It blocks commits, so it must not wait for one."""
@@ -148,23 +132,14 @@ class Ledger(claims.Process):
         """The runs for which a condition holds, oldest first."""
         return self.read(lambda db: find_entries(db, f"{where} ORDER BY id", *values))
 
-    def get_entries(self, runs: Iterable[int]) -> list[Entry]:
-        """The runs of these numbers, in their order; unknown numbers are left out."""
-        numbers = [int(run) for run in runs]
-        found = self.find_entries("id IN (SELECT value FROM json_each(?))", json.dumps(numbers))
-        entries = {entry.id: entry for entry in found}
-        return [entries[run] for run in numbers if run in entries]
-
     def close(self) -> None:
         """Commit all submitted work, then release the library."""
-        if self._pid != os.getpid():
-            return
-        with self._lock:
-            if self._is_closed:
-                return
-            self._is_closed = True
-            self._steps.put(None)
-        self._stopped.wait()
+        if self._pid == os.getpid():
+            with self._lock:
+                if not self._is_closed:
+                    self._steps.put(None)
+                self._is_closed = True
+            self._stopped.wait()
 
     def renew_backup(self) -> None:
         """Have the copy of the ledger made once more with the next write, because the present one has what was removed."""
@@ -175,35 +150,48 @@ class Ledger(claims.Process):
         return self.is_reader and (self.folder / NAME).is_file() and not os.access(self.folder, os.W_OK)
 
     def _open(self) -> None:
-        """Open the file, recover the runs of ended processes, and put back what only the list of accepted requests has."""
+        """Open the file, or create it; put back what only the list has, and recover the runs of ended processes."""
         if self._can_only_read():
             self._db = copy_to_memory(self.folder)
             return
+        path, list_path, backup = (self.folder / name for name in (NAME, claims.LIST_NAME, BACKUP_NAME))
         with translate_errors(self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.enter()
             with write_lock(self.folder):
-                self._db = db = open_ledger(self.folder)
+                if backup.exists() and not (path.exists() and path.stat().st_size):
+                    raise sqlite3.DatabaseError("it is missing or empty")
+                if not (path.exists() and list_path.exists()):
+                    for file in (path, list_path):
+                        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+                    sync_folder(self.folder)
+                    sync_folder(self.folder.parent)
+                self._db = db = connect(path)
+                if db.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+                    create_tables(db)
+                _check(db, self.folder)
                 db.execute("BEGIN IMMEDIATE")
+                restored = claims.catch_up(db, self.folder)
                 claims.recover(db, self)
-                restored = claims.catch_up(db, self)
                 db.execute("COMMIT")
+            if self._file_id is None:
+                with contextlib.suppress(OSError):
+                    # Random, because some file systems store zeros in no room.
+                    replace_file(self.folder / SPARE_NAME, os.urandom(SPARE_BYTES), mode=PRIVATE)
             self._file_id = _get_file_id(self.folder)
         if restored:
-            runs = "1 paid run was" if restored == 1 else f"{restored:,} paid runs were"
             log.warning(
                 "The library's ledger in %s knew less than the list of accepted requests next to it, as after a restore from a "
-                "copy: %s put back. The next run of each fetches its result, at no cost.", self.folder, runs,
+                "copy: %s put back. The next run of each fetches its result, at no cost.",
+                self.folder, "1 paid run was" if restored == 1 else f"{restored:,} paid runs were",
             )  # fmt: skip
 
     def _serve(self) -> None:
-        try:
-            while (batch := take_batch(self._steps)) is not None:
-                self._commit(batch)
-        finally:
-            self._drop()
-            self.leave()
-            self._stopped.set()
+        while (batch := take_batch(self._steps)) is not None:
+            self._commit(batch)
+        self._drop()
+        self.leave()
+        self._stopped.set()
 
     def _commit(self, batch: list[Step]) -> None:
         """Commit a batch, and resolve its futures."""
@@ -229,8 +217,7 @@ class Ledger(claims.Process):
         if self._db is None or (self.is_reader and not self._can_only_read()):
             self._drop()
             self._open()
-        assert self._db is not None
-        db = self._db
+        db = cast(sqlite3.Connection, self._db)
         if self.is_reader:
             return [self._attempt(db, work) for work, _, _ in batch]
         with write_lock(self.folder):
@@ -239,6 +226,7 @@ class Ledger(claims.Process):
                 _back_up(db, self.folder)
             db.execute("BEGIN IMMEDIATE")
             if lines := [line for _, line, _ in batch if line is not None]:
+                claims.catch_up(db, self.folder)
                 claims.append_lines(self.folder, lines)
                 claims.mark_as_read(db, self.folder)
             outcomes = [self._attempt(db, work) for work, _, _ in batch]
@@ -248,6 +236,7 @@ class Ledger(claims.Process):
     def _attempt(self, db: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseException | None]:
         """Run one caller's work in a savepoint, which is rolled back if it fails."""
         db.execute("SAVEPOINT step")
+        result, failed = None, None
         try:
             result = work(db)
             if self.is_reader and find_entries(db, "owner = ?", self.owner):
@@ -256,10 +245,9 @@ class Ledger(claims.Process):
             raise  # It concerns the file, and so the complete batch.
         except BaseException as error:
             db.execute("ROLLBACK TO step")
-            db.execute("RELEASE step")
-            return None, error
+            failed = error
         db.execute("RELEASE step")
-        return result, None
+        return result, failed
 
     def _check_there(self) -> None:
         """Raise if the file is not the one that was opened: another one would not have the paid runs."""
@@ -280,8 +268,8 @@ class Ledger(claims.Process):
 
 
 _guard = threading.Lock()
-_shared: dict[Path, tuple[Ledger, int]] = {}
-"""The ledgers of this process's clients, and the number of clients of each."""
+_shared: dict[Path, Ledger] = {}
+"""The ledgers of this process's clients."""
 
 
 # The file.
@@ -298,27 +286,6 @@ def connect(path: Path) -> sqlite3.Connection:
         # A rollback journal: SQLite's write-ahead log can lose data in versions still in use.
         db.execute("PRAGMA journal_mode = TRUNCATE")
         db.execute("PRAGMA synchronous = EXTRA")
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def open_ledger(folder: Path) -> sqlite3.Connection:
-    """Connect to the ledger after a check, creating it where there is none; the caller must hold the write lock."""
-    path, list_path = folder / NAME, folder / claims.LIST_NAME
-    if (folder / BACKUP_NAME).exists() and not (path.exists() and path.stat().st_size):
-        raise sqlite3.DatabaseError("it is missing or empty")
-    if not (path.exists() and list_path.exists()):
-        for file in (path, list_path):
-            os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
-        sync_folder(folder)
-        sync_folder(folder.parent)
-    db = connect(path)
-    try:
-        if db.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
-            create_tables(db)
-        _check(db, folder)
     except BaseException:
         db.close()
         raise
@@ -349,18 +316,12 @@ def _check(db: sqlite3.Connection, folder: Path | None) -> None:
 
 def _back_up(db: sqlite3.Connection, folder: Path) -> None:
     """Copy the ledger, unless there is a copy of the last 24 hours. A failure is not reported: the next day tries again."""
-    backup, part = folder / BACKUP_NAME, folder / f"{BACKUP_NAME}.part"
+    backup = folder / BACKUP_NAME
     with contextlib.suppress(OSError, sqlite3.Error):
         is_recent = backup.exists() and abs(time.time() - backup.stat().st_mtime) < BACKUP_SECONDS
-        if is_recent or db.execute("SELECT 1 FROM runs LIMIT 1").fetchone() is None:
-            return
-        try:
-            os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
-            with contextlib.closing(sqlite3.connect(part)) as copy:
+        if not is_recent and db.execute("SELECT 1 FROM runs LIMIT 1").fetchone():
+            with open_replacement(backup, mode=PRIVATE) as file, contextlib.closing(sqlite3.connect(file.name)) as copy:
                 db.backup(copy)
-            part.replace(backup)
-        finally:
-            part.unlink(missing_ok=True)
 
 
 def _get_file_id(folder: Path) -> tuple[int, ...]:
@@ -368,14 +329,18 @@ def _get_file_id(folder: Path) -> tuple[int, ...]:
     return (folder / NAME).stat()[1:3]
 
 
-def _get_network_kind(folder: Path) -> str:
-    """The type of a folder's network file system; empty for a local disk, or if unknown."""
-    with contextlib.suppress(OSError):  # Only Linux has the list.
+def _warn_of_network(folder: Path) -> None:
+    """Say so if the folder is on a network disk, as far as the system lists what is mounted."""
+    with contextlib.suppress(OSError, StopIteration):
         lines = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
         kinds = {Path(line.split(" ")[1]): line.split(" ")[2] for line in lines}
         kind = next(kinds[path] for path in (folder.resolve(), *folder.resolve().parents) if path in kinds)
-        return kind if kind in NETWORK_KINDS else ""
-    return ""
+        if kind in NETWORK_KINDS:
+            warnings.warn(
+                f"The library {folder} is on a network disk ({kind}), where locks can fail: use it from one machine at a "
+                "time, or set REELBOOK_LIBRARY to a folder on a local disk.",
+                stacklevel=3,
+            )
 
 
 def describe_maker(service: str, folder: Path | None) -> str:
@@ -433,14 +398,12 @@ def make_library_error(folder: Path, error: BaseException) -> LibraryError:
     return LibraryError(str(folder), reason)
 
 
-_DOUBTS = """
-SELECT service, identity, take, model, input, attempt, price, created, sent FROM runs WHERE state = 'uncertain'
-UNION SELECT service, identity, take, model, input, attempt, price, created, sent FROM runs
-    WHERE owner IS NOT NULL AND state = 'sending'
-"""
-_KEEP_DOUBT = """
+_KEEP_DOUBTS = """
 INSERT INTO runs (service, identity, take, model, input, attempt, price, created, sent, state, error_type, error)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'uncertain', 'uncertain', 'its answer was lost, and later the ledger')
+    SELECT service, identity, take, model, input, attempt, price, created, sent, 'uncertain', 'uncertain',
+        'its answer was lost, and later the ledger'
+    FROM damaged.runs WHERE id IN (SELECT id FROM damaged.runs WHERE state = 'uncertain'
+        UNION ALL SELECT id FROM damaged.runs WHERE owner IS NOT NULL AND state = 'sending')
     ON CONFLICT (service, identity, take) DO UPDATE SET state = 'uncertain', error_type = excluded.error_type,
         error = excluded.error, attempt = excluded.attempt, price = excluded.price, sent = excluded.sent
         WHERE state IN ('planned', 'rejected', 'failed', 'cancelled')
@@ -458,26 +421,21 @@ def rebuild_ledger(folder: Path) -> str:
     with translate_errors(folder), write_lock(folder):
         for file in folder.glob(f"{NAME}*"):
             file.rename(file.with_name(file.name.replace(NAME, kept.name)))  # With its journal.
-        has_copy = _is_sound(backup)
-        if has_copy:
+        if _is_sound(backup):
             shutil.copyfile(backup, path)
         else:
             backup.unlink(missing_ok=True)
-    doubts: list[Any] = []
-    # The runs that were sent without an answer are in no list: they are uncertain here too, as far as they can be read.
-    with contextlib.suppress(sqlite3.Error, UnicodeDecodeError), contextlib.closing(connect(kept)) as damaged:
-        doubts = damaged.execute(_DOUBTS).fetchall()
-    ledger = Ledger(folder)
-    try:
-        uncertain = ledger.transact_now(lambda db: db.executemany(_KEEP_DOUBT, doubts).rowcount)
-        runs, paid = ledger.read(lambda db: db.execute("SELECT count(*), count(request_id) FROM runs").fetchone())
-    finally:
-        ledger.close()
-    source = "its copy and the list of accepted requests" if has_copy else "the list of accepted requests"
-    more = f" {uncertain:,} of them are uncertain: rb.library().uncertain lists what to do." if doubts else ""
+    Ledger(folder).close()  # It puts back what the list has.
+    with translate_errors(folder), write_lock(folder), contextlib.closing(connect(path)) as db:
+        with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
+            # What was sent without an answer is in no list: it stays uncertain, as far as it can be read.
+            db.execute("ATTACH ? AS damaged", (f"{kept.absolute().as_uri()}?mode=rw",))
+            db.execute(_KEEP_DOUBTS)
+        counts = db.execute("SELECT count(*), count(request_id), coalesce(sum(state = 'uncertain'), 0) FROM main.runs")
+        runs, paid, uncertain = counts.fetchone()
     return (
-        f"The ledger in {folder} was made again from {source}: {runs:,} runs, {paid:,} of them with a request that is paid for.{more} "
-        f"The damaged file is kept as {kept.name}."
+        f"The ledger in {folder} was made again from its daily copy and the list of accepted requests: {runs:,} runs, {paid:,} of them "
+        f"paid for and {uncertain:,} uncertain (see rb.library().uncertain). The damaged file is kept as {kept.name}."
     )
 
 
