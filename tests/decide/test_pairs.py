@@ -84,17 +84,6 @@ def test_a_skipped_pair_is_asked_later() -> None:
     assert choose_pair(make_clips(1), [], rater="ana") is None
 
 
-def test_stars_go_through_all_clips_once_and_the_skipped_ones_at_last() -> None:
-    """In the order in which they were passed over."""
-    clips = make_clips(4)
-    order: list[int] = []
-    while (row := choose_row(clips, order, name="ana")) is not None:
-        order.append(row)
-
-    assert sorted(order) == [0, 1, 2, 3]
-    assert choose_row(clips, order[1:3], later=[order[3], order[0]], name="ana") == order[3]
-
-
 def test_chosen_pairs_tell_more_than_random_ones() -> None:
     """Among 24 clips, 60 chosen pairs lead to a better one than 100 random pairs."""
     missed: dict[str, list[float]] = {"chosen": [], "random": []}

@@ -103,34 +103,17 @@ def test_what_the_library_holds_is_used_first_and_for_nothing(served: Served, cl
 
 @pytest.mark.usefixtures("client")
 @pytest.mark.parametrize(
-    ("by", "what"),
-    [
-        ("sharpnes", "Did you mean 'sharpness'?"),
-        ("status", "is not a number"),
-        ("perceptual_hash", "is not a number"),
-        ("ssim", "compares with a reference"),
-        ({}, "is empty"),
-        ({"sharpness": "much"}, "The weight of 'sharpness'"),
-        ({"sharpness": 0}, "other than 0"),
-        (7, "`by` cannot be 7"),
-    ],
-)
-def test_what_a_race_cannot_be_judged_by_is_said_before_anything_is_sent(by: Any, what: str, served: Served) -> None:
-    """With the names that exist."""
-    with pytest.raises(rb.InvalidInput) as error:
-        make_plan().race(by=by, over="fps", budget=1.0)
-
-    assert what in str(error.value)
-    assert reserved(served) == []
-
-
-@pytest.mark.usefixtures("client")
-@pytest.mark.parametrize(
     ("choices", "what"),
     [
+        ({"by": "sharpnes"}, "Did you mean 'sharpness'?"),
+        ({"by": "status"}, "is not a number"),
+        ({"by": "ssim"}, "compares with a reference"),
+        ({"by": {}}, "is empty"),
+        ({"by": {"sharpness": "much"}}, "The weight of 'sharpness'"),
+        ({"by": {"sharpness": 0}}, "other than 0"),
+        ({"by": 7}, "`by` cannot be 7"),
         ({"budget": None}, "The whole plan costs 1,272 credits: budget=636 pays for two runs of each setting"),
         ({"budget": 60}, "pays for less than one run of two settings, and there are 6. One run of each costs 318 credits."),
-        ({"budget": 1}, "A budget of 1 credit"),
         ({"budget": 1.5}, "a share of the price"),
         ({"budget": True}, "`budget` is True"),
         ({"keep": 6}, "keep fewer than that"),
@@ -142,7 +125,6 @@ def test_what_a_race_cannot_be_judged_by_is_said_before_anything_is_sent(by: Any
         ({"draft": {"fps": 2.0}}, "which this plan varies"),
         ({"draft": 5}, "`draft` is 5"),
         ({"question": " "}, "`question`"),
-        ({"seed": -1}, "`seed` is -1"),
     ],
 )  # fmt: skip
 def test_wrong_options_are_said_before_anything_is_sent(choices: dict[str, Any], what: str, served: Served) -> None:

@@ -6,12 +6,13 @@ import re
 from html import unescape
 from typing import Any
 
+import pandas as pd
 from IPython.core.interactiveshell import InteractiveShell
 
+from reelbook.api.table_accessor import Reel
 from reelbook.display import register
 from reelbook.display.theme import blocks
 from reelbook.media.measuring.metrics import METRICS
-from reelbook.sweeps.tables import metrics_table
 
 
 def test_sentences_are_whole_and_aligned_left() -> None:
@@ -19,7 +20,7 @@ def test_sentences_are_whole_and_aligned_left() -> None:
     shell: Any = InteractiveShell()  # type: ignore[no-untyped-call]  # IPython is untyped here
     register(shell)
 
-    html = shell.display_formatter.format(metrics_table(METRICS))[0]["text/html"]
+    html = shell.display_formatter.format(Reel(pd.DataFrame()).metrics)[0]["text/html"]
 
     words = unescape(re.sub(r"<[^>]*>", "|", html))
     for name, metric in METRICS.items():

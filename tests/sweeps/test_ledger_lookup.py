@@ -7,7 +7,7 @@ from pathlib import Path
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.sweeps.plan import sweep
-from reelbook.sweeps.progress import make_budget_scope, name_rows
+from reelbook.sweeps.progress import name_rows
 from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, png
 from tests.sweeps.dots import BOAT, PRICE, Scripted, dots, reserved
@@ -58,17 +58,6 @@ def test_a_file_that_is_gone_is_fetched_again_at_no_cost(served: Served, client:
     assert again["status"].tolist() == ["completed"] * 3
     assert Path(str(again.loc[1, "output_video"])).exists()
     assert len(reserved(served)) == 3
-
-
-def test_a_scope_is_the_same_for_the_same_runs() -> None:
-    """In any order, and of one service only."""
-    one, other = ("a", 0), ("b", 1)
-
-    assert make_budget_scope("svc", [one, other]) == make_budget_scope("svc", [other, one, one])
-    assert (
-        len({make_budget_scope("svc", [one]), make_budget_scope("svc", [other]), make_budget_scope("other", [one])})
-        == 3
-    )
 
 
 def test_a_plan_tells_its_time_once_something_like_it_has_run(hosted: Hosted, at_hosted: Client) -> None:

@@ -21,7 +21,7 @@ from ..storage.select_runs import find_table
 from ..storage.table import build_column
 from ..sweeps.cost import Costs, compute_costs
 from ..sweeps.table_files import find_paths, get_ticked
-from ..sweeps.tables import Metrics, add_metric_columns, metrics_table
+from ..sweeps.tables import add_metric_columns
 from ..util.printable import format_count
 from .which_run import find_library_of, find_rows_in, get_row_file
 
@@ -35,8 +35,18 @@ if TYPE_CHECKING:
     from ..runs.run import Run
     from ..widgets.grid import Grid
 
+METRIC_FACTS = ("meaning", "definition", "unit", "range", "better")
+"""The columns of the table of metrics."""
 MEASURES = "measures"
 """The folder of a library with the cache of measurements."""
+
+
+class Metrics(pd.DataFrame):
+    """A DataFrame with one row per metric, displayed without truncation. Operations on it return a plain DataFrame."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
 
 
 @pd.api.extensions.register_dataframe_accessor("reel")
@@ -133,7 +143,8 @@ class Reel:
     @property
     def metrics(self) -> Metrics:
         """The available metrics: meaning, method, unit, range, and which direction is better."""
-        return metrics_table(METRICS)
+        columns = {name: [getattr(metric, name) for metric in METRICS.values()] for name in METRIC_FACTS}
+        return Metrics(columns, index=pd.Index(METRICS, name="metric"))
 
     def measure(
         self,

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from ..settings import Options
     from ..storage.library import Library
     from ..storage.uncertain import Uncertain
-    from ..sweeps.tables import Metrics
 
 MAX_MODELS, MAX_FILES, MAX_VALUES = 200, 12, 24
 """Rows of a card. No known model has as many inputs as the last, and an untrusted file may name thousands."""
@@ -73,7 +72,7 @@ def options_table(options: Options) -> str:
     return render_card(blocks.heading("Options"), blocks.facts(rows), blocks.small(advice))
 
 
-def render_metrics(metrics: Metrics) -> str:
+def render_metrics(metrics: pd.DataFrame) -> str:
     """A row for each metric, its definition in small print."""
     rows = [
         (name, blocks.two_lines(meaning, definition), unit, span, better)

@@ -57,8 +57,8 @@ SAME_FOR_ALL = (Unauthorized, InsufficientCredits, NotFound, LibraryError)
 MAX_LOST = 8
 """The sweep stops after this many consecutive lost answers, each of which may have cost its price."""
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 30.0
-GIVE_UP_SECONDS = 900.0
-"""How long an active sweep waits for a service that cannot be reached."""
+MAX_FAILURES = 40
+"""An active sweep asks a service that cannot be reached so often in a row, which takes about a quarter of an hour."""
 
 log = logging.getLogger("reelbook")
 
@@ -94,8 +94,8 @@ class Executor:
         self._last_budget_taken: asyncio.Event | None = None
         """Set when the previously sent run has claimed its share of the limits."""
         self._wake = asyncio.Event()
-        self._next_send = self._pause_until = self._failing_since = -math.inf
-        """When the rate allows another run, when a service that failed is asked again, and when it began to fail."""
+        self._next_send = self._pause_until = -math.inf
+        """When the rate allows another run, and when a service that failed is asked again."""
         self._failures = self._lost_in_a_row = 0
         self._is_proven = self._is_full = self._cancels_running = False
 
@@ -214,12 +214,10 @@ class Executor:
 
     def _back_off(self) -> bool:
         """Pause longer after each failure of the service, and return whether that is worth it. Failures in a pause count once."""
-        now = time.monotonic()
-        if now >= self._pause_until:
-            self._failing_since = self._failing_since if self._failures else now
-            self._pause_until = now + get_pause(self._failures, first=FIRST_PAUSE_SECONDS, most=MAX_PAUSE_SECONDS)
-            self._failures += 1
-        return now - self._failing_since < GIVE_UP_SECONDS
+        if time.monotonic() >= self._pause_until:
+            pause = get_pause(self._failures, first=FIRST_PAUSE_SECONDS, most=MAX_PAUSE_SECONDS)
+            self._pause_until, self._failures = time.monotonic() + pause, self._failures + 1
+        return self._failures < MAX_FAILURES
 
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         standing = self._tasks.pop(task)

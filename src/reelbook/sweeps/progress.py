@@ -194,14 +194,6 @@ class Standing:
         """Whether the run is to be sent or followed; an uncertain run must be resolved by the user."""
         return self.name is not None and self.status not in (RunStatus.UNCERTAIN, RunStatus.COMPLETED)
 
-    @property
-    def paid_now(self) -> tuple[int, int]:
-        """Credits that this sweep has paid for the run, and that it may have paid or may still pay."""
-        if not self.is_paid_here:
-            return 0, 0
-        spent = max(self.spent - self.earlier, 0)
-        return spent, max(self.spent + self.reserved - self.earlier, 0) - spent
-
 
 def load_standings(
     rows: Iterable[Row], names: Mapping[Hashable, RunName | InvalidInput], context: ClientContext, service: str,
@@ -327,10 +319,13 @@ def make_progress(standings: Sequence[Standing], *, now: float, began: float, **
     ends = sorted(run.ended for run in standings if run.ended is not None)[-MAX_RECENT_ENDS:]
     pace = (len(ends) - 1) / (now - ends[0]) if len(ends) > 1 and now > ends[0] else None
     left = sum(counts[status] for status in (RunStatus.NOT_STARTED, *UNDER_WAY))
+    paid = [run for run in standings if run.is_paid_here]
+    spent_now = sum(max(run.spent - run.earlier, 0) for run in paid)
+    counted_now = sum(max(run.spent + run.reserved - run.earlier, 0) for run in paid)
     return Progress(
         counts=counts, from_library=sum(len(run.numbers) for run in completed if not run.is_paid_here), elapsed=now - began,
         spent=sum(run.spent for run in standings), reserved=sum(run.reserved for run in standings),
-        spent_now=sum(run.paid_now[0] for run in standings), reserved_now=sum(run.paid_now[1] for run in standings),
+        spent_now=spent_now, reserved_now=counted_now - spent_now,
         per_minute=pace and pace * 60, seconds_left=left / pace if pace and facts["state"] == "running" else None,
         failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
         results=tuple(Result(run.row.number, run.file, run.row.given) for run in listed if run.file is not None),

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ReelbookError
-from ..util.missing_values import is_missing
 
 if TYPE_CHECKING:
     import pandas as pd
 
 VIDEO, IMAGES = "output_video", "output_images"
-FACTS = ("model", "request_id", "credits", "credits_source", "service", "seed")
 
 
 def find_paths(table: pd.DataFrame) -> Iterator[list[str]]:
@@ -88,14 +86,3 @@ def _parse_list(value: Any) -> list[Any] | None:
         except (ValueError, SyntaxError):
             return None
     return list(value) if isinstance(value, (list, tuple, np.ndarray)) else None
-
-
-def get_row_facts(row: pd.Series[Any]) -> dict[str, Any]:
-    """The facts of a row's run, for the provenance in copies of its files."""
-    from ..storage.run_identity import INPUT_JSON
-    from ..storage.table import parse_texts
-
-    facts = {name: row[name] for name in FACTS if name in row.index and not is_missing(row[name])}
-    (inputs,) = parse_texts([row.get(INPUT_JSON)])
-    facts = {name: value.item() if hasattr(value, "item") else value for name, value in facts.items()}
-    return {**facts, "input": inputs} if isinstance(inputs, dict) else facts

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..media.measuring.metrics import Metric
 from ..models.base import Input
 from ..models.catalog import find_endpoint
 from ..storage.ledger.transitions import Entry, State
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 RUN_COLUMNS = (*(name for name in LAST_COLUMNS if name not in ("created", "finished")), "credits_estimated")
 """Columns of a table of results besides inputs and outputs; these names are reserved in a plan's table, too."""
 RESERVED_NAMES = frozenset({*RUN_COLUMNS, "credits_due", "problem"})
-METRIC_FACTS = ("meaning", "definition", "unit", "range", "better")
-"""The columns of the table of metrics."""
 FIRST = ("status", "credits", VIDEO, IMAGES, "output_seed", "seed", "prompt")
 """Columns that follow those that vary, because pandas displays only the first and last ten columns of a table."""
 TYPES: dict[str, set[type]] = {"integer": {int}, "number": {int, float}, "boolean": {bool}}
@@ -170,20 +167,6 @@ def build_frame(
     titles = get_columns(type(plan.base), plan.columns)
     varies = [f"input_{titles[name]}" if titles[name] in runs else titles[name] for name in plan.columns]
     return assemble_table({**inputs, **runs}, [*varies, *FIRST], pd.RangeIndex(size, name="run"))
-
-
-class Metrics(pd.DataFrame):
-    """A DataFrame with one row per metric, displayed without truncation. Operations on it return a plain DataFrame."""
-
-    @property
-    def _constructor(self) -> type[pd.DataFrame]:
-        return pd.DataFrame
-
-
-def metrics_table(metrics: Mapping[str, Metric]) -> Metrics:
-    """A table with the meaning, definition, unit, range and better direction of each metric."""
-    columns = {name: [getattr(metric, name) for metric in metrics.values()] for name in METRIC_FACTS}
-    return Metrics(columns, index=pd.Index(metrics, name="metric"))
 
 
 def add_metric_columns(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.DataFrame:

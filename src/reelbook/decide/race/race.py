@@ -43,8 +43,6 @@ FIGURES: dict[str, Any] = {
     "credits": "int64",
 }
 """The columns of a ranking in addition to the settings' values, and their types."""
-COLUMN_PREFIX = "race_"
-"""Before the name of a race's column if the table has another one of that name."""
 
 log = logging.getLogger("reelbook")
 
@@ -122,8 +120,7 @@ class Race(BackgroundJob["Race"]):
             table = add_metric_columns(table, measured)
         if self._options.draft:
             columns["draft"] = [True] * len(rows) + [False] * len(finals)
-        names = {name: COLUMN_PREFIX + name if name in table.columns else name for name in columns}
-        result = table.assign(**{names[name]: build_column(values).array for name, values in columns.items()})
+        result = table.assign(**{name: build_column(values).array for name, values in columns.items()})
         result.attrs = table.attrs
         return result
 
@@ -186,10 +183,7 @@ class Race(BackgroundJob["Race"]):
 
         progress = self.progress
         rows, axes = progress.contenders, progress.axes
-        columns = {
-            f"setting_{name}" if name in FIGURES else name: build_column([row.values[name] for row in rows]).array
-            for name in axes
-        }
+        columns = {name: build_column([row.values[name] for row in rows]).array for name in axes}
         for name, kind in FIGURES.items():
             columns[name] = pd.Series([getattr(row, name) for row in rows], dtype=kind).array
         return pd.DataFrame(columns, index=pd.Index([row.number for row in rows], name="setting"))

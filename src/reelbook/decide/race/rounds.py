@@ -89,13 +89,13 @@ class Rounds:
                 break
             setting = min(open_, key=tries.__getitem__)
             tries[setting] += 1
-            chosen += self._take(setting, chosen, fits)
+            chosen += filter(None, [self._find_next(setting, chosen, fits)])
         while belief is not None and first_left <= 0 and len(chosen) < self.size:
             is_open = np.array([self._find_next(number, chosen, fits) is not None for number in range(len(tries))])
             if not is_open.any():
                 break
             for setting in choose(belief, rng, self.size - len(chosen), spent=self.tries, open_=is_open):
-                chosen += self._take(setting, chosen, fits)
+                chosen += filter(None, [self._find_next(setting, chosen, fits)])
         return chosen
 
     def record(self, rows: Sequence[Row], *, is_free: bool = False) -> None:
@@ -138,10 +138,6 @@ class Rounds:
         rounds = max(1, math.ceil(self.race.wanted / self.size))
         possible = sum(len(setting.rows) for setting in self.race.settings) - len(self.uncertain)
         return min(rounds * self.size, possible) - (len(self.used) - len(self.uncertain))
-
-    def _take(self, setting: int, chosen: list[Row], fits: Fits) -> list[Row]:
-        row = self._find_next(setting, chosen, fits)
-        return [] if row is None else [row]
 
     def _find_next(self, setting: int, chosen: list[Row], fits: Fits) -> Row | None:
         """The next row of a setting that was not tried; None if there is none, it does not fit, or it is given up."""
