@@ -35,7 +35,6 @@ WANTED = {
     "string_unicode": "text that can be written as UTF-8",
     "bool_type": "True or False",
     "tuple_type": "a list",
-    "list_type": "a list",
     "dict_type": "an object",
     "model_type": "an object with its fields",
     "model_attributes_type": "an object with its fields",
@@ -55,19 +54,15 @@ _BOUNDS = {
 def problems_of(model: type[BaseModel], error: ValidationError) -> list[Problem]:
     """Each validation error as a problem, in the order of the fields.
 
-    >>> from reelbook.models.text_to_video import TextToVideo
-    >>> try:
-    ...     TextToVideo.model_validate({"prompt": "a boat", "num_frames": 5})
-    ... except ValidationError as error:
-    ...     problems_of(TextToVideo, error)[0].message
-    '`num_frames` = 5 is outside 9 to 1441. The nearest allowed value is 9.'
+    The message of one: "`num_frames` = 5 is outside 9 to 1441. The nearest allowed value is 9."
     """
     findings = list(_flatten(error.errors(include_url=False)))
-    places = {finding["loc"] for finding in findings}
-    independent = [finding for finding in findings if not _is_consequence(finding, places)]
-    problems = [_problem(schema_of(model), finding) for finding in independent[:MAX_PROBLEMS]]
-    if len(independent) > MAX_PROBLEMS:
-        rest = f"{len(independent) - MAX_PROBLEMS:,} more problems are not listed. Fix these first."
+    outer = {finding["loc"][:length] for finding in findings for length in range(len(finding["loc"]))}
+    # A list counts as too short, too, where its entries are wrong.
+    findings = [finding for finding in findings if finding["type"] != "too_short" or finding["loc"] not in outer]
+    problems = [_problem(schema_of(model), finding) for finding in findings[:MAX_PROBLEMS]]
+    if len(findings) > MAX_PROBLEMS:
+        rest = f"{len(findings) - MAX_PROBLEMS:,} more problems are not listed. Fix these first."
         problems.append(Problem((), rest, "more"))
     return problems
 
@@ -80,12 +75,6 @@ def _flatten(findings: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
             yield finding
         else:
             yield from _flatten({**inner, "loc": (*finding["loc"], *inner["loc"])} for inner in closest)
-
-
-def _is_consequence(finding: Mapping[str, Any], places: set[Loc]) -> bool:
-    """Whether a list only counts as too short because its entries are wrong, which is reported separately."""
-    loc = finding["loc"]
-    return finding["type"] == "too_short" and any(place[: len(loc)] == loc != place for place in places)
 
 
 def _problem(schema: Mapping[str, Any], finding: Mapping[str, Any]) -> Problem:
@@ -102,8 +91,7 @@ def _problem(schema: Mapping[str, Any], finding: Mapping[str, Any]) -> Problem:
         case "missing":
             return Problem(loc, f"{subject} is required.", kind)
         case "extra_forbidden":
-            whole = rule_at(schema, loc[:-1])
-            return unknown_field(loc, value, {*whole.get("properties", ()), *whole.get("required", ())})
+            return unknown_field(loc, value, rule_at(schema, loc[:-1]).get("properties", ()))
         case "literal_error" | "enum":
             choices = rule.get("enum", [rule["const"]] if "const" in rule else [])
             return not_a_choice(loc, kind, value, facts.get("choices", choices))
@@ -111,13 +99,12 @@ def _problem(schema: Mapping[str, Any], finding: Mapping[str, Any]) -> Problem:
             meant = find_meant_value(value, kind)
             is_number = isinstance(meant, (int, float)) and not isinstance(meant, bool)
             return wrong_type(loc, kind, value, WANTED[kind], nearest_number(meant, rule) if is_number else meant)
-        case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than":
-            bounded = next((rule for rule in rules if not rule.keys().isdisjoint(_BOUNDS)), rule)
-            nearest = nearest_number(value, bounded)
-            words = f"{shown} is outside {format_bounds(bounded)}.{_hint(nearest)}"
-        case "multiple_of":
-            nearest = nearest_number(value, next((rule for rule in rules if "multipleOf" in rule), rule))
-            words = f"{shown} is not a multiple of {format_number(facts['multiple_of'])}.{_hint(nearest)}"
+        case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than" | "multiple_of":
+            limits = next((rule for rule in rules if not rule.keys().isdisjoint((*_BOUNDS, "multipleOf"))), rule)
+            nearest, bounds = nearest_number(value, limits), format_bounds(limits)
+            what = f"outside {bounds}" if " to " in bounds else f"outside the bounds ({bounds})"
+            what = f"not a multiple of {format_number(facts['multiple_of'])}" if kind == "multiple_of" else what
+            words = f"{shown} is {what}.{_hint(nearest)}"
         case "string_too_long":
             nearest = value[: facts["max_length"]]
             words = f"{subject} has {len(value):,} characters; at most {len(nearest):,} are allowed. Shorten it."
@@ -189,18 +176,17 @@ def nearest_number(value: float, rule: Mapping[str, Any]) -> float | None:
 
 def find_meant_value(value: Any, kind: str) -> Any:
     """What a value of the wrong type was probably meant to be; None where that is unclear."""
-    is_text, is_number = isinstance(value, str), isinstance(value, (int, float)) and not isinstance(value, bool)
-    with suppress(ValueError, OverflowError, TypeError):
+    is_text = isinstance(value, str) and len(value) < 20
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    with suppress(ValueError, OverflowError):
         if kind == "string_type" and is_number:
             return str(value)
-        if kind == "int_type" and is_text and len(value) < 20:
-            return int(value)
-        if kind == "int_type" and is_number and abs(value) < 1e15:
-            return round(value)
-        if kind == "float_type" and is_text and len(value) < 20 and math.isfinite(float(value)):
+        if kind == "int_type" and (is_text or (is_number and abs(value) < 1e15)):
+            return int(value) if is_text else round(value)
+        if kind == "float_type" and is_text and math.isfinite(float(value)):
             return float(value)
         if kind == "bool_type" and (is_text or is_number):
-            return {"true": True, "1": True, "false": False, "0": False}.get(str(value)[:10].lower())
+            return {"true": True, "1": True, "false": False, "0": False}.get(str(value).lower())
     return None
 
 
@@ -209,17 +195,13 @@ def _nearest_choice(value: Any, choices: Sequence[Any]) -> Any:
     if not isinstance(value, (str, int, float)) or isinstance(value, bool) or compact_value(value) is not value:
         # Neither text nor a number, or implausibly long.
         return None
-    numbers = [_leading_number(item) for item in (value, *choices)]
+    numbers = [re.fullmatch(r"(\d+(?:\.\d+)?)[a-zA-Z]{0,2}", str(item)[:100]) for item in (value, *choices)]
     if choices and None not in numbers:
-        return min(zip(numbers[1:], choices, strict=True), key=lambda pair: abs(pair[0] - numbers[0]))[1]  # type: ignore[operator]
+        first, *others = [float(number[1]) for number in numbers if number]
+        return min(zip(others, choices, strict=True), key=lambda pair: abs(pair[0] - first))[1]
     by_text = {str(choice): choice for choice in choices}
     close = difflib.get_close_matches(str(value), by_text, n=1, cutoff=0.0)
     return by_text[close[0]] if close else None
-
-
-def _leading_number(value: Any) -> float | None:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)[a-zA-Z]{0,2}", str(value)[:100])
-    return float(match[1]) if match else None
 
 
 # The parts of a sentence.
@@ -269,21 +251,15 @@ def compact_value(value: Any) -> Any:
     return value if plain else format_literal(value)
 
 
-def list_bounds(rule: Mapping[str, Any]) -> str:
+def format_bounds(rule: Mapping[str, Any]) -> str:
     """The bounds of a number as text; empty where it has none.
 
-    >>> list_bounds({"minimum": 9, "maximum": 1441}), list_bounds({"exclusiveMinimum": 0, "maximum": 9})
+    >>> format_bounds({"minimum": 9, "maximum": 1441}), format_bounds({"exclusiveMinimum": 0, "maximum": 9})
     ('9 to 1441', 'more than 0 and at most 9')
     """
     if "minimum" in rule and "maximum" in rule:
         return f"{format_number(rule['minimum'])} to {format_number(rule['maximum'])}"
     return " and ".join(f"{words} {format_number(rule[key])}" for key, words in _BOUNDS.items() if key in rule)
-
-
-def format_bounds(rule: Mapping[str, Any]) -> str:
-    """The bounds of a number as the object of a sentence."""
-    bounds = list_bounds(rule)
-    return bounds if " to " in bounds else f"the bounds ({bounds})"
 
 
 def format_number(value: float) -> str:

@@ -12,11 +12,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..util.printable import printable
-from .problems import format_number, list_bounds
+from .problems import format_bounds, format_number
 
 MAX_CHOICES = 8
 """How many choices a type lists; a description can have thousands."""
-EXAMPLES = {"string": "a text", "image": "picture.png", "integer": 1, "number": 1.0, "boolean": True}
 PLAIN_TYPES = {
     "string": "str",
     "integer": "int",
@@ -66,10 +65,8 @@ def present(cls: type[BaseModel], schema: Mapping[str, Any], about: str, call: s
     others = [] if is_complete else [Parameter("others", Parameter.VAR_KEYWORD)]
     cls.__signature__ = inspect.Signature([*parameters, *others])
     if ">>>" not in about:
-        required = [parameter for parameter in parameters if parameter.default is Parameter.empty]
-        values = [_example(rules.get(parameter.name)) for parameter in required]
-        named = [f"{parameter.name}={value}" for parameter, value in zip(required, values, strict=True)]
-        lines += ["", "Example", "-------", f"{call}({', '.join([*values[:1], *named[1:]])})"]
+        required = [f"{parameter.name}=…" for parameter in parameters if parameter.default is Parameter.empty]
+        lines += ["", "Example", "-------", f"{call}({', '.join(required)})"]
     cls.__doc__ = "\n".join(lines)
 
 
@@ -99,8 +96,6 @@ def type_name(rule: Any, definitions: Mapping[str, Any]) -> str:
         name = rule["$ref"].rpartition("/")[2]
         target = definitions.get(name, {"properties": {}})
         return name if "properties" in target else type_name(target, definitions)
-    if isinstance(rule.get("type"), list):
-        return " | ".join(type_name({**rule, "type": kind}, definitions) for kind in rule["type"])
     if rule.get("type") == "array":
         return f"list[{type_name(rule.get('items'), definitions)}]"
     return PLAIN_TYPES.get(str(rule.get("type")), "Any")
@@ -109,18 +104,10 @@ def type_name(rule: Any, definitions: Mapping[str, Any]) -> str:
 def _list_bounds(rule: Mapping[str, Any]) -> Iterator[str]:
     """The bounds and steps of a number, as text."""
     for part in rule.get("anyOf", [rule]):
-        if bounds := list_bounds(part):
+        if bounds := format_bounds(part):
             yield bounds
         if "multipleOf" in part:
             yield f"in steps of {format_number(part['multipleOf'])}"
-
-
-def _example(rule: Any) -> str:
-    """A value for a required field of an example call."""
-    rule = rule if isinstance(rule, Mapping) else {}
-    choices = rule.get("enum", [rule.get("minimum")])
-    kind = "image" if rule.get("x-media") == "image" else str(rule.get("type"))
-    return repr(EXAMPLES.get(kind, TypeName("…")) if choices[0] is None else choices[0])
 
 
 def _cut(text: str, letters: int) -> str:

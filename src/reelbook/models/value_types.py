@@ -84,11 +84,7 @@ def coerce_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def coerce_json(value: Any, depth: int = 0) -> Any:
-    """A value without rules of its own as plain JSON, also from numpy's types and any sequence; pictures stay pictures.
-
-    >>> coerce_json({"sizes": (1, 2)})
-    {'sizes': [1, 2]}
-    """
+    """A value without rules of its own as plain JSON, also from numpy's types and any sequence; pictures stay pictures."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if value is None or isinstance(value, bool) or getattr(value, "is_picture", False):
@@ -177,18 +173,14 @@ class MultipleOf:
         return {**handler(schema), "multipleOf": float(self.step)}
 
     def _check(self, value: Any, within_bounds: ValidatorFunctionWrapHandler, info: ValidationInfo) -> float:
-        number: float = within_bounds(value if is_wire_json(info) else self._without_noise(value))
-        if not is_multiple(number, self.step):
+        if not is_wire_json(info):
+            with suppress(PydanticCustomError):
+                number, step = coerce_float(value), Decimal(self.step)
+                nearest = float((Decimal(repr(number)) / step).to_integral_value() * step) + 0.0
+                value = nearest if abs(number - nearest) <= float(step) / 1_000_000 else value
+        checked: float = within_bounds(value)
+        if not is_multiple(checked, self.step):
             raise PydanticCustomError(
                 "multiple_of", "not a multiple of {multiple_of}", {"multiple_of": float(self.step)}
             )
-        return number
-
-    def _without_noise(self, value: Any) -> Any:
-        try:
-            number = coerce_float(value)
-        except PydanticCustomError:
-            return value
-        step = Decimal(self.step)
-        nearest = float((Decimal(repr(number)) / step).to_integral_value() * step) + 0.0
-        return nearest if abs(number - nearest) <= float(step) / 1_000_000 else value
+        return checked
