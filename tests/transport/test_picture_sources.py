@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from reelbook.errors import InvalidInput, ServiceError
+from reelbook.errors import InvalidInput
 from reelbook.models.base import Input
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image
@@ -62,11 +62,10 @@ def refusal(request: Input, library: Callable[[str], Path | None] = nothing) -> 
 
 
 class Service:
-    """Stands in for a service, to count its uploads and to misbehave."""
+    """Stands in for a service, to count its uploads."""
 
-    def __init__(self, *features: str, refuse: Exception | None = None) -> None:
-        self.base_url, self.refuse = "https://service.example.org", refuse
-        self.features = frozenset(features)
+    def __init__(self, *features: str) -> None:
+        self.base_url, self.features = "https://service.example.org", frozenset(features)
         self.uploaded: list[tuple[bytes, str, str]] = []
 
     async def service_info(self) -> ServiceInfo:
@@ -74,8 +73,6 @@ class Service:
 
     async def upload(self, content: bytes, name: str, content_type: str) -> str:
         await asyncio.sleep(0)
-        if self.refuse:
-            raise self.refuse
         self.uploaded.append((content, name, content_type))
         return f"file_{len(self.uploaded):04x}"
 
@@ -202,17 +199,10 @@ def test_pictures_go_up_once_where_uploads_are_taken_and_again_when_they_are_los
     assert service.uploaded == [(png(seed), name, "image/png") for seed, name in zip((0, 1, 0), names, strict=True)]
 
 
-@pytest.mark.parametrize(
-    "service", [Service(), Service("uploads", refuse=ServiceError("no", status=405))], ids=["without", "refused"]
-)
-def test_pictures_go_inside_where_no_uploads_are_taken(
-    service: Service, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As addresses that hold them, as far as they fit; a service that refuses one upload is not asked a second time."""
-    uploads = Uploads()
+def test_pictures_go_inside_where_no_uploads_are_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As addresses that hold them, as far as they fit."""
+    service, uploads = Service(), Uploads()
     assert sent(service, closer("boats/Paper Boat.png"), uploads)["image_url"] == as_data(png())
-    service.refuse = None
-    assert sent(service, closer(as_data(png(1))), uploads)["image_url"] == as_data(png(1))
     assert service.uploaded == []
 
     monkeypatch.setattr(room, "MAX_REQUEST_BYTES", 30_000)

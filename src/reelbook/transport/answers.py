@@ -79,14 +79,10 @@ class ServiceAnswer:
             return None
 
     @property
-    def text(self) -> str:
-        """The beginning of its body on one line."""
-        return self.hide(format_line(self.content[: 4 * MAX_TEXT_LENGTH].decode("utf-8", "replace")))
-
-    @property
     def summary(self) -> str:
         """A short description for an error message."""
-        return "an HTML page" if self.is_html else f"the text “{self.text[:100]}”"
+        text = self.content[: 4 * MAX_TEXT_LENGTH].decode("utf-8", "replace")
+        return "an HTML page" if self.is_html else f"the text “{self.hide(format_line(text))[:100]}”"
 
 
 # The fields of the specification.
@@ -151,11 +147,7 @@ def parse_cancelled(answer: Any, *, default: bool) -> bool:
 
 
 def parse_price(answer: Any) -> int | None:
-    """The price in an estimate in whole credits, as a fraction is charged; None where the response has none.
-
-    >>> [parse_price({"credits": credits}) for credits in (53, 52.1, "53", -1, True, "many")]
-    [53, 53, 53, None, None, None]
-    """
+    """The price in an estimate in whole credits, as a fraction is charged; None where the response has none."""
     price = answer.get("credits") if isinstance(answer, dict) else None
     is_price = not isinstance(price, bool) and re.fullmatch(r"\d{1,15}(\.\d{1,20})?", str(price))
     return math.ceil(Decimal(str(price))) if is_price else None
@@ -200,7 +192,7 @@ def unreadable_error(answer: ServiceAnswer) -> ServiceBroken:
 def parse_refusal(answer: ServiceAnswer) -> ServiceError:
     """The error that a refusal means, with the service's own words and its request id."""
     body = answer.value if isinstance(answer.value, dict) else {}
-    text = format_line(_get_reason(answer))[:MAX_TEXT_LENGTH]
+    text = format_line(_get_reason(answer, body))[:MAX_TEXT_LENGTH]
     facts = {name: fact for name, fact in body.items() if name not in ("error", "error_type", "retry_after")}
     if (pause := parse_retry_after(answer.headers)) is not None:
         facts["retry_after"] = pause
@@ -212,11 +204,7 @@ def parse_refusal(answer: ServiceAnswer) -> ServiceError:
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds of a Retry-After header; None without one, and for a date, which needs two clocks to agree.
-
-    >>> parse_retry_after({"retry-after": "7"})
-    7.0
-    """
+    """The seconds of a Retry-After header; None without one, and for a date, which needs two clocks to agree."""
     value = headers.get("retry-after", "").strip()
     return float(value) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value) else None
 
@@ -231,13 +219,7 @@ def has_refusal_shape(body: Mapping[str, Any]) -> bool:
 
 
 def is_definite_refusal(status: int, value: Any) -> bool:
-    """Whether the JSON of a response to a paid request means that the run was not accepted, and so not charged.
-
-    >>> is_definite_refusal(402, {"detail": "53 credits are missing."}), is_definite_refusal(422, {"detail": [{"msg": "too long"}]})
-    (True, True)
-    >>> [is_definite_refusal(403, value) for value in (None, {"detail": "Forbidden"}, {"message": "no"}, {"title": "No", "detail": "It is not."})]
-    [False, False, False, False]
-    """
+    """Whether the JSON of a response to a paid request means that the run was not accepted, and so not charged."""
     if (
         status not in DEFINITE_STATUSES
         or not isinstance(value, dict)
@@ -310,31 +292,25 @@ def _letters(kind: str | None) -> str:
     return re.sub(r"[^a-z]", "", (kind or "").lower())
 
 
-def _get_reason(answer: ServiceAnswer) -> str:
+def _get_reason(answer: ServiceAnswer, body: Mapping[str, Any]) -> str:
     """The reason in the service's own words, or a description of its response."""
     if 300 <= answer.status < 400:
         return (
             f"The service answered {answer.status}: it points to another address, and a key is not sent after it. "
             "Connect to the service's own address."
         )
-    if answer.is_html:
-        return f"The service answered {answer.status} with an HTML page."
-    reason = _sentence(answer.value) if answer.value is not None else answer.text
-    return reason or f"The service answered {answer.status} without saying why."
+    words, error = body.get("detail") or body.get("message"), body.get("error")
+    if isinstance(words, list):
+        words = "; ".join(_format_problem(problem) for problem in words[:20] if isinstance(problem, dict))
+    words = words or (error.get("message") if isinstance(error, dict) else error)
+    return words if isinstance(words, str) else f"The service answered {answer.status} with {answer.summary}."
 
 
-def _sentence(reason: Any) -> str:
-    """A service's reason, a text or one or several problems, as one or more sentences."""
-    if isinstance(reason, str):
-        return reason.strip()
-    if isinstance(reason, list):
-        return "; ".join(filter(None, map(_sentence, reason[:20])))
-    if not isinstance(reason, dict):
-        return ""
-    words = next(filter(None, (_sentence(reason.get(name)) for name in ("detail", "error", "message", "msg"))), "")
-    loc = reason.get("loc")
+def _format_problem(problem: Mapping[str, Any]) -> str:
+    """One problem with an input, after the field that it is about."""
+    loc, words = problem.get("loc"), str(problem.get("msg", ""))
     name = ".".join(str(part) for part in loc if part not in ("body", "input")) if isinstance(loc, list) else ""
-    return f"{name}: {words}" if words and name and name.rpartition(".")[2] not in words else words
+    return f"{name}: {words}" if name and name.rpartition(".")[2] not in words else words
 
 
 def _request_id(answer: ServiceAnswer, body: Mapping[str, Any]) -> str | None:

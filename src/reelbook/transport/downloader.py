@@ -19,7 +19,6 @@ import os
 import re
 import uuid
 from dataclasses import dataclass
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import urlsplit
@@ -33,7 +32,7 @@ from ..models.file_kinds import BINARY, EMPTY, HEAD_BYTES, MP4, PAGE, FileKind, 
 from ..storage.shelf import Shelf, hash_file
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
 from .answers import parse_retry_after
-from .http import MAX_RETRY_AFTER_SECONDS, get_pause, trusted_certificates
+from .http import MAX_RETRY_AFTER_SECONDS, get_pause, open_client
 
 MAX_CONNECTIONS = 4
 MAX_ATTEMPTS = 6
@@ -199,17 +198,13 @@ class Downloader:
         return DownloadedFile(sha256, self._shelf.place(part.path, sha256, kind.suffix), part.size, kind.content_type)
 
     def _open_client(self) -> httpx.AsyncClient:
-        # Nothing of this machine is sent: no key, no cookie, no login from .netrc. No connection limit either,
-        # because httpx can still count those of cancelled requests; the semaphore limits them.
-        self._client = self._client or httpx.AsyncClient(
+        # No connection limit, because httpx can still count those of cancelled requests; the semaphore limits them.
+        self._client = self._client or open_client(
             headers={"user-agent": "reelbook", "accept": "*/*", "accept-encoding": "identity"},
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=MAX_CONNECTIONS),
             timeout=httpx.Timeout(STALL_SECONDS, connect=10.0),
-            verify=trusted_certificates(),
             follow_redirects=True,
             max_redirects=5,
-            trust_env=False,
         )
         return self._client
 
@@ -247,13 +242,7 @@ def _start_part(response: httpx.Response, part: _Part) -> None:
 
 def _format_url(url: str) -> str:
     """A URL for messages, without its query and credentials, which can grant access."""
-    if is_data_address(url):
-        return f"{url[:40].partition(',')[0]},…"
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url[:60]
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"[:200]
+    return "a data: address" if is_data_address(url) else re.sub(r"//[^/]*@", "//", url.partition("?")[0])[:200]
 
 
 def validate(content: BinaryIO, file: File, length: int | None) -> FileKind:

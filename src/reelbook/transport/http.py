@@ -14,11 +14,10 @@ import socket
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from types import TracebackType
 from typing import Any, NoReturn
 from urllib.parse import quote, quote_plus
 
@@ -26,7 +25,7 @@ import httpx
 
 from .._version import __version__
 from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, UncertainRun, Unreachable
-from .answers import Accepted, ServiceAnswer, is_definite_refusal, parse_accepted, parse_refusal
+from .answers import ENDING_ERROR_TYPES, Accepted, ServiceAnswer, is_definite_refusal, parse_accepted, parse_refusal
 from .service_address import Address
 
 MAX_FREE_CALLS = 8
@@ -89,11 +88,10 @@ class RetryPolicy:
     """The deadlines, attempts and pauses of one client's calls. Tests replace `sleep` and `clock`."""
 
     free_seconds: float = 60.0
-    """One free call, including all its attempts and pauses."""
+    """One free call with all its attempts and pauses; each attempt may take `attempt_seconds`."""
     attempt_seconds: float = 30.0
-    """One attempt of a free call."""
     large_seconds: float = 600.0
-    """One free call that sends or receives media, all attempts together; each may take half of it."""
+    """The same for one that sends or receives media; each attempt may take half of it."""
     paid_seconds: float = 300.0
     """One paid request: long, because some services respond with the finished video, and lost responses cost money."""
     repeatable_attempt_seconds: float = 60.0
@@ -107,23 +105,11 @@ class RetryPolicy:
 
 
 def get_pause(failures: int, error: BaseException | None = None, *, first: float = 0.5, most: float = 30.0) -> float:
-    """The seconds to wait after so many earlier failures in a row: twice as long each time, and what the service asks for.
-
-    >>> 0.25 <= get_pause(0) <= 0.5, 2 <= get_pause(3) <= 4, 15 <= get_pause(999) <= 30
-    (True, True, True)
-    """
+    """The seconds to wait after so many earlier failures in a row: twice as long each time, and what the service asks for."""
     # Random, so that many clients that failed together do not retry together.
     pause = min(first * 2.0 ** min(failures, 20), most) * random.uniform(0.5, 1.0)
     asked = error.facts.get("retry_after", 0.0) if isinstance(error, ServiceError) else 0.0
     return min(float(asked), MAX_RETRY_AFTER_SECONDS) + pause
-
-
-def is_temporary(error: BaseException) -> bool:
-    """Whether a retry may succeed a moment later."""
-    if isinstance(error, ServiceBroken):
-        # With a 5xx, too, a service may report how a run ended.
-        return error.status in (408, 500, 502, 503, 504) and error.error_type not in ("engine_error", "engine_timeout")
-    return isinstance(error, (Unreachable, TooManyRequests))
 
 
 class Http:
@@ -161,24 +147,25 @@ class Http:
         `path` begins at the host. `is_large`: it sends or receives media.
         """
         policy, failures = self.policy, 0
+        request: dict[str, Any] = {"files": {"file": upload}} if upload else _as_json(body)
         longest = policy.large_seconds / 2 if is_large else policy.attempt_seconds
         deadline = policy.clock() + (policy.large_seconds if is_large else policy.free_seconds)
         while True:
             failed, seconds = address.base_url, min(longest, max(deadline - policy.clock(), 0.0))
             try:
-                answer = await self._send(method, address, path, seconds, body=body, upload=upload)
-                if not answer.is_good:
-                    raise parse_refusal(answer)
-                return answer
+                answer = await self._send(method, address, path, seconds, request)
+                if answer.is_good:
+                    return answer
+                raise parse_refusal(answer)
             except ReelbookError as error:
-                is_moved = isinstance(error, Unreachable) and await address.relocate(failed)
-                pause = 0.0 if is_moved else get_pause(failures, error, first=policy.backoff_seconds)
+                if isinstance(error, Unreachable):
+                    await address.relocate(failed)
+                pause = get_pause(failures, error, first=policy.backoff_seconds)
                 failures += 1
                 has_time = failures < policy.max_attempts and policy.clock() + pause < deadline
-                if not (has_time and (is_repeated or is_moved) and is_temporary(error)):
+                if not (is_repeated and has_time and _is_temporary(error)):
                     raise
-            if pause:
-                await policy.sleep(pause)
+            await policy.sleep(pause)
 
     async def paid(
         self,
@@ -193,15 +180,18 @@ class Http:
     ) -> Accepted:
         """Send a paid request once, or, with an idempotency key, until something definite comes back.
 
-        `path` begins at the service. Raises a refusal, `Unreachable` if nothing was sent, `UncertainRun` if it may have
-        been accepted, and what `before_send` raises, which is awaited just before the first byte of each attempt leaves.
-        Shield the caller: if it is cancelled, the response is lost.
+        `path` begins at the service. `credits` is what it may cost. `resubmits` tells a gateway that somebody wants it sent
+        even if the answer to an earlier one was lost. `before_send` is awaited just before the first byte of each attempt
+        leaves. Raises what that raises, a refusal, `Unreachable` if nothing was sent, and `UncertainRun` if it may have
+        been accepted. Shield the caller: if it is cancelled, the response is lost.
         """
-        policy, is_repeatable, sent, failures = self.policy, idempotency_key is not None, 0, 0
-        seconds = policy.repeatable_attempt_seconds if is_repeatable else policy.paid_seconds
-        headers = {"connection": "close", **({"x-resubmit": "1"} if resubmits else {})}
+        policy, sent, failures = self.policy, 0, 0
+        request = _as_json(body)
+        request["headers"] |= {"connection": "close"} | ({"x-resubmit": "1"} if resubmits else {})
+        slots, seconds, attempts = self._paid_slots, policy.paid_seconds, 1
         if idempotency_key is not None:
-            headers["idempotency-key"] = idempotency_key
+            request["headers"]["idempotency-key"] = idempotency_key
+            slots, seconds, attempts = self._repeatable_slots, policy.repeatable_attempt_seconds, policy.max_attempts
 
         async def mark_sending() -> None:
             nonlocal sent
@@ -212,20 +202,12 @@ class Http:
         def uncertain(reason: str, status: int = 0) -> UncertainRun:
             return UncertainRun(address.origin, reason, credits, status=status)
 
-        async with self._repeatable_slots if is_repeatable else self._paid_slots:
+        async with slots:
             while True:
-                sent_before, failed, is_moved = sent, address.base_url, False
+                failed, sent_before = address.base_url, sent
                 refusal: ServiceError | None = None
                 try:
-                    answer = await self._send(
-                        "POST",
-                        address,
-                        address.path + path,
-                        seconds,
-                        body=body,
-                        headers=headers,
-                        before_send=mark_sending,
-                    )
+                    answer = await self._send("POST", address, address.path + path, seconds, request, mark_sending)
                     if answer.is_good and (accepted := parse_accepted(answer.value)) is not None:
                         return accepted
                     lost: ReelbookError = uncertain(f"it answered {answer.status} with {answer.summary}", answer.status)
@@ -235,22 +217,17 @@ class Http:
                         if is_definite_refusal(answer.status, answer.value) and not is_gate:
                             raise refusal
                 except Unreachable as error:
-                    lost = error
-                    if is_repeatable or not sent:
-                        try:
-                            is_moved = await address.relocate(failed)
-                        except Unreachable as why:
-                            lost = why
-                    lost = uncertain(lost.reason) if sent else lost
+                    lost = uncertain(error.reason) if sent else error
+                    with suppress(Unreachable):
+                        await address.relocate(failed)
                 except Exception as error:
                     if error is refusal or not sent:
                         raise
                     raise uncertain(f"its answer was lost, and it was not repeated: {error}") from error
                 failures += 1
-                if failures >= policy.max_attempts or not (is_repeatable or is_moved):
+                if failures >= attempts:
                     raise lost
-                if not is_moved:
-                    await policy.sleep(get_pause(failures - 1, refusal, first=policy.backoff_seconds))
+                await policy.sleep(get_pause(failures - 1, refusal, first=policy.backoff_seconds))
 
     async def _send(
         self,
@@ -258,10 +235,7 @@ class Http:
         address: Address,
         path: str,
         seconds: float,
-        *,
-        body: Any = None,
-        upload: tuple[str, bytes, str] | None = None,
-        headers: Mapping[str, str] = {},
+        options: Mapping[str, Any],
         before_send: Callable[[], Awaitable[None]] | None = None,
     ) -> ServiceAnswer:
         """Send one request and read its response within one deadline; httpx's own timeouts are per read, and add up.
@@ -271,7 +245,7 @@ class Http:
         if self._closed:
             raise ReelbookError("This client is closed. Open another one with rb.connect().")
         self.calls_made += 1
-        limit, failure = asyncio.timeout(seconds), list[tuple[BaseException, TracebackType | None]]()
+        limit, failures = asyncio.timeout(seconds), list[BaseException]()
         # A new connection for each paid request: a reused one may be stale, and stale ones lose responses.
         client = self._client(0 if before_send else MAX_FREE_CALLS)
 
@@ -282,67 +256,71 @@ class Http:
                 try:
                     await before_send()
                 except BaseException as error:
-                    failure.append((error, error.__traceback__))
+                    failures.append(error)
                     raise
                 limit.reschedule(asyncio.get_running_loop().time() + seconds)
 
         async def work() -> ServiceAnswer:
             async with limit, nullcontext() if before_send else self._free_slots:
-                request = client.build_request(
-                    method,
-                    address.origin + path,
-                    content=None if body is None else json.dumps(body, allow_nan=False).encode(),
-                    files={"file": upload} if upload else None,
-                    headers={**({} if upload else {"content-type": "application/json"}), **headers},
-                    extensions={"trace": trace} if before_send else None,
-                )
+                request = client.build_request(method, address.origin + path, extensions={"trace": trace}, **options)
                 self.key.sign(request.headers)
-                return await self._read(await client.send(request, stream=True))
+                response, content = await client.send(request, stream=True), bytearray()
+                try:
+                    async for chunk in response.aiter_bytes():
+                        content += chunk
+                        if len(content) > MAX_BYTES:
+                            raise _TooLarge
+                finally:
+                    await response.aclose()
+                    if self._closed:
+                        # Connected while the others were closed: httpx forgets such a connection, and leaves it open.
+                        await response.extensions["network_stream"].aclose()
+                return ServiceAnswer(response.status_code, dict(response.headers), bytes(content), self.key.hide)
 
         try:
             return await work()
         except BaseException as error:
-            caught: BaseException | None = error.with_traceback(None)
-        if failure:
-            caught = None
-            raise failure[0][0].with_traceback(failure[0][1])
-        if isinstance(caught, Exception):
-            reason, caught = _format_reason(caught, seconds), None
-            raise Unreachable(address.origin, reason)
-        assert caught is not None
-        caught.__cause__ = caught.__context__ = None
-        raise caught
-
-    async def _read(self, response: httpx.Response) -> ServiceAnswer:
-        content = bytearray()
-        try:
-            async for chunk in response.aiter_bytes():
-                content += chunk
-                if len(content) > MAX_BYTES:
-                    raise _TooLarge
-        finally:
-            await response.aclose()
-            if self._closed:
-                # Connected while the others were closed: httpx forgets such a connection, and leaves it open.
-                await response.extensions["network_stream"].aclose()
-        return ServiceAnswer(response.status_code, dict(response.headers), bytes(content), self.key.hide)
+            caught: BaseException = failures[0] if failures else error
+        if not failures and isinstance(caught, Exception):
+            caught = Unreachable(address.origin, _format_reason(caught, seconds))
+        if not failures:
+            caught.__cause__ = caught.__context__ = None
+        raise caught.with_traceback(None)
 
     def _client(self, max_idle: int) -> httpx.AsyncClient:
         """The client that keeps this number of idle connections."""
         if max_idle not in self._clients:
-            self._clients[max_idle] = httpx.AsyncClient(
-                headers={
-                    "accept": "application/json, */*;q=0.5",
-                    "accept-encoding": "gzip, deflate",
-                    "user-agent": f"reelbook/{__version__}",
-                },
-                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            self._clients[max_idle] = open_client(
+                headers={"accept": "application/json, */*;q=0.5", "user-agent": f"reelbook/{__version__}"},
                 timeout=httpx.Timeout(None, connect=self.policy.connect_seconds),
                 limits=httpx.Limits(max_keepalive_connections=max_idle, keepalive_expiry=30.0),
-                verify=trusted_certificates(),
-                trust_env=False,
             )
         return self._clients[max_idle]
+
+
+def open_client(**options: Any) -> httpx.AsyncClient:
+    """A client of httpx that sends nothing of this machine: no cookie, no login from .netrc, no key of its own."""
+    cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+    return httpx.AsyncClient(cookies=cookies, verify=_load_certificates(), trust_env=False, **options)
+
+
+@cache
+def _load_certificates() -> ssl.SSLContext:
+    """The certificate authorities that are trusted, loaded once: that takes longer than a complete call."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
+def _as_json(body: Any) -> dict[str, Any]:
+    content = None if body is None else json.dumps(body, allow_nan=False).encode()
+    return {"content": content, "headers": {"content-type": "application/json"}}
+
+
+def _is_temporary(error: BaseException) -> bool:
+    """Whether a retry may succeed a moment later."""
+    if isinstance(error, ServiceBroken):
+        # With a 5xx, too, a service may report how a run ended.
+        return error.status in (408, 500, 502, 503, 504) and error.error_type not in ENDING_ERROR_TYPES
+    return isinstance(error, (Unreachable, TooManyRequests))
 
 
 class _TooLarge(Exception):
@@ -363,9 +341,3 @@ def _format_reason(error: Exception, seconds: float) -> str:
     if isinstance(error, (TimeoutError, httpx.TimeoutException)):
         return f"no answer within {seconds:.3g} s"
     return "the connection was refused" if isinstance(error, httpx.ConnectError) else "the connection broke"
-
-
-@cache
-def trusted_certificates() -> ssl.SSLContext:
-    """The certificate authorities that calls and downloads trust, loaded once: that takes longer than a complete call."""
-    return httpx.create_ssl_context(trust_env=False)

@@ -7,7 +7,6 @@ import base64
 import hashlib
 import json
 import re
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,18 +16,11 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from ..errors import InvalidInput, Problem, ServiceError
+from ..errors import InvalidInput, Problem
+from ..models import images
 from ..models.base import Input
 from ..models.file_kinds import sniff_kind
-from ..models.images import (
-    MAX_BYTES,
-    Image,
-    NotAPicture,
-    parse_picture_address,
-    pictures_of,
-    replace_pictures,
-    require_picture,
-)
+from ..models.images import Image, NotAPicture
 from ..models.problems import compact_value, format_literal, format_subject
 from ..util.data_address import is_data_address
 from ..util.printable import suggest
@@ -40,10 +32,6 @@ MAX_REQUEST_BYTES = 32_000_000
 """The largest input that is sent with its pictures inside."""
 MAX_CACHED_BYTES = 1_000_000
 """The largest file whose content stays in memory after hashing; a sweep may have thousands of larger ones."""
-MAX_UPLOADS = 4
-"""Concurrent uploads."""
-REUSE_SECONDS = 24 * 3600
-"""How long an upload is relied on; a service stores it for some days, how many is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +71,14 @@ async def read_sources(request: Input, *, library: Callable[[str], Path | None])
 
     Raises `InvalidInput` with a problem for each bad picture, before anything is sent.
     """
-    return await asyncio.to_thread(_read, request, library) if pictures_of(request) else {}
+    return await asyncio.to_thread(_read, request, library) if images.pictures_of(request) else {}
 
 
 def _read(request: Input, library: Callable[[str], Path | None]) -> dict[Loc, Source]:
     sources: dict[Loc, Source] = {}
     problems: list[Problem] = []
     read = cache(lambda picture: _read_picture(picture, library))  # A picture that is used in many fields is read once.
-    for loc, picture in pictures_of(request):
+    for loc, picture in images.pictures_of(request):
         if isinstance(picture, Image) or is_data_address(picture):
             try:
                 sources[loc] = replace(read(picture), loc=loc)
@@ -104,7 +92,7 @@ def _read(request: Input, library: Callable[[str], Path | None]) -> dict[Loc, So
 
 def _read_picture(picture: str, library: Callable[[str], Path | None]) -> Source:
     if not isinstance(picture, Image):
-        return _make_source(require_picture(parse_picture_address(picture)), "data: address")
+        return _make_source(images.require_picture(images.parse_picture_address(picture)), "data: address")
     if picture.content is not None:
         return _make_source(picture.content, picture.label)
     if picture.sha256 is None:
@@ -149,11 +137,11 @@ def _read_file(text: str, label: str) -> Source:
         if has_video_content(path):
             # The path is that of the video, so the content of the frame is cached.
             return _make_source(read_last_frame(path), f"last frame of {path.name}")
-        if path.stat().st_size > MAX_BYTES:
+        if path.stat().st_size > images.MAX_BYTES:
             raise NotAPicture(
-                f"has {path.stat().st_size / 1e6:,.1f} MB; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller."
+                f"has {path.stat().st_size / 1e6:,.1f} MB; the limit is {images.MAX_BYTES / 1e6:g} MB. Make it smaller."
             )
-        return _make_source(require_picture(path.read_bytes()), label, path)
+        return _make_source(images.require_picture(path.read_bytes()), label, path)
     except NotAPicture as error:
         raise NotAPicture(str(error) if name in str(error) else f"is {name}, which {error}") from None
     except (OSError, ValueError, RuntimeError) as error:
@@ -167,42 +155,27 @@ class Uploads:
     """The pictures that one client has uploaded, and their addresses at its service; each picture is uploaded once."""
 
     def __init__(self) -> None:
-        self._addresses: dict[tuple[str, str], tuple[str, float]] = {}
-        """The address of each picture, by service and hash, and when it was uploaded."""
+        self._addresses: dict[tuple[str, str], str] = {}
+        """The address of each picture, by service and hash."""
         self._locks: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._are_refused = False
-        self._slots = asyncio.Semaphore(MAX_UPLOADS)
 
     async def get_or_upload(self, calls: ServiceCalls, picture: Source) -> str | None:
         """The picture's address at the service, after uploading it if necessary; None for a service without uploads."""
         info = await calls.service_info()
         key = (info.id or calls.base_url, picture.sha256)
         async with self._locks[key]:
-            address, since = self._addresses.get(key, ("", 0.0))
-            if address and time.monotonic() - since < REUSE_SECONDS:
-                return address
-            if "uploads" not in info.features or self._are_refused:
-                return None
-            try:
-                async with self._slots:
-                    content = await asyncio.to_thread(lambda: picture.content)
-                    name = f"{picture.sha256[:16]}{picture.suffix}"
-                    address = await calls.upload(content, name, picture.content_type)
-            except ServiceError as error:
-                # A service may advertise uploads and accept none.
-                self._are_refused = error.status in (404, 405, 501)
-                if not self._are_refused:
-                    raise
-                return None
-            self._addresses[key] = (address, time.monotonic())
-            return address
+            if key not in self._addresses and "uploads" in info.features:
+                content = await asyncio.to_thread(lambda: picture.content)
+                name = f"{picture.sha256[:16]}{picture.suffix}"
+                self._addresses[key] = await calls.upload(content, name, picture.content_type)
+            return self._addresses.get(key)
 
     def forget_mentioned(self, message: str) -> None:
         """Forget the uploads that an error message of a service mentions, because it no longer has them.
 
         The same run, sent again, then uploads its pictures again.
         """
-        self._addresses = {key: value for key, value in self._addresses.items() if value[0] not in message}
+        self._addresses = {key: address for key, address in self._addresses.items() if address not in message}
 
 
 async def build_request_input(
@@ -218,7 +191,9 @@ async def build_request_input(
             if addresses[source.sha256] is None:
                 encoded = base64.b64encode(source.content).decode()
                 addresses[source.sha256] = f"data:{source.content_type};base64,{encoded}"
-        return replace_pictures(request.wire(), {loc: addresses[source.sha256] for loc, source in sources.items()})
+        return images.replace_pictures(
+            request.wire(), {loc: addresses[source.sha256] for loc, source in sources.items()}
+        )
 
     wire = await asyncio.to_thread(embed)  # Encoding megabytes would block the event loop.
     length = len(json.dumps(wire, ensure_ascii=False)) if None in names else 0

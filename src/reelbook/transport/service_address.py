@@ -89,11 +89,7 @@ class RequestPaths:
 
 
 def quote_segment(text: str) -> str:
-    """A text as one part of a path, whatever it contains.
-
-    >>> quote_segment("a b"), quote_segment("v2.1"), quote_segment("../a")
-    ('a%20b', 'v2.1', '%2E%2E%2Fa')
-    """
+    """A text as one part of a path, whatever it contains."""
     quoted = quote(text, safe="", errors="surrogatepass")
     # Between two slashes, dots alone would mean another folder, and some proxies read %2F as a slash.
     return quoted.replace(".", "%2E") if not text.strip(".") or "/" in text or "\\" in text else quoted
@@ -106,14 +102,10 @@ def check_base_url(base_url: str) -> str:
         fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and base_url.isprintable()
     except ValueError:
         fits = False
-    if fits and parts.username is not None:
+    if not fits or parts.query or parts.fragment or parts.username is not None:
+        # Not quoted, because a password may be in it.
         raise ReelbookError(
-            "A URL with a name or a password in it is refused, because URLs are displayed and stored. "
-            "Leave them out, and give the key as api_key."
-        )
-    if not fits or parts.query or parts.fragment:
-        raise ReelbookError(
-            f"{base_url[:200]!r} is not the URL of a service. A URL begins with http:// or https:// and a host, "
-            "such as https://host.example/api; with nothing after a ? or a #."
+            "That is not the URL of a service. One begins with http:// or https:// and a host, such as https://host.example/api; "
+            "without a name, a password, or anything after a ? or a #. Give the key as api_key."
         )
     return base_url.rstrip("/")
