@@ -1,13 +1,9 @@
 """Downloads result files: right after a run, complete or not at all, and checked by their bytes.
 
-What decides whether a file is whole, in this order:
-
-1. whether it opens: a picture is decoded, and of a video all packets that its index lists must be there;
-2. the length that HTTP declared for exactly these bytes (`Content-Length`, or the total of a `Content-Range`);
-3. `file_size` of the File object, a hint by another program at another time. It counts where the other two say nothing,
-   and against a file that no decoder here can open. A complete file is not rejected because of it.
-
-Names and content types never decide what a file is; they only lead to rejection, as of a web page instead of a video.
+Whether it opens decides: a picture is decoded, and of a video all packets that its index lists must be there. Then the
+length that HTTP declared for these bytes. `file_size` of the File object, a hint by another program at another time, counts
+where the other two say nothing, and against a file that no decoder here can open; a complete file is not rejected because
+of it. Names and content types never decide what a file is; they only lead to rejection, as of a web page instead of a video.
 """
 
 from __future__ import annotations
@@ -36,8 +32,7 @@ from .http import MAX_RETRY_AFTER_SECONDS, get_pause, open_client
 
 MAX_CONNECTIONS = 4
 MAX_ATTEMPTS = 6
-"""How often a download may fail. A host that stalls and a file that is damaged count twice: a cell waits for it, and the
-file can be downloaded another time."""
+"""How often a download may fail. A host that stalls and a file that is damaged count twice, because a cell waits for it."""
 PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.3, 15.0
 STALL_SECONDS, MIN_BYTES = 20.0, 16_384
 """How many bytes must arrive within this time; a slower host counts as stalled."""
@@ -45,22 +40,14 @@ MAX_FRAMES = 500
 """How many frames of a moving picture are decoded."""
 CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(\d{1,15}|\*)")
 TO_DECODE = frozenset({".png", ".jpg", ".gif", ".webp", ".avif", ".tif"})
-TEXT_TYPES = ("text/", "application/json", "application/xml", "application/yaml", "application/x-ndjson")
 
 
 class Failure(Exception):
-    """An attempt that has failed. `weight` is how often it counts, `wait` the pause that the host asks for, in seconds."""
+    """Why a file has not arrived. `weight` is how often it counts, `wait` the pause that the host asks for, in seconds."""
 
     def __init__(self, reason: str, *, weight: int = 1, wait: float = 0.0) -> None:
         super().__init__(reason)
         self.weight, self.wait = weight, wait
-
-
-class Damaged(Failure):
-    """The file is incomplete, damaged, or not what was declared."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason, weight=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +137,6 @@ class Downloader:
                     await self._attempt(file.url, part)
                     return await asyncio.to_thread(self._store, file, part)
             except Failure as failure:
-                if isinstance(failure, Damaged):
-                    part.start_over()
                 pause = max(get_pause(failures, first=PAUSE_SECONDS, most=MAX_PAUSE_SECONDS), failure.wait)
                 failures += failure.weight
                 if failures >= MAX_ATTEMPTS:
@@ -176,8 +161,7 @@ class Downloader:
                         unmarked = 0
                         timeout.reschedule(clock() + STALL_SECONDS)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-            words = f"files are fetched over http and https only, and not from {_format_url(url)!r}"
-            raise Failure(words, weight=MAX_ATTEMPTS) from None
+            raise Failure("files are fetched over http and https only", weight=MAX_ATTEMPTS) from None
         except (TimeoutError, httpx.TimeoutException):
             raise Failure(f"its host was silent or too slow for {STALL_SECONDS:g} s", weight=2) from None
         except httpx.HTTPError as error:
@@ -191,8 +175,12 @@ class Downloader:
             part.write(parse_data_address(file.url, padded=True))
             part.total = part.size
         part.file.flush()
-        with part.path.open("rb") as content:
-            kind = validate(content, file, part.total)
+        try:
+            with part.path.open("rb") as content:
+                kind = validate(content, file, part.total)
+        except Failure:
+            part.start_over()
+            raise
         part.file.close()
         sha256 = hash_file(part.path)
         return DownloadedFile(sha256, self._shelf.place(part.path, sha256, kind.suffix), part.size, kind.content_type)
@@ -222,21 +210,12 @@ def _start_part(response: httpx.Response, part: _Part) -> None:
         length = headers.get("content-length", "")
         # That of compressed bytes says nothing, and neither do their parts.
         is_plain = headers.get("content-encoding", "identity") == "identity"
-        part.start_over(
-            headers.get("etag", "") if is_plain else "", int(length) if is_plain and length.isdecimal() else None
-        )
+        total = int(length) if is_plain and length.isdecimal() else None
+        part.start_over(headers.get("etag", "") if is_plain else "", total)
     else:
-        wait = parse_retry_after(headers) or 0.0
-        is_passing = (
-            status < 300 or status in (408, 409, 412, 416, 425, 429) or status >= 500
-        ) and wait <= MAX_RETRY_AFTER_SECONDS
-        words = (
-            " (the address has expired, or is not for us)"
-            if status in (401, 403)
-            else f", and asks to wait {wait:,.0f} s"
-            if wait
-            else ""
-        )
+        is_passing = status < 300 or status in (408, 409, 412, 416, 425, 429) or status >= 500
+        words = " (the address has expired, or is not for us)" if status in (401, 403) else ""
+        wait = min(parse_retry_after(headers) or 0.0, MAX_RETRY_AFTER_SECONDS)
         raise Failure(f"the file host answered {status}{words}", weight=1 if is_passing else MAX_ATTEMPTS, wait=wait)
 
 
@@ -246,68 +225,64 @@ def _format_url(url: str) -> str:
 
 
 def validate(content: BinaryIO, file: File, length: int | None) -> FileKind:
-    """The kind of a complete file; raises `Damaged` for one that is incomplete or a text in place of a file.
+    """The kind of a complete file; raises `Failure` for one that is incomplete or a text in place of a file.
 
     `length` is what HTTP, or a `data:` address, declares for these bytes.
     """
     size = content.seek(0, io.SEEK_END)
     content.seek(0)
     kind, expected, hint = sniff_kind(content.read(HEAD_BYTES)), _declared_type(file), file.file_size or None
+    is_text = expected.startswith("text/") or expected.endswith(("xml", "json", "yaml"))
+    reason = ""
     if kind == EMPTY:
-        raise Damaged("it is empty")
-    if length not in (None, size):
-        raise Damaged(f"{size:,} of {length:,} bytes arrived")
-    if (
-        kind.content_type.startswith("text/")
-        and not expected.startswith(TEXT_TYPES)
-        and expected[-4:] not in ("+xml", "json")
-    ):
+        reason = "it is empty"
+    elif length not in (None, size):
+        reason = f"{size:,} of {length:,} bytes arrived"
+    elif kind.content_type.startswith("text/") and not is_text:
         # Failing hosts may answer 200 with a page.
-        raise Damaged(f"{'a web page' if kind == PAGE else 'a text'} came instead of {expected or 'a file'}")
-    content.seek(0)
-    try:
-        is_whole = _decodes(content) if kind.suffix in TO_DECODE else kind == MP4 and _has_all_packets(content)
-    except Damaged:
-        raise
-    except Exception:
-        # Decoders raise anything for a damaged file.
-        raise Damaged(f"it breaks off, or is damaged: it does not open as {kind.content_type}") from None
-    if not is_whole and length is None and hint is None:
-        raise Damaged("nobody says how long it is, and such a file does not show whether it is whole")
-    if not is_whole and hint not in (None, size):
-        words = f"{size:,} bytes arrived where {hint:,} were promised, and such a file does not show who is right"
-        raise Damaged(words)
+        reason = f"{'a web page' if kind == PAGE else 'a text'} came instead of {expected or 'a file'}"
+    else:
+        try:
+            is_whole = _is_whole(content, kind)
+        except Exception:
+            # Decoders raise anything for a damaged file.
+            reason = f"it breaks off, or is damaged: it does not open as {kind.content_type}"
+        else:
+            if not is_whole and length is None and hint is None:
+                reason = "nobody says how long it is, and such a file does not show whether it is whole"
+            elif not is_whole and hint not in (None, size):
+                reason = (
+                    f"{size:,} bytes arrived where {hint:,} were promised, and such a file does not show who is right"
+                )
+    if reason:
+        raise Failure(reason, weight=2)
     return kind
 
 
-def _decodes(content: BinaryIO) -> bool:
-    """Whether all frames of a picture can be decoded; false for one that is too large to try."""
-    from PIL import Image
+def _is_whole(content: BinaryIO, kind: FileKind) -> bool:
+    """Whether a file opens to its end; false where nothing here can tell, and any error for a damaged one."""
+    content.seek(0)
+    if kind.suffix in TO_DECODE:
+        from PIL import Image
 
-    with Image.open(content, formats=PICTURES) as picture:
-        if picture.width * picture.height > MAX_PIXELS:
-            return False
-        for number in range(min(getattr(picture, "n_frames", 1), MAX_FRAMES)):
-            picture.seek(number)
-            picture.load()
-    return True
-
-
-def _has_all_packets(content: BinaryIO) -> bool:
-    """Whether a video has all packets that its index lists; false for one in fragments, which has no such index."""
+        with Image.open(content, formats=PICTURES) as picture:
+            if picture.width * picture.height > MAX_PIXELS:
+                return False
+            for number in range(min(getattr(picture, "n_frames", 1), MAX_FRAMES)):
+                picture.seek(number)
+                picture.load()
+        return True
+    if kind != MP4:
+        return False
     import av
 
     with av.open(content, "r", format="mp4") as container:
         stream = container.streams.video[0]
-        listed, count = stream.frames, 0
-        for packet in container.demux(stream):
-            if packet.is_corrupt:
-                raise Damaged("it breaks off within a frame")
-            count += packet.size > 0
-    if count < listed:
-        raise Damaged(f"it breaks off: {count:,} of {listed:,} frames arrived")
+        listed, sizes = stream.frames, [0 if packet.is_corrupt else packet.size for packet in container.demux(stream)]
+    if sum(size > 0 for size in sizes) < listed:
+        raise ValueError("packets are missing")
     content.seek(-16, io.SEEK_END)
-    # One in fragments may have an index behind them.
+    # One in fragments lists none, but may have an index behind them.
     return listed > 0 or content.read()[4:8] == b"mfro"
 
 

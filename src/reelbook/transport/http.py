@@ -41,6 +41,8 @@ MAX_RETRY_AFTER_SECONDS = 60.0
 MIN_SECRET_LENGTH = 8
 """Shorter keys may be ordinary words, and are not removed from what a service answers."""
 
+BeforeSend = Callable[[], Awaitable[None]]
+
 # At debug level httpcore logs all headers of a response, in which a service can repeat the key.
 logging.getLogger("httpcore.http11").addFilter(lambda record: "headers" not in record.getMessage())
 
@@ -153,7 +155,7 @@ class Http:
         while True:
             failed, seconds = address.base_url, min(longest, max(deadline - policy.clock(), 0.0))
             try:
-                answer = await self._send(method, address, path, seconds, request)
+                answer = await self._send(method, address.origin + path, seconds, request)
                 if answer.is_good:
                     return answer
                 raise parse_refusal(answer)
@@ -176,7 +178,7 @@ class Http:
         credits: int | None = None,
         idempotency_key: str | None = None,
         resubmits: bool = False,
-        before_send: Callable[[], Awaitable[None]] | None = None,
+        before_send: BeforeSend | None = None,
     ) -> Accepted:
         """Send a paid request once, or, with an idempotency key, until something definite comes back.
 
@@ -207,7 +209,7 @@ class Http:
                 failed, sent_before = address.base_url, sent
                 refusal: ServiceError | None = None
                 try:
-                    answer = await self._send("POST", address, address.path + path, seconds, request, mark_sending)
+                    answer = await self._send("POST", address.base_url + path, seconds, request, mark_sending)
                     if answer.is_good and (accepted := parse_accepted(answer.value)) is not None:
                         return accepted
                     lost: ReelbookError = uncertain(f"it answered {answer.status} with {answer.summary}", answer.status)
@@ -230,13 +232,7 @@ class Http:
                 await policy.sleep(get_pause(failures - 1, refusal, first=policy.backoff_seconds))
 
     async def _send(
-        self,
-        method: str,
-        address: Address,
-        path: str,
-        seconds: float,
-        options: Mapping[str, Any],
-        before_send: Callable[[], Awaitable[None]] | None = None,
+        self, method: str, url: str, seconds: float, options: Mapping[str, Any], before_send: BeforeSend | None = None
     ) -> ServiceAnswer:
         """Send one request and read its response within one deadline; httpx's own timeouts are per read, and add up.
 
@@ -250,7 +246,7 @@ class Http:
         client = self._client(0 if before_send else MAX_FREE_CALLS)
 
         async def trace(event: str, info: Mapping[str, Any]) -> None:
-            if before_send and event.endswith("send_request_headers.started"):
+            if before_send is not None and event.endswith("send_request_headers.started"):
                 # The ledger write must not be cut off by the deadline, which begins when the bytes leave.
                 limit.reschedule(None)
                 try:
@@ -262,7 +258,9 @@ class Http:
 
         async def work() -> ServiceAnswer:
             async with limit, nullcontext() if before_send else self._free_slots:
-                request = client.build_request(method, address.origin + path, extensions={"trace": trace}, **options)
+                request = client.build_request(
+                    method, url, extensions={"trace": trace} if before_send else None, **options
+                )
                 self.key.sign(request.headers)
                 response, content = await client.send(request, stream=True), bytearray()
                 try:
@@ -282,7 +280,7 @@ class Http:
         except BaseException as error:
             caught: BaseException = failures[0] if failures else error
         if not failures and isinstance(caught, Exception):
-            caught = Unreachable(address.origin, _format_reason(caught, seconds))
+            caught = Unreachable("/".join(url.split("/")[:3]), _format_reason(caught, seconds))
         if not failures:
             caught.__cause__ = caught.__context__ = None
         raise caught.with_traceback(None)
