@@ -133,7 +133,7 @@ def test_what_is_no_input_is_refused_before_a_service_is_started_for_it(
 @pytest.mark.parametrize("odd", [5, rb.TextToVideo, " \n", "a\0b", "b" * 10**6])
 def test_what_can_be_no_id_is_refused_before_anything_is_asked(client: rb.Client, odd: Any) -> None:
     """The sentence says what is wrong with it, and where a good one is found."""
-    before = client.context.calls.calls_made
+    before = client.context.http.calls_made
 
     with pytest.raises(errors.ReelbookError, match=r"The id of a request is a short text, not .*run.request_id"):
         rb.attach(odd, model=rb.TextToVideo.endpoint_id)
@@ -142,7 +142,7 @@ def test_what_can_be_no_id_is_refused_before_anything_is_asked(client: rb.Client
     with pytest.raises(errors.ReelbookError, match=r"The id of a model is a short text, not .*rb\."):
         rb.attach("r-1", model=odd)
 
-    assert client.context.calls.calls_made == before
+    assert client.context.http.calls_made == before
 
 
 def test_runs_are_made_and_awaited_from_any_thread_and_loop(client: rb.Client) -> None:

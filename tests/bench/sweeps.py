@@ -107,11 +107,11 @@ def _plan(runs: int, round_number: int) -> Plan:
 def _ours(address: str, library: Path, runs: int, round_number: int) -> Cost:
     with rb.connect(address, api_key=KEY, library=library) as client:
         client.features()
-        plan, before = _plan(runs, round_number), client.context.calls.calls_made
+        plan, before = _plan(runs, round_number), client.context.http.calls_made
         wall, cpu = time.perf_counter(), time.process_time()
         table = plan.run(budget=plan.credits, concurrency=AT_ONCE, progress=False)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        calls = client.context.calls.calls_made - before
+        calls = client.context.http.calls_made - before
         again = time.perf_counter()
         same = plan.run(budget=0, progress=False)
         again = time.perf_counter() - again

@@ -62,11 +62,11 @@ def test_a_finished_plan_runs_again_for_nothing(served: Served, client: Client) 
     plan = dots(6)
     first = plan.run(budget=plan.credits)
 
-    calls = client.context.calls.calls_made
+    calls = client.context.http.calls_made
     free = plan.run(budget=0)
     unsaid = plan.run()
 
-    assert client.context.calls.calls_made == calls
+    assert client.context.http.calls_made == calls
     assert len(reserved(served)) == 6
     pd.testing.assert_frame_equal(first[list(SAME)], free[list(SAME)])
     pd.testing.assert_frame_equal(free, unsaid)

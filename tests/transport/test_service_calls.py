@@ -198,7 +198,6 @@ ANSWERS: list[tuple[str, Any, Any]] = [
     ("result", Reply(425, b""), errors.NotReady),
     ("result", page(200, "Log in"), errors.ServiceBroken),
     ("result", Reply(400, {"detail": "bad id"}), errors.Refused),
-    ("result", Reply(504, {"detail": "too long", "error_type": "engine_timeout"}), errors.ServiceBroken),
     *[("cancel", answer, True) for answer in ({"success": True}, Reply(202, {"status": "CANCELLATION_REQUESTED"}), Reply(204, b""))],
     *[("cancel", answer, False) for answer in ({"success": False}, {"status": "ALREADY_COMPLETED"}, Reply(404, {"detail": "Not Found"}))],
     ("cancel", Reply(400, {"success": False, "detail": "finished"}), False),

@@ -80,7 +80,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "empty": (lambda path: named_so(path, b""), "is a video that cannot be read"),
     "a page": (lambda path: named_so(path, b"<!doctype html><html>"), "is a video that cannot be read"),
     "missing": (lambda path: path, "there is no such file"),
-    "a folder": (lambda path: path.mkdir() or path, "a folder"),
+    "a folder": (lambda path: path.mkdir() or path, "Is a directory"),
 }  # fmt: skip
 
 

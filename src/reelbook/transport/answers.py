@@ -1,10 +1,9 @@
 """What one response of a service means: the fields of the specification, the error of a refusal, and how a run ended.
 
-Only the service's own JSON decides about money. For the paid request (`is_definite_refusal`) that is one of a few
-statuses with a body that gives a reason; anything else may have replaced the response that accepted the run, which is
-then uncertain. For an accepted run it is a status `COMPLETED` with an `error`, or a refusal of the result of a run that
-is `COMPLETED`; after anything else the run is polled again until a limit, and is then unfinished: it stays accepted and
-paid in the ledger, the next `rb.run` of the same input polls it again for free, and only `fresh=True` pays for another.
+Only the service's own JSON decides about money. For the paid request that is `is_definite_refusal`; anything else may have
+replaced the response that accepted the run, which is then uncertain. For an accepted run it is a status `COMPLETED` with an
+`error`, or a refusal of the result of a completed run; after anything else the run is polled again until a limit, and is
+then unfinished: it stays accepted and paid, and only `fresh=True` pays for another.
 """
 
 from __future__ import annotations
@@ -110,11 +109,13 @@ class Accepted:
     """The complete response."""
 
 
-def parse_service_info(answer: Mapping[str, Any]) -> ServiceInfo:
-    """The description of a service; the defaults where it says nothing."""
+def parse_service_info(answer: Any) -> ServiceInfo | None:
+    """The description of a service; None where the response is not one."""
+    if not isinstance(answer, dict):
+        return None
     features, name = answer.get("features"), answer.get("service")
-    known = frozenset(item for item in features if isinstance(item, str)) if isinstance(features, list) else frozenset()
-    return ServiceInfo(_id(answer.get("id")), name[:100] if isinstance(name, str) else "hosted service", known)
+    known = [item for item in features if isinstance(item, str)] if isinstance(features, list) else []
+    return ServiceInfo(_id(answer.get("id")), name if isinstance(name, str) else "hosted service", frozenset(known))
 
 
 def parse_accepted(answer: Any) -> Accepted | None:

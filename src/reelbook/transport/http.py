@@ -24,16 +24,15 @@ from urllib.parse import quote, quote_plus
 import httpx
 
 from .._version import __version__
-from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, UncertainRun, Unreachable
-from .answers import ENDING_ERROR_TYPES, Accepted, ServiceAnswer, is_definite_refusal, parse_accepted, parse_refusal
+from ..errors import ReelbookError, ServiceError, UncertainRun, Unreachable
+from .answers import Accepted, ServiceAnswer, is_definite_refusal, parse_accepted, parse_refusal
 from .service_address import Address
 
-MAX_FREE_CALLS = 8
-"""Concurrent free calls."""
-MAX_PAID, MAX_PAID_REPEATABLE = 4, 32
-"""Concurrent paid requests: few without an idempotency key, where each lost response may be lost money."""
+MAX_FREE_CALLS, MAX_PAID, MAX_PAID_REPEATABLE = 8, 4, 32
+"""Concurrent calls; few paid ones without an idempotency key, where each lost response may be lost money."""
 GATEWAY_REFUSALS = frozenset({401, 402, 403, 429})
 """Refusals that can come from a gateway, before the service checks whether it already knows the request."""
+TEMPORARY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 MAX_BYTES = 256 << 20
 """The largest response that is read; results can contain their media."""
 MAX_RETRY_AFTER_SECONDS = 60.0
@@ -165,7 +164,8 @@ class Http:
                 pause = get_pause(failures, error, first=policy.backoff_seconds)
                 failures += 1
                 has_time = failures < policy.max_attempts and policy.clock() + pause < deadline
-                if not (is_repeated and has_time and _is_temporary(error)):
+                is_temporary = isinstance(error, Unreachable) or getattr(error, "status", 0) in TEMPORARY_STATUSES
+                if not (is_repeated and has_time and is_temporary):
                     raise
             await policy.sleep(pause)
 
@@ -279,9 +279,9 @@ class Http:
             return await work()
         except BaseException as error:
             caught: BaseException = failures[0] if failures else error
-        if not failures and isinstance(caught, Exception):
-            caught = Unreachable("/".join(url.split("/")[:3]), _format_reason(caught, seconds))
         if not failures:
+            if isinstance(caught, Exception):
+                caught = Unreachable("/".join(url.split("/")[:3]), _format_reason(caught, seconds))
             caught.__cause__ = caught.__context__ = None
         raise caught.with_traceback(None)
 
@@ -311,14 +311,6 @@ def _load_certificates() -> ssl.SSLContext:
 def _as_json(body: Any) -> dict[str, Any]:
     content = None if body is None else json.dumps(body, allow_nan=False).encode()
     return {"content": content, "headers": {"content-type": "application/json"}}
-
-
-def _is_temporary(error: BaseException) -> bool:
-    """Whether a retry may succeed a moment later."""
-    if isinstance(error, ServiceBroken):
-        # With a 5xx, too, a service may report how a run ended.
-        return error.status in (408, 500, 502, 503, 504) and error.error_type not in ENDING_ERROR_TYPES
-    return isinstance(error, (Unreachable, TooManyRequests))
 
 
 class _TooLarge(Exception):

@@ -9,7 +9,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,13 +38,9 @@ MAX_CACHED_BYTES = 1_000_000
 class Source:
     """A picture that was read, with its metadata; its content is read again on demand."""
 
-    loc: Loc
-    """Its field path in the input."""
     sha256: str
     content_type: str
     suffix: str
-    size: int
-    """In bytes."""
     label: str
     """A short label for messages."""
     path: Path | None = field(default=None, repr=False)
@@ -61,8 +57,8 @@ class Source:
         except OSError:
             content = b""
         if hashlib.sha256(content).hexdigest() != self.sha256:
-            words = f"{format_subject(self.loc)}: the file {self.path} has changed since the run was prepared. Nothing was sent; run it again."
-            raise InvalidInput("Picture", [Problem(self.loc, words, "picture", str(self.path))])
+            words = f"The file {self.path} has changed since the run was prepared. Nothing was sent; run it again."
+            raise InvalidInput("Picture", [Problem((), words, "picture", str(self.path))])
         return content
 
 
@@ -81,7 +77,7 @@ def _read(request: Input, library: Callable[[str], Path | None]) -> dict[Loc, So
     for loc, picture in images.pictures_of(request):
         if isinstance(picture, Image) or is_data_address(picture):
             try:
-                sources[loc] = replace(read(picture), loc=loc)
+                sources[loc] = read(picture)
             except NotAPicture as error:
                 words = f"{format_subject(loc)} {error}"
                 problems.append(Problem(loc, words, "picture", compact_value(str(picture))))
@@ -110,7 +106,7 @@ def _make_source(content: bytes, label: str, path: Path | None = None) -> Source
     kind = sniff_kind(content)
     cached = content if path is None or len(content) <= MAX_CACHED_BYTES else None
     sha256 = hashlib.sha256(content).hexdigest()
-    return Source((), sha256, kind.content_type, kind.suffix, len(content), label, path, cached)
+    return Source(sha256, kind.content_type, kind.suffix, label, path, cached)
 
 
 def _read_file(text: str, label: str) -> Source:
@@ -124,10 +120,6 @@ def _read_file(text: str, label: str) -> Source:
         raise NotAPicture(f"is {name}; only http and https addresses are fetched. Download it, and give its path.")
     try:
         path = Path(text).expanduser()
-        if path.is_dir():
-            raise NotAPicture(f"is {name}, a folder. Give one picture in it.")
-        if path.exists() and not path.is_file():
-            raise NotAPicture(f"is {name}, which is not an ordinary file.")  # Reading a pipe could block for ever.
         if not path.exists():
             folder = path.parent.absolute()
             names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []

@@ -31,9 +31,8 @@ MAX_DURATIONS, MARGIN = 20, 1.02
 EARLY_CHANCE, QUICKER_SHARE = 1 / 12, 0.8
 """This share of the runs is polled once before its expected end; one that had ended before this share of the shortest
 known duration shows that the model has become quicker."""
-FIRST_FAILURE_SECONDS = 0.25
-WIDESPREAD_FAILURES = 3
-"""After so many failures in a row the service as a whole counts as failing, and all wait."""
+FIRST_FAILURE_SECONDS, WIDESPREAD_FAILURES = 0.25, 3
+"""The first pause after a failure, and after how many in a row the service as a whole counts as failing, and all wait."""
 GIVE_UP_SECONDS = 600.0
 """How long a run is polled though no poll succeeds."""
 

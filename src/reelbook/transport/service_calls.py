@@ -59,34 +59,24 @@ class ServiceCalls:
         """The current address of the service; an embedded one can move to another port."""
         return self._address.base_url
 
-    @property
-    def calls_made(self) -> int:
-        """The number of requests sent to the service so far, retries included."""
-        return self._http.calls_made
-
     async def service_info(self, *, required: bool = False) -> ServiceInfo:
         """The service's description of itself and its extra features; requested once.
 
         While the service is in trouble it has none, or the error is raised if they are `required`.
         """
+        clock = self._http.policy.clock
         async with self._info_lock:
-            if self._info is not None:
-                return self._info
-            if not required and self._http.policy.clock() - self._info_failed_at < INFO_RETRY_SECONDS:
-                return ServiceInfo()
-            try:
-                value = (await self._free("GET", "/")).value
-            except ServiceError as error:
-                is_settled = error.status < 500 and error.status not in (408, 425, 429)
-                if required and (error.status < 400 or not is_settled):
-                    raise
-                value = {} if is_settled else None
-            if not isinstance(value, dict):
-                # Perhaps a page of a network that wants a login. It may respond later; until then no feature is assumed.
-                self._info_failed_at = self._http.policy.clock()
-                return ServiceInfo()
-            self._info = answers.parse_service_info(value)
-            return self._info
+            if self._info is None and (required or clock() - self._info_failed_at >= INFO_RETRY_SECONDS):
+                try:
+                    value = (await self._free("GET", "/")).value
+                except ServiceError as error:
+                    is_settled = error.status < 500 and error.status not in (408, 425, 429)
+                    if required and (error.status < 400 or not is_settled):
+                        raise
+                    value = {} if is_settled else None
+                # A page may come from a network that wants a login: until another answer no feature is assumed.
+                self._info, self._info_failed_at = answers.parse_service_info(value), clock()
+            return self._info or ServiceInfo()
 
     async def own_id(self) -> str | None:
         """The id of one of Reelbook's own services, which it keeps with its data; None for any other service."""
@@ -161,10 +151,9 @@ class ServiceCalls:
         """Upload a source file to a service with `uploads`; returns its id or URL for use in an input."""
         answer = await self._free("POST", "/files", upload=(name, content, content_type), is_large=True)
         body = _require_object(answer)
-        uploaded = body.get("file_id") or body.get("url")
-        if not isinstance(uploaded, str):
+        if not isinstance(address := body.get("file_id") or body.get("url"), str):
             raise unreadable_error(answer)
-        return uploaded
+        return address
 
     async def estimate(self, request: Input) -> Estimate:
         """The service's price of a run; where it gives none, that of the built-in catalog, labelled accordingly."""
