@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from reelbook.transport.http import RetryPolicy
+from reelbook.transport.http import Http, Key, RetryPolicy
 
 
 class Clock:
@@ -24,3 +26,20 @@ class Clock:
     def policy(self, **changes: Any) -> RetryPolicy:
         """The usual patience, by this clock."""
         return RetryPolicy(**{"sleep": self.sleep, "clock": self, **changes})
+
+
+def outcome(
+    work: Callable[[Http], Awaitable[Any]], key: str | None = None, clock: Clock | None = None, **policy: Any
+) -> Any:
+    """What some calls of a client come to; an error is given as a value."""
+
+    async def story() -> Any:
+        http = Http(Key(key), policy=(clock or Clock()).policy(**policy))
+        try:
+            return await work(http)
+        except BaseException as error:
+            return error
+        finally:
+            await http.close()
+
+    return asyncio.run(story())

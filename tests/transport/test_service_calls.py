@@ -14,10 +14,8 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.queue_status import QueueStatus
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.transport.http import Http, Key
 from reelbook.transport.service_calls import ServiceCalls, ServiceInfo
-from tests.support import KEY
-from tests.transport.patience import Clock
+from tests.transport.patience import outcome
 from tests.transport.variants import Answering, Hosted, Reply, page
 
 T = TypeVar("T")
@@ -32,61 +30,32 @@ def hosted() -> Iterator[Hosted]:
         yield hosted
 
 
-def told(
-    work: Callable[[ServiceCalls], Any],
-    base_url: str,
-    *,
-    clock: Clock | None = None,
-    renew: Callable[[], str] | None = None,
-    **policy: Any,
-) -> Any:
+def told(work: Callable[[ServiceCalls], Any], base_url: str, renew: Callable[[], str] | None = None) -> Any:
     """What some calls give; an error is given as a value."""
-
-    async def story() -> Any:
-        http = Http(Key(KEY), policy=(clock or Clock()).policy(**policy))
-        try:
-            return await work(ServiceCalls(http, base_url, renew))
-        except (errors.ReelbookError, ValueError) as error:
-            return error
-        finally:
-            await http.close()
-
-    return asyncio.run(story())
+    return outcome(lambda http: work(ServiceCalls(http, base_url, renew)))
 
 
 # What a service says of itself
 
 
-@pytest.mark.parametrize(
-    ("answer", "service_info"),
-    [
-        (
-            {"service": "lab", "id": "s-1", "features": ["uploads", 7, None]},
-            ServiceInfo("s-1", "lab", frozenset({"uploads"})),
-        ),
-        ({"service": 7, "id": {"odd": 1}, "features": "uploads"}, ServiceInfo()),
-        ({}, ServiceInfo()),
-        (["uploads"], ServiceInfo()),
-        (page(200, "Welcome"), ServiceInfo()),
-        (page(404), ServiceInfo()),
-        (Reply(401, {"detail": "key?"}), ServiceInfo()),
-        (Reply(307, {}, {"location": "/docs"}), ServiceInfo()),
-        (Reply(204, b""), ServiceInfo()),
-    ],
-    ids=str,
-)
-def test_what_a_service_offers_is_asked_once(hosted: Hosted, answer: Answering, service_info: ServiceInfo) -> None:
+LAB = {"service": "lab", "id": "s-1", "features": ["uploads", 7, None]}
+NOTHING: list[Answering] = [
+    {"service": 7, "id": {"odd": 1}, "features": "uploads"}, ["uploads"], page(200, "Welcome"), page(404), Reply(401, {"detail": "key?"}),
+    Reply(307, {}, {"location": "/docs"}), Reply(204, b""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", [LAB, *NOTHING], ids=str)
+def test_what_a_service_offers_is_asked_once(hosted: Hosted, answer: Answering) -> None:
     """Fifty ask at once and then again; an answer of another kind means that it offers the specification only."""
     hosted.on("GET", "/", answer)
 
-    async def work(calls: ServiceCalls) -> list[ServiceInfo]:
-        return [*await asyncio.gather(*[calls.service_info() for _ in range(50)]), await calls.service_info()]
+    async def work(calls: ServiceCalls) -> set[ServiceInfo]:
+        return {*await asyncio.gather(*[calls.service_info() for _ in range(50)]), await calls.service_info()}
 
-    assert told(work, hosted.base_url) == [service_info] * 51
+    expected = ServiceInfo("s-1", "lab", frozenset({"uploads"})) if answer is LAB else ServiceInfo()
+    assert told(work, hosted.base_url) == {expected}
     assert len(hosted.seen()) == 1
-
-
-# Submitting
 
 
 FILE = {"url": "https://host.example/a.mp4"}
@@ -158,9 +127,6 @@ def test_the_key_goes_to_no_other_host(hosted: Hosted, where: str) -> None:
         assert told(work, hosted.base_url).status == "IN_QUEUE"
         assert [one.path for one in hosted.seen()] == [RUN, f"{ONE}/status"]
         assert other.connections == 0
-
-
-# Results
 
 
 # Prices, models, accounts, uploads
@@ -235,9 +201,7 @@ def test_an_answer_comes_to_what_it_means(hosted: Hosted, call: str, answer: Any
     assert len(hosted.seen(method, path)) == 1
 
 
-@pytest.mark.parametrize(
-    "answer", [{}, {"status": "IN_QUEUE"}, {"requestId": ""}, {"requestId": True}, ["r-1"], "r-1", None], ids=str
-)
+@pytest.mark.parametrize("answer", [{}, {"status": "IN_QUEUE"}, {"requestId": ""}, {"requestId": True}, "r-1"], ids=str)
 def test_an_acceptance_that_names_nothing_is_an_uncertain_run(hosted: Hosted, answer: Any) -> None:
     """It may be running, and nobody here knows under which name."""
     hosted.on("POST", RUN, Reply(200, answer))
@@ -245,7 +209,6 @@ def test_an_acceptance_that_names_nothing_is_an_uncertain_run(hosted: Hosted, an
     error = told(lambda calls: calls.run(MODEL, {}, credits=53), hosted.base_url)
 
     assert isinstance(error, errors.UncertainRun)
-    assert "it answered 200 with" in str(error)
     assert len(hosted.seen()) == 1
 
 
@@ -255,11 +218,10 @@ def test_ids_stay_one_part_of_the_path_and_cannot_lead_to_another_address(hosted
 
     async def work(calls: ServiceCalls) -> None:
         for request_id in ids:
-            with pytest.raises(errors.NotFound, match="Not Found"):
+            with pytest.raises(errors.NotFound):
                 await calls.status("svc/ä b?x=1", request_id)
 
-    told(work, hosted.base_url)
-
+    assert told(work, hosted.base_url) is None
     assert [seen.query for seen in hosted.seen()] == ["logs=1"] * len(ids)
     assert all(seen.path.startswith("/svc/%C3%A4%20b%3Fx%3D1/requests/") for seen in hosted.seen())
     assert all(seen.path.count("/") == 5 and ".." not in seen.path for seen in hosted.seen())
@@ -286,7 +248,7 @@ def test_no_picture_is_sent_to_ask_for_a_price(hosted: Hosted) -> None:
 
 
 class Moving:
-    """What an embedded service's owner knows: where it is now; it counts how often it is asked."""
+    """What an embedded service's owner knows: where it is now; it counts how often it is asked, and in which threads."""
 
     def __init__(self, new: Hosted) -> None:
         self.new, self.asked, self.threads = new, 0, set[str]()
@@ -297,41 +259,33 @@ class Moving:
         return self.new.base_url + "/"
 
 
-@pytest.fixture
-def moved(hosted: Hosted) -> tuple[str, Moving]:
-    """An address where nobody answers any more, and where to find the service now."""
-    with Hosted() as old:
-        address = old.base_url
-    return address, Moving(hosted)
-
-
-def test_a_service_that_has_moved_is_found_once_for_all_callers(hosted: Hosted, moved: tuple[str, Moving]) -> None:
+def test_a_service_that_has_moved_is_found_once_for_all_callers(hosted: Hosted) -> None:
     """Fifty calls fail together, one looks for it, in a thread, and all go on there."""
-    address, renew = moved
+    renew = Moving(hosted)
     hosted.on("GET", "/account", {"name": "lab"})
 
     async def work(calls: ServiceCalls) -> Any:
         accounts = await asyncio.gather(*[calls.account() for _ in range(50)])
         return accounts, calls.base_url
 
-    assert told(work, address, renew=renew) == ([{"name": "lab"}] * 50, hosted.base_url)
+    assert told(work, "http://127.0.0.1:9", renew) == ([{"name": "lab"}] * 50, hosted.base_url)
     assert renew.asked == 1
     assert threading.main_thread().name not in renew.threads
 
 
-def test_a_paid_call_that_was_never_sent_goes_to_the_new_address(hosted: Hosted, moved: tuple[str, Moving]) -> None:
+def test_a_paid_call_that_was_never_sent_goes_to_the_new_address(hosted: Hosted) -> None:
     """Nothing had left, so it is sent there, once."""
-    address, renew = moved
     hosted.on("POST", RUN, {"requestId": "r-1"})
-    told_of: list[str] = []
+    sent: list[str] = []
 
     async def sending() -> None:
-        told_of.append("sending")
+        sent.append("sending")
 
-    accepted = told(lambda calls: calls.run(MODEL, {}, idempotency_key="k", before_send=sending), address, renew=renew)
+    async def work(calls: ServiceCalls) -> Any:
+        return await calls.run(MODEL, {}, idempotency_key="k", before_send=sending)
 
-    assert accepted.request_id == "r-1"
-    assert (len(hosted.seen()), told_of) == (1, ["sending"])
+    assert told(work, "http://127.0.0.1:9", Moving(hosted)).request_id == "r-1"
+    assert (len(hosted.seen()), sent) == (1, ["sending"])
 
 
 def test_a_lost_paid_call_is_repeated_at_the_new_address_with_the_same_key(hosted: Hosted) -> None:
@@ -340,10 +294,7 @@ def test_a_lost_paid_call_is_repeated_at_the_new_address_with_the_same_key(hoste
     with Hosted() as old:
         old.on("POST", RUN, Reply(fault="close"))
 
-        accepted = told(lambda calls: calls.run(MODEL, {}, idempotency_key="k-1"), old.base_url, renew=Moving(hosted))
+        accepted = told(lambda calls: calls.run(MODEL, {}, idempotency_key="k-1"), old.base_url, Moving(hosted))
 
         assert accepted.request_id == "r-1"
         assert [one.headers["idempotency-key"] for one in (*old.seen(), *hosted.seen())] == ["k-1", "k-1"]
-
-
-# Real services
