@@ -209,7 +209,6 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("a range too long", lambda: sweep(BOAT, seed=range(10**9)), "more than 1,000,000 runs"),
     ("too many runs", lambda: sweep(BOAT, seed=range(1000), num_frames=range(1000), frame_rate=range(1000)), "more than 1,000,000 runs"),
     ("zipped lengths", lambda: sweep(BOAT, zipped(seed=[1, 2], prompt=["a", "b", "c"])), "`seed` has 2, `prompt` has 3"),
-    ("nothing zipped", lambda: zipped(), "no axes"),
     ("kept and not there", lambda: rows([{"seed": 1}], keep="note"), "no such column"),
     ("a gap named as a field", lambda: sweep(BOAT, template("{seed}", seed=[1])), "another name"),
     ("no table", lambda: rows(7), "7 is nothing that a sweep can use"),

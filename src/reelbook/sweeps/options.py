@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable
+from numbers import Integral
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -18,25 +18,20 @@ MAX_STORED = 10**15
 """Bound for amounts, because the library stores 64-bit integers and sums of them."""
 HOSTED_AT_ONCE, EMBEDDED_AT_ONCE = 8, 64
 _RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(s|m|h)(ec|econd|in|inute|our)?\s*\Z")
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_whole(value: Any) -> int:
     """A whole number: also 1300.0, a likely result of a computation, or one of numpy; no fraction and no boolean."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    try:
-        if not isinstance(value, bool):
-            return operator.index(value)
-    except TypeError:
-        pass
-    raise ValueError("no whole number")
+    is_whole = value.is_integer() if isinstance(value, float) else isinstance(value, Integral)
+    if not is_whole or isinstance(value, bool):
+        raise ValueError("no whole number")
+    return int(value)
 
 
 def parse_rate(rate: Any) -> Any:
     """A rate such as `"10/s"` or `"100/min"` in runs per second; a number is one."""
     match = _RATE.match(rate) if isinstance(rate, str) else None
-    return float(match[1]) / _SECONDS[match[2]] if match else rate
+    return float(match[1]) / {"s": 1, "m": 60, "h": 3600}[match[2]] if match else rate
 
 
 Whole = Annotated[int, BeforeValidator(parse_whole)]
@@ -56,13 +51,10 @@ class RunOptions(BaseModel):
     concurrency: Annotated[Whole, Field(ge=1, le=MAX_AT_ONCE)] | None = Field(
         None, description=f"give a whole number from 1 to {MAX_AT_ONCE}"
     )
-    """Maximum number of concurrent runs; None to choose it by the service."""
     rate: Annotated[float, BeforeValidator(parse_rate), Field(gt=0, le=MAX_STORED)] | None = Field(
         None, description='write it as "10/s", "100/min" or "30/h"'
     )
-    """Maximum number of runs sent per second."""
     take: Whole = Field(0, ge=0, le=MAX_STORED, description=f"give a whole number from 0 to {MAX_STORED:,}")
-    """Added to the take of each run, to repeat all of them."""
     on_error: Literal["continue", "stop"] = Field("continue", description="it can be 'continue' or 'stop'")
     price: _Amount = None
     order: Literal["coverage", "as given"] = Field("coverage", description="it can be 'coverage' or 'as given'")
@@ -79,11 +71,7 @@ Checked = TypeVar("Checked", bound=BaseModel)
 def check_options(
     model: type[Checked], values: dict[str, Any], error: Callable[[str], InvalidInput] = usage_error
 ) -> Checked:
-    """Validate options; raises an error that says what the first wrong one may be.
-
-    >>> check_options(RunOptions, {"budget": 1300, "rate": "30/min"}).rate
-    0.5
-    """
+    """Validate options; raises an error that says what the first wrong one may be."""
     try:
         return model(**values)
     except ValidationError as invalid:

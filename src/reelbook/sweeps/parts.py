@@ -126,10 +126,7 @@ def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
 
         rb.sweep(boat, rb.zipped(seed=[1, 2], prompt=["a boat", "a kite"]))
     """
-    parts = make_axes({**(axes or {}), **more})
-    if not parts:
-        raise usage_error("zipped() has no axes; name at least one, such as zipped(seed=[1, 2]).")
-    return Zipped(zipped=parts)
+    return Zipped(zipped=make_axes({**(axes or {}), **more}))
 
 
 def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
@@ -212,11 +209,8 @@ class Sampled(BaseModel):
     def draw(self, model: type[Input]) -> Rows:
         """The runs as a table, the same for the same seed."""
         draws = [_make_draw(model, name, given) for name, given in self.fields.items()]
-        rows = (
-            {name: draw(point) for name, draw, point in zip(self.fields, draws, points, strict=True)}
-            for points in self._find_points()
-        )
-        return Rows(columns=tuple(self.fields), rows=tuple(rows))
+        drawn = [[draw(point) for draw, point in zip(draws, points, strict=True)] for points in self._find_points()]
+        return Rows(columns=tuple(self.fields), rows=tuple(dict(zip(self.fields, row, strict=True)) for row in drawn))
 
     def _find_points(self) -> list[list[float]]:
         """Points that cover the unit cube evenly."""

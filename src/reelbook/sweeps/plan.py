@@ -99,7 +99,17 @@ class Plan:
         """The plan with columns computed from each run; a column with the name of a field changes the run."""
         plan = self
         for name, function in functions.items():
-            plan = plan._with_column(name, function)
+            # Not by `parse_field_path`, because a model with extra fields accepts any name.
+            is_label = name not in get_fields(type(self.base)) and "[" not in name and "." not in name
+            columns = tuple(dict.fromkeys((*plan.columns, name)))
+            labels = plan.labels | {name} if is_label else plan.labels
+            makers = {base: RowMaker(base, columns, labels) for base in {row.base for row in plan}}
+            rows = []
+            for row in plan:
+                given = {**row.given, name: coerce_value(_call_on_row(function, row, otherwise=None))}
+                make = makers[row.base].row
+                rows.append(replace(row, given=given) if is_label else make(row.number, given, row.take))
+            plan = replace(plan, columns=columns, labels=labels, rows=tuple(rows), parts=None)
         return plan
 
     def repeated(self, takes: int) -> Plan:
@@ -194,9 +204,10 @@ class Plan:
         that a cell executed twice pays once; `spend` limits what this call pays, regardless of earlier payments.
         Neither is ever exceeded, and both may be given. A service that charges real credits requires one of them.
         Call it again to resume after a crash, an interrupt or a stop: only missing runs are sent, also failed ones.
-        `rate` is a limit such as `"10/s"`; `take=1` repeats everything once more; `on_error="stop"` sends nothing after
-        a failure; `notify` is called with the job at the end; `price` is the maximum price of a run whose price is
-        unknown; `order` is "coverage" (spread over all axes) or "as given".
+        `concurrency` is how many may be under way at a time, `rate` how many are sent, such as `"10/s"`; `take=1` repeats
+        everything once more; `on_error="stop"` sends nothing after a failure; `notify` is called with the job at the
+        end; `price` is the maximum price of a run whose price is unknown; `order` is "coverage" (spread over all axes)
+        or "as given".
         """
         job = self._make_job(
             client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
@@ -243,19 +254,6 @@ class Plan:
         blank = dict.fromkeys(self.labels)
         renumbered = (replace(row, number=number, given={**blank, **row.given}) for number, row in enumerate(rows))
         return replace(self, rows=tuple(renumbered), parts=None)
-
-    def _with_column(self, name: str, function: Callable[[Row], Any]) -> Plan:
-        # Not by `parse_field_path`, because a model with extra fields accepts any name.
-        is_label = name not in get_fields(type(self.base)) and "[" not in name and "." not in name
-        columns = tuple(dict.fromkeys((*self.columns, name)))
-        labels = self.labels | {name} if is_label else self.labels
-        makers = {base: RowMaker(base, columns, labels) for base in {row.base for row in self.rows}}
-        rows = []
-        for row in self.rows:
-            given = {**row.given, name: coerce_value(_call_on_row(function, row, otherwise=None))}
-            make = makers[row.base].row
-            rows.append(replace(row, given=given) if is_label else make(row.number, given, row.take))
-        return replace(self, columns=columns, labels=labels, rows=tuple(rows), parts=None)
 
 
 def _call_on_row(function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
@@ -326,9 +324,8 @@ class Sweep:
         if file.columns is None:
             return plan
         takes = zip(plan.rows, file.takes or (0,) * len(plan), strict=True)
-        return replace(
-            plan, columns=file.columns, rows=tuple(replace(row, take=take) for row, take in takes), parts=None
-        )
+        rows = tuple(replace(row, take=take) for row, take in takes)
+        return replace(plan, columns=file.columns, rows=rows, parts=None)
 
 
 sweep = Sweep()

@@ -62,11 +62,7 @@ def read_plan_file(path: str | Path) -> PlanFile:
 
 
 def _replace(value: Any, old: Any, new: Any) -> Any:
-    """Replace one value by another, also inside of lists and tables.
-
-    >>> _replace([{"nothing": True}, {"path": "watercolour"}], NOTHING, None)
-    [None, {'path': 'watercolour'}]
-    """
+    """Replace one value by another, also inside of lists and tables."""
     if value == old:
         return new
     if isinstance(value, Mapping):

@@ -64,11 +64,11 @@ class Row:
             path = parse_field_path(type(request), name)
         except InvalidInput:
             raise KeyError(name) from None
-        value = _field_of(request, str(path[0]))
+        value: Any = request
         try:
-            for step in path[1:]:
+            for step in path:
                 value = value[step]
-        except (LookupError, TypeError):
+        except (LookupError, TypeError):  # A described input without this field, or a list without this entry.
             return None
         return value
 
@@ -100,7 +100,7 @@ class RowMaker:
 
     def row(self, number: int, given: Mapping[str, Any], take: int = 0) -> Row:
         """Create one row; all its values are validated together."""
-        request, problem = None, None
+        request = problem = price = None
         sent = {name: value for name, value in given.items() if name not in self.labels} if self.labels else given
         try:
             request = type(self.base)(**(self._with_inner(sent) if self._inner else {**self._start, **sent}))
@@ -108,9 +108,9 @@ class RowMaker:
             problem = " ".join(problem.message for problem in error.problems)
         except LookupError as error:
             problem = str(error.args[0])
-        price = None
-        if request is not None and (price := self._prices.get(key := self._price_key(request))) is None:
-            price = self._prices[key] = estimate(request)
+        else:
+            key = self._price_key(request)
+            price = self._prices.get(key) or self._prices.setdefault(key, estimate(request))
         return Row(number, request, self.base, take, problem, price, given)
 
     def _with_inner(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class RowMaker:
         inner = {name: path for name, path in self._inner.items() if name in given}
         for field_name in {str(path[0]) for path in inner.values()}:
             # A plain copy, because the values are written into it.
-            values[field_name] = coerce_value(given.get(field_name, _field_of(self.base, field_name)))
+            values[field_name] = coerce_value(given.get(field_name, self.base[field_name]))
         for name, path in inner.items():
             container: Any = values
             try:
@@ -129,13 +129,6 @@ class RowMaker:
             except (LookupError, TypeError):
                 raise LookupError(f"`{name}` is not there: `{path[0]}` of this run has no such entry.") from None
         return values
-
-
-def _field_of(request: Input, name: str) -> Any:
-    try:
-        return request[name]
-    except KeyError:  # A described input without this field.
-        return None
 
 
 @dataclass(frozen=True, slots=True)

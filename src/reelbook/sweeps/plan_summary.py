@@ -120,11 +120,7 @@ def _find_warnings(plan: Plan) -> Iterator[str]:
 
 
 def sum_or_none(prices: Iterable[int | None]) -> int | None:
-    """The sum of prices; None if any is unknown.
-
-    >>> sum_or_none([53, 106]), sum_or_none([53, None])
-    (159, None)
-    """
+    """The sum of prices; None if any is unknown."""
     known = list(prices)
     return None if None in known else sum(price for price in known if price is not None)
 
