@@ -51,13 +51,12 @@ def _revised(changes: dict[str, Any]) -> tuple[Input | None, str | None]:
 
 
 def test_an_axis_takes_what_has_values() -> None:
-    """A range, an array, a column, a generator (once), one number, one text; a list field takes single entries, too."""
+    """A range, an array, a column, a generator (once), one text; a list field takes single entries, too."""
     frame = pd.DataFrame({"num_frames": [49, 97]})
     given: list[tuple[str, Any, list[Any]]] = [
         ("seed", np.arange(2), [0, 1]),
         ("num_frames", frame["num_frames"], [49, 97]),
         ("seed", (number for number in (3, 4)), [3, 4]),
-        ("seed", [None, 1], [None, 1]),
         ("prompt", "abc", ["abc"]),
         ("temporal_adain_factor", np.linspace(0, 1, 21)[2:4], [0.1, 0.15]),
     ]
@@ -65,7 +64,7 @@ def test_an_axis_takes_what_has_values() -> None:
 
     for name, values, expected in given:
         plan = sweep(BOAT, **{name: values})
-        assert [row.input[name] for row in plan if row.input] == expected
+        assert list(plan.axes[name]) == expected
         assert {type(value).__module__ for value in plan.axes[name]} == {"builtins"}
     sizes = sweep(resize, target_sizes=["300x600", ["640x480", (300, 600)]])
     assert [run.target_sizes for run in sizes] == [(Size(300, 600),), (Size(640, 480), Size(300, 600))]
@@ -81,8 +80,7 @@ def test_zipped_axes_move_together_and_are_crossed_with_others() -> None:
 
 
 def test_a_table_gives_one_run_per_row_and_its_empty_cells_the_base() -> None:
-    """NaN, NA, NaT and None leave the value of the base; whole numbers among them stay whole."""
-    base = BOAT.revised(num_frames=33, seed=9)
+    """NaN, NA and None leave the value of the base; whole numbers among them stay whole."""
     frame = pd.DataFrame(
         {
             "num_frames": [49, np.nan],
@@ -92,7 +90,7 @@ def test_a_table_gives_one_run_per_row_and_its_empty_cells_the_base() -> None:
         }
     )
 
-    plan = sweep(base, frame)
+    plan = sweep(BOAT.revised(num_frames=33, seed=9), frame)
 
     assert [(run.num_frames, run.seed, run.prompt, run.resolution) for run in plan] == [
         (49, 9, "a paper boat", "480p"),
@@ -101,14 +99,14 @@ def test_a_table_gives_one_run_per_row_and_its_empty_cells_the_base() -> None:
 
 
 def test_a_column_that_is_no_field_is_refused_unless_kept() -> None:
-    """A typo in a table costs nothing, and a note can travel along."""
+    """A typo in a table costs nothing, and a note can travel along; what is a field is one, kept or not."""
     frame = pd.DataFrame({"num_frame": [49], "seed": [1]})
 
     with pytest.raises(InvalidInput, match=r"Did you mean `num_frames`\?.*keep=\[…\]"):
         sweep(BOAT, frame)
 
-    plan = sweep(BOAT, rows(frame, keep=["num_frame"]))
-    assert (plan[0].num_frame, plan[0].num_frames, set(plan.labels)) == (49, 121, {"num_frame"})
+    plan = sweep(BOAT, rows(frame, keep=["num_frame", "seed"]))
+    assert (plan[0].num_frame, plan[0].num_frames, plan[0].seed, set(plan.labels)) == (49, 121, 1, {"num_frame"})
 
 
 def test_a_spot_inside_a_varied_field_is_laid_into_each_of_its_values() -> None:
@@ -121,7 +119,6 @@ def test_a_spot_inside_a_varied_field_is_laid_into_each_of_its_values() -> None:
     assert "`loras` of this run has no such entry" in str(plan[0].problem)
     assert plan[2].input == BOAT.revised(loras=[LoRA(path="a", scale=0.5)])
     assert "outside 0 to 4" in str(plan[3].problem)
-    assert 'values = [[], {path = "a", scale = 1.0}]' in plan.to_toml()
 
 
 def test_pictures_are_values_whatever_they_are_given_as() -> None:
@@ -177,9 +174,6 @@ def test_described_inputs_sweep_like_the_others() -> None:
     assert plan[0].input.wire() == {"text": "hello", "copy": 1, "voice": {"pitch": 0.5}}
     assert "at most 9" in str(plan[1].problem)
     assert (plan.credits, plan.priced(lambda request: 5).credits) == (None, 5)
-    assert sweep(speech, copy_=[3])[0].input == sweep(speech, copy=[3])[0].input
-    with pytest.raises(InvalidInput, match="Did you mean `text`"):
-        sweep(speech, texte=["a"])
 
 
 def test_the_words_of_a_template_are_axes_and_columns() -> None:
@@ -198,38 +192,36 @@ def test_the_words_of_a_template_are_axes_and_columns() -> None:
     assert [(run.negative_prompt, run.seed) for run in shy] == [("no {} fog", 1), ("no {} fox", 2)]
 
 
-MISTAKES: list[tuple[str, Any, str]] = [
-    ("a field misspelt", lambda: sweep(BOAT, num_frame=[49]), "Did you mean `num_frames`?"),
-    ("an empty axis", lambda: sweep(BOAT, seed=[]), "`seed` has no values"),
-    ("a whole table as an axis", lambda: sweep(BOAT, seed=pd.DataFrame({"seed": [1]})), "one of its columns"),
-    ("named twice", lambda: sweep(BOAT, zipped(seed=[1], prompt=["a"]), seed=[2]), "`seed` is named twice"),
-    ("a class as base", lambda: sweep(TextToVideo, seed=[1]), "starts from an input"),  # type: ignore[arg-type]
-    ("a text as base", lambda: sweep("a boat", seed=[1]), "starts from an input"),  # type: ignore[arg-type]
-    ("a number as part", lambda: sweep(BOAT, 7), "a single axis goes by its name"),
-    ("a range too long", lambda: sweep(BOAT, seed=range(10**9)), "more than 1,000,000 runs"),
-    ("too many runs", lambda: sweep(BOAT, seed=range(1000), num_frames=range(1000), frame_rate=range(1000)), "more than 1,000,000 runs"),
-    ("zipped lengths", lambda: sweep(BOAT, zipped(seed=[1, 2], prompt=["a", "b", "c"])), "`seed` has 2, `prompt` has 3"),
-    ("kept and not there", lambda: rows([{"seed": 1}], keep="note"), "no such column"),
-    ("a gap named as a field", lambda: sweep(BOAT, template("{seed}", seed=[1])), "another name"),
-    ("no table", lambda: rows(7), "7 is nothing that a sweep can use"),
-    ("a gap without words", lambda: template("a {colour} boat"), "{colour} has none"),
-    ("words without a gap", lambda: template("a boat", colour=["red"]), "{colour} has none, or there is no such gap"),
-    ("no words", lambda: template("a {colour} boat", colour=[]), "`colour` has no values"),
-    ("a range backwards", lambda: sweep(BOAT, sampled(5, num_frames=(300, 9))), "the smaller one first"),
-    ("a range between two steps", lambda: sweep(BOAT, sampled(5, temporal_adain_factor=(0.51, 0.54))), "multiples of 0.05"),
-    ("a sample of a misspelt field", lambda: sweep(BOAT, sampled(5, num_frame=(9, 257))), "Did you mean `num_frames`?"),
-    ("a sample of no values", lambda: sweep(BOAT, sampled(5, num_frames=[])), "`num_frames` has no values"),
-    ("a sample of nothing", lambda: sampled(5), "`fields` is {}; name at least one"),
-    ("a sample of no runs", lambda: sampled(0, num_frames=(9, 257)), "a number of runs from 1"),
-    ("an unknown method", lambda: sampled(5, num_frames=(9, 257), method="halton"), "'latin' or 'sobol'"),  # type: ignore[arg-type]
-    ("the seeds of the runs", lambda: sampled(5, num_frames=(9, 257), seed=(0, 99)), '{"seed": (0, 99)}'),  # type: ignore[arg-type]
-]  # fmt: skip
+MISTAKES: dict[str, Any] = {
+    "Did you mean `num_frames`?": lambda: sweep(BOAT, num_frame=[49]),
+    "`seed` has no values": lambda: sweep(BOAT, seed=[]),
+    "one of its columns": lambda: sweep(BOAT, seed=pd.DataFrame({"seed": [1]})),
+    "`seed` is named twice": lambda: sweep(BOAT, zipped(seed=[1], prompt=["a"]), seed=[2]),
+    "starts from an input": lambda: sweep(TextToVideo, seed=[1]),  # type: ignore[arg-type]
+    "not from 'a boat'": lambda: sweep("a boat", seed=[1]),  # type: ignore[arg-type]
+    "a single axis goes by its name": lambda: sweep(BOAT, 7),
+    "That makes more than 1,000,000 runs": lambda: sweep(BOAT, seed=range(10**9)),
+    "the most that a plan holds": lambda: sweep(BOAT, seed=range(10**4), num_frames=range(10**4)),
+    "`seed` has 2, `prompt` has 3": lambda: sweep(BOAT, zipped(seed=[1, 2], prompt=["a", "b", "c"])),
+    "no such column": lambda: rows([{"seed": 1}], keep="note"),
+    "another name": lambda: sweep(BOAT, template("{seed}", seed=[1])),
+    "{colour} has none": lambda: template("a {colour} boat"),
+    "or there is no such gap": lambda: template("a boat", colour=["red"]),
+    "`colour` has no values": lambda: template("a {colour} boat", colour=[]),
+    "the smaller one first": lambda: sweep(BOAT, sampled(5, num_frames=(300, 9))),
+    "multiples of 0.05": lambda: sweep(BOAT, sampled(5, temporal_adain_factor=(0.51, 0.54))),
+    "There is no field `num_frame`": lambda: sweep(BOAT, sampled(5, num_frame=(9, 257))),
+    "`fields` is {}; name at least one": lambda: sampled(5),
+    "a number of runs from 1": lambda: sampled(0, num_frames=(9, 257)),
+    "'latin' or 'sobol'": lambda: sampled(5, num_frames=(9, 257), method="halton"),  # type: ignore[arg-type]
+    '{"seed": (0, 99)}': lambda: sampled(5, num_frames=(9, 257), seed=(0, 99)),  # type: ignore[arg-type]
+}
 
 
-@pytest.mark.parametrize(("what", "make", "sentence"), MISTAKES, ids=[what for what, _, _ in MISTAKES])
-def test_a_mistake_is_answered_before_anything_is_planned(what: str, make: Any, sentence: str) -> None:
+@pytest.mark.parametrize("sentence", MISTAKES)
+def test_a_mistake_is_answered_before_anything_is_planned(sentence: str) -> None:
     """What cannot be meant raises one sentence that says what to write instead."""
     with pytest.raises(InvalidInput) as caught:
-        make()
+        MISTAKES[sentence]()
 
-    assert sentence in str(caught.value), what
+    assert sentence in str(caught.value)

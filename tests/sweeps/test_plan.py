@@ -1,4 +1,4 @@
-"""A plan is a value: what changes one gives another, and nothing gets lost on the way."""
+"""A plan is a value: what changes one gives another, nothing gets lost on the way, and its table has one row for each run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reelbook.errors import InvalidInput
 from reelbook.models.described import describe
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.pricing import Estimate
+from reelbook.models.text_to_video import TextToVideo
 from reelbook.sweeps.plan import Plan, sweep
 from reelbook.sweeps.plan_rows import Known
 from reelbook.sweeps.plan_summary import format_plan
-from reelbook.sweeps.tables import make_plan_frame
 from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT
@@ -34,8 +34,7 @@ def test_slices_together_are_the_whole(axes: dict[str, list[Any]], cut: int, ste
         woven = woven + plan[start::step]
 
     assert plan[:cut] + plan[cut:] == plan
-    assert {row.key for row in woven} == {row.key for row in plan}
-    assert len(woven) == len(plan)
+    assert sorted(map(repr, (row.key for row in woven))) == sorted(map(repr, (row.key for row in plan)))
     assert [row.number for row in plan[cut:]] == list(range(len(plan[cut:])))
 
 
@@ -48,18 +47,20 @@ def test_a_shuffled_order_never_changes() -> None:
 
 
 def test_what_both_plans_ask_for_counts_once() -> None:
-    """The same input and take is one run, paid once, whatever the names of the axes."""
-    first = sweep(BOAT, seed=[1, 2])
+    """The same input and take is one run, paid once, whatever the names of the axes; a label may be one plan's alone."""
+    first = sweep(BOAT, seed=[1, 2]).derived(note=lambda run: "calm")
     second = sweep(BOAT.revised(seed=2), num_frames=[121, 49])
 
     both = first + second
 
-    assert [(run.seed, run.num_frames) for run in both] == [(1, 121), (2, 121), (2, 49)]
-    assert (both.credits, both.columns) == (3 * 53, ("seed", "num_frames"))
+    assert [(run.seed, run.num_frames, run.note) for run in both] == [(1, 121, "calm"), (2, 121, "calm"), (2, 49, None)]
+    assert (both.credits, both.columns) == (3 * 53, ("seed", "note", "num_frames"))
     assert len(first + first.repeated(2)) == 4
+    with pytest.raises(InvalidInput, match=r"pandas\.concat"):
+        first + sweep(ImagesToVideo(images=["a.png"]), fps=[12])
 
 
-def test_impossible_runs_stay_and_are_told() -> None:
+def test_impossible_runs_stay_and_say_why() -> None:
     """They are counted, priced at nothing, and kept by sums, slices and shuffles."""
     plan = sweep(BOAT, num_frames=[5, 49], seed=[1, 2])
 
@@ -67,23 +68,18 @@ def test_impossible_runs_stay_and_are_told() -> None:
 
     assert [run.problem is None for run in plan] == [False, False, True, True]
     assert sum(run.problem is not None for run in changed) == 4
-    assert plan.credits == 106
-    assert plan[0].num_frames == 5
-    assert plan[0].prompt == "a paper boat"
+    assert (plan.credits, plan[0].num_frames, plan[0].prompt) == (106, 5, "a paper boat")
 
 
 def test_brackets_take_what_pandas_takes() -> None:
     """A number, also from the end or from numpy; a slice, numbers, a mask."""
     plan = sweep(BOAT, seed=range(5))
-    frame = plan.frame
 
     assert plan[-1].seed == plan[np.int64(4)].seed == 4
     assert [run.seed for run in plan[1:3]] == [1, 2]
     assert [run.seed for run in plan[[4, 0]]] == [run.seed for run in plan[np.array([4, 0])]] == [4, 0]
-    assert [run.seed for run in plan[frame["seed"] > 2]] == [3, 4]
-    with pytest.raises(IndexError):
-        plan[5]
-    for wrong in ([True, False], "seed"):
+    assert [run.seed for run in plan[plan.frame["seed"] > 2]] == [3, 4]
+    for wrong in (5, [True, False], "seed"):
         with pytest.raises(IndexError):
             plan[wrong]
 
@@ -98,16 +94,8 @@ def test_repeats_are_takes() -> None:
         plan.repeated(1_000_000)
 
 
-def test_two_models_make_no_sum() -> None:
-    """The sentence says how to get one table of both."""
-    other = sweep(ImagesToVideo(images=["a.png"]), fps=[12])
-
-    with pytest.raises(InvalidInput, match=r"pandas\.concat"):
-        sweep(BOAT, seed=[1]) + other
-
-
-def test_prices_can_come_from_elsewhere() -> None:
-    """From the service, exactly; each different input is asked for once. One unknown price leaves the sum unknown."""
+def test_prices_can_come_from_the_service() -> None:
+    """Each different input is asked for once. One unknown price leaves the sum unknown."""
     plan = sweep(BOAT, seed=[1, 2]).repeated(2)
     asked = []
 
@@ -116,11 +104,10 @@ def test_prices_can_come_from_elsewhere() -> None:
         return Estimate(40, source="exact")
 
     priced = plan.priced(price)
-
-    assert (priced.credits, asked) == (160, [1, 2])
-    assert "160 credits (exact)" in repr(priced)
     unknown = plan.priced(lambda request: 7 if request == BOAT.revised(seed=1) else None)
-    assert unknown.credits is None
+
+    assert (priced.credits, asked, unknown.credits) == (160, [1, 2], None)
+    assert "160 credits (exact)" in repr(priced)
     assert "price unknown of 2 of them" in repr(unknown)
 
 
@@ -130,21 +117,21 @@ def test_what_the_library_has_is_not_due() -> None:
 
     known = Known(frozenset({plan[0].key}), {})
 
-    assert make_plan_frame(plan, known)["credits_due"].tolist() == [0, 53, 0, 53]
+    assert [row.seed for row in plan.find_due(known)] == [2, 3]
     assert "159 credits (assumed); 1 in the library already, 106 credits due" in format_plan(plan, known)
 
 
-WARNINGS: list[tuple[str, Plan, str]] = [
-    ("the same run twice", sweep(BOAT, [{"seed": 1}, {"seed": 1}]), "1 of 2 runs asks for the same as another"),
-    ("no effect", sweep(BOAT, negative_prompt=["a", "b"]), "`negative_prompt` has hardly any effect"),
-    ("repeats with a seed", sweep(BOAT, seed=[1, 2]).repeated(2), "2 repeats have the seed of the run they repeat"),
+WARNINGS: list[tuple[Plan, str]] = [
+    (sweep(BOAT, [{"seed": 1}, {"seed": 1}]), "1 of 2 runs asks for the same as another"),
+    (sweep(BOAT, negative_prompt=["a", "b"]), "`negative_prompt` has hardly any effect"),
+    (sweep(BOAT, seed=[1, 2]).repeated(2), "2 repeats have the seed of the run they repeat"),
 ]
 
 
-@pytest.mark.parametrize(("what", "plan", "sentence"), WARNINGS, ids=[what for what, _, _ in WARNINGS])
-def test_what_is_probably_not_meant_is_noted(what: str, plan: Plan, sentence: str) -> None:
+@pytest.mark.parametrize(("plan", "sentence"), WARNINGS, ids=[sentence for _, sentence in WARNINGS])
+def test_what_is_probably_not_meant_is_noted(plan: Plan, sentence: str) -> None:
     """In the plan's own text, and only there."""
-    assert f"Note: {sentence}" in repr(plan), what
+    assert f"Note: {sentence}" in repr(plan)
 
 
 def test_a_plan_describes_itself_in_a_few_lines() -> None:
@@ -169,3 +156,45 @@ def test_one_and_true_are_two_runs() -> None:
     plan = sweep(kind(), {"effort": [1, True, 1.0]})
 
     assert [row.input.wire() for row in plan.distinct if row.input is not None] == [{"effort": 1}, {"effort": True}]
+
+
+# The table of a plan.
+
+
+@settings(max_examples=examples(10, 40))
+@given(axes=AXES)
+def test_the_table_agrees_with_the_plan_row_by_row(axes: dict[str, list[Any]]) -> None:
+    """Every field of a possible run, its take, its price and its problem."""
+    plan = sweep(BOAT, **axes)
+
+    frame = plan.frame
+
+    assert list(frame.index) == [row.number for row in plan]
+    assert list(frame.columns) == [*TextToVideo.model_fields, "take", "credits", "credits_due", "problem"]
+    for record, row in zip(frame.astype(object).where(frame.notna(), None).to_dict("records"), plan, strict=True):
+        assert (record["credits"], record["problem"], record["take"]) == (row.credits, row.problem, row.take)
+        if row.input is not None:
+            assert sweep(BOAT, [{name: record[name] for name in TextToVideo.model_fields}])[0].input == row.input
+
+
+def test_types_follow_from_the_model() -> None:
+    """Nullable whole numbers, categories with all choices, floats, text; the same for one run and for impossible ones."""
+    types = sweep(BOAT, num_frames=[49]).frame.dtypes.astype(str).to_dict()
+    odd = sweep(BOAT, num_frames=["many", 5], resolution=["480p", "1080p"]).frame
+    none = sweep(BOAT, seed=[1]).where(lambda run: False).frame
+
+    assert [types[name] for name in ("seed", "resolution", "temporal_adain_factor")] == ["Int64", "category", "float64"]
+    assert odd.dtypes.astype(str).to_dict() == none.dtypes.astype(str).to_dict() == types
+    assert odd["num_frames"].isna().tolist() == [True, True, False, False]
+    assert odd["resolution"].tolist() == ["480p", "1080p"] * 2
+    assert list(none["resolution"].cat.categories) == ["480p", "720p"]
+
+
+def test_a_name_that_the_table_needs_gets_a_prefix() -> None:
+    """Fields become `input_…`; nothing is overwritten."""
+    model = describe(with_fields({name: {"type": "integer"} for name in ("status", "input_status", "credits")}))
+
+    frame = sweep(model(status=1, input_status=2, credits=3), [{"credits": 4}]).frame
+
+    assert frame.filter(like="status").iloc[0].tolist() == [1, 2]
+    assert (frame["input_credits"][0], len(set(frame.columns))) == (4, len(frame.columns))

@@ -53,8 +53,8 @@ class Axis(SweepPart):
     values: tuple[Any, ...] = Field(min_length=1)
 
     def table(self, model: type[Input]) -> Table:
-        name, fit = _find_field(model, self.axis)
-        return Table((name,), [{name: fit(value)} for value in self.values])
+        fit = _find_fit(model, self.axis)
+        return Table((self.axis,), [{self.axis: fit(value)} for value in self.values])
 
 
 class Zipped(SweepPart):
@@ -83,17 +83,16 @@ class Rows(SweepPart):
     def table(self, model: type[Input]) -> Table:
         labels = frozenset(self.keep) - get_fields(model).keys()
         try:
-            fits = {name: _find_field(model, name) for name in self.columns if name not in labels}
+            fits = {name: _find_fit(model, name) for name in self.columns if name not in labels}
         except InvalidInput as error:
             hint = "Leave the column out (table.drop(columns=[…])), or keep it as a label: rows(table, keep=[…])."
             raise usage_error(f"{error.problems[0].message} {hint}") from error
         settings = [
-            {fits[name][0]: fits[name][1](cell) for name, cell in row.items() if name in fits}
+            {name: fits[name](cell) for name, cell in row.items() if name in fits}
             | {name: row.get(name) for name in labels}
             for row in self.rows
         ]
-        columns = tuple(fits[name][0] if name in fits else name for name in self.columns)
-        return Table(columns, settings, labels)
+        return Table(self.columns, settings, labels)
 
 
 class Template(SweepPart):
@@ -108,10 +107,9 @@ class Template(SweepPart):
         if taken := [gap for gap in self.words if gap in get_fields(model)]:
             raise usage_error(f"The gap {{{taken[0]}}} has the name of a field of the model; give it another name.")
         check_count(prod(map(len, self.words.values())))
-        name, _ = _find_field(model, self.field)
         fillings = [dict(zip(self.words, values, strict=True)) for values in product(*self.words.values())]
-        settings = [{**words, name: self.template.format_map(words)} for words in fillings]
-        return Table((*self.words, name), settings, frozenset(self.words))
+        settings = [{**words, self.field: self.template.format_map(words)} for words in fillings]
+        return Table((*self.words, self.field), settings, frozenset(self.words))
 
 
 AnyPart: TypeAlias = Axis | Zipped | Template | Rows
@@ -179,13 +177,11 @@ def merge(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: value for setting in settings for name, value in setting.items()}
 
 
-def _find_field(model: type[Input], name: str) -> tuple[str, Callable[[Any], Any]]:
-    """The canonical name of a field, and a function that wraps a single entry if the field is a list."""
-    path = parse_field_path(model, name)
-    canonical = str(path[0]) if len(path) == 1 else name
-    if get_schema(model, path).get("type") != "array":
-        return canonical, lambda value: value
-    return canonical, lambda value: value if value is None or isinstance(value, list) else [value]
+def _find_fit(model: type[Input], name: str) -> Callable[[Any], Any]:
+    """A function that wraps a single entry if the field is a list; raises if there is no such field."""
+    if get_schema(model, parse_field_path(model, name)).get("type") != "array":
+        return lambda value: value
+    return lambda value: value if value is None or isinstance(value, list) else [value]
 
 
 # Samples.

@@ -118,9 +118,6 @@ def parse_field_path(model: type[Input], name: str) -> FieldPath:
     known = get_fields(model)
     if name in known:
         return (name,)
-    if name in model.model_fields:
-        # A described field whose name is taken by a method goes by the name of its attribute, too.
-        return (str(model.model_fields[name].alias),)
     root = name
     if re.fullmatch(r"[^.\[\]]+(\.[^.\[\]]+|\[[0-9]{1,6}\])+", name):
         root, *inner = re.findall(r"[^.\[\]]+|\[[0-9]+\]", name)
