@@ -69,10 +69,12 @@ def test_a_run_of_the_same_input_is_another_take(make: Make) -> None:
 
 
 def test_runs_without_a_request_and_those_that_somebody_follows_are_left_there(make: Make) -> None:
-    """The report says of how many a notebook is still in charge."""
+    """And rows that nobody can read. The report says of how many a notebook is still in charge."""
     ours, theirs = make("ours"), make("theirs")
     theirs.uncertain(BOAT)
     theirs.accepted(TRAM, "followed")
+    theirs.stored(BOAT.revised(seed=9))
+    theirs.ledger.transact_now(lambda db: db.execute("UPDATE runs SET media = '[{' WHERE id = 3"))
     theirs.ledger.transact_now(lambda db: transitions.set_owner(db, transitions.get_entry(db, 2), theirs.ledger.owner))
 
     report = ours.library.adopt(theirs.folder)

@@ -14,7 +14,7 @@ ONE = Judgement("ana", "Which?", Kind.PAIRS, "clip 1", "clip 2", Answer.LEFT, 1.
 
 
 def read(made: Made) -> list[tuple[str, str]]:
-    return [(one.rater, one.answer) for one in made.library.judgements.read()]
+    return [(judgement.rater, judgement.answer) for judgement in made.library.judgements.read()]
 
 
 def test_a_judgement_comes_back_as_it_was_stored(made: Made) -> None:
@@ -29,14 +29,14 @@ def test_a_judgement_comes_back_as_it_was_stored(made: Made) -> None:
     assert found.at > 0
     assert len(found.mark) == 32
     assert store.read("Which?", {"clip 1", "clip 3"}) == []
-    assert [one.answer for one in store.read()] == ["left", "4"]
+    assert [judgement.answer for judgement in store.read()] == ["left", "4"]
 
 
 def test_undo_takes_back_the_last_of_the_rater(made: Made) -> None:
     """Among the clips that are judged now; the row stays."""
     store = made.library.judgements
-    for one in (ONE, replace(ONE, answer=Answer.TIE), replace(ONE, rater="ben"), replace(ONE, first="clip 9")):
-        store.add(one)
+    for judgement in (ONE, replace(ONE, answer=Answer.TIE), replace(ONE, rater="ben"), replace(ONE, first="clip 9")):
+        store.add(judgement)
 
     undone = [store.undo("ana", "Which?", tuple(Kind), ["clip 1", "clip 2"]) for _ in range(3)]
 

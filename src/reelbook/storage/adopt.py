@@ -17,7 +17,7 @@ from .ledger.writer import CALL_SECONDS, Ledger
 from .shelf import HASHES, Shelf, hash_file
 
 MEDIA = "media"
-"""The folder of a library's files, unless its shelf is elsewhere."""
+"""The folder of a library's files, unless its shelf is somewhere else."""
 _STORED = tuple(name for name in transitions.STORED_COLUMNS if name != "id")
 _PAID = (State.ACCEPTED, State.STORED, State.FAILED, State.CANCELLED)
 """States in which a run has a request, and can be continued from its row."""
@@ -93,7 +93,8 @@ def _read_library(folder: Path) -> tuple[list[Entry], list[Judgement]]:
     try:
         with contextlib.closing(writer.copy_to_memory(folder)) as db:
             states = ", ".join(f"'{state}'" for state in _PAID)
-            where = f"request_id IS NOT NULL AND state IN ({states}) AND json_valid(input) ORDER BY id"
+            valid = "json_valid(input) AND json_valid(coalesce(media, '[]'))"
+            where = f"request_id IS NOT NULL AND state IN ({states}) AND {valid} ORDER BY id"
             return transitions.find_entries(db, where), read_judgements(db)
     except LibraryError as error:
         raise ReelbookError(

@@ -115,7 +115,7 @@ class Library:
         entries, unsent = (self._find_entries("id = ?", str(which)), []) if is_number else self._find(which)
         if len(distinct := {entry and entry.id for entry in entries}) != 1:
             raise usage_error(
-                f"{len(distinct):,} runs of the library in {self.folder} are meant by this, and run() gives one. "
+                f"This names {len(distinct):,} runs of the library in {self.folder}, and run() gives one. "
                 "library.frame and library.find(prompt=…) list them, and runs(…) gives several."
             )
         entry = entries[0]

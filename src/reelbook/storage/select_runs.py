@@ -90,7 +90,7 @@ def parse_moment(value: Any) -> pd.Timestamp:
     with contextlib.suppress(ValueError, TypeError, OverflowError, OSError):
         return pd.Timestamp(pd.Timestamp(value).to_pydatetime().astimezone()).tz_convert("UTC")
     raise _invalid(
-        "since", f'{value!r} is no point in time, nor a length of time. Write "2026-03-01", a datetime, or "7d".'
+        "since", f'{value!r} is neither a point in time nor a length of time. Write "2026-03-01", a datetime, or "7d".'
     )
 
 
