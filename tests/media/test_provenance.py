@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import tempfile
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -21,11 +22,33 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.text_to_video import TextToVideo
 from tests.media.making import FACTS, KINDS, MODEL, boxes, content, plain, signed
+from tests.media.test_packets import FTYP, MOOV, box, chunk, picture
 from tests.models.inputs import INPUTS
 from tests.service.engines.playing import second_opinion
 from tests.support import Served, as_data_uri, examples, png
 
 BOAT = TextToVideo(prompt="a paper boat", num_frames=49, seed=7)
+ODD: dict[str, bytes] = {
+    "png without pixels": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", bytes(13)) + chunk(b"IEND", b""),
+    "png that claims 200 MB": b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 200_000_000) + b"iTXtXML:com.adobe.xmp\0",
+    "png with a broken packet": picture("png")[:33] + chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0no zlib"),
+    "jpeg of fillings": b"\xff\xd8" + b"\xff" * 200_000,
+    "jpeg with a full packet": picture("jpeg", xmp=b"<!--" + b"x" * 65_400 + b"--></rdf:RDF>"),
+    "webp without a lossless picture": b"RIFF\x16\0\0\0WEBPVP8L\x0a\0\0\0" + bytes(10),
+    "webp that claims 2 GB": b"RIFF\x0c\0\0\0WEBPVP8 \0\0\0\x7f",
+    "webp with a packet that is none": picture("webp", xmp=b"no packet"),
+    "mp4 without an index": FTYP,
+    "mp4 with a long box of 2^63": FTYP + struct.pack(">I4sQ", 1, b"moov", 2**63),
+    "mp4 with a box without an end": FTYP + MOOV + box(b"mdat", b"packets", size=0),
+    "mp4 of a million boxes": FTYP + box(b"free") * 1_000_000,
+    "a gif": b"GIF89a" + bytes(30),
+    "a webm": b"\x1aE\xdf\xa3" + bytes(30),
+    "anything": b"anything",
+    "empty": b"",
+    "a png cut short": b"\x89PNG\r\n\x1a\n",
+    "a jpeg cut short": b"\xff\xd8\xff\xe0\xff\xff",
+}
+"""Files that are not built as they begin, or of kinds that take no record."""
 
 
 @pytest.fixture(params=KINDS)
@@ -150,27 +173,14 @@ class TestWriting:
         assert (told.request_id, told.credits, told.input) == ("another", None, BOAT)
         assert b"request-12345678" not in third.read_bytes()
 
-    @pytest.mark.parametrize(
-        ("name", "data"),
-        [
-            ("a.gif", b"GIF89a" + bytes(30)),
-            ("a.webm", b"\x1aE\xdf\xa3" + bytes(30)),
-            ("a.bin", b"anything"),
-            ("a.png", b""),
-            ("a.png", b"\x89PNG\r\n\x1a\n"),
-            ("a.png", b"\x89PNG\r\n\x1a\n\xff\xff\xff\xffIDAT"),
-            ("a.jpg", b"\xff\xd8\xff\xe0\xff\xff"),
-            ("a.webp", b"RIFF\xff\xff\xff\xffWEBPVP8 \xff\xff\xff\xff"),
-            ("a.mp4", b"\0\0\0\x08ftyp\xff\xff\xff\xffmoov"),
-        ],
-    )
-    def test_what_cannot_take_more_is_copied_as_it_is(self, name: str, data: bytes, tmp_path: Path) -> None:
-        """Other kinds, and files that are not built as they begin: a plain copy, and no file beside it."""
-        (tmp_path / name).write_bytes(data)
+    @pytest.mark.parametrize("name", ODD)
+    def test_what_cannot_take_more_is_copied_as_it_is(self, name: str, tmp_path: Path) -> None:
+        """Other kinds, claims beyond the file, parts in masses: a plain copy, soon, and no file beside it."""
+        (tmp_path / "odd.bin").write_bytes(ODD[name])
 
-        write(tmp_path / name, tmp_path / "to" / name, FACTS)
+        write(tmp_path / "odd.bin", tmp_path / "to" / "odd.bin", FACTS)
 
-        assert [(path.name, path.read_bytes()) for path in (tmp_path / "to").iterdir()] == [(name, data)]
+        assert [path.read_bytes() for path in (tmp_path / "to").iterdir()] == [ODD[name]]
 
     def test_a_copy_that_fails_leaves_what_was_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A full disk in the middle of a copy: the old file stays whole, and no part of the new one is left."""
@@ -220,11 +230,11 @@ def test_an_input_survives_the_trip_through_a_file(originals: list[Path], asked:
 
 
 def without_folders(picture: str) -> str:
-    if not isinstance(picture, images.Image) or picture.kind != "path":
+    if not isinstance(picture, images.Image) or picture.sha256 is not None:
         return picture
     name = picture.replace("\\", "/").rpartition("/")[2]
     kept = images.Image.of(name) if name else ""
-    return name if isinstance(kept, images.Image) and kept.kind == "path" else "unknown"
+    return name if isinstance(kept, images.Image) and kept.sha256 is None else "unknown"
 
 
 def test_a_painted_clip_tells_the_seed_that_was_drawn(shared: Served, tmp_path: Path) -> None:

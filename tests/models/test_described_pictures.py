@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 from pathlib import Path
 from typing import Any
@@ -111,7 +110,7 @@ def test_pictures_are_found_at_any_depth() -> None:
     assert request.shots[0].image_url.content == Image.of(DOT).content  # type: ignore[attr-defined]
     assert request.shots[0].length == 3
     assert len(kind(image_urls=np.zeros((5, 4, 6, 3))).image_urls) == 5
-    for alone in (np.zeros((4, 6, 3)), Pillow.fromarray(DOT), io.BytesIO(b"..."), Path("a.png")):
+    for alone in (np.zeros((4, 6, 3)), Pillow.fromarray(DOT), b"...", Path("a.png")):
         with pytest.raises(InvalidInput, match="`image_urls` needs a list and has one picture: put it in brackets"):
             kind(image_urls=alone)
 

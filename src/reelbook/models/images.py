@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -61,14 +61,14 @@ class Image(str):
 
     >>> Image.of("boat.png")
     'boat.png'
-    >>> Image.of("boat.png").kind, Image.of("https://example.org/boat.png") == "https://example.org/boat.png"
-    ('path', True)
+    >>> Image.of("https://example.org/boat.png") == "https://example.org/boat.png"
+    True
     """
 
     __slots__ = ("content", "label", "sha256")
 
     sha256: str | None
-    """The hash of its content; None for a path, whose content is not known yet."""
+    """The hash of its content, in memory or in the library; None for a path, whose content is not known yet."""
     label: str
     """A short label for display."""
     content: bytes | None
@@ -85,16 +85,11 @@ class Image(str):
         image.sha256, image.label, image.content = sha256, label or path, content
         return image
 
-    @property
-    def kind(self) -> Literal["path", "memory", "library"]:
-        """Location: a `path` on this machine, in `memory`, or in the `library`."""
-        return "path" if self.sha256 is None else "library" if self.content is None else "memory"
-
     @classmethod
     def of(cls, value: Any) -> str:
         """An `Image` from a value; an address that a service reads itself stays plain text.
 
-        Takes a path, an address, bytes, an open file, a PIL image, an array (height × width, with 1, 3 or 4 channels;
+        Takes a path, an address, bytes, a PIL image, an array (height × width, with 1, 3 or 4 channels;
         uint8, bool, or floats from 0 to 1), a matplotlib figure, a file of the service, or an earlier result.
         """
         try:
@@ -218,19 +213,7 @@ def _reader_of(value: Any) -> Callable[[Any], tuple[bytes, str]] | None:
         return _read_pil
     if hasattr(kind, "savefig"):
         return _read_figure
-    if hasattr(value, "read") and hasattr(value, "seekable"):
-        return _read_file
     return _read_array if hasattr(kind, "__array__") and getattr(value, "shape", None) else None
-
-
-def _read_file(file: Any) -> tuple[bytes, str]:
-    """The complete content of an open file, from its start if it is seekable, as most have just been written."""
-    if file.seekable():
-        file.seek(0)
-    content, name = file.read(MAX_BYTES + 1), getattr(file, "name", None)
-    if not isinstance(content, bytes):
-        raise NotAPicture('is a file opened as text. Open it with open(path, "rb").')
-    return content, PurePath(name).name if isinstance(name, str) and name else "file"
 
 
 def _read_figure(figure: Any) -> tuple[bytes, str]:

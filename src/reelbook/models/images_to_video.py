@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, GetJsonSchemaHandler, ValidationInfo, model_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic import Field, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
 
 from .base import File, Input, Output, Part
 from .images import Picture, is_one_array, is_picture
@@ -26,13 +25,9 @@ class Frame(Part):
     """How many frames it is shown for."""
 
 
-class _OrBarePicture:
-    """Adds an address alone, without a number of frames, to the schema of a picture."""
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        array_schema = handler(schema)
-        array_schema["items"] = {"anyOf": [array_schema["items"], {"type": "string", "x-media": "image"}]}
-        return array_schema
+def _or_bare_pictures(schema: dict[str, Any]) -> None:
+    """Add an address alone, without a number of frames, to the schema of the pictures."""
+    schema["items"] = {"anyOf": [schema["items"], {"type": "string", "x-media": "image"}]}
 
 
 class ImagesToVideo(Input):
@@ -45,7 +40,7 @@ class ImagesToVideo(Input):
 
     endpoint_id: ClassVar[str] = "svc/frames-api/images-to-video"
 
-    images: Annotated[tuple[Frame, ...], Ordered, _OrBarePicture()] = Field(min_length=1)
+    images: Annotated[tuple[Frame, ...], Ordered] = Field(min_length=1, json_schema_extra=_or_bare_pictures)
     """The pictures in order. One without a number of frames is held for one second."""
     fps: Real = Field(default=24.0, ge=1, le=120)
     """Frames per second of the video."""

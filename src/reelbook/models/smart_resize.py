@@ -11,9 +11,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError, ValidationInfo, model_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+from pydantic import (
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from .base import File, Input, Output
 from .images import Picture
@@ -27,7 +34,8 @@ Tier = Literal["1K", "2K", "4K"]
 TIERS: dict[Tier, int] = {"1K": 1, "2K": 2, "4K": 4}
 MIN_SIDE, MAX_SIDE = 16, 6336
 MAX_SIZES = 100
-_SIZE_TEXT = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*[xX×✕*]\s*0*([1-9][0-9]{0,4})\s*(?:px)?\s*", re.IGNORECASE)
+_PATTERN = "([1-9][0-9]{0,4})x([1-9][0-9]{0,4})"
+_SPELLINGS = r"\s*0*([1-9][0-9]{0,4})\s*[xX×✕*]\s*0*([1-9][0-9]{0,4})\s*(?:[pP][xX])?\s*"
 
 
 def find_format_name(size: str) -> str | None:
@@ -50,8 +58,6 @@ class Size:
     width: int
     height: int
 
-    PATTERN: ClassVar[str] = "^[1-9][0-9]{0,4}x[1-9][0-9]{0,4}$"
-
     def __str__(self) -> str:
         return f"{self.width}x{self.height}"
 
@@ -62,31 +68,28 @@ class Size:
     def parse(cls, text: str, *, exact: bool = False) -> Self:
         """Parse a size in any spelling, or the name of a common format; in `exact` form only as a service takes it."""
         text = text if exact else _BY_NAME.get(" ".join(text.split()).casefold(), text)
-        sides = _SIZE_TEXT.fullmatch(text)
-        if sides is None or (exact and not re.fullmatch(cls.PATTERN, text)):
+        sides = re.fullmatch(_PATTERN if exact else _SPELLINGS, text)
+        if sides is None:
             raise PydanticCustomError("size_form", "a size is written <width>x<height>, such as 1080x1920")
         return cls(int(sides[1]), int(sides[2]))
 
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.with_info_plain_validator_function(
-            cls._validated, serialization=core_schema.to_string_ser_schema()
-        )
 
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"type": "string", "pattern": cls.PATTERN, "x-media": "size"}
+def _read_size(value: Any, info: ValidationInfo) -> Size:
+    """A size from a text, or in Python from a pair."""
+    if is_wire_json(info) or isinstance(value, str):
+        return Size.parse(value if isinstance(value, str) else "", exact=is_wire_json(info))
+    text = ""
+    # Not a pair, or with numbers too long to be written.
+    with suppress(ValueError):
+        width, height = (value.width, value.height) if isinstance(value, Size) else coerce_tuple(value)
+        text = f"{coerce_int(width)}x{coerce_int(height)}"
+    return Size.parse(text)
 
-    @classmethod
-    def _validated(cls, value: Any, info: ValidationInfo) -> Self:
-        if is_wire_json(info) or isinstance(value, str):
-            return cls.parse(value if isinstance(value, str) else "", exact=is_wire_json(info))
-        text = ""
-        # Not a pair, or with numbers too long to be written.
-        with suppress(ValueError):
-            width, height = (value.width, value.height) if isinstance(value, cls) else coerce_tuple(value)
-            text = f"{coerce_int(width)}x{coerce_int(height)}"
-        return cls.parse(text)
+
+_SCHEMA = {"type": "string", "pattern": "^[1-9][0-9]{0,4}x[1-9][0-9]{0,4}$", "x-media": "size"}
+TargetSize = Annotated[
+    Size, PlainValidator(_read_size), PlainSerializer(str, when_used="json"), WithJsonSchema(_SCHEMA)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,7 @@ class SmartResize(Input):
 
     image_url: Picture
     """The picture to recompose."""
-    target_sizes: Annotated[tuple[Size, ...], Ordered] = Field(min_length=1, max_length=MAX_SIZES)
+    target_sizes: Annotated[tuple[TargetSize, ...], Ordered] = Field(min_length=1, max_length=MAX_SIZES)
     """The sizes to make: each in pixels, such as 1080x1920, or the name of a format, such as story."""
     prompt: Text = ""
     """An extra instruction, such as "keep the left side". Without one the picture changes as little as possible."""

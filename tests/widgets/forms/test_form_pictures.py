@@ -323,7 +323,7 @@ def test_content_of_the_library_is_known_and_what_is_nowhere_is_not(form: Form) 
     known = form.pictures.find(hashed(content))
 
     assert isinstance(known, Image)
-    assert (known.kind, known) == ("library", hashed(content))
+    assert (known.content, known) == (None, hashed(content))
     assert form.pictures.find(f"sha256:{'0' * 64}") is None
     assert form.pictures.find("sha256:../../etc/passwd") is None
     assert "not in the library" in form.shown(f"sha256:{'0' * 64}")["error"]

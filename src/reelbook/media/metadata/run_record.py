@@ -123,7 +123,7 @@ def _format_picture(picture: str) -> str:
 
 
 def _is_path(picture: str) -> bool:
-    return isinstance(picture, Image) and picture.kind == "path"
+    return isinstance(picture, Image) and picture.sha256 is None
 
 
 def _is_shortened(value: Any) -> bool:
