@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from PIL import Image
 
 from tests.media.making import grain, plain
 
@@ -141,10 +140,3 @@ def signed_file(path: Path, by: Maker | None = None, **others: Any) -> Path:
         grain().save(path, kind)
     path.write_bytes(signed(path.read_bytes(), kind, by, **others))
     return path
-
-
-def opened(path: Path) -> Image.Image:
-    """The picture itself, decoded."""
-    with Image.open(path) as picture:
-        picture.load()
-        return picture

@@ -1,67 +1,39 @@
-"""Files that are small on the disk and very large in memory, made without much of it."""
+"""Files that are small on the disk and very large in memory, shown in a process of its own, whose peak is nobody else's."""
 
 from __future__ import annotations
 
+import json
 import struct
-import zlib
-from collections.abc import Callable, Iterator
+import sys
+import warnings
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import av
 from PIL import Image
 
+from reelbook.display.figure import file_figure
+from reelbook.display.strips import strip_jpeg
+from reelbook.errors import ReelbookError
+from reelbook.media.posters import get_poster, get_posters
+from reelbook.media.previews import get_preview
+from tests.clips import at
+from tests.clips import film as warm_film
+from tests.support import peak_mib
+
 SIDE = 8_600
+SHOWN = {"animated.gif", "middling.webp", "plain.jpg"}
+"""What takes little enough to be shown; the others are said to be too large, but for a small file that browsers show."""
 
 
-SOME = {"largest.webp", "middling.webp", "plain.jpg", "animated.gif", "film.mp4"}
-"""Those made in a moment: each way in which a file is opened, and both what is shown and what is not."""
-
-
-def files(folder: Path, *, every: bool) -> Iterator[Path]:
-    """One of each kind, or some of them."""
-    for name, make in makers().items():
-        if every or name in SOME:
-            make(folder / name)
-            yield folder / name
-
-
-def makers() -> dict[str, Callable[[Path], object]]:
-    """How each file is made, by its name."""
-    grey = Image.new("L", (SIDE, SIDE))
-    pictures = (("rgb", 2, 8), ("rgba", 6, 8), ("deep", 2, 16), ("palette", 3, 8), ("bits", 0, 1))
-    compressed: dict[str, dict[str, Any]] = {
-        "plain.jpg": {}, "progressive.jpg": {"progressive": True}, "still.gif": {},
-        "packed.tiff": {"compression": "tiff_adobe_deflate"},
-    }  # fmt: skip
-    return {
-        **{
-            f"{name}.png": partial(png, width=SIDE, height=SIDE, kind=kind, depth=depth)
-            for name, kind, depth in pictures
-        },
-        "largest.webp": partial(webp, width=13_000, height=13_000),
-        "middling.webp": partial(webp, width=4_000, height=4_000),
-        **{name: partial(grey.save, **how) for name, how in compressed.items()},
-        "animated.gif": partial(animation, frames=10_000),
-        "film.mp4": partial(film, size=(9_000, 4_500)),
-    }
-
-
-def png(path: Path, width: int, height: int, kind: int, depth: int) -> Path:
-    """A PNG of one colour, written a row at a time."""
-    channels = {0: 1, 2: 3, 3: 1, 6: 4}[kind]
-    row, packer = b"\0" + bytes((width * channels * depth + 7) // 8), zlib.compressobj(1)
-    rows = b"".join(packer.compress(row) for _ in range(height)) + packer.flush()
-    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b"")]
-    if kind == 3:
-        chunks.insert(1, (b"PLTE", bytes(3)))
-    packed = [
-        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in chunks
-    ]
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(packed))
-    return path
+def make_files(folder: Path) -> None:
+    """One for each way in which a file is opened, and both what is shown and what is not."""
+    webp(folder / "largest.webp", width=13_000, height=13_000)
+    webp(folder / "middling.webp", width=4_000, height=4_000)
+    Image.new("L", (SIDE, SIDE)).save(folder / "plain.jpg")
+    Image.new("P", (SIDE, SIDE)).save(folder / "palette.png", compress_level=1)
+    animation(folder / "animated.gif", frames=10_000)
+    film(folder / "film.mp4", size=(9_000, 4_500))
 
 
 def webp(path: Path, width: int, height: int) -> Path:
@@ -101,3 +73,32 @@ def film(path: Path, size: tuple[int, int]) -> Path:
         container.mux(stream.encode(frame))
         container.mux(stream.encode())
     return path
+
+
+def main(folder: Path) -> None:
+    """One line for each file: its name, its size as it is listed, the growth so far, and what the figure says."""
+    warnings.simplefilter("error", Image.DecompressionBombWarning)
+    Path(folder / "warm").mkdir()
+    warm = warm_film(folder / "warm" / "clip.mp4", size=(640, 360))
+    file_figure(warm), strip_jpeg(warm), get_preview(warm.path)
+    before = peak_mib()
+    paths = sorted(path for path in folder.iterdir() if path.is_file())
+    for path in paths:
+        file = at(path)
+        has_poster = get_poster(path) is not None
+        html = file_figure(file)
+        try:
+            strip_jpeg(file)
+        except ReelbookError:
+            has_poster = False
+        saved = file.save(folder / "warm" / path.name).read_bytes() == path.read_bytes()
+        size = file.probe.width, file.probe.height
+        told = "too large to show here" in html and path.name in html
+        print(json.dumps([path.name, size, peak_mib() - before, has_poster, told, saved]), flush=True)
+    # Several at the same time, as a table does.
+    get_posters(paths), [file_figure(at(path), many=True) for path in paths]
+    print(json.dumps(["together", (0, 0), peak_mib() - before, True, False, True]), flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

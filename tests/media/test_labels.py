@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fontTools.fontBuilder import FontBuilder  # type: ignore[import-untyped]  # It comes with matplotlib, without types.
+from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped]  # As above.
 from PIL import Image, ImageDraw
 
 from reelbook.media import lettering as labels
 from reelbook.media.lettering import Lettering, find_font, flatten
-from tests.media.fonts import font
 
 CHINESE = "纸船"
 
@@ -23,6 +24,26 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     yield monkeypatch
     for known in (labels.find_font, labels._usual, labels._has_all):
         known.cache_clear()
+
+
+def font(path: Path, characters: str) -> Path:
+    """A font with these characters, a space, and a thin box for all others, each as wide as it is high."""
+    pen = TTGlyphPen(None)
+    for corners in ((0, 0), (0, 800), (900, 800), (900, 0)):
+        (pen.moveTo if corners == (0, 0) else pen.lineTo)(corners)
+    pen.closePath()
+    block, empty = pen.glyph(), TTGlyphPen(None).glyph()
+    builder = FontBuilder(1000, isTTF=True)
+    builder.setupGlyphOrder([".notdef", "space", "block"])
+    builder.setupCharacterMap({0x20: "space", **dict.fromkeys(map(ord, characters), "block")})
+    builder.setupGlyf({".notdef": empty, "space": empty, "block": block})
+    builder.setupHorizontalMetrics(dict.fromkeys((".notdef", "space", "block"), (1000, 0)))
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupNameTable({"familyName": path.stem, "styleName": "Regular"})
+    builder.setupOS2()
+    builder.setupPost()
+    builder.save(str(path))
+    return path
 
 
 def drawn(text: str, room: float | None = None) -> Image.Image:

@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from reelbook.errors import ReelbookError
 from reelbook.media.metadata.packets import make_packet
 from reelbook.media.metadata.provenance import Provenance, read, write
+from reelbook.media.metadata.run_record import format_record, parse_record
 from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.text_to_video import TextToVideo
 from tests.media.making import FACTS, KINDS, MODEL, signed
 from tests.media.test_packets import chunk, picture
 from tests.support import examples
@@ -64,17 +66,9 @@ def test_a_value_of_the_wrong_type_is_none(name: str, field: str, tmp_path: Path
 
         if found is None:
             continue
-        for text in (
-            found.model,
-            found.engine,
-            found.engine_version,
-            found.request_id,
-            found.credits_source,
-            found.service,
-        ):
-            assert text is None or (isinstance(text, str) and 0 < len(text) <= 300)
-        for number in (found.seed, found.credits):
-            assert number is None or type(number) is int
+        texts = (found.model, found.engine, found.engine_version, found.request_id, found.credits_source, found.service)
+        assert all(text is None or (isinstance(text, str) and 0 < len(text) <= 300) for text in texts)
+        assert {type(found.seed), type(found.credits)} <= {int, type(None)}
         assert isinstance(found.values, dict)
 
 
@@ -187,3 +181,20 @@ def test_a_small_file_takes_no_large_memory(kind: str, tmp_path: Path) -> None:
         tracemalloc.stop()
 
     assert peak < 30_000_000
+
+
+def test_a_record_has_only_facts_of_the_run_and_has_bounds() -> None:
+    """Not where a library keeps it; an input beyond all measure is left out, and the run stays."""
+    assert format_record({"request_id": "r", "path": "/home/jane", "credits": None}) == '{"requestId":"r"}'
+    for values in (TextToVideo(prompt="x" * 1_000_000), {"images": ["https://example.org/a.png"] * 100_000}):
+        assert json.loads(format_record({"input": values, "seed": 7})) == {"input": None, "seed": 7}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"a":', "not JSON", '{"a":' * 100_000, '{"a":' * 60 + "1" + "}" * 60, '{"seed":' + "9" * 5000 + "}", '{"a":"' + "x" * 3_000_000 + '"}'],
+    ids=lambda text: text[:12],
+)  # fmt: skip
+def test_what_is_no_record_is_none(text: str) -> None:
+    """Not JSON, not an object, too deep, too long, numbers that Python does not read."""
+    assert parse_record(text) is None
