@@ -34,33 +34,21 @@ def message(kind: type[Part], **values: Any) -> str:
 
 @few
 @given(INPUTS)
-def test_a_repr_is_code_that_builds_the_same_input(request: Input) -> None:
-    """What a notebook shows can be pasted into a cell."""
-    assert eval(repr(request), dict(NAMES)) == request
-    assert str(request) == repr(request)
-
-
-@few
-@given(INPUTS)
-def test_what_the_service_reads_is_what_the_caller_wrote(request: Input) -> None:
-    """An input survives its JSON object and its JSON text, read strictly."""
+def test_an_input_survives_every_journey(request: Input) -> None:
+    """As code pasted into a cell, as the JSON that a service reads strictly, as a copy, a pickle, and a key."""
     kind = type(request)
 
-    sent = json.dumps(request.wire())
-
-    assert kind.model_validate(request.wire(), context=WIRE) == request
-    assert kind.model_validate(json.loads(sent), context=WIRE) == request
-    assert kind.model_validate_json(request.model_dump_json(), context=WIRE) == request
-
-
-@few
-@given(INPUTS)
-def test_equal_inputs_are_interchangeable(request: Input) -> None:
-    """Copies and pickles are equal by value and have the same hash, so inputs can be keys."""
-    twins = [pickle.loads(pickle.dumps(request)), copy.deepcopy(request), copy.copy(request), request.revised()]
+    twins = [
+        eval(repr(request), dict(NAMES)),
+        kind.model_validate(request.wire(), context=WIRE),
+        kind.model_validate(json.loads(json.dumps(request.wire())), context=WIRE),
+        kind.model_validate_json(request.model_dump_json(), context=WIRE),
+        *(pickle.loads(pickle.dumps(request)), copy.deepcopy(request), copy.copy(request), request.revised()),
+    ]
 
     assert all(twin == request and hash(twin) == hash(request) for twin in twins)
     assert {request: 1} == dict.fromkeys(twins, 1)
+    assert str(request) == repr(request)
 
 
 @few

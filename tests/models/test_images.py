@@ -192,10 +192,6 @@ def test_what_is_no_picture_is_told_why(value: Any, words: str) -> None:
     assert f"`image_url` {words}" in str(caught.value) or words in str(caught.value)
     assert [problem.field for problem in caught.value.problems] == ["image_url"]
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
-
-
-def test_an_interrupt_is_no_problem_of_a_picture() -> None:
-    """It stops the cell."""
     with pytest.raises(KeyboardInterrupt):
         closer(Result(KeyboardInterrupt()))
 
