@@ -26,7 +26,8 @@ from .base import File, Input, Output
 from .images import Picture
 from .value_types import Flag, Integer, Ordered, Seed, Text, coerce_int, coerce_tuple, is_wire_json
 
-FORMATS: Mapping[str, Mapping[str, str]] = json.loads(Path(__file__).with_name("common_sizes.json").read_text("utf-8"))
+_SIZES = json.loads(Path(__file__).with_name("common_sizes.json").read_text("utf-8"))
+FORMATS: Mapping[str, Mapping[str, str]] = _SIZES["formats"]
 """Width and height by name, in groups."""
 _BY_NAME = {name.casefold(): size for group in FORMATS.values() for name, size in group.items()}
 
@@ -102,28 +103,16 @@ class Preset:
     height: int
 
 
-_AT_1K = {
-    "1:1": (1024, 1024),
-    "2:3": (848, 1264),
-    "3:2": (1264, 848),
-    "3:4": (896, 1200),
-    "4:3": (1200, 896),
-    "4:5": (928, 1152),
-    "5:4": (1152, 928),
-    "9:16": (768, 1376),
-    "16:9": (1376, 768),
-    "21:9": (1584, 672),
-}
 PRESETS = tuple(
     Preset(aspect, tier, width * factor, height * factor)
     for tier, factor in TIERS.items()
-    for aspect, (width, height) in _AT_1K.items()
+    for aspect, (width, height) in _SIZES["canvases"].items()
 )
 """All canvases, tier by tier. They are not in the specification; these are the sizes of models of this family."""
 
 
 def preset_for(size: Size, resolution: Tier = "1K") -> Preset | None:
-    """The canvas for a target: in the lowest tier that covers it, the nearest shape; None where none covers it.
+    """The canvas for a target: in the lowest tier that covers it, the nearest shape; None where none covers it, or a side is too short.
 
     >>> preset_for(Size(1080, 1920))
     Preset(aspect_ratio='9:16', resolution='2K', width=1536, height=2752)
@@ -133,13 +122,10 @@ def preset_for(size: Size, resolution: Tier = "1K") -> Preset | None:
         wider = Fraction(preset.width * size.height, preset.height * size.width)
         return TIERS[preset.resolution], max(wider, 1 / wider), preset.width * preset.height
 
-    least = TIERS[resolution]
-    covering = [p for p in PRESETS if p.width >= size.width and p.height >= size.height]
-    return min((preset for preset in covering if TIERS[preset.resolution] >= least), key=rank, default=None)
-
-
-def _is_possible(size: Size, resolution: Tier) -> bool:
-    return min(size.width, size.height) >= MIN_SIDE and preset_for(size, resolution) is not None
+    is_large_enough = min(size.width, size.height) >= MIN_SIDE
+    tiers = [preset for preset in PRESETS if TIERS[preset.resolution] >= TIERS[resolution] and is_large_enough]
+    covering = [preset for preset in tiers if preset.width >= size.width and preset.height >= size.height]
+    return min(covering, key=rank, default=None)
 
 
 def _nearest_possible(size: Size) -> Size:
@@ -185,7 +171,7 @@ class SmartResize(Input):
         errors = [
             InitErrorDetails(type=_no_canvas(size), loc=("target_sizes", at), input=str(size))
             for at, size in enumerate(self.target_sizes)
-            if not _is_possible(size, self.resolution)
+            if preset_for(size, self.resolution) is None
         ]
         if errors:
             raise ValidationError.from_exception_data(type(self).__name__, errors)
