@@ -30,10 +30,7 @@ from .storage.library import Library
 from .storage.library_folder import library_folder, parse_library_folder
 from .storage.shelf import Shelf, open_shelf
 from .transport.answers import MAX_ID_LENGTH
-from .transport.downloader import Downloader
-from .transport.http import Http, Key
-from .transport.poller import Poller
-from .transport.service_calls import ServiceCalls
+from .transport.http import Key
 from .util import registry
 from .util.background_loop import TICK_SECONDS, background
 from .util.notebook import get_kernel_shell
@@ -91,15 +88,11 @@ class Client:
             ledger = self.ledger = Ledger.acquire(library)
             opened.callback(ledger.release)
             self.shelf = open_shelf(shelf or os.getenv("REELBOOK_SHELF") or library / "media")
-            http = Http(key)
-            calls = ServiceCalls(http, address, self._renew_address if self._embedded else None, rates)
-            past = "model = ? AND state = 'stored' AND finished >= sent AND id > (SELECT max(id) - 320 FROM runs)"
-            poller = Poller(
-                calls.poll, past=lambda model: [row[0] for row in ledger.select("finished - sent", past, [model])]
-            )
-            if self._embedded is not None:
-                ledger.submit(partial(claims.name_service, address=self._embedded.maker, own_id=access.id))
-            self._context = ClientContext(http, calls, ledger, self.shelf, poller, Downloader(self.shelf), name)
+            renew = None
+            if (service := self._embedded) is not None:
+                ledger.submit(partial(claims.name_service, address=service.maker, own_id=name))
+                renew = lambda: service.address().base_url  # noqa: E731
+            self._context = ClientContext(address, key, ledger, self.shelf, service=name, renew=renew, rates=rates)
             self._opened = opened.pop_all()
 
     @property
@@ -340,10 +333,6 @@ class Client:
             raise UnknownModel(endpoint_id, known) from None
         return await asyncio.to_thread(describe, document, endpoint_id)
 
-    def _renew_address(self) -> str:
-        assert self._embedded is not None
-        return self._embedded.address().base_url
-
     def __enter__(self) -> Self:
         return self
 
@@ -392,9 +381,8 @@ def open_library(client: Client | None, folder: str | Path | None = None) -> Lib
             runs=lambda entries: [_get_run(entry, client.context, client) for entry in entries],
         )  # fmt: skip
     # Without a client, the library is readable and nothing can be sent.
-    shelf, http = Shelf(path / "media"), Http(None)
-    ledger, calls = cache(lambda: Ledger(path)), ServiceCalls(http, "http://no-service.invalid")
-    offline = cache(lambda: ClientContext(http, calls, ledger(), shelf, Poller(calls.poll), Downloader(shelf)))
+    shelf, ledger = Shelf(path / "media"), cache(lambda: Ledger(path))
+    offline = cache(lambda: ClientContext("http://no-service.invalid", None, ledger(), shelf))
     return Library(path, ledger, shelf, runs=lambda entries: [_get_run(entry, offline(), None) for entry in entries])
 
 

@@ -52,6 +52,15 @@ def states(client: Client) -> list[tuple[str, int, str | None]]:
     return [tuple(row) for row in rows]
 
 
+def finishes(hosted: Hosted, request_id: str = "r1", gate: threading.Event | None = None) -> None:
+    """A run of the boat that is completed as soon as it is asked about, or once the gate is open."""
+    address = f"/{BOAT.endpoint_id}/requests/{request_id}"
+    status = {"status": "COMPLETED", "request_id": request_id}
+    hosted.on("GET", f"{address}/status", lambda _: Reply(200, status, gate=gate))
+    hosted.on("GET", address, {"video": {"url": f"{hosted.base_url}/file"}, "seed": 1, "prompt": "a boat"})
+    hosted.on("GET", "/file", Reply(200, png()))
+
+
 def reserved(served: Served) -> list[str]:
     """The requests that were paid for, as the service's own charge log has them."""
     return [line["request_id"] for line in served.charges() if line["kind"] == "reserve"]
@@ -102,7 +111,7 @@ def test_without_a_seed_each_start_is_a_new_take(hosted: Hosted, client: Client)
     count = iter(range(100))
     hosted.on("POST", RUN, lambda _: Reply(200, {"requestId": f"r{next(count)}"}))
     for number in range(6):
-        _script(hosted, f"r{number}", gate)
+        finishes(hosted, f"r{number}", gate)
 
     first, second = client.start(unseeded), client.start(unseeded)
     waiting = threading.Thread(target=client.run, args=(unseeded,))
@@ -114,15 +123,6 @@ def test_without_a_seed_each_start_is_a_new_take(hosted: Hosted, client: Client)
 
     assert [first.take, second.take, third.take] == [0, 1, 2]
     assert len(hosted.seen("POST", RUN)) == 3
-
-
-def _script(hosted: Hosted, request_id: str, gate: threading.Event) -> None:
-    one = f"/{BOAT.endpoint_id}/requests/{request_id}"
-    hosted.on(
-        "GET", f"{one}/status", lambda _: Reply(200, {"status": "COMPLETED", "request_id": request_id}, gate=gate)
-    )
-    hosted.on("GET", one, {"video": {"url": f"{hosted.base_url}/file"}, "seed": 1, "prompt": "a boat"})
-    hosted.on("GET", "/file", Reply(200, png()))
 
 
 def test_the_same_run_from_many_threads_is_paid_for_once(served: Served, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_lost_answer_makes_a_run_uncertain_and_it_is_never_sent_again_by_itsel
 def test_a_answers_leaves_the_run_free_to_be_run_again(hosted: Hosted, client: Client, code: int) -> None:
     """Nothing was paid; the same input is sent once more when it is run once more."""
     hosted.on("POST", RUN, Reply(code, {"detail": "not like this"}), {"requestId": "r1"})
-    _script(hosted, "r1", _set())
+    finishes(hosted)
 
     with pytest.raises(rb.ServiceError, match="not like this"):
         client.run(BOAT)
@@ -174,12 +174,6 @@ def test_a_answers_leaves_the_run_free_to_be_run_again(hosted: Hosted, client: C
     assert after == [("rejected", 0, None)]
     assert run.status == "completed"
     assert states(client) == [("stored", 0, "r1")]
-
-
-def _set() -> threading.Event:
-    event = threading.Event()
-    event.set()
-    return event
 
 
 @pytest.mark.usefixtures("impatient")
@@ -247,14 +241,14 @@ def test_a_run_that_the_service_had_forgotten_is_asked_for_again_before_it_is_pa
 ) -> None:
     """A gateway said 404 for a while: once it is over, the first result comes, and nothing more is paid."""
     hosted.on("POST", RUN, {"requestId": "r1"})
-    _script(hosted, "r1", _set())
+    finishes(hosted)
     hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", Reply(404, {"detail": "unknown", "error_type": "not_found"}))
     run = client.start(BOAT)
     client.ledger.transact_now(
         lambda db: db.execute("UPDATE runs SET error_type = 'expired', output = NULL, state = 'accepted', owner = NULL")
     )
     client.ledger.live.clear()
-    _script(hosted, "r1", _set())
+    finishes(hosted)
 
     again = client.run(BOAT)
 
@@ -269,12 +263,12 @@ def test_a_result_without_a_file_is_not_kept_as_the_result(
     """It is asked for again when the run is wanted again, at no cost."""
     monkeypatch.setattr(follow, "RESULT_SECONDS", 0.2)
     hosted.on("POST", RUN, {"requestId": "r1"})
-    _script(hosted, "r1", _set())
+    finishes(hosted)
     hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", answer)
 
     with pytest.raises(rb.ReelbookError, match="run the cell again"):
         client.run(BOAT)
-    _script(hosted, "r1", _set())
+    finishes(hosted)
     run = client.run(BOAT)
 
     assert run.media[0].path.read_bytes() == png()
@@ -284,7 +278,7 @@ def test_a_result_without_a_file_is_not_kept_as_the_result(
 def test_a_service_is_the_same_in_another_spelling(hosted: Hosted, tmp_path: Path) -> None:
     """Capitals, slashes and dots in its address do not make it another one, which would be paid again."""
     hosted.on("POST", RUN, {"requestId": "r1"})
-    _script(hosted, "r1", _set())
+    finishes(hosted)
     port = hosted.port
     found = []
     for address in (f"http://localhost:{port}", f"HTTP://LocalHost:0{port}/./", f"http://LOCALHOST:{port}//"):
@@ -314,7 +308,7 @@ def test_a_request_arrives_after_its_row_says_that_it_is_sent(
 
     monkeypatch.setattr(transitions, "mark_sending", mark_slowly)
     hosted.on("POST", RUN, answer)
-    _script(hosted, "r1", _set())
+    finishes(hosted)
     client.run(BOAT)
 
     assert events == ["written", "received", [("sending", 0, None)]]
@@ -353,7 +347,7 @@ def test_an_accepted_run_is_recorded_as_soon_as_the_library_can_be_written(
     monkeypatch.setattr(submit, "RECORD_RETRY_SECONDS", 0.01)
     monkeypatch.setattr(client.ledger, "transact", transact_on_a_full_disk)
     hosted.on("POST", RUN, {"requestId": "r1"})
-    _script(hosted, "r1", _set())
+    finishes(hosted)
     client.run(BOAT)
 
     assert left == [0]
@@ -372,7 +366,7 @@ def test_a_refused_repetition_says_nothing_about_the_first_request(hosted: Hoste
 
     hosted.on("GET", "/", {"service": "x", "id": "svc-1", "features": ["idempotency"]})
     hosted.on("POST", RUN, answer)
-    _script(hosted, "r1", _set())
+    finishes(hosted)
     found = []
     with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
         for wrong in (rb.UncertainRun, rb.Refused):

@@ -7,10 +7,9 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pydantic import ValidationError
@@ -38,7 +37,8 @@ if TYPE_CHECKING:
     from .submit import ClientContext
 
 MAX_PAUSE_SECONDS = 2.0
-"""Longest pause between two requests for a result, and between two looks at a run of another process."""
+"""Longest pause between two requests for a result."""
+OWNER_POLL_SECONDS = 0.1
 STORED_SCHEME = "reelbook:"
 """URL scheme of a file that was inlined in the answer and is stored on the shelf only."""
 
@@ -77,9 +77,9 @@ class FollowedRun:
             if owned_elsewhere:
                 await self._wait_for_owner()
             self._is_sent_here = answer is not None
-            if self.entry.state == State.ACCEPTED:
+            if self.entry.stage in (State.ACCEPTED, transitions.EXPIRED):
                 await self._receive_output(answer)
-            elif self.entry.state != State.STORED:
+            elif self.entry.stage not in (transitions.COMPLETED, State.STORED):
                 raise find_end(self.entry) or ReelbookError(
                     f"Another notebook gave up run {self.entry.id} of the library before sending it. Nothing was charged: run it again."
                 )
@@ -106,19 +106,20 @@ class FollowedRun:
 
     async def _wait_for_owner(self) -> None:
         """Wait while another process follows the run; take over if that process dies."""
-        ledger, pause = self.context.ledger, 0.05
+        ledger = self.context.ledger
         while True:
             self.entry = await ledger.transact(lambda db: claims.take_over(db, self.entry.id, ledger))
             if self.entry.owner in (None, ledger.owner):
                 return
-            await asyncio.sleep(pause)
-            pause = min(pause * 1.3, TICK_SECONDS)
+            await asyncio.sleep(OWNER_POLL_SECONDS)
+
+    async def _move(self, state: str, **changes: Any) -> None:
+        """Record what has become of the run."""
+        run = self.entry.id
+        self.entry = await self.context.record(run, lambda db: transitions.move(db, run, state, **changes))
 
     async def _receive_output(self, answer: Accepted | None) -> None:
         """Wait for the output and record it in the ledger."""
-        context, run = self.context, self.entry.id
-        if self.entry.stage == transitions.COMPLETED:
-            return
         output = None if answer is None else answer.output
         try:
             if not self._is_complete_output(output):
@@ -130,37 +131,28 @@ class FollowedRun:
                 raise find_end(self.entry) or error from None
             raise
         # Files inlined in the answer are stored on the shelf first, so that the ledger need not contain them.
-        stored_output = dumps(await self._shelve_inlined_files(dict(output)))
-        metrics = self.queue_status.metrics or {}
-        queued, running = (_seconds_or_none(metrics.get(name)) for name in ("queue_time", "inference_time"))
-        charged = transitions.coerce_credits(metrics.get("credits"))
-        self.entry = await context.record(
-            run,
-            lambda db: transitions.move(
-                db, run, transitions.COMPLETED, output=stored_output, charged=charged, queued_s=queued,
-                running_s=running, finished=time.time(),
-            ),
+        stored_output, metrics = dumps(await self._shelve_inlined_files(dict(output))), self.queue_status.metrics or {}
+        queued, running = (
+            float(seconds) if isinstance(seconds := metrics.get(name), (int, float)) else None
+            for name in ("queue_time", "inference_time")
+        )
+        await self._move(
+            transitions.COMPLETED, output=stored_output, charged=transitions.coerce_credits(metrics.get("credits")),
+            queued_s=queued, running_s=running, finished=time.time(),
         )  # fmt: skip
 
     async def _record_end(self, error: errors.RunFailed | errors.RunCancelled | errors.NotReady) -> None:
         """Record that the run has ended without a result, or is no longer known to the service."""
-        context, run = self.context, self.entry.id
         # The error may report a lost upload; the next attempt uploads the picture again.
-        context.uploads.forget_mentioned(str(error))
-        state = {errors.RunFailed: State.FAILED, errors.RunCancelled: State.CANCELLED}.get(
-            type(error), transitions.EXPIRED
-        )
-        if isinstance(error, errors.RunFailed) and error.error_type == ANSWER_LOST:
+        self.context.uploads.forget_mentioned(str(error))
+        state: str = transitions.EXPIRED if isinstance(error, errors.NotReady) else State.FAILED
+        if isinstance(error, errors.RunCancelled):
+            state = State.CANCELLED
+        elif error.error_type == ANSWER_LOST:
             state = State.UNCERTAIN
-        message = "cancelled" if isinstance(error, errors.RunCancelled) else error.message
         charged = transitions.coerce_credits((self.queue_status.metrics or {}).get("credits"))
-        end: dict[str, Any] = {
-            "error_type": error_kind_of(error),
-            "error": message,
-            "charged": charged,
-            "finished": time.time(),
-        }
-        self.entry = await context.record(run, lambda db: transitions.move(db, run, state, **end))
+        message = getattr(error, "message", "cancelled")
+        await self._move(state, error_type=error_kind_of(error), error=message, charged=charged, finished=time.time())
 
     def _is_complete_output(self, output: Any) -> TypeGuard[Mapping[str, Any]]:
         """Whether this can be the result; checked because a stored output is reused from the library permanently."""
@@ -213,19 +205,17 @@ class FollowedRun:
 
     async def _fetch_files(self) -> None:
         """Download every file of the output to the shelf and mark the run as stored."""
-        context, run = self.context, self.entry.id
         if self._load():
             return
         if self.entry.state == State.STORED:  # Its files are gone.
-            owner = context.ledger.owner
-            await context.record(run, lambda db: transitions.move(db, run, transitions.COMPLETED, owner=owner))
+            await self._move(transitions.COMPLETED, owner=self.context.ledger.owner)
         output = self._parse_output(json.loads(self.entry.output or "{}"))
         try:
             downloads = await asyncio.gather(*map(self._download, output.files))
         except errors.DownloadFailed as failure:
             # The URLs may have expired; a newly fetched result has others.
             try:
-                answer = await context.calls.result(self.entry.model, self.request_id)
+                answer = await self.context.calls.result(self.entry.model, self.request_id)
             except ReelbookError:
                 raise failure from None
             output = self._parse_output(await self._shelve_inlined_files(dict(answer)))
@@ -236,29 +226,28 @@ class FollowedRun:
              "sha256": download.sha256, "suffix": download.path.suffix, "file_size": download.size}
             for file, download, mark in zip(output.files, downloads, marks, strict=True)
         ])  # fmt: skip
-        self.entry = await context.record(run, lambda db: transitions.move(db, run, State.STORED, media=media))
-        self._take_files(output, zip(output.files, (download.path for download in downloads), strict=True))
+        await self._move(State.STORED, media=media)
+        if not self._load():
+            raise ReelbookError(
+                f"The files of run {self.entry.id} are gone from the library again. Run the cell once more."
+            )
 
     def _load(self) -> bool:
         """Take the output and the files from the library; false if the run is not stored or a file is gone."""
-        paths = [self.context.shelf.find(sha256) for sha256 in self.entry.hashes]
-        if self.entry.state != State.STORED or None in paths:
+        entry, paths = self.entry, [self.context.shelf.find(sha256) for sha256 in self.entry.hashes]
+        if entry.state != State.STORED or None in paths:
             return False
-        files = [File.model_validate(file) for file in self.entry.files]
-        self._take_files(self._parse_output(json.loads(self.entry.output or "{}")), zip(files, paths, strict=True))
-        return True
-
-    def _take_files(self, output: Output, files: Iterable[tuple[File, Path | None]]) -> None:
-        entry, self._output = self.entry, output
-        made_at = None if entry.finished is None else datetime.fromtimestamp(entry.finished, UTC)
+        output = self._output = self._parse_output(json.loads(entry.output or "{}"))
         facts = {
             "model": entry.model, "input": unwrap_pictures(json.loads(entry.input)), "request_id": entry.request_id,
             "credits": entry.credits, "credits_source": entry.credits_source, "service": entry.service,
-            "seed": getattr(output, "seed", None), "made_at": made_at, "source": self._source,
+            "seed": getattr(output, "seed", None), "source": self._source,
+            "made_at": None if entry.finished is None else datetime.fromtimestamp(entry.finished, UTC),
         }  # fmt: skip
-        self._media = output._local_files = tuple(
-            LocalFile(path, file, facts) for file, path in files if path is not None
-        )
+        files = map(File.model_validate, entry.files)
+        self._media = tuple(LocalFile(path, file, facts) for file, path in zip(files, paths, strict=True) if path)
+        output._local_files = self._media
+        return True
 
     async def _download(self, file: File) -> DownloadedFile:
         """Download a file of the output; an inlined one is already on the shelf."""
@@ -313,7 +302,3 @@ def error_kind_of(error: ReelbookError) -> str:
     if isinstance(error, errors.RunFailed | errors.NotReady) and error.error_type:
         return error.error_type
     return "cancelled" if isinstance(error, errors.RunCancelled) else type(error).__name__
-
-
-def _seconds_or_none(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from ..errors import LibraryError, ReelbookError, ServiceError, TooManyRequests, UncertainRun
 from ..models.base import Input
 from ..models.catalog import is_reusable
-from ..models.pricing import Estimate
+from ..models.pricing import Estimate, Rates
 from ..storage.ledger import claims, transitions
 from ..storage.ledger.claims import Action, RunRequest, Verdict
 from ..storage.ledger.schema import Budget, Spend
@@ -26,7 +26,7 @@ from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import dumps, format_canonical, make_identity, make_price_key
 from ..storage.shelf import Shelf
 from ..transport.downloader import Downloader
-from ..transport.http import Http, get_pause
+from ..transport.http import Http, Key, get_pause
 from ..transport.picture_sources import Source, Uploads, build_request_input, read_sources
 from ..transport.poller import Poller
 from ..transport.service_calls import Accepted, ServiceCalls
@@ -46,29 +46,39 @@ log = logging.getLogger("reelbook")
 T = TypeVar("T")
 
 
-@dataclass
 class ClientContext:
     """What the runs of one client share: calls, ledger, shelf and poller, and the requests in flight."""
 
-    http: Http
-    calls: ServiceCalls
-    ledger: Ledger
-    shelf: Shelf
-    poller: Poller
-    downloader: Downloader
-    service: str | None = None
-    """Name of the service in the ledger; determined on first use."""
-    uploads: Uploads = field(default_factory=Uploads)
-    stopping: bool = False
-    """Whether sending has stopped, while requests in flight are completed."""
-    closed: bool = False
-    in_flight: dict[int, Entry] = field(default_factory=dict)
-    """Runs whose paid request is sent and whose answer is not recorded yet, by id."""
-    sweep_runs: set[int] = field(default_factory=set)
-    """Ids of the runs of active sweeps, which `cancel_queued` skips."""
-    _prices: dict[str, tuple[Estimate, float]] = field(default_factory=dict)
-    """Estimates with their times, each for all inputs that differ only in what does not affect the price."""
-    _sending: set[asyncio.Task[Any]] = field(default_factory=set)
+    def __init__(
+        self,
+        address: str,
+        key: Key | None,
+        ledger: Ledger,
+        shelf: Shelf,
+        *,
+        service: str | None = None,
+        renew: Callable[[], str] | None = None,
+        rates: Rates | None = None,
+    ) -> None:
+        past = "model = ? AND state = 'stored' AND finished >= sent AND id > (SELECT max(id) - 320 FROM runs)"
+        self.ledger, self.shelf = ledger, shelf
+        self.http = Http(key)
+        self.calls = ServiceCalls(self.http, address, renew, rates)
+        self.poller = Poller(
+            self.calls.poll, past=lambda model: [row[0] for row in ledger.select("finished - sent", past, [model])]
+        )
+        self.downloader, self.uploads = Downloader(shelf), Uploads()
+        self.service = service
+        """Name of the service in the ledger; determined on first use."""
+        self.stopping = self.closed = False
+        """Whether sending has stopped, and whether the requests in flight are completed, too."""
+        self.in_flight: dict[int, Entry] = {}
+        """Runs whose paid request is sent and whose answer is not recorded yet, by id."""
+        self.sweep_runs: set[int] = set()
+        """Ids of the runs of active sweeps, which `cancel_queued` skips."""
+        self._prices: dict[str, tuple[Estimate, float]] = {}
+        """Estimates with their times, each for all inputs that differ only in what does not affect the price."""
+        self._sending: set[asyncio.Task[Any]] = set()
 
     async def name(self) -> str:
         """The service's name in the ledger: its address, or the id of one of Reelbook's own on this machine.
