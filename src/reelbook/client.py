@@ -122,7 +122,7 @@ class Client:
     @property
     def in_flight(self) -> list[int]:
         """The runs whose paid requests this process has sent without an answer so far, by number."""
-        return list(self._context.in_flight)
+        return list(self._context.in_flight) if self._pid == os.getpid() else []
 
     @property
     def service(self) -> str:
@@ -296,8 +296,8 @@ class Client:
         future: Future[Run] | None = None
 
         async def submit() -> Run:
-            # A task that continues if the caller stops waiting.
-            return await asyncio.shield(submission.context.create_task(self.submit_run(submission, watched=watched)))
+            # As a task of the client, so that closing it waits for the answer.
+            return await submission.context.create_task(self.submit_run(submission, watched=watched))
 
         try:
             with registry.find("waiting_line")() as show:

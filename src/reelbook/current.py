@@ -46,6 +46,7 @@ class Session:
     """
 
     def __init__(self) -> None:
+        self._guard = threading.Lock()
         self._clients: tuple[Client, ...] = ()
         self._has_opened = False
         self._reported_folders: set[Path] = set()
@@ -100,9 +101,16 @@ class Session:
             api_key = None  # A verbose traceback prints the variables of every frame, including this one.
         if address is not None and not str(address).lower().startswith(("http://", "https://")):
             raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
-        folder = parse_library_folder(library) if library else self._usual_folder()
+        folder = parse_library_folder(library) if library else library_folder()
+        if not library and is_from_above(folder) and folder not in self._reported_folders:
+            self._reported_folders.add(folder)
+            log.warning(
+                "Using the library of a folder above this one, %s, so that nothing it has is paid for again. "
+                "For one of this folder alone: rb.connect(library='.reelbook').",
+                folder,
+            )
         if not self._has_opened:
-            atexit.register(self._close_clients, os.getpid())
+            atexit.register(self._close_clients)
         if threading.current_thread() is threading.main_thread():
             for number in END_SIGNALS:
                 if signal.getsignal(number) is signal.SIG_DFL:
@@ -114,8 +122,9 @@ class Session:
             except BaseException:
                 client.close()
                 raise
-        # With those that still wait for answers to paid requests.
-        self._clients = (*(other for other in self._clients if not other.is_finished), client)
+        with self._guard:
+            # With those that still wait for answers to paid requests.
+            self._clients = (*(other for other in self._clients if not other.is_finished), client)
         self._has_opened = True
         if note := self.format_other_service():
             log.warning("%s", note)
@@ -181,21 +190,8 @@ class Session:
 
         return open_library(self.current, folder)
 
-    def _usual_folder(self) -> Path:
-        folder = library_folder()
-        if is_from_above(folder) and folder not in self._reported_folders:
-            self._reported_folders.add(folder)
-            log.warning(
-                "Using the library of a folder above this one, %s, so that nothing it has is paid for again. "
-                "For one of this folder alone: rb.connect(library='.reelbook').",
-                folder,
-            )
-        return folder
-
-    def _close_clients(self, pid: int) -> None:
+    def _close_clients(self) -> None:
         """Wait for the answers to paid requests, and close the clients and with them the embedded services."""
-        if os.getpid() != pid:
-            return  # A forked child has copies of the clients only.
         if threading.current_thread() is threading.main_thread():
             for number in END_SIGNALS:  # Jupyter terminates a kernel that takes more than 2.5 s to end.
                 signal.signal(number, signal.SIG_IGN)

@@ -77,12 +77,7 @@ def test_a_finished_seeded_run_is_served_from_the_library(served: Served, tmp_pa
         paid = reserved(served)
         fresh = client.run(boat, fresh=True)
 
-    assert (first.from_library, again.from_library, later.from_library, fresh.from_library) == (
-        False,
-        True,
-        True,
-        False,
-    )
+    assert [run.from_library for run in (first, again, later, fresh)] == [False, True, True, False]
     assert paid == [first.request_id]
     assert later.video.path == first.video.path
     assert "from the library" in repr(later)
@@ -176,19 +171,6 @@ def test_a_answers_leaves_the_run_free_to_be_run_again(hosted: Hosted, client: C
     assert states(client) == [("stored", 0, "r1")]
 
 
-@pytest.mark.usefixtures("impatient")
-def test_where_nobody_answers_nothing_is_written_as_sent(tmp_path: Path) -> None:
-    """The run may be run again as soon as the service is back."""
-    with Hosted() as hosted, rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
-        client.features()
-        hosted.stop_listening()
-
-        with pytest.raises(rb.Unreachable, match="Nothing was charged"):
-            client.run(BOAT)
-
-        assert [state for state, *_ in states(client)] in (["planned"], [])
-
-
 def test_a_picture_in_memory_can_be_used_again_from_the_library(served: Served, tmp_path: Path) -> None:
     """Its bytes are kept, so that the input that repr shows is one that runs."""
     with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
@@ -256,7 +238,7 @@ def test_a_run_that_the_service_had_forgotten_is_asked_for_again_before_it_is_pa
     assert len(hosted.seen("POST", RUN)) == 1
 
 
-@pytest.mark.parametrize("answer", [{}, {"video": None}, {"detail": "overloaded"}, {"video": {}}])
+@pytest.mark.parametrize("answer", [{"video": None}, {"detail": "overloaded"}])
 def test_a_result_without_a_file_is_not_kept_as_the_result(
     hosted: Hosted, client: Client, answer: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,20 +254,6 @@ def test_a_result_without_a_file_is_not_kept_as_the_result(
     run = client.run(BOAT)
 
     assert run.media[0].path.read_bytes() == png()
-    assert len(hosted.seen("POST", RUN)) == 1
-
-
-def test_a_service_is_the_same_in_another_spelling(hosted: Hosted, tmp_path: Path) -> None:
-    """Capitals, slashes and dots in its address do not make it another one, which would be paid again."""
-    hosted.on("POST", RUN, {"requestId": "r1"})
-    finishes(hosted)
-    port = hosted.port
-    found = []
-    for address in (f"http://localhost:{port}", f"HTTP://LocalHost:0{port}/./", f"http://LOCALHOST:{port}//"):
-        with rb.connect(address, api_key="a-key-of-this-test", library=tmp_path) as client:
-            found.append(client.run(BOAT).from_library)
-
-    assert found == [False, True, True]
     assert len(hosted.seen("POST", RUN)) == 1
 
 
