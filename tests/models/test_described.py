@@ -166,6 +166,7 @@ def test_every_name_works_and_none_breaks_a_method() -> None:
     assert [request.wire()[name] for name in names] == [request[name] for name in names]
     assert request.revised(revised=5, self=6)["revised"] == 5
     assert (getattr(request, "my-field"), request.größe) == (request["my-field"], request["größe"])
+    assert request.json_ == request["json"]
     for name in ("revised", "wire", "changed", "copy", "json", "dict", "model_dump", "model_json_schema"):
         assert callable(getattr(request, name)), name
     assert inspect.signature(kind).parameters["prompt"].default is inspect.Parameter.empty
@@ -272,7 +273,6 @@ def part(name: str) -> dict[str, str]:
         (several(models__run=post(ENVELOPE), svc__b=post(NUMBER)), "svc/unheard-of", ["size"], "svc/unheard-of"),
         (several(upload=post(TEXT, media="multipart/form-data"), svc__b=post(NUMBER)), None, ["size"], "svc/b"),
         (several(a={"get": {}}, svc__b=post(NUMBER, media="application/vnd.x+json")), None, ["size"], "svc/b"),
-        ({**several(run=post(NUMBER)), "info": {"x-endpoint-id": "svc/b"}}, None, ["size"], "svc/b"),
     ],
 )
 def test_the_input_and_the_model_are_found(
@@ -303,6 +303,17 @@ def test_references_are_followed_wherever_they_lead() -> None:
     assert kind(size="big", corner=3, voice="alto", inner={"size": 2}).wire()["inner"] == {"size": 2}
     for wrong in ({"size": 10}, {"corner": "big"}, {"voice": "bass"}, {"inner": {"size": 10}}):
         refusal(lambda wrong=wrong: kind(**wrong))  # type: ignore[misc]
+
+
+def test_nothing_is_fetched_for_a_rule_that_no_type_reads() -> None:
+    """What stands behind an address outside of the description is left to the service."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        kind = describe(with_fields({"a": {"not": {"$ref": f"http://127.0.0.1:{server.getsockname()[1]}/x.json"}}}))
+
+        assert kind(a=5).wire() == {"a": 5}
+        with pytest.raises(BlockingIOError):
+            server.accept()
 
 
 def test_nullable_is_a_word_of_3_0_only() -> None:

@@ -90,17 +90,20 @@ def describe(document: Mapping[str, Any], endpoint_id: str | None = None) -> typ
 def _build(source: str, endpoint_id: str) -> type[Described]:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
+    from referencing import Registry
 
     builder = _Builder(map_texts(json.loads(source), replace_surrogates), endpoint_id)
     cls = builder.input_class()
     cls._source = source, endpoint_id
     # Multiples are checked by the types alone, because `jsonschema` takes 0.15 for no multiple of 0.05.
-    cls._rules = extend(Draft202012Validator, {"multipleOf": None})(builder.root)
+    without_multiples = extend(Draft202012Validator, {"multipleOf": None})
+    # With a registry of its own it fetches nothing.
+    cls._rules = without_multiples(builder.root, registry=Registry())
     return cls
 
 
 class Record(Part):
-    """An object inside a described input. A field whose name is taken by a method is read as `record["copy"]`."""
+    """An object inside a described input. A field named as a method is read as `record["copy"]`, or as `record.copy_`."""
 
     model_config = ConfigDict(protected_namespaces=(), use_attribute_docstrings=False, populate_by_name=True)
 
@@ -193,8 +196,7 @@ class _Builder:
             raise BadDescription(f"This is not an OpenAPI 3 description: its `openapi` is {format_literal(version)}.")
         self.root = _modernise(document, is_3_0=str(version).startswith("3.0"))
         path, schema = self.choose_call(endpoint_id)
-        hint = self.root.get("info", {}).get("x-endpoint-id")
-        self.endpoint_id = str(endpoint_id or hint or unquote(path).strip("/"))
+        self.endpoint_id = endpoint_id or unquote(path).strip("/")
         if "{" in self.endpoint_id or not self.endpoint_id:
             words = f"The address {format_literal(path)} does not say which model this is: pass its endpoint_id."
             raise BadDescription(words)
@@ -301,13 +303,20 @@ class _Builder:
         for field_name, source in rules.items():
             notes = self.flat(source)
             annotation = self.type_of(source, field_name)
-            default = ... if field_name in required else _read_default(annotation, notes.get("default"))
+            default: Any = ... if field_name in required else None
+            if default is None and notes.get("default") is not None:
+                # The service fills in a default that does not fit, or whose type is being built.
+                with suppress(ValidationError, PydanticUserError):
+                    default = TypeAdapter(annotation).validate_python(notes["default"])
             texts: dict[str, Any] = {word: notes.get(word) for word in ("title", "description")}
             if default is None and annotation is not None and NoneType not in get_args(annotation):
                 annotation = Union[annotation, None]  # noqa: UP007  # A forward reference has no `|`.
                 texts["json_schema_extra"] = _show_as_left_out
-            is_free = field_name and not field_name.startswith("_") and not hasattr(Described, field_name)
-            attribute, alias = (field_name, None) if is_free else (f"field_{len(made)}", field_name)
+            # A name may be empty, or taken by a method.
+            names = (name for name in (field_name, f"{field_name}_", f"field_{len(made)}") if name and name[0] != "_")
+            free = (name for name in names if name == field_name or name not in rules)
+            attribute = next(name for name in free if not hasattr(Described, name))
+            alias = None if attribute == field_name else field_name
             made[attribute] = (annotation, _field(default, alias=alias, validate_default=False, **texts))
         if others is not False:
             extra = {"__annotations__": {"__pydantic_extra__": _dict[str, self.type_of(others)]}}
@@ -420,14 +429,6 @@ def _is_annotation(word: str) -> bool:
 
 def _type(rule: Mapping[str, Any]) -> str:
     return str(rule.get("type", "object" if "properties" in rule else ""))
-
-
-def _read_default(annotation: Any, value: Any) -> Any:
-    """A default as a value of its type; None if it does not fit, or its type is being built: the service fills it in."""
-    try:
-        return None if value is None else TypeAdapter(annotation).validate_python(value)
-    except (ValidationError, PydanticUserError):
-        return None
 
 
 def _show_as_left_out(schema: dict[str, Any]) -> None:
