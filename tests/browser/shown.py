@@ -190,7 +190,7 @@ def _race(_: Media, text: str) -> Iterator[Bundle]:
     contenders = tuple(Contender(number, {text: text}, 1.0, 0.5, 1.5, 0.5, 2, 0, 106) for number in range(2))
     for state in (RaceState.JUDGING, RaceState.DONE):
         progress = RaceProgress(
-            state=state, axes=(text,), contenders=contenders, score=text, is_judged=False, rounds=1, runs=4, repeats=8, free=0, spent=212, earlier=0, enough=0,
+            state=state, axes=(text,), contenders=contenders, score=text, is_judged=False, rounds=1, runs=4, repeats=8, free=0, spent=212, earlier=0,
             spent_now=106, budget=424, whole=424, keep=1, sure=0.95, chance=0.5, is_decided=False, elapsed=1.0, end=End.STOPPED, reason=text, block=text,
         )  # fmt: skip
         yield race_bundle(cast(Any, SimpleNamespace(progress=progress)))

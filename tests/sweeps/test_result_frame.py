@@ -68,78 +68,62 @@ def standings(plan: Plan, statuses: list[str]) -> list[Standing]:
     """How the rows stand, each by itself."""
     found = []
     for row, status in zip(plan, statuses, strict=True):
-        text = dumps(row.input.wire()) if row.input else ""
-        name = RunName(f"name-{row.number}", row.take, text) if row.input else None
+        name = RunName(f"name-{row.number}", row.take, dumps(row.input.wire())) if row.input else None
         error = None if status in ("completed", "waiting", "not started") else f"it is {status}"
-        found.append(
-            Standing(
-                row,
-                name,
-                status=status if row.input else RunStatus.IMPOSSIBLE,
-                error_type=error and "oops",
-                error=error,
-            )
-        )
+        status = status if row.input else RunStatus.IMPOSSIBLE
+        found.append(Standing(row, name, status=status, error_type=error and "oops", error=error))
     return found
 
 
+def make_table(plan: Plan, *statuses: str) -> pd.DataFrame:
+    """The table of a plan whose runs have these statuses, or are all completed."""
+    model, words = plan.base.endpoint_id, list(statuses) or ["completed"] * len(plan)
+    entries = [
+        None if word == "not started" else seen(number, **answered(model, number)) if word == "completed" else seen(number, word)
+        for number, word in enumerate(words)
+    ]  # fmt: skip
+    return build_frame(plan, standings(plan, words), entries, paths())
+
+
 @pytest.mark.parametrize(("base", "axes", "outputs"), BASES, ids=[base.endpoint_id for base, *_ in BASES])
-def test_columns_and_types_do_not_depend_on_what_came_of_the_runs(
-    base: Input, axes: dict[str, Any], outputs: list[str]
+def test_a_table_is_of_one_form_whatever_came_of_the_runs_and_in_files(
+    base: Input, axes: dict[str, Any], outputs: list[str], tmp_path: Path
 ) -> None:
-    """Nothing started, some failed, all completed: the same inputs and facts of the same types; what was returned comes with the first result."""
+    """Inputs and facts have their types from the start, what was returned comes with the first result.
+
+    Parquet keeps types, categories and what the table knows of itself; CSV keeps the text of everything.
+    """
     plan = sweep(base, **axes)
-    none = build_frame(plan, standings(plan, ["not started"] * 4), [None] * 4, {})
-    some = build_frame(
-        plan, standings(plan, ["completed", "failed", "uncertain", "not started"]),
-        [seen(0, **answered(base.endpoint_id, 0)), seen(1, "failed", error="no"), seen(2, "uncertain"), None], paths(),
-    )  # fmt: skip
-    every = build_frame(plan, standings(plan, ["completed"] * 4), [seen(number, **answered(base.endpoint_id, number)) for number in range(4)], paths())  # fmt: skip
+    none, every = make_table(plan, *["not started"] * 4), make_table(plan)
+    some = make_table(plan, "completed", "failed", "uncertain", "not started")
 
     inputs = [name for name in plan.frame.columns if name not in ("take", "credits", "credits_due", "problem")]
     for table in (none, some, every):
         assert list(table.columns)[: len(axes) + 3] == [*axes, "status", "credits", outputs[0]]
-        expected = {*inputs, *LAST, *(outputs[:1] if table is none else outputs)}
-        assert set(table.columns) == expected
+        assert set(table.columns) == {*inputs, *LAST, *(outputs[:1] if table is none else outputs)}
         always = [name for name in table.columns if name in (*inputs, *LAST)]
         pd.testing.assert_series_equal(table[always].dtypes, every[always].dtypes)
-        assert table.index.tolist() == [0, 1, 2, 3]
-        assert table.index.name == "run"
+        assert (table.index.tolist(), table.index.name) == ([0, 1, 2, 3], "run")
         pd.testing.assert_frame_equal(table[inputs], plan.frame[inputs])
-    assert every["credits"].dtype == "Int64"
-    assert every["status"].dtype == "category"
+    assert [str(every[name].dtype) for name in ("credits", "status")] == ["Int64", "category"]
     assert every["credits"].sum() == 4 * 53
 
-
-@pytest.mark.parametrize(("base", "axes", "outputs"), BASES, ids=[base.endpoint_id for base, *_ in BASES])
-def test_a_table_goes_through_files(base: Input, axes: dict[str, Any], outputs: list[str], tmp_path: Path) -> None:
-    """Parquet keeps types, categories and what the table knows of itself; CSV keeps the text of everything."""
-    plan = sweep(base, **axes)
-    table = build_frame(
-        plan, standings(plan, ["completed", "failed", "uncertain", "not started"]),
-        [seen(0, **answered(base.endpoint_id, 0)), seen(1, "failed", error="no"), seen(2, "uncertain"), None], paths(),
-    )  # fmt: skip
-    table.attrs["reelbook"] = {"axes": ["seed"]}
-    plain = [name for name in table.columns if table[name].dtype != object]
-
-    table.to_parquet(tmp_path / "table.parquet")
+    some.attrs["reelbook"] = {"axes": ["seed"]}
+    some.to_parquet(tmp_path / "table.parquet")
     back = pd.read_parquet(tmp_path / "table.parquet")
-    text = pd.read_csv(io.StringIO(table.to_csv()), index_col="run")
+    text = pd.read_csv(io.StringIO(some.to_csv()), index_col="run")
+    plain = [name for name in some.columns if some[name].dtype != object]
 
-    pd.testing.assert_frame_equal(back[plain], table[plain])
-    assert list(back.columns) == list(text.columns) == list(table.columns)
-    assert back.attrs == table.attrs
-    assert text["status"].tolist() == table["status"].tolist()
-    assert text["credits"].fillna(-1).tolist() == table["credits"].fillna(-1).tolist()
-    assert text["input_json"].tolist() == table["input_json"].tolist()
+    pd.testing.assert_frame_equal(back[plain], some[plain])
+    assert list(back.columns) == list(text.columns) == list(some.columns)
+    assert back.attrs == some.attrs
+    for name in ("status", "credits", "input_json"):
+        assert text[name].fillna(-1).tolist() == some[name].astype(object).fillna(-1).tolist()
 
 
 def test_every_result_stands_in_its_row() -> None:
     """Local files as text, addresses beside them, several pictures of a run as a list."""
-    resized, clips = (sweep(base, **axes) for base, axes, _ in (BASES[2], BASES[0]))
-
-    pictures = build_frame(resized, standings(resized, ["completed"] * 4), [seen(number, **answered(SmartResize.endpoint_id, number)) for number in range(4)], paths())  # fmt: skip
-    films = build_frame(clips, standings(clips, ["completed"] * 4), [seen(number, **answered(TextToVideo.endpoint_id, number)) for number in range(4)], paths())  # fmt: skip
+    pictures, films = (make_table(sweep(base, **axes)) for base, axes, _ in (BASES[2], BASES[0]))
 
     assert pictures.loc[2, "output_images"] == ["/shelf/2.mp4", "/shelf/2-2.png"]
     assert pictures.loc[2, "output_images_url"] == ["https://example.org/2-300.png", "https://example.org/2-400.png"]
@@ -176,11 +160,11 @@ def test_names_that_collide_are_kept_apart() -> None:
         status=lambda row: "mine", output_seed=lambda row: row.seed
     )
 
-    table = build_frame(plan, standings(plan, ["completed"] * 2), [seen(number, **answered(TextToVideo.endpoint_id, number + 7)) for number in range(2)], paths())  # fmt: skip
+    table = make_table(plan)
 
     assert table["status"].tolist() == ["completed"] * 2
     assert table["label_status"].tolist() == ["mine"] * 2
-    assert table["output_seed"].tolist() == [7, 8]
+    assert table["output_seed"].tolist() == [0, 1]
     assert table["input_output_seed"].tolist() == [1, 2]
 
 

@@ -95,9 +95,9 @@ def race(
 
 def start_race(plan: Plan, client: Client, *, by: object, **options: object) -> Race:
     """Start a race with options that nobody has checked."""
-    from ..decide.race.race import make_race
+    from ..decide.race.race import Race
 
-    started = make_race(plan, client, make_race_options(by=by, judge=judge if by is judge else None, **options))
+    started = Race(plan, client, make_race_options(by=by, judge=judge if by is judge else None, **options))
     started.begin()
     return started
 

@@ -66,7 +66,6 @@ class Counts:
     mine: int
     """Those of this rater."""
     raters: int
-    skipped: int
     clips: int
     """Clips that can be judged."""
 
@@ -135,10 +134,9 @@ class Ratings:
     @property
     def counts(self) -> Counts:
         """How much has been judged."""
-        of_kind = [judgement for judgement in self._read() if judgement.kind == self.kind]
-        given, skipped = self._find_given(), sum(judgement.answer == Answer.SKIP for judgement in of_kind)
+        given = self._find_given()
         mine = sum(judgement.rater == self.rater for judgement in given)
-        return Counts(len(given), mine, len({judgement.rater for judgement in given}), skipped, len(self.clips))
+        return Counts(len(given), mine, len({judgement.rater for judgement in given}), len(self.clips))
 
     @property
     def pairs(self) -> list[JudgedPair]:

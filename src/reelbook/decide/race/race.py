@@ -59,15 +59,20 @@ class Race(BackgroundJob["Race"]):
 
     noun, advice = "race", "stop it: race.cancel()"
 
-    def __init__(
-        self, plan: Plan, rounds: Rounds, runs: RaceRuns, judge: Score | Judging, options: RaceOptions,
-        *, budget: int | None, whole: int | None, enough: int, earlier: int,
-    ) -> None:  # fmt: skip
+    def __init__(self, plan: Plan, client: Client, options: RaceOptions) -> None:
+        """Raises if there is nothing to decide, or no budget where credits are real; nothing is sent yet."""
         super().__init__()
-        self.plan = plan
-        self._rounds, self._runs, self._options, self._judge = rounds, runs, options, judge
-        self._score = judge if isinstance(judge, Score) else None
-        self._budget, self._whole, self._enough, self._earlier = budget, whole, enough, earlier
+        self.plan, self._options = plan, options
+        self._judge = Judging(options) if options.judge is not None else make_score(options.by, plan)
+        self._score = self._judge if isinstance(self._judge, Score) else None
+        drafts = make_drafts(plan, options.draft) if options.draft else plan
+        settings = group_settings(drafts, options.over, options.seed, is_paired=options.judge is not None)
+        check_settings(settings, options.keep)
+        self._runs = runs = RaceRuns(plan, drafts, client, options.execution)
+        self._whole, due = sum_or_none(runs.get_price(row) for row in plan.distinct), runs.find_due(drafts.distinct)
+        self._budget = find_budget(options.budget, self._whole, settings, due, is_embedded=client.is_embedded)
+        self._earlier = runs.limit(self._budget, self._judge.name, is_new=options.is_new)
+        self._rounds = Rounds(drafts, settings, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
         self._finals: list[Row] = []
         self._belief: Belief | None = None
         self._chances: FloatArray | None = None
@@ -164,7 +169,7 @@ class Race(BackgroundJob["Race"]):
                 is_judged=score is None, rounds=rounds.number, runs=len(rounds.used) + len(self._finals),
                 repeats=len(self.plan.distinct), free=sum(not number for number in rounds.round_of.values()),
                 spent=self._spent + now, earlier=self._earlier, spent_now=self._spent - self._spent_before + now,
-                budget=self._budget, enough=self._enough, whole=self._whole, keep=options.keep, sure=options.sure,
+                budget=self._budget, whole=self._whole, keep=options.keep, sure=options.sure,
                 chance=min((contender.chance or 0.0 for contender in best), default=None), is_decided=self._is_sure,
                 elapsed=(self._ended or time.monotonic()) - self._began,
                 round_runs=0 if job is None else job.total, round_done=0 if job is None else job.finished,
@@ -370,20 +375,3 @@ class Race(BackgroundJob["Race"]):
 
     def _count_ended(self) -> str:
         return f"the race is in round {self._rounds.number}, with {len(self._rounds.used):,} runs"
-
-
-def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
-    """Create a race that is not started yet; raises if there is nothing to decide, or no budget where credits are real."""
-    judge = Judging(options) if options.judge is not None else make_score(options.by, plan)
-    drafts = make_drafts(plan, options.draft) if options.draft else plan
-    race = group_settings(drafts, options.over, options.seed, is_paired=options.judge is not None)
-    check_settings(race, options.keep)
-    runs = RaceRuns(plan, drafts, client, options.execution)
-    whole, due = sum_or_none(runs.get_price(row) for row in plan.distinct), runs.find_due(drafts.distinct)
-    budget = find_budget(options.budget, whole, race, due, is_embedded=client.is_embedded)
-    earlier = runs.limit(budget, judge.name, is_new=options.is_new)
-    # What is paid for already need not have been the cheapest way to two runs of each setting.
-    paid = runs.spent() - earlier + race.find_enough(due)
-    enough = min(race.find_enough(lambda row: runs.get_price(row) or 0), paid)
-    rounds = Rounds(drafts, race, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
-    return Race(plan, rounds, runs, judge, options, budget=budget, whole=whole, enough=enough, earlier=earlier)

@@ -87,8 +87,6 @@ class RaceProgress:
     """The part of it since the race was last started."""
     budget: int | None
     """The most that the race may spend from its first start on."""
-    enough: int
-    """The credits with which it could be expected to decide."""
     whole: int | None
     """The price of the whole plan; None if it is unknown."""
     keep: int
@@ -133,14 +131,12 @@ class RaceProgress:
     def findings(self) -> tuple[str, ...]:
         """Sentences: the outcome, why the race has ended, what is missing, and what to do."""
         judge = f"Judge {format_count(self.awaited, 'more pair')}, and the race continues by itself."
-        hard = f"{self.budget or 0:,} credits can hardly decide this: two runs of each setting take {self.enough:,}."
         failed = sum(contender.failed for contender in self.contenders)
         dropped = f"{format_count(failed, 'run')} gave no score; a setting with none after two runs is dropped."
         sentences = (
             judge if self.state == RaceState.JUDGING else "",
             _format_outcome(self),
             _format_end(self) if self.state == RaceState.DONE else "",
-            hard if self.budget is not None and self.budget < self.enough and not self.is_decided else "",
             dropped if failed and any(contender.runs for contender in self.contenders) else "",
         )
         return tuple(filter(None, sentences))
