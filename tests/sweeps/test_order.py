@@ -83,8 +83,7 @@ def test_a_wrong_option_is_refused_before_anything_is_sent(wrong: dict[str, Any]
         check_options(RunOptions, wrong)
 
 
-def test_rates_are_read_as_people_write_them() -> None:
+@pytest.mark.parametrize(("rate", "per_second"), [("10/s", 10), ("30 / min", 0.5), ("90/hour", 0.025), (0.5, 0.5)])
+def test_rates_are_read_as_people_write_them(rate: Any, per_second: float) -> None:
     """In a second, a minute, or an hour."""
-    rates = [check_options(RunOptions, {"rate": rate}).rate for rate in ("10/s", "30 / min", "90/hour", 0.5)]
-
-    assert rates == [10.0, 0.5, 0.025, 0.5]
+    assert check_options(RunOptions, {"rate": rate}).rate == per_second

@@ -14,12 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
-from reelbook.models.described import describe
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.sweeps.parts import rows, sampled, template, zipped
 from reelbook.sweeps.plan import Plan, derived, sweep
-from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT, parse_plan
 
@@ -79,11 +77,15 @@ PLANS: dict[str, Callable[[], Plan]] = {
 
 
 @pytest.mark.parametrize("make", PLANS.values(), ids=PLANS.keys())
-def test_every_kind_of_sweep_survives_its_file(make: Callable[[], Plan], tmp_path: Path) -> None:
+def test_every_kind_of_sweep_survives_its_file(
+    make: Callable[[], Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Through a file on the disk, and once more through what was read."""
     plan, path = make(), tmp_path / "sweep.toml"
 
     plan.to_toml(path)
+    # A sample is not drawn again: another version of scipy could make other runs.
+    monkeypatch.setitem(sys.modules, "scipy.stats.qmc", None)
     read = sweep.read(path)
 
     assert read == plan
@@ -99,23 +101,6 @@ def test_a_file_keeps_the_axes_and_not_the_rows() -> None:
     explicit = plan.where(lambda run: run.seed < 2).to_toml()
     assert explicit.count("seed = ") == 20
     assert "which a file cannot hold" in explicit
-
-
-def test_a_sample_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its values stand in the file, so that no other version of scipy makes other runs."""
-    plan = sweep(BOAT, sampled(4, num_frames=(9, 257)))
-    text = plan.to_toml()
-    monkeypatch.setitem(sys.modules, "scipy.stats.qmc", None)
-
-    assert parse_plan(text) == plan
-
-
-def test_a_described_model_is_given_from_outside() -> None:
-    """The file names the model; whoever reads it says what its input is."""
-    speech = describe(with_fields({"text": {"type": "string"}, "copy": {"type": "integer"}}))
-    plan = sweep(speech(text="hello"), {"copy": [1, None]})
-
-    assert parse_plan(plan.to_toml(), models={speech.endpoint_id: speech}.__getitem__) == plan
 
 
 HEAD = 'format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\n'

@@ -92,7 +92,7 @@ def read_records(table: Any) -> list[Mapping[Any, Any]]:
     records = table.to_dict(orient="records") if is_frame else table
     if not isinstance(records, list) or not all(isinstance(row, Mapping) for row in records):
         raise usage_error(
-            f"{format_literal(table)} is nothing that a sweep can use. By position it takes a DataFrame of pandas (as of "
+            f"A sweep cannot use {format_literal(table)}. By position it takes a DataFrame of pandas (of another kind, "
             "frame.to_pandas()), a list of dicts, zipped(…), sampled(…), a template, or a dict of axes; a single axis goes "
             "by its name: seed=range(4)."
         )
