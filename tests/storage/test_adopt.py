@@ -55,7 +55,7 @@ def test_runs_and_files_come_over_and_nothing_there_changes(make: Make, tmp_path
 
 
 def test_a_run_of_the_same_input_is_another_take(make: Make) -> None:
-    """What the one here has cost stays counted, and its state is its own; so is that of the same request."""
+    """A result takes the place of a run without one, whose cost stays counted, so that no sweep pays for it again."""
     ours, theirs = make("ours"), make("theirs")
     ours.failed(BOAT, "ours", charged=20)
     ours.accepted(TRAM, "both")
@@ -64,7 +64,7 @@ def test_a_run_of_the_same_input_is_another_take(make: Make) -> None:
 
     ours.library.adopt(theirs.folder)
 
-    assert states(ours) == [("failed", 0, "ours"), ("accepted", 0, "both"), ("stored", 1, "theirs")]
+    assert states(ours) == [("failed", 1, "ours"), ("accepted", 0, "both"), ("stored", 0, "theirs")]
     assert ours.library.summary()["credits"].sum() == 20 + 53 + 53
 
 

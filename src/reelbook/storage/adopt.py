@@ -21,6 +21,8 @@ MEDIA = "media"
 _STORED = tuple(name for name in transitions.STORED_COLUMNS if name != "id")
 _PAID = (State.ACCEPTED, State.STORED, State.FAILED, State.CANCELLED)
 """States in which a run has a request, and can be continued from its row."""
+_WITHOUT_RESULT = (State.PLANNED, State.REJECTED, State.FAILED, State.CANCELLED)
+"""States in which a run is sent again when it is wanted again."""
 
 
 def find_library(folder: Path) -> Path:
@@ -75,8 +77,13 @@ def _insert(entry: Entry, lost: set[str], db: Connection) -> None:
     if not lost.isdisjoint(entry.hashes):
         values["state"] = State.ACCEPTED
     where = "service = ? AND identity = ? AND take = ?"
-    if transitions.find_entries(db, where, entry.service, entry.identity, entry.take):
-        values["take"] = transitions.get_next_take(db, entry.service, entry.identity)
+    for same in transitions.find_entries(db, where, entry.service, entry.identity, entry.take):
+        free = transitions.get_next_take(db, entry.service, entry.identity)
+        if same.owner is None and same.state in _WITHOUT_RESULT and values["state"] not in _WITHOUT_RESULT:
+            # Their result takes its place, or a sweep would pay for this take once more.
+            transitions.update_run(db, same.id, take=free)
+        else:
+            values["take"] = free
     transitions.insert_run(db, **values)
 
 
