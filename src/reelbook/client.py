@@ -27,7 +27,7 @@ from .storage.ledger import claims, transitions
 from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import FORKED, Ledger, translate_errors
 from .storage.library import Library
-from .storage.library_folder import library_folder, parse_library_folder
+from .storage.library_folder import library_folder, parse_folder
 from .storage.shelf import Shelf, open_shelf
 from .transport.answers import MAX_ID_LENGTH
 from .transport.http import Key
@@ -374,7 +374,7 @@ def _format_type(value: Any) -> str:
 def open_library(client: Client | None, folder: str | Path | None = None) -> Library:
     """The library in a folder, else the client's, else the default one; the client is used for its own library only."""
     usual = client.library if client else library_folder()
-    path = _find_folder(parse_library_folder(folder)) if folder else usual
+    path = _find_folder(parse_folder(folder)) if folder else usual
     if client is not None and client.library == path:
         return Library(
             path, lambda: client.ledger, client.shelf, client,

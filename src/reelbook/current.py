@@ -19,7 +19,7 @@ from .errors import ReelbookError
 from .models.base import Input
 from .models.catalog import CATALOG
 from .models.pricing import Estimate, Rates, estimate
-from .storage.library_folder import is_from_above, library_folder, parse_library_folder
+from .storage.library_folder import is_from_above, library_folder, parse_folder
 from .util.background_loop import TICK_SECONDS
 from .util.printable import format_count
 
@@ -101,7 +101,7 @@ class Session:
             api_key = None  # A verbose traceback prints the variables of every frame, including this one.
         if address is not None and not str(address).lower().startswith(("http://", "https://")):
             raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
-        folder = parse_library_folder(library) if library else library_folder()
+        folder = parse_folder(library) if library else library_folder()
         if not library and is_from_above(folder) and folder not in self._reported_folders:
             self._reported_folders.add(folder)
             log.warning(

@@ -75,7 +75,7 @@ def test_runs_without_a_request_and_those_that_somebody_follows_are_left_there(m
     theirs.accepted(TRAM, "followed")
     theirs.stored(BOAT.revised(seed=9))
     theirs.ledger.transact_now(lambda db: db.execute("UPDATE runs SET media = '[{' WHERE id = 3"))
-    theirs.ledger.transact_now(lambda db: transitions.set_owner(db, transitions.get_entry(db, 2), theirs.ledger.owner))
+    theirs.ledger.transact_now(lambda db: transitions.update_run(db, 2, owner=theirs.ledger.owner))
 
     report = ours.library.adopt(theirs.folder)
 

@@ -149,23 +149,6 @@ def test_what_was_uncertain_stays_so(folder: Path, has_copy: bool) -> None:
     assert verdict.action == "ask"
 
 
-def test_a_ledger_out_of_a_copy_learns_what_the_list_knows(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """All runs are known before anything is sent, and the person reads once that it happened."""
-    before = (folder / writer.NAME).read_bytes()
-    later = {f"later {number}": f"r{number}" for number in range(3)}
-    ledger = Ledger(folder)
-    for name, request in later.items():
-        accept(ledger, sent(ledger, name), request)
-    ledger.close()
-    (folder / writer.NAME).write_bytes(before)
-
-    known = [requests(folder), requests(folder)]
-
-    assert all(each.items() >= later.items() for each in known)
-    (record,) = caplog.records
-    assert "3 paid runs were put back" in record.getMessage()
-
-
 @pytest.mark.parametrize("before", ["planned", "being sent", "refused", "failed"])
 def test_a_row_out_of_a_copy_goes_on_to_what_the_list_knows(tmp_path: Path, before: str) -> None:
     """Whatever the row was when the copy was made, the latest request is followed, and what earlier ones cost is counted."""

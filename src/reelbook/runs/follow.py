@@ -96,9 +96,7 @@ class FollowedRun:
         finally:
             if self.failure is not None and self.entry.owner is not None:
                 # Not awaited, so that a closed ledger cannot block the end.
-                is_late = isinstance(self.failure, errors.NotReady)
-                why = {"error_type": error_kind_of(self.failure), "error": str(self.failure)} if is_late else None
-                ledger.submit(partial(transitions.release, run=self.entry.id, owner=ledger.owner, why=why))
+                ledger.submit(partial(transitions.release, run=self.entry.id, owner=ledger.owner))
             ledger.live.pop(self.entry.id, None)
             self._took = time.monotonic() - self._started
             self._done.set()

@@ -29,23 +29,17 @@ def is_from_above(library: Path) -> bool:
     return not os.environ.get("REELBOOK_LIBRARY") and library.parent in Path.cwd().parents
 
 
-def parse_library_folder(library: str | Path) -> Path:
-    """The absolute path of a library's folder, which need not exist; `ReelbookError` for anything but a local path."""
-    if "://" in str(library):
-        raise ReelbookError(
-            f"{str(library)[:200]!r} is not a folder on this machine. The ledger stays on a local disk; media can be stored in: shelf={str(library)[:200]!r}."
-        )
-    return parse_folder(library, "be the folder of a library")
-
-
-def parse_folder(named: Any, purpose: str) -> Path:
+def parse_folder(named: Any, purpose: str = "be the folder of a library") -> Path:
     """The absolute path of a folder, which need not exist; `purpose` is what an invalid one cannot be."""
     try:
-        return Path(named).expanduser().absolute()
+        if "://" not in str(named):
+            return Path(named).expanduser().absolute()
+        reason = "it is an address, and not on this machine"
     except (RuntimeError, TypeError) as error:
-        raise ReelbookError(
-            f"{named!r:.200} cannot {purpose} ({error}). Nothing was created, copied or sent: give its path as a str or a Path."
-        ) from None
+        reason = str(error)
+    raise ReelbookError(
+        f"{named!r:.200} cannot {purpose} ({reason}). Nothing was created, copied or sent: give its path as a str or a Path."
+    )
 
 
 def _is_ours(folder: Path) -> bool:

@@ -43,7 +43,7 @@ def make_identity(endpoint_id: str, canonical_input: str) -> str:
 def make_price_key(request: Input) -> str:
     """What the price of an input depends on: the model, and every field that is not price-neutral."""
     row = find_endpoint(request.endpoint_id)
-    return dumps([request.endpoint_id, _without_fields(request.wire(), row.price_neutral if row else ())])
+    return dumps([request.endpoint_id, _plain(request.wire(), row.price_neutral if row else ())])
 
 
 def dumps(value: Any) -> str:
@@ -57,20 +57,10 @@ def dumps(value: Any) -> str:
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, without: Collection[str] = ()) -> Any:
+    """A value with integral floats as integers, and without the fields of these names."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _without_fields(value: Any, names: Collection[str]) -> Any:
-    """A value of an input without the named fields, at any depth."""
-    if isinstance(value, dict):
-        return {name: _without_fields(item, names) for name, item in value.items() if name not in names}
-    if isinstance(value, list):
-        return [_without_fields(item, names) for item in value]
-    return value
+        return {name: _plain(item, without) for name, item in value.items() if name not in without}
+    return [_plain(item, without) for item in value] if isinstance(value, (list, tuple)) else value

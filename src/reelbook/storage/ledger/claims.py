@@ -23,7 +23,7 @@ from ...errors import ReelbookError
 from ...util.file_locks import try_lock
 from ...util.replace_file import PRIVATE, replace_file
 from . import transitions
-from .schema import Budget, Spend, check_budget, check_spend, join_scope
+from .schema import Budget, Spend, check_limits, join_scope
 from .transitions import ATTACHED, CLAIMED, COMPLETED, EXPIRED, RESUBMITTED, Entry, State, find_entries, get_entry
 
 LIST_NAME = "accepted.jsonl"
@@ -40,19 +40,16 @@ class Process:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.owner = folder, "reader"
-        self._file: int | None = None
-
-    @property
-    def is_reader(self) -> bool:
+        self.is_reader = True
         """Whether it cannot own runs, because it has not entered."""
-        return self._file is None
+        self._owners, self._file = folder / "owners", -1
 
     def enter(self) -> None:
         """Begin to own runs, under a name of its own."""
-        if self._file is None:
-            self.owner = uuid.uuid4().hex
-            (self.folder / "owners").mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = os.open(self._path(self.owner), os.O_RDWR | os.O_CREAT, 0o600)
+        if self.is_reader:
+            self.owner, self.is_reader = uuid.uuid4().hex, False
+            self._owners.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = os.open(self._owners / self.owner, os.O_RDWR | os.O_CREAT, 0o600)
             # Another process may be looking whether it is locked.
             try_lock(self._file, wait=True)
 
@@ -61,7 +58,7 @@ class Process:
         if name == self.owner:
             return False
         try:
-            file = os.open(self._path(name), os.O_RDWR)
+            file = os.open(self._owners / name, os.O_RDWR)
         except FileNotFoundError:
             return True
         except OSError:
@@ -74,13 +71,10 @@ class Process:
 
     def leave(self) -> None:
         """Delete its file, so that others may take over its unfinished runs."""
-        if self._file is not None:
+        if not self.is_reader:
             with contextlib.suppress(OSError):
-                self._path(self.owner).unlink()
+                (self._owners / self.owner).unlink()
             os.close(self._file)
-
-    def _path(self, name: str) -> Path:
-        return self.folder / "owners" / name
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +177,8 @@ def find_or_claim(
         **dict.fromkeys(("charged", "request_id", "output", "media", "error", "queued_s", "running_s", "finished")),
         **({} if repeats else {"attempt_key": key, "body": None}),
     )  # fmt: skip
-    # If they raise, the claim is rolled back.
-    if budget is not None:
-        check_budget(db, budget, price)
-    if spend is not None:
-        check_spend(db, spend, entry.id, price, earlier[0] + earlier[1] * (price or 0))
+    # If it raises, the claim is rolled back.
+    check_limits(db, entry.id, price, earlier[0] + earlier[1] * (price or 0), budget, spend)
     return Verdict(Action.SEND, get_entry(db, entry.id))
 
 
@@ -219,15 +210,15 @@ def _find_candidate(
         latest = transitions.get_next_take(db, request.service, request.identity) - 1
         entries = [entry for entry in entries if entry.owner is None or (join and entry.owner == owner)]
         entries = [entry for entry in entries if entry.stage != EXPIRED or entry.take == latest]
-    ranks = dict(zip(BEST_FIRST, range(len(BEST_FIRST)), strict=True))
-    return min(entries, key=lambda entry: ranks.get(entry.stage, len(ranks)), default=None)
+    return min(entries, key=lambda entry: (*BEST_FIRST, entry.stage).index(entry.stage), default=None)
 
 
 def _follow_or_wait(db: sqlite3.Connection, entry: Entry, owner: str) -> Verdict:
     """The action for a run that is paid for or has an owner; takes ownership of a paid one without."""
     if entry.owner is None:
-        is_paid = entry.state == State.ACCEPTED
-        return Verdict(Action.FOLLOW, transitions.set_owner(db, entry, owner) if is_paid else entry)
+        if entry.state == State.ACCEPTED:
+            transitions.update_run(db, entry.id, owner=owner)
+        return Verdict(Action.FOLLOW, get_entry(db, entry.id))
     return Verdict(Action.JOIN if entry.owner == owner else Action.AWAIT, entry)
 
 
@@ -281,15 +272,13 @@ def read_lines(folder: Path, start: int = 0) -> list[dict[str, Any]]:
     return values
 
 
-def catch_up(db: sqlite3.Connection, folder: Path) -> int:
-    """Put back what only the list has: its writer died before the commit, or the ledger is an older copy.
-
-    Returns the number of requests.
-    """
+def catch_up(db: sqlite3.Connection, folder: Path) -> None:
+    """Put back what only the list has: its writer died before the commit, or the ledger is an older copy."""
     start, size = int(transitions.read_meta(db, _LIST_SIZE) or 0), (folder / LIST_NAME).stat().st_size
     lines = [] if size == start else read_lines(folder, start if start < size else 0)
     mark_as_read(db, folder)
-    return sum(_apply(db, line) for line in sorted(lines, key=lambda line: int(line["attempt"])))
+    for line in sorted(lines, key=lambda line: int(line["attempt"])):
+        _apply(db, line)
 
 
 def mark_as_read(db: sqlite3.Connection, folder: Path) -> None:
@@ -304,24 +293,21 @@ def forget_before(db: sqlite3.Connection, folder: Path, before: float) -> None:
     mark_as_read(db, folder)
 
 
-def _apply(db: sqlite3.Connection, line: Mapping[str, Any]) -> bool:
+def _apply(db: sqlite3.Connection, line: Mapping[str, Any]) -> None:
     """Put back one request: a lost answer, a later attempt of an older copy of the ledger, or a run that has no row."""
     at, names = line["at"], ("service", "identity", "take")
     if find_entries(db, "service = ? AND request_id = ?", line["service"], line["request_id"]):
-        return False
+        return
     changes = {"state": State.ACCEPTED, "sent": at, **{name: line[name] for name in ("attempt", "request_id", "price")}}
-    entry = next(
-        iter(find_entries(db, "service = ? AND identity = ? AND take = ?", *(line[name] for name in names))), None
-    )
-    if entry is None:
+    rows = find_entries(db, "service = ? AND identity = ? AND take = ?", *(line[name] for name in names))
+    if not rows:
         transitions.insert_run(db, **{name: line[name] for name in (*names, "model", "input")}, **changes, created=at)
-        return True
+        return
+    entry = rows[0]
     is_later = line["attempt"] > entry.attempt and entry.output is None
-    is_answer = line["attempt"] == entry.attempt and entry.state in (State.PLANNED, State.SENDING, State.UNCERTAIN)
     if is_later:
         changes |= {"spent": entry.counted, "unpriced": entry.unknown}
-    if is_later or is_answer:
+    if is_later or (line["attempt"] == entry.attempt and entry.state in ("planned", "sending", "uncertain")):
         cleared = dict.fromkeys(("attempt_key", "body", "charged", "error", "error_type", "finished"))
         transitions.update_run(db, entry.id, **changes, **cleared)
         transitions.record_event(db, entry.id, State.ACCEPTED, line["request_id"])
-    return is_later or is_answer

@@ -12,7 +12,7 @@ from ...errors import OverBudget
 VERSION = 4
 """Incremented with every change of the tables; other versions of Reelbook then refuse to open the file."""
 
-SCHEMA = """
+SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT, service TEXT NOT NULL, identity TEXT NOT NULL, take INTEGER NOT NULL,
@@ -56,6 +56,7 @@ CREATE TABLE judgements (
     seconds REAL, undone INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX judgements_by_question ON judgements (question);
+INSERT INTO meta VALUES ('schema', '{VERSION}');
 """
 """The view `entries` says how far each run is and what it costs; every table, card, panel and budget reads it there.
 
@@ -69,11 +70,6 @@ of earlier attempts: their cost, and the number of those whose cost is unknown.
 that it charged less than the price is not believed, because it may mean another unit, except that a run which failed or
 was cancelled was refunded. `certain` is the part of `counted` that was paid for certain; the rest is set aside.
 """
-
-
-def create_tables(db: sqlite3.Connection) -> None:
-    """Create the tables of a new ledger."""
-    db.executescript(f"BEGIN IMMEDIATE; {SCHEMA} INSERT INTO meta VALUES ('schema', '{VERSION}'); COMMIT;")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +102,22 @@ def count_scope(db: sqlite3.Connection, scope: str, unknown: int) -> int:
     return int(db.execute(query, (unknown, scope)).fetchone()[0] or 0)
 
 
-def check_budget(db: sqlite3.Connection, budget: Budget, price: int | None) -> None:
-    """Raise `OverBudget` if a run that has just been claimed at this price exceeds the budget."""
-    _check_limit("budget", budget.limit, count_scope(db, budget.scope, price or 0), price)
+def check_limits(
+    db: sqlite3.Connection, run: int, price: int | None, before: int, budget: Budget | None, spend: Spend | None
+) -> None:  # fmt: skip
+    """Raise `OverBudget` if a run that has just been claimed at this price exceeds a limit.
 
-
-def check_spend(db: sqlite3.Connection, spend: Spend, run: int, price: int | None, before: int) -> None:
-    """The same for a caller's limit; `before` is what the run had cost, or may have cost, before this claim."""
-    # A repeated claim keeps the base of its first time, so that the possible cost in between counts.
-    bases = {run: before, **spend.bases}
-    query = "SELECT id, counted + unknown * ? FROM entries WHERE id IN (SELECT value FROM json_each(?))"
-    costs = db.execute(query, (price or 0, json.dumps(list(bases))))
-    _check_limit("spend", spend.limit, sum(max(cost - bases[each], 0) for each, cost in costs), price)
-    spend.bases = bases
+    `before` is what the run had cost, or may have cost, until then.
+    """
+    if budget is not None:
+        _check_limit("budget", budget.limit, count_scope(db, budget.scope, price or 0), price)
+    if spend is not None:
+        # A repeated claim keeps the base of its first time, so that the possible cost in between counts.
+        bases = {run: before, **spend.bases}
+        query = "SELECT id, counted + unknown * ? FROM entries WHERE id IN (SELECT value FROM json_each(?))"
+        costs = db.execute(query, (price or 0, json.dumps(list(bases))))
+        _check_limit("spend", spend.limit, sum(max(cost - bases[each], 0) for each, cost in costs), price)
+        spend.bases = bases
 
 
 def _check_limit(name: str, limit: int, cost: int, price: int | None) -> None:

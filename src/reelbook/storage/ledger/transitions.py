@@ -170,12 +170,10 @@ def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int 
     move(db, run, State.ACCEPTED, request_id=request_id, price=max(prices, default=None), note=request_id)
 
 
-def release(
-    db: sqlite3.Connection, run: int, owner: str | None, *, unsent: bool = False, why: Mapping[str, str] | None = None
-) -> None:  # fmt: skip
+def release(db: sqlite3.Connection, run: int, owner: str | None, *, unsent: bool = False) -> None:
     """Clear the owner, if it is still this one, and move the run to the state from which any process can continue it.
 
-    `unsent`: its request was not sent, whatever the ledger says. `why`: error type and error, set for a paid run.
+    `unsent`: its request was not sent, whatever the ledger says.
     """
     entry = get_entry(db, run)
     if entry.owner is None or entry.owner != owner:
@@ -189,7 +187,7 @@ def release(
     elif entry.state == State.SENDING:
         move(db, run, State.UNCERTAIN, error_type="uncertain", error="its process ended while it was sent")
     else:
-        update_run(db, run, owner=None, **(why if why and entry.stage == State.ACCEPTED else {}))
+        update_run(db, run, owner=None)
 
 
 def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> Entry:
@@ -234,12 +232,6 @@ def get_next_take(db: sqlite3.Connection, service: str, identity: str) -> int:
     """The number of the next take of a run."""
     query = "SELECT coalesce(max(take) + 1, 0) FROM runs WHERE service = ? AND identity = ?"
     return int(db.execute(query, (service, identity)).fetchone()[0])
-
-
-def set_owner(db: sqlite3.Connection, entry: Entry, owner: str) -> Entry:
-    """Set the owner of a run, and clear the error with which it was released."""
-    update_run(db, entry.id, owner=owner, **({} if entry.stage == EXPIRED else {"error_type": None, "error": None}))
-    return get_entry(db, entry.id)
 
 
 def record_event(db: sqlite3.Connection, run: int | None, state: str, note: str | None) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import logging
 import os
 import queue
 import shlex
@@ -20,14 +19,12 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ...errors import LibraryError, ReelbookError
-from ...util.file_locks import LockTimeout, write_lock
+from ...util.file_locks import write_lock
 from ...util.queue_batches import take_batch
 from ...util.replace_file import PRIVATE, open_replacement, replace_file, sync_folder
 from . import claims
-from .schema import VERSION, create_tables
+from .schema import SCHEMA, VERSION
 from .transitions import Entry, find_entries, read_meta
-
-log = logging.getLogger("reelbook")
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -61,6 +58,7 @@ class Ledger(claims.Process):
         self._users, self._pid = 0, os.getpid()
         self._db: sqlite3.Connection | None = None
         self._file_id: tuple[int, ...] | None = None
+        """Inode and device of the file, once it is open."""
         self._next_backup = 0.0
         try:
             self._open()
@@ -168,23 +166,17 @@ class Ledger(claims.Process):
                     sync_folder(self.folder.parent)
                 self._db = db = connect(path)
                 if db.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
-                    create_tables(db)
+                    db.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
                 _check(db, self.folder)
                 db.execute("BEGIN IMMEDIATE")
-                restored = claims.catch_up(db, self.folder)
+                claims.catch_up(db, self.folder)
                 claims.recover(db, self)
                 db.execute("COMMIT")
             if self._file_id is None:
                 with contextlib.suppress(OSError):
                     # Random, because some file systems store zeros in no room.
                     replace_file(self.folder / SPARE_NAME, os.urandom(SPARE_BYTES), mode=PRIVATE)
-            self._file_id = _get_file_id(self.folder)
-        if restored:
-            log.warning(
-                "The library's ledger in %s knew less than the list of accepted requests next to it, as after a restore from a "
-                "copy: %s put back. The next run of each fetches its result, at no cost.",
-                self.folder, "1 paid run was" if restored == 1 else f"{restored:,} paid runs were",
-            )  # fmt: skip
+            self._file_id = path.stat()[1:3]
 
     def _serve(self) -> None:
         while (batch := take_batch(self._steps)) is not None:
@@ -252,7 +244,7 @@ class Ledger(claims.Process):
     def _check_there(self) -> None:
         """Raise if the file is not the one that was opened: another one would not have the paid runs."""
         with contextlib.suppress(OSError):
-            if self._file_id in (None, _get_file_id(self.folder)):
+            if self._file_id in (None, (self.folder / NAME).stat()[1:3]):
                 return
         raise LibraryError(
             str(self.folder), "it was moved, deleted or replaced while it was open",
@@ -261,10 +253,10 @@ class Ledger(claims.Process):
 
     def _drop(self) -> None:
         """Close the connection, and undo what it has not committed."""
-        db, self._db = self._db, None
-        if db is not None:
+        if self._db is not None:
             with contextlib.suppress(sqlite3.Error):
-                db.close()
+                self._db.close()
+        self._db = None
 
 
 _guard = threading.Lock()
@@ -324,11 +316,6 @@ def _back_up(db: sqlite3.Connection, folder: Path) -> None:
                 db.backup(copy)
 
 
-def _get_file_id(folder: Path) -> tuple[int, ...]:
-    """Inode and device of the ledger's file."""
-    return (folder / NAME).stat()[1:3]
-
-
 def _warn_of_network(folder: Path) -> None:
     """Say so if the folder is on a network disk, as far as the system lists what is mounted."""
     with contextlib.suppress(OSError, StopIteration):
@@ -382,22 +369,20 @@ def make_library_error(folder: Path, error: BaseException) -> LibraryError:
             f"Close the notebooks that use it, then run: reelbook library rebuild {shlex.quote(str(folder))}. It makes a new ledger "
             f"from {copy}the list of accepted requests ({claims.LIST_NAME}): nothing that is paid for is lost or sent again.",
         )  # fmt: skip
-    code, number = getattr(error, "sqlite_errorcode", 0) & 0xFF, getattr(error, "errno", None)
-    reason = f"{type(error).__name__}: {error}"
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF or -(getattr(error, "errno", None) or 0)
+    reasons = (reason for reason, codes in _REASONS.items() if code in codes)
+    return LibraryError(str(folder), next(reasons, f"{type(error).__name__}: {error}"))
+
+
+_REASONS = {
     # SQLite reports no more of an exceeded quota or file size limit than an error of the disk.
-    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR) or number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        reason = "the disk is full, or broken"
-    elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or number in (
-        errno.EACCES,
-        errno.EROFS,
-        errno.EPERM,
-    ):
-        reason = "it cannot be written"
-    elif code == sqlite3.SQLITE_BUSY or isinstance(error, LockTimeout):
-        reason = f"another process has kept it locked for {BUSY_SECONDS:.0f} s"
-    return LibraryError(str(folder), reason)
-
-
+    "the disk is full, or broken": (
+        sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, -errno.ENOSPC, -errno.EDQUOT, -errno.EFBIG
+    ),
+    "it cannot be written": (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, -errno.EACCES, -errno.EROFS, -errno.EPERM),
+    f"another process has kept it locked for {BUSY_SECONDS:.0f} s": (sqlite3.SQLITE_BUSY, -errno.EAGAIN),
+}  # fmt: skip
+"""The reasons for errors, by the codes of SQLite and the negative ones of the system."""
 _KEEP_DOUBTS = """
 INSERT INTO runs (service, identity, take, model, input, attempt, price, created, sent, state, error_type, error)
     SELECT service, identity, take, model, input, attempt, price, created, sent, 'uncertain', 'uncertain',
@@ -434,8 +419,8 @@ def rebuild_ledger(folder: Path) -> str:
         counts = db.execute("SELECT count(*), count(request_id), coalesce(sum(state = 'uncertain'), 0) FROM main.runs")
         runs, paid, uncertain = counts.fetchone()
     return (
-        f"The ledger in {folder} was made again from its daily copy and the list of accepted requests: {runs:,} runs, {paid:,} of them "
-        f"paid for and {uncertain:,} uncertain (see rb.library().uncertain). The damaged file is kept as {kept.name}."
+        f"The ledger in {folder} was made again: {runs:,} runs, {paid:,} of them paid for and {uncertain:,} uncertain (see "
+        f"rb.library().uncertain). The damaged file is kept as {kept.name}."
     )
 
 
