@@ -23,6 +23,7 @@ from tests.media.makers import TYPES, signed_file, state_of
 from tests.support import Served, as_data_uri, png
 from tests.transport.variants import Hosted, Reply
 
+SIGNED = "signed by Acme Video GmbH, ai-marked"
 FILES = ("boat.mp4", "boat.png", "boat.jpg", "boat.webp")
 
 
@@ -79,20 +80,54 @@ def states(folder: Path) -> set[str]:
 
 
 def test_every_way_out_leaves_a_signed_file_as_it_came(maker: Maker, tmp_path: Path) -> None:
-    """Of each kind: `save`, `export`, a report in a folder, and a library that takes in this one."""
-    for name in FILES:
-        maker.run(name).media[0].save(tmp_path / "saved" / name)
-    originals = {(maker.folder / name.replace(".jpg", ".jpeg")).read_bytes() for name in FILES}
+    """`save`, `export`, a report and a library that takes in this one: byte for byte, and its run is found by its content.
 
+    In an export and a report by a record beside the file, without any library and wherever the folder went.
+    """
+    runs = {name: maker.run(name) for name in FILES}
+    saved = {name: run.media[0].save(tmp_path / "saved" / name) for name, run in runs.items()}
+    originals = {(maker.folder / name.replace(".jpg", ".jpeg")).read_bytes() for name in FILES}
     rb.library().export(tmp_path / "export")
     rb.library().frame.reel.report(tmp_path / "report", folder=True)
     (tmp_path / "other").mkdir()
-    rb.library(tmp_path / "other").adopt(rb.library().folder)
+    other = rb.library(tmp_path / "other")
+    other.adopt(rb.library().folder)
 
-    assert len(originals) == len(FILES)
     for folder in (tmp_path / "saved", tmp_path / "export", tmp_path / "report", tmp_path / "other"):
         assert originals <= set(files_below(folder).values()), folder
         assert states(folder) == {"Trusted"}, folder
+    assert {*other.frame["marks"]} == {SIGNED}
+    assert list((tmp_path / "saved").glob("*.json")) == []
+    for name, run in runs.items():
+        renamed = shutil.copyfile(saved[name], tmp_path / f"another{saved[name].suffix}")
+        for path in (run.media[0].path, saved[name], renamed):
+            told = rb.provenance(path)
+            assert (told.input, told.request_id, told.credits) == (run.input, run.request_id, run.credits), path
+            assert told.note == f"found by its content: run {run.id} of {rb.library().folder} has made it", path
+        for folder in (tmp_path / "export", tmp_path / "report"):
+            (path,) = [path for path in folder.rglob(f"*{Path(name).suffix}") if ".poster." not in path.name]
+            told = read(path)
+            assert (told.model, told.request_id, told.credits) == (run.endpoint_id, run.request_id, run.credits), path
+            assert told.note == f"found by its content in {path.name}.reelbook.json"
+
+
+def test_a_signed_file_that_was_changed_or_is_of_nobody_here_says_so(maker: Maker, tmp_path: Path) -> None:
+    """Whether or not there is a library; what a sidecar says is not believed of another content."""
+    saved = maker.run().video.save(tmp_path / "boat.mp4")
+    saved.write_bytes(saved.read_bytes()[:-1] + b"\xff")
+    rb.library().export(tmp_path / "export")
+    (film,) = (tmp_path / "export").glob("*.mp4")
+    film.write_bytes(film.read_bytes() + bytes(8))
+
+    with pytest.raises(
+        rb.ReelbookError,
+        match=r"its maker has signed it \(Acme Video GmbH, as stated\).*no run .* of this content.*rb\.connect\(library=",
+    ):
+        rb.provenance(saved)
+    with pytest.raises(rb.ReelbookError, match="its maker has signed it"):
+        read(saved)
+    with pytest.raises(rb.ReelbookError, match=rf"{film.name}\.reelbook\.json does not match it: the file was changed"):
+        rb.provenance(film)
 
 
 def test_a_signed_picture_is_uploaded_as_it_is(maker: Maker, tmp_path: Path) -> None:
@@ -119,63 +154,6 @@ def test_a_signed_picture_is_uploaded_as_it_is(maker: Maker, tmp_path: Path) -> 
     assert base64.b64decode(sent[0].partition(",")[2]) == original
 
 
-def test_the_run_of_a_signed_file_is_found_by_its_content(maker: Maker, tmp_path: Path) -> None:
-    """Though nothing in the file tells of it: of the one on the shelf, of a saved copy, and of a copy by another name."""
-    for name in FILES:
-        run = maker.run(name)
-        saved = run.media[0].save(tmp_path / name)
-        renamed = shutil.copyfile(saved, tmp_path / f"another{saved.suffix}")
-
-        for path in (run.media[0].path, saved, renamed):
-            told = rb.provenance(path)
-            assert (told.input, told.request_id, told.credits) == (run.input, run.request_id, run.credits), path
-            assert told.note == f"found by its content: run {run.id} of {rb.library().folder} has made it", path
-    assert list(tmp_path.glob("*.json")) == []
-
-
-def test_a_signed_file_of_nobody_here_says_so(maker: Maker, tmp_path: Path) -> None:
-    """Also after one byte of it was changed, or where there is no library at all."""
-    saved = maker.run().video.save(tmp_path / "boat.mp4")
-    saved.write_bytes(saved.read_bytes()[:-1] + b"\xff")
-
-    with pytest.raises(
-        rb.ReelbookError,
-        match=r"its maker has signed it \(Acme Video GmbH, as stated\).*no run .* of this content.*rb\.connect\(library=",
-    ):
-        rb.provenance(saved)
-    with pytest.raises(rb.ReelbookError, match="its maker has signed it"):
-        read(saved)
-
-
-def test_an_export_and_a_report_put_the_record_beside_a_signed_file(maker: Maker, tmp_path: Path) -> None:
-    """It is found without any library, wherever the folder went."""
-    runs = {name: maker.run(name) for name in FILES}
-    rb.library().export(tmp_path / "export")
-    rb.library().frame.reel.report(tmp_path / "report", folder=True)
-
-    for name, run in runs.items():
-        (exported,), (reported,) = (
-            [path for path in folder.rglob(f"*{Path(name).suffix}") if ".poster." not in path.name]
-            for folder in (tmp_path / "export", tmp_path / "report")
-        )
-        for path in (exported, reported):
-            told = read(path)
-            assert (told.model, told.request_id, told.credits) == (run.endpoint_id, run.request_id, run.credits), path
-            assert told.note == f"found by its content in {path.name}.reelbook.json"
-        assert read(exported).input == run.input, name
-
-
-def test_a_sidecar_that_does_not_match_says_so(maker: Maker, tmp_path: Path) -> None:
-    """The file was changed; what the sidecar says is not believed of it."""
-    maker.run()
-    rb.library().export(tmp_path / "export")
-    (film,) = (tmp_path / "export").glob("*.mp4")
-    film.write_bytes(film.read_bytes() + bytes(8))
-
-    with pytest.raises(rb.ReelbookError, match=rf"{film.name}\.reelbook\.json does not match it: the file was changed"):
-        rb.provenance(film)
-
-
 def test_an_unsigned_file_has_its_record_inside_and_nothing_beside_it(shared: Served, tmp_path: Path) -> None:
     """As before."""
     served = shared.with_own_account()
@@ -187,9 +165,6 @@ def test_an_unsigned_file_has_its_record_inside_and_nothing_beside_it(shared: Se
     (exported,) = (tmp_path / "export").glob("*.png")
     assert read(exported).request_id == run.request_id
     assert [*tmp_path.rglob("*.reelbook.json")] == []
-
-
-SIGNED = "signed by Acme Video GmbH, ai-marked"
 
 
 def test_details_of_a_run_say_who_has_signed_its_file(maker: Maker) -> None:
@@ -226,14 +201,3 @@ def test_without_the_c2pa_library_a_signature_and_a_mark_are_still_seen(maker: M
         "signed (C2PA), ai-marked (trainedAlgorithmicMedia)",
         "",
     )
-
-
-def test_marks_travel_with_a_library_that_is_adopted(maker: Maker, tmp_path: Path) -> None:
-    """They stand in its ledger."""
-    maker.run("boat.png")
-    (tmp_path / "other").mkdir()
-
-    other = rb.library(tmp_path / "other")
-    other.adopt(rb.library().folder)
-
-    assert list(other.frame["marks"]) == [SIGNED]

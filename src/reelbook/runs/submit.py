@@ -215,10 +215,12 @@ class Submission:
                     await asyncio.sleep(TICK_SECONDS)
             elif action == Action.JOIN and entry.id not in {*ledger.live, *ledger.claimed}:
                 await ledger.transact(partial(transitions.release, run=entry.id, owner=ledger.owner))
-            elif entry.id in ledger.live or entry.request_id is not None or action not in (Action.JOIN, Action.AWAIT):
-                return verdict, None
-            else:
+            elif (action == Action.JOIN and entry.id not in ledger.live) or (
+                action == Action.AWAIT and entry.request_id is None
+            ):
                 await asyncio.sleep(OWNER_POLL_SECONDS)  # Another thread or process is sending it.
+            else:
+                return verdict, None
             # From here on, only this row is considered.
             self.take, self.fresh = entry.take, False
 
