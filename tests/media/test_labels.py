@@ -74,16 +74,6 @@ def test_without_any_fonts_sizes_stay_readable(only: pytest.MonkeyPatch) -> None
     assert flatten("1280×720 – ≈ 53") == "1280x720 - ~ 53"
 
 
-def test_the_fonts_of_this_machine_are_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the folders of the system and of the user; upright ones come before bold ones."""
-    (tmp_path / "more").mkdir()
-    mine = font(tmp_path / "more" / "mine-bold.ttf", "a"), font(tmp_path / "mine.ttf", "a")
-    (tmp_path / "note.txt").touch()
-    monkeypatch.setattr(labels, "_font_folders", lambda: [tmp_path, tmp_path / "not there"])
-
-    assert labels.find_font_files.__wrapped__() == tuple(str(path) for path in mine[::-1])
-
-
 def test_nothing_turns_the_rest_around() -> None:
     """Signs that steer the order are left out, with those that steer a terminal."""
     assert flatten("a\u202eb\u2066c\x1b[31m\0d\ne\u2028f\ud83d") == "abc[31md e f"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 import av
@@ -15,7 +14,7 @@ from PIL import Image
 import reelbook as rb
 from reelbook.media.local_file import Probe
 from tests.clips import at, film, number_of
-from tests.media.making import FACTS, contained
+from tests.media.making import FACTS
 from tests.support import png
 
 
@@ -141,18 +140,6 @@ class TestAsSource:
         with Image.open(io.BytesIO(data)) as picture:
             assert (picture.format, picture.size, number_of(picture)) == ("PNG", (64, 48), 24)
         assert label == "last frame of clip.mp4"
-
-
-@pytest.mark.parametrize("suffix", [".webm", ".mkv", ".mov", ".m4v"])
-def test_films_in_other_containers_are_films(suffix: str, clip_path: Path, tmp_path: Path) -> None:
-    """A model that only a description tells about may return them; all that an MP4 can do, they can."""
-    clip = at(contained(clip_path, tmp_path / f"clip{suffix}"))
-
-    assert clip.is_video
-    assert clip.probe == Probe(64, 48, 25, Fraction(24))
-    assert [number_of(picture) for picture in clip.spread(6)] == [0, 5, 10, 14, 19, 24]
-    assert [number_of(clip.still(frame=number)) for number in (0, 11, 24)] == [0, 11, 24]
-    assert number_of(Image.open(io.BytesIO(clip.__reel_picture__()[0]))) == 24
 
 
 def test_a_playlist_that_is_called_a_film_leads_nowhere(clip_path: Path, tmp_path: Path) -> None:

@@ -77,10 +77,8 @@ def test_a_value_of_the_wrong_type_is_none(name: str, field: str, tmp_path: Path
     [
         {f"field{number}": number for number in range(50_000)},
         {"prompt": "x", "loras": [{"path": 1}] * 20_000},
-        {"prompt": "x", "loras": [[]] * 100_000},
         {"prompt": "x" * 900_000},
         {"prompt": "x", "num_frames": 10**4000},
-        {"prompt": "x", "temporal_adain_factor": 1e308},
         {"prompt": {"__class__": "os.system"}, "seed": "__import__('os').system('id')"},
         {"self": 1, "values": 2, "__init__": 3, "prompt": "x"},
     ],

@@ -350,11 +350,9 @@ def test_the_size_of_a_picture_is_read_without_decoding(kind: str, options: dict
     ("content", "name", "content_type"),
     [
         (saved(RAMP, "TIFF"), "a TIFF", "image/tiff"),
-        (saved(RAMP, "BMP"), "a BMP", "application/octet-stream"),
         (b"\0\0\0\x18ftypheic\0\0", "a HEIC picture", "image/heic"),
         (b"\0\0\0\x18ftypavif\0\0", "an AVIF picture", "image/avif"),
         (b"\0\0\0\x18ftypisom\0\0", "a video", "video/mp4"),
-        (b"\0\0\0\x14ftypqt  ", "a video", "video/mp4"),
         (b"\x1a\x45\xdf\xa3\x01", "a video", "video/webm"),
         (b"%PDF-1.7", "a PDF", "application/octet-stream"),
         (b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg">', "an SVG", "text/plain"),
@@ -362,9 +360,7 @@ def test_the_size_of_a_picture_is_read_without_decoding(kind: str, options: dict
         # Pages in old alphabets are pages, and a letter cut at the end of what is looked at does no harm.
         (b"\xef\xbb\xbf \n<HTML lang=de>Gel\xf6scht", "a web page", "text/html"),
         (b"a" + ("ä" * HEAD_BYTES).encode(), "no picture", "text/plain"),
-        (b'{"error": "expired"}', "no picture", "text/plain"),
         (b"plain\0not", "no picture", "application/octet-stream"),
-        (b"\xf6\xf6", "no picture", "application/octet-stream"),
         (b"", "empty", "application/octet-stream"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
