@@ -224,7 +224,7 @@ def _check(measure: Any, plan: Plan) -> Measure:
             f"`by` cannot be {format_literal(measure)}. It is the name of a metric or a column, a function of a run, a mix "
             'such as {"sharpness": 1, "temporal_flickering": -2}, or rb.judge for a person.'
         )
-    metrics = [name for name, metric in METRICS.items() if not metric.compares and metric.minimum is not None]
+    metrics = [name for name, metric in METRICS.items() if not metric.compares]
     names = [*metrics, *FIGURES, *type(plan.base).model_fields, *plan.columns]
     if measure in names or (measure not in METRICS and measure.startswith("output_")):
         return measure

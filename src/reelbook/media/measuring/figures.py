@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from PIL import Image
 
 from .measured_frames import MeasuredFrame, Moment, PixelPlane, Pixels
 
 LEVELS = 255.0
 WINDOW = 8
 """The side of a window of SSIM. A window starts at every fourth pixel."""
-SIDE, LOW = 32, 8
-NOTHING = 0.05
-"""Coefficients below this are rounding errors."""
 
 
 def sharpness(frame: MeasuredFrame) -> float:
@@ -49,13 +45,6 @@ def change(moment: Moment) -> float | None:
 def flicker(moment: Moment) -> float | None:
     """The mean absolute difference of this frame and the last over all pixels and colours at full size."""
     return None if moment.last is None else mean_difference(moment.frame.whole, moment.last.whole)
-
-
-def unevenness(moment: Moment) -> float | None:
-    """The mean absolute difference between the last frame and the mean of its two neighbours, in luma."""
-    if moment.last is None or moment.before is None:
-        return None
-    return _mean(np.abs(np.float32(0.5) * (moment.before.luma + moment.frame.luma) - moment.last.luma))
 
 
 def likeness(moment: Moment) -> float | None:
@@ -102,31 +91,6 @@ def _windows(values: PixelPlane) -> PixelPlane:
     rows = cells[:-1] + cells[1:]
     windows: PixelPlane = rows[:, :-1] + rows[:, 1:]
     return windows
-
-
-def perceptual_hash(picture: Pixels) -> str:
-    """The perceptual hash of a picture of 32 × 32: 64 bits as 16 hexadecimal digits.
-
-    Each bit states whether one of the 64 lowest coefficients of a cosine transform (DCT-II) exceeds their median (Zauner
-    2010). Similar pictures differ in few bits, unrelated ones in about 32.
-
-    >>> perceptual_hash(np.tile(np.arange(31, -1, -1, dtype=np.uint8), (32, 1)))
-    'd500000000000000'
-    """
-    waves = _COSINES @ picture.astype(np.float64) @ _COSINES.T
-    waves[np.abs(waves) < NOTHING] = 0
-    bits = (waves > np.median(waves)).ravel()
-    return np.packbits(bits).tobytes().hex()
-
-
-def thumbnail(luma: PixelPlane) -> Pixels:
-    """The picture at 32 × 32, each pixel the mean of the area it covers."""
-    small = Image.fromarray(luma).resize((SIDE, SIDE), Image.Resampling.BOX)
-    pixels: Pixels = np.rint(np.asarray(small)).astype(np.uint8)
-    return pixels
-
-
-_COSINES = np.cos(np.pi * (2 * np.arange(SIDE)[None, :] + 1) * np.arange(LOW)[:, None] / (2 * SIDE))
 
 
 def mean_difference(one: Pixels, other: Pixels) -> float:

@@ -74,8 +74,6 @@ class Moment(NamedTuple):
     frame: MeasuredFrame
     last: MeasuredFrame | None
     """The frame before this one."""
-    before: MeasuredFrame | None
-    """The one before that."""
     reference: MeasuredFrame | None
     """The reference's frame with the same number."""
 

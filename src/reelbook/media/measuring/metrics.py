@@ -41,8 +41,8 @@ class Metric(NamedTuple):
     definition: str
     """How it is computed."""
     unit: str
-    minimum: float | None = 0
-    """The lowest possible figure; None if figures have no order."""
+    minimum: float = 0
+    """The lowest possible figure."""
     maximum: float | None = None
     """The highest possible figure; None if unbounded."""
     better: Better = "as you want it"
@@ -55,8 +55,6 @@ class Metric(NamedTuple):
     @property
     def range(self) -> str:
         """The range of the figures as text."""
-        if self.minimum is None:
-            return ""
         return f"{self.minimum:g} and up" if self.maximum is None else f"{self.minimum:g} to {self.maximum:g}"
 
 
@@ -135,16 +133,6 @@ METRICS: dict[str, Metric] = {
         "the mean absolute difference of the luma of neighbouring frames, times the frames per second",
         "levels per second",
     ),
-    "motion_smoothness_linear": Metric(
-        Rule(figures.unevenness, _find_share),
-        "how evenly it moves; of the form of VBench's motion_smoothness, and another quantity",
-        "(255 − MAE) / 255, where MAE is the mean absolute difference of a frame from the mean of its two neighbours, "
-        "in luma. VBench has a network (AMT) draw the frame between them; a mean cannot move things, so compare films "
-        "of like speed",
-        "share",
-        maximum=1,
-        better="higher",
-    ),
     "temporal_flickering": Metric(
         Rule(figures.flicker, _find_share),
         "how steady it is: 1 is a still; VBench's temporal_flickering",
@@ -163,17 +151,6 @@ METRICS: dict[str, Metric] = {
         minimum=-1,
         maximum=1,
         better="higher",
-    ),
-    "perceptual_hash": Metric(
-        Rule(
-            lambda moment: figures.thumbnail(moment.frame.luma),
-            lambda values, film: figures.perceptual_hash(values[len(values) // 2]),
-        ),
-        "how the middle frame looks: pictures alike differ in few bits",
-        "64 bits, one for each low wave of its cosine transform: whether it is above the median",
-        "hexadecimal",
-        minimum=None,
-        version=2,
     ),
     "ssim": Metric(
         Rule(figures.likeness, _mean),
@@ -257,13 +234,12 @@ def _measure(
     names: tuple[str, ...], film: MeasuredFile, frames: Iterator[MeasuredFrame], others: Iterator[MeasuredFrame]
 ) -> Measured:
     values: dict[str, list[Any]] = {name: [] for name in names}
-    before: MeasuredFrame | None = None
     for frame in frames:
-        moment = Moment(frame, film.last, before, next(others, None))
+        moment = Moment(frame, film.last, next(others, None))
         for name, collected in values.items():
             if (value := METRICS[name].rule.collect(moment)) is not None:
                 collected.append(value)
-        film.first, before, film.last = film.first or frame, film.last, frame
+        film.first, film.last = film.first or frame, frame
     if film.last is None:
         raise EOFError("no frames")
     return {name: METRICS[name].rule.finish(collected, film) for name, collected in values.items()}

@@ -43,7 +43,6 @@ LEAST = "-"
 EYE = "eye"
 """The value of the measure by which a person judges."""
 WORDS = {
-    "motion_smoothness_linear": "motion smoothness",
     "temporal_flickering": "steadiness",
     "loop_closure": "closed loop",
     "bytes": "file size",
@@ -261,7 +260,7 @@ def list_measures(base: Input) -> list[dict[str, str]]:
     is_still = endpoint is not None and "video" not in endpoint.output.model_fields
     measures = []
     for name, metric in METRICS.items():
-        if metric.compares or metric.minimum is None or (is_still and name not in OF_STILLS):
+        if metric.compares or (is_still and name not in OF_STILLS):
             continue
         words = WORDS.get(name, name.replace("_", " "))
         meaning = f"{metric.meaning[0].upper()}{metric.meaning[1:]}."
