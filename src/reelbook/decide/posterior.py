@@ -51,12 +51,6 @@ class Belief:
     tried: NDArray[np.bool_] | None = None
     """The settings with an observation; None: all."""
 
-    def __post_init__(self) -> None:
-        """Replace what is no finite number, so that nothing that is computed from a belief can fail."""
-        for name, most in (("mean", 1e5 * LARGE), ("covariance", 1e10 * LARGE**2), ("noise", 1e5 * LARGE)):
-            finite = np.clip(np.nan_to_num(getattr(self, name), posinf=most, neginf=-most), -most, most)
-            object.__setattr__(self, name, float(finite) if name == "noise" else finite)
-
     def draws(self, rng: np.random.Generator, count: int) -> FloatArray:
         """True values of every setting that may be so, one row for each draw.
 
