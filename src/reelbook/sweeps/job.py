@@ -169,7 +169,6 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         self.plan = plan
         self._options = options
         self._executor = Executor(plan, client, options, self._changed.set)
-        self._table: pd.DataFrame | None = None
 
     def begin(self, *, has_panel: bool = False) -> None:
         """Start sending. May be called only once. The reason of a stop is logged, unless a panel displays it."""
@@ -202,14 +201,10 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         """The table so far: one row per run of the plan, with the results received."""
         from .tables import make_result_table
 
-        if self._table is not None:
-            return self._table.copy()
-        is_final, executor = self._done.is_set(), self._executor
-        table = make_result_table(
+        executor = self._executor
+        return make_result_table(
             self.plan, executor.standings, executor.context, executor.service, take=self._options.take
         )
-        self._table = table.copy() if is_final else None
-        return table
 
     @property
     def panel(self) -> Any:
