@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from decimal import Decimal
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -14,8 +17,10 @@ from reelbook.models.described import describe
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.pricing import Estimate
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.sweeps.plan import Plan, sweep
-from reelbook.sweeps.plan_rows import Known
+from reelbook.sweeps.options import RunOptions, check_options
+from reelbook.sweeps.parts import template
+from reelbook.sweeps.plan import sweep
+from reelbook.sweeps.plan_rows import Known, spread_rows
 from reelbook.sweeps.plan_summary import format_plan
 from tests.models.described_inputs import with_fields
 from tests.support import examples
@@ -121,17 +126,14 @@ def test_what_the_library_has_is_not_due() -> None:
     assert "159 credits (assumed); 1 in the library already, 106 credits due" in format_plan(plan, known)
 
 
-WARNINGS: list[tuple[Plan, str]] = [
-    (sweep(BOAT, [{"seed": 1}, {"seed": 1}]), "1 of 2 runs asks for the same as another"),
-    (sweep(BOAT, negative_prompt=["a", "b"]), "`negative_prompt` has hardly any effect"),
-    (sweep(BOAT, seed=[1, 2]).repeated(2), "2 repeats have the seed of the run they repeat"),
-]
-
-
-@pytest.mark.parametrize(("plan", "sentence"), WARNINGS, ids=[sentence for _, sentence in WARNINGS])
-def test_what_is_probably_not_meant_is_noted(plan: Plan, sentence: str) -> None:
+def test_what_is_probably_not_meant_is_noted() -> None:
     """In the plan's own text, and only there."""
-    assert f"Note: {sentence}" in repr(plan)
+    for plan, sentence in (
+        (sweep(BOAT, [{"seed": 1}, {"seed": 1}]), "1 of 2 runs asks for the same as another"),
+        (sweep(BOAT, negative_prompt=["a", "b"]), "`negative_prompt` has hardly any effect"),
+        (sweep(BOAT, seed=[1, 2]).repeated(2), "2 repeats have the seed of the run they repeat"),
+    ):
+        assert f"Note: {sentence}" in repr(plan)
 
 
 def test_a_plan_describes_itself_in_a_few_lines() -> None:
@@ -198,3 +200,61 @@ def test_a_name_that_the_table_needs_gets_a_prefix() -> None:
 
     assert frame.filter(like="status").iloc[0].tolist() == [1, 2]
     assert (frame["input_credits"][0], len(set(frame.columns))) == (4, len(frame.columns))
+
+
+# The order in which runs are sent, and how.
+
+
+@settings(max_examples=examples(15, 60))
+@given(frames=st.integers(1, 6), seeds=st.integers(1, 6), cut=st.floats(0, 1))
+def test_a_grid_stopped_anywhere_is_balanced(frames: int, seeds: int, cut: float) -> None:
+    """No value of an axis was tried much more often than another one of the same axis; every row comes once."""
+    plan = sweep(BOAT, num_frames=[5, 97, 121, 145, 169, 193][:frames], seed=range(seeds), frame_rate=[12, 24])
+
+    order = spread_rows(plan)
+    possible = sum(row.input is not None for row in order)
+    done = order[: round(cut * possible)]
+
+    assert sorted(row.number for row in order) == list(range(len(plan)))
+    for name in plan.columns:
+        tried = Counter(row[name] for row in done)
+        times = [tried[value] for value in {row[name] for row in order[:possible]}]
+        assert max(times, default=0) - min(times, default=0) <= 3, (name, times)
+
+
+def test_a_half_of_a_two_level_design_has_every_pair_of_values() -> None:
+    """Eight of the sixteen runs of four switches are the classical half fraction."""
+    switches = ("num_frames", "seed", "enable_detail_pass", "frame_rate")
+    plan = sweep(BOAT, num_frames=[49, 97], seed=[1, 2], enable_detail_pass=[False, True], frame_rate=[12, 24])
+
+    half = spread_rows(plan)[:8]
+
+    for one, other in combinations(switches, 2):
+        assert {(row[one], row[other]) for row in half} == set(product(plan.axes[one], plan.axes[other]))
+
+
+def test_the_order_does_not_depend_on_how_python_hashes_texts() -> None:
+    """Each process hashes them in another way, and a sweep that goes on tomorrow goes on with what it would have done today."""
+    plan = sweep(BOAT, template("a {a} {b}", a=["x", "y"], b=["p", "q", "r"]), aspect_ratio=["16:9", "1:1"])
+
+    assert [row.number for row in spread_rows(plan)] == [0, 9, 5, 10, 2, 7, 1, 8, 4, 11, 6, 3]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"budget": -1}, {"budget": True}, {"budget": 1.5}, {"budget": "much"}, {"budget": float("inf")}, {"concurrency": 0},
+     {"concurrency": 1000}, {"rate": "fast"}, {"rate": 0}, {"rate": "0/s"}, {"rate": 10**400}, {"take": -1},
+     {"on_error": "panic"}, {"order": "random"}, {"notify": "me"}, {"spend": "12"}, {"spend": float("nan")},
+     {"spend": Decimal(53)}, {"spend": [53]}, {"price": 10**30}],
+    ids=repr,
+)  # fmt: skip
+def test_a_wrong_option_is_refused_before_anything_is_sent(wrong: dict[str, Any]) -> None:
+    """The sentence names the option."""
+    with pytest.raises(InvalidInput, match=f"`{next(iter(wrong))}` is .*(give|write|can be|has to be)"):
+        check_options(RunOptions, wrong)
+
+
+@pytest.mark.parametrize(("rate", "per_second"), [("10/s", 10), ("30 / min", 0.5), ("90/hour", 0.025), (0.5, 0.5)])
+def test_rates_are_read_as_people_write_them(rate: Any, per_second: float) -> None:
+    """In a second, a minute, or an hour."""
+    assert check_options(RunOptions, {"rate": rate}).rate == per_second
