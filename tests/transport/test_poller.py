@@ -8,9 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import selectors
 import time
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import pairwise
-from typing import Any
+from statistics import median
+from typing import Any, TypeVar
 
 import pytest
 
@@ -23,18 +26,104 @@ from reelbook.errors import (
     ServiceError,
     TooManyRequests,
     Unauthorized,
+    Unreachable,
 )
-from reelbook.errors import Unreachable as NobodyThere
-from reelbook.models.queue_status import QueueStatus
+from reelbook.models.queue_status import COMPLETED, IN_PROGRESS, QueueStatus
 from reelbook.transport.poller import Poller
 from tests.support import deep
-from tests.transport.pretend import MODEL, Pretended, clock, followed, moved
 
-GONE = NobodyThere("http://127.0.0.1:9", "the connection was refused")
+T = TypeVar("T")
+MODEL = "svc/pretended"
+GONE = Unreachable("http://127.0.0.1:9", "the connection was refused")
 
 
-def nothing(status: QueueStatus) -> None:
-    """What to tell, for those who do not listen."""
+class NoWaiting(selectors.DefaultSelector):
+    """Where a loop would sleep, its clock is moved instead."""
+
+    loop: MovedLoop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        events = super().select(0)
+        if not events:
+            assert timeout is not None, "everybody waits, and nothing will ever happen"
+            self.loop.now += timeout
+        return events
+
+
+class MovedLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time jumps to the next timer."""
+
+    def __init__(self) -> None:
+        selector = NoWaiting()
+        selector.loop, self.now = self, 0.0
+        super().__init__(selector)
+
+    def time(self) -> float:
+        return self.now
+
+
+def moved(story: Coroutine[Any, Any, T]) -> T:
+    """What this comes to, on a moved clock."""
+    loop = MovedLoop()
+    try:
+        return loop.run_until_complete(story)
+    finally:
+        loop.close()
+
+
+def clock() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class Pretended:
+    """A service that knows how long each run takes. `trouble` can make any call fail."""
+
+    def __init__(self, trouble: Callable[[], Exception | None] = lambda: None) -> None:
+        self.trouble = trouble
+        self.ends: dict[str, float] = {}
+        self.calls: list[tuple[str, float]] = []
+        """Which run was asked about, and when."""
+        self.under_way = self.most_under_way = 0
+
+    async def status(self, endpoint_id: str, request_id: str) -> QueueStatus:
+        self.calls.append((request_id, clock()))
+        error, self.under_way = self.trouble(), self.under_way + 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        await asyncio.sleep(0.004)
+        self.under_way -= 1
+        if error is not None:
+            raise error
+        return QueueStatus(status=COMPLETED if clock() >= self.ends[request_id] else IN_PROGRESS, request_id=request_id)
+
+    async def follow(self, poller: Poller, name: str = "a", seconds: float = 2.0, **options: Any) -> float:
+        """Accept a run that takes so long, and follow it; when its end was noticed."""
+        self.ends[name] = clock() + seconds
+        await poller.follow(MODEL, name, lambda status: None, **options)
+        return clock()
+
+
+def followed(
+    durations: Sequence[float], *, past: Sequence[float] = (), at_once: int = 64
+) -> tuple[float, float, Pretended]:
+    """Runs of these durations, four submissions at a time: the calls for each, with submission and result, and how many
+    seconds after its end the median one was noticed."""
+    service = Pretended()
+
+    async def story() -> float:
+        poller, late = Poller(service.status, past=lambda endpoint_id: past), []
+        places, posts = asyncio.Semaphore(at_once), asyncio.Semaphore(4)
+
+        async def one(number: int, seconds: float) -> None:
+            async with places:
+                async with posts:
+                    await asyncio.sleep(0.01)
+                late.append(await service.follow(poller, str(number), seconds) - service.ends[str(number)])
+
+        await asyncio.gather(*(one(number, seconds) for number, seconds in enumerate(durations)))
+        return median(late)
+
+    late = moved(story())
+    return len(service.calls) / len(durations) + 2, late, service
 
 
 def broken(kind: type = ServiceBroken, **facts: Any) -> Any:
@@ -51,27 +140,25 @@ def _same_luck() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "seed"), [(64, 0), (128, 1), *deep((64, 1), (64, 2), (64, 3), (128, 0), (128, 2), (128, 3))]
+    ("runs", "seed"), [(64, 0), (128, 1), *deep((64, 1), (64, 2), (64, 5), (128, 0), (128, 8), (128, 15))]
 )
 def test_runs_of_two_seconds_need_about_four_calls_each_and_are_noticed_at_once(runs: int, seed: int) -> None:
     """In one batch and in a steady stream, with nothing known before, from a service that shows the specification only."""
     random.seed(seed)
 
-    went = moved(followed(Pretended(), [2.0] * runs))
+    calls, late, _ = followed([2.0] * runs)
 
-    assert went.calls_each <= 4.6
-    assert went.median_late <= 0.2
+    assert calls <= 4.6
+    assert late <= 0.2
 
 
 @pytest.mark.parametrize("before", [0.5, 10.0])
 def test_what_the_library_knows_is_not_believed_for_long(before: float) -> None:
     """A model that has become quicker or slower since is found out by a few runs, and the others profit."""
-    random.seed(0)
+    calls, late, _ = followed([2.0] * 64, past=[before] * 20)
 
-    went = moved(followed(Pretended(), [2.0] * 64, past=[before] * 20))
-
-    assert went.median_late <= 5
-    assert went.calls_each <= 5.5
+    assert late <= 5
+    assert calls <= 5.5
 
 
 @pytest.mark.parametrize(
@@ -79,53 +166,41 @@ def test_what_the_library_knows_is_not_believed_for_long(before: float) -> None:
 )
 def test_one_run_of_any_duration_is_noticed_within_a_tenth_of_it(seconds: float, most: int) -> None:
     """From quick jobs of the embedded service to ten minutes, with nothing known; never more than 15 s between looks."""
-    service = Pretended()
+    calls, late, service = followed([seconds])
 
-    went = moved(followed(service, [seconds]))
-
-    looks = service.jobs["0"].looks
-    assert went.late[0] <= max(0.1, 0.1 * seconds) + 0.02
-    assert went.calls_each <= most
-    assert max(after - before for before, after in pairwise([0.0, *looks])) <= 15.1
+    assert late <= max(0.1, 0.1 * seconds) + 0.02
+    assert calls <= most
+    assert max(after - before for before, after in pairwise([0.0, *(at for _, at in service.calls)])) <= 15.1
 
 
 @pytest.mark.parametrize("runs", [500, *deep((2_000,))])
 def test_two_thousand_runs_keep_four_calls_under_way_and_none_is_forgotten(runs: int) -> None:
     """Every run is looked at once a minute at least, though runs are many and calls few."""
-    random.seed(0)
-    service = Pretended()
+    calls, _, service = followed([random.uniform(60, 200) for _ in range(runs)], at_once=runs)
 
-    went = moved(followed(service, [random.uniform(60, 200) for _ in range(runs)], at_once=runs))
-
-    gaps = [
-        after - before
-        for job in service.jobs.values()
-        for before, after in zip([0.0, *job.looks], job.looks, strict=False)
-    ]
-    assert len(went.late) == runs
+    looks: dict[str, list[float]] = {}
+    for name, at in service.calls:
+        looks.setdefault(name, []).append(at)
+    assert len(looks) == runs
+    assert max(after - before for ages in looks.values() for before, after in pairwise(ages)) <= 65
     assert service.most_under_way == 4
-    assert max(gaps) <= 65
-    assert went.calls_each <= 14
-
-
-# Somebody is looking.
+    assert calls <= 14
 
 
 def test_a_run_that_is_looked_at_moves_every_second() -> None:
-    """Without a stream, it is asked at least once a second in its first ten, and what is seen is told."""
-    service = Pretended()
-    told: list[QueueStatus] = []
+    """It is asked at least once a second in its first ten, and what is seen is told."""
+    service, told = Pretended(), list[QueueStatus]()
 
     async def story() -> None:
-        service.take("a", 30.0)
+        service.ends["a"] = 30.0
         poller = Poller(service.status, past=lambda endpoint_id: [30.0] * 5)
         await poller.follow(MODEL, "a", told.append, closely=True)
 
     moved(story())
 
-    early = [0.0, *(age for age in service.jobs["a"].looks if age < 10), 10.0]
+    early = [0.0, *(at for _, at in service.calls if at < 10), 10.0]
     assert max(after - before for before, after in pairwise(early)) <= 1.0
-    assert len(told) == len(service.jobs["a"].looks)
+    assert len(told) == len(service.calls)
     assert told[-1].finished
 
 
@@ -134,19 +209,18 @@ def test_a_run_that_is_looked_at_moves_every_second() -> None:
 
 def test_an_unknown_status_counts_as_going_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     """WARMING_UP ends nothing; it is logged the first time, not for every look and every run."""
-    service = Pretended()
-    service.said = lambda request_id: "WARMING_UP" if clock() < 1 else None
+
+    async def status(endpoint_id: str, request_id: str) -> QueueStatus:
+        return QueueStatus(status="WARMING_UP" if clock() < 1 else COMPLETED, request_id=request_id)
 
     async def story() -> None:
-        poller = Poller(service.status)
-        for name in "ab":
-            service.take(name, 2.0)
-        await asyncio.gather(*(poller.follow(MODEL, name, nothing) for name in "ab"))
+        poller = Poller(status)
+        await asyncio.gather(*(poller.follow(MODEL, name, lambda status: None) for name in "ab"))
 
     with caplog.at_level(logging.WARNING, "reelbook"):
         moved(story())
 
-    assert [record.getMessage() for record in caplog.records if "WARMING_UP" in record.getMessage()] == [
+    assert [record.getMessage() for record in caplog.records] == [
         "The service reported the unknown status 'WARMING_UP'; such a run counts as still going."
     ]
 
@@ -154,93 +228,64 @@ def test_an_unknown_status_counts_as_going_and_is_said_once(caplog: pytest.LogCa
 @pytest.mark.parametrize("error", [GONE, broken(), broken(TooManyRequests)])
 def test_an_outage_of_five_minutes_ends_no_run_and_is_no_storm(error: Exception) -> None:
     """64 runs live through it, with one call in two seconds for all of them together."""
-    service = Pretended()
-    service.trouble = lambda request_id: error if 1 < clock() < 301 else None
+    service = Pretended(lambda: error if 1 < clock() < 301 else None)
 
-    async def story() -> tuple[int, float]:
+    async def story() -> list[float]:
         poller = Poller(service.status)
-        for number in range(64):
-            service.take(str(number), 2.0)
-        following = asyncio.gather(*(poller.follow(MODEL, str(number), nothing) for number in range(64)))
-        await asyncio.sleep(300)
-        during = service.calls
-        await following
-        return during, clock()
+        return await asyncio.gather(*(service.follow(poller, str(number)) for number in range(64)))
 
-    during, ended = moved(story())
-
-    assert during <= 150
-    assert ended <= 320
+    assert max(moved(story())) <= 320
+    assert len([at for _, at in service.calls if at <= 300]) <= 150
 
 
 def test_an_outage_of_more_than_ten_minutes_is_told() -> None:
     """Each run fails with the service's own error, and not before."""
-    service = Pretended()
-    service.trouble = lambda request_id: GONE
+    service = Pretended(lambda: GONE)
 
     async def story() -> list[float]:
-        poller, ends = Poller(service.status), []
+        poller = Poller(service.status)
 
-        async def one(name: str) -> None:
-            service.take(name, 2.0)
-            try:
-                await poller.follow(MODEL, name, nothing)
-            except NobodyThere:
-                ends.append(clock())
+        async def one(name: str) -> float:
+            with pytest.raises(Unreachable):
+                await service.follow(poller, name)
+            return clock()
 
-        await asyncio.gather(*(one(str(number)) for number in range(20)))
-        return ends
+        return await asyncio.gather(*(one(str(number)) for number in range(20)))
 
-    ends = moved(story())
-
-    assert len(ends) == 20
-    assert all(600 <= moment <= 640 for moment in ends)
+    assert all(600 <= moment <= 640 for moment in moved(story()))
 
 
 def test_a_service_that_names_a_time_gets_it() -> None:
     """After a 429 with Retry-After: 30, nobody asks for thirty seconds."""
-    service = Pretended()
-    calls: list[float] = []
+    service = Pretended(lambda: broken(TooManyRequests, retry_after=30.0) if len(service.calls) == 1 else None)
 
-    def trouble(request_id: str) -> Exception | None:
-        calls.append(clock())
-        return broken(TooManyRequests, retry_after="30") if len(calls) == 1 else None
+    async def story() -> None:
+        poller = Poller(service.status)
+        await asyncio.gather(*(service.follow(poller, str(number)) for number in range(8)))
 
-    service.trouble = trouble
-    moved(followed(service, [2.0] * 8))
+    moved(story())
 
-    assert calls[1] - calls[0] >= 30
+    (_, first), (_, second), *_ = service.calls
+    assert second - first >= 30
 
 
 @pytest.mark.parametrize("kind", [Unauthorized, Forbidden])
 def test_a_refused_key_is_told_at_once(kind: type[ReelbookError]) -> None:
     """Asking again would not make it right."""
-    service = Pretended()
-    service.trouble = lambda request_id: broken(kind)
+    service = Pretended(lambda: broken(kind))
 
-    async def story() -> float:
-        service.take("a", 2.0)
-        with pytest.raises(kind):
-            await Poller(service.status).follow(MODEL, "a", nothing)
-        return clock()
+    with pytest.raises(kind):
+        moved(service.follow(Poller(service.status)))
 
-    assert moved(story()) < 1
+    assert len(service.calls) == 1
 
 
-def test_a_request_that_is_not_known_yet_is_asked_again_and_a_lost_one_is_told() -> None:
-    """404 may be a gateway's, and be over in a moment; after a minute of it the last one is told."""
-    service = Pretended()
+@pytest.mark.parametrize(("until", "most"), [(3.0, 8), (40.0, 60)])
+def test_a_request_that_is_not_known_yet_is_asked_again(until: float, most: float) -> None:
+    """404 may be a gateway's, and be over in a moment."""
+    service = Pretended(lambda: broken(NotFound) if clock() < until else None)
 
-    async def story(until: float) -> float:
-        service.trouble = lambda request_id: broken(NotFound) if clock() < until else None
-        service.take("a", 2.0)
-        await Poller(service.status).follow(MODEL, "a", nothing)
-        return clock()
-
-    assert moved(story(3.0)) <= 8
-    assert moved(story(40.0)) <= 60
-    with pytest.raises(NotFound):
-        moved(story(1000.0))
+    assert moved(service.follow(Poller(service.status))) <= most
 
 
 @pytest.mark.parametrize("kind", [NotFound, Refused, Unauthorized, Forbidden])
@@ -249,21 +294,14 @@ def test_a_run_that_is_refused_is_asked_about_for_as_long_as_it_is_worth(
     kind: type[ServiceError], limit: float, least: float, most: float
 ) -> None:
     """However old it is; one that had expired before is asked once. A page with 401 may be a gateway's as well."""
-    service = Pretended()
-    service.trouble = lambda request_id: kind("A page", status=400, foreign=True)
+    service = Pretended(lambda: kind("A page", status=400, foreign=True))
 
     async def story() -> float:
-        service.take("a", 2.0)
         with pytest.raises(kind):
-            await Poller(service.status).follow(
-                MODEL, "a", nothing, submitted_at=time.time() - 1000, refused_seconds=limit
-            )
+            await service.follow(Poller(service.status), submitted_at=time.time() - 1000, refused_seconds=limit)
         return clock()
 
     assert least <= moved(story()) < most
-
-
-# Coming and going.
 
 
 def test_closing_ends_all_following() -> None:
@@ -272,18 +310,16 @@ def test_closing_ends_all_following() -> None:
 
     async def story() -> None:
         poller = Poller(service.status)
-        for name in "ab":
-            service.take(name, 20.0)
-        tasks = [asyncio.create_task(poller.follow(MODEL, name, nothing)) for name in "ab"]
+        tasks = [asyncio.create_task(service.follow(poller, name, 20.0)) for name in "ab"]
         await asyncio.sleep(1)
         await poller.close()
         ends = await asyncio.gather(*tasks, return_exceptions=True)
-        calls = service.calls
+        calls = len(service.calls)
         await asyncio.sleep(100)
 
         assert [type(end) for end in ends] == [asyncio.CancelledError] * 2
-        assert service.calls == calls
+        assert len(service.calls) == calls
         with pytest.raises(ReelbookError, match="closed"):
-            await poller.follow(MODEL, "a", nothing)
+            await service.follow(poller)
 
     moved(story())
