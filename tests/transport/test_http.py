@@ -15,10 +15,8 @@ import pytest
 from httpcore._backends.anyio import AnyIOStream
 
 from reelbook import errors
-from reelbook.transport import http as transport
 from reelbook.transport.answers import ServiceAnswer
-from reelbook.transport.http import Http, Key
-from reelbook.transport.service_address import Address
+from reelbook.transport.http import Address, Http, Key
 from tests.faults.canary import Canary, verbose
 from tests.transport.patience import Clock, outcome
 from tests.transport.variants import Fault, Hosted, Received, Reply, page
@@ -78,15 +76,6 @@ def test_a_call_ends_at_its_deadline_though_bytes_keep_dripping(hosted: Hosted, 
 
     assert isinstance(error, errors.Unreachable)
     assert "no answer within 0.3 s" in str(error)
-
-
-def test_an_answer_that_would_fill_the_memory_is_not_read(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reading stops at the limit; as much as the limit is fine."""
-    monkeypatch.setattr(transport, "MAX_BYTES", 1_000)
-    hosted.on("GET", "/x", Reply(200, b"1" * 1_001), Reply(200, b"1" * 1_000))
-
-    assert "larger than" in str(outcome(free(hosted.base_url), max_attempts=1))
-    assert outcome(free(hosted.base_url)) == int("1" * 1_000)
 
 
 @pytest.mark.parametrize(("asked", "floor"), [("7", 7.0), ("600", 60.0), ("soon", 0.0)])

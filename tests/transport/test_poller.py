@@ -221,7 +221,7 @@ def test_an_unknown_status_counts_as_going_and_is_said_once(caplog: pytest.LogCa
         moved(story())
 
     assert [record.getMessage() for record in caplog.records] == [
-        "The service reported the unknown status 'WARMING_UP'; such a run counts as still going."
+        "The service reported the unknown status 'WARMING_UP'; it counts as still going."
     ]
 
 

@@ -38,14 +38,14 @@ def told(work: Callable[[ServiceCalls], Any], base_url: str, renew: Callable[[],
 # What a service says of itself
 
 
-LAB = {"service": "lab", "id": "s-1", "features": ["uploads", 7, None]}
+OWN = {"service": "reelbook", "id": "s-1", "features": ["uploads", 7, None]}
 NOTHING: list[Answering] = [
     {"service": 7, "id": {"odd": 1}, "features": "uploads"}, ["uploads"], page(200, "Welcome"), page(404), Reply(401, {"detail": "key?"}),
     Reply(307, {}, {"location": "/docs"}), Reply(204, b""),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("answer", [LAB, *NOTHING], ids=str)
+@pytest.mark.parametrize("answer", [OWN, *NOTHING], ids=str)
 def test_what_a_service_offers_is_asked_once(hosted: Hosted, answer: Answering) -> None:
     """Fifty ask at once and then again; an answer of another kind means that it offers the specification only."""
     hosted.on("GET", "/", answer)
@@ -53,7 +53,7 @@ def test_what_a_service_offers_is_asked_once(hosted: Hosted, answer: Answering) 
     async def work(calls: ServiceCalls) -> set[ServiceInfo]:
         return {*await asyncio.gather(*[calls.service_info() for _ in range(50)]), await calls.service_info()}
 
-    expected = ServiceInfo("s-1", "lab", frozenset({"uploads"})) if answer is LAB else ServiceInfo()
+    expected = ServiceInfo("s-1", frozenset({"uploads"})) if answer is OWN else ServiceInfo()
     assert told(work, hosted.base_url) == {expected}
     assert len(hosted.seen()) == 1
 
@@ -155,7 +155,6 @@ ANSWERS: list[tuple[str, Any, Any]] = [
     ("status", {"status": "completed", "request_id": 17, "logs": {"entries": ["a"]}, "metrics": [1]}, ("COMPLETED", None, ["a"])),
     ("status", {"status": "PAUSED", "queue_position": "soon", "logs": "a\nb", "status_url": 7}, ("PAUSED", None, ["a", "b"])),
     ("result", OUTPUT, OUTPUT),  # One of its fields happens to be called `status`.
-    ("result", {"status": "COMPLETED", "request_id": "r-1", "output": {"seed": 7}}, {"seed": 7}),
     ("result", Reply(200, [FILE]), {"output": [FILE]}),
     ("result", {}, {}),
     *[("result", Reply(202, body), errors.NotReady) for body in ({"status": "IN_PROGRESS"}, b"")],

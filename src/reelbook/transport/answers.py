@@ -39,9 +39,11 @@ DEFINITE_STATUSES = frozenset({400, 401, 402, 403, 404, 405, 413, 415, 422, 429}
 """Statuses which mean that a run was not accepted, and so not charged."""
 ENDING_ERROR_TYPES = frozenset({"content_policy_violation", "engine_error", "engine_timeout"})
 """Error types that report how a run ended, with any status."""
-CALL_ERROR_TYPES = frozenset({"badrequest", "notfound", "notready", "methodnotallowed", "conflict"})
-"""Error types that concern one call and not the run, in the spelling of `_letters`."""
-GATEWAY_ERROR_TYPES = re.compile(r"gateway|upstream|proxy")
+GATEWAY_ERROR_TYPES = re.compile("gateway|upstream|proxy", re.IGNORECASE)
+CALL_ERROR_TYPES = re.compile(
+    "bad_?request|not_?found|not_?ready|not_?allowed|conflict|gateway|upstream|proxy", re.IGNORECASE
+)
+"""Error types that concern one call and not the run."""
 PROBLEM_FIELDS = frozenset({"type", "title", "status"})
 """Fields of problem details (RFC 9457), which gateways and frameworks generate."""
 PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
@@ -92,7 +94,7 @@ class ServiceInfo:
     """A service's description of itself; the defaults for one that implements the specification only."""
 
     id: str | None = None
-    name: str = "hosted service"
+    """The id that one of Reelbook's own services keeps with its data."""
     features: frozenset[str] = frozenset()
 
 
@@ -113,9 +115,9 @@ def parse_service_info(answer: Any) -> ServiceInfo | None:
     """The description of a service; None where the response is not one."""
     if not isinstance(answer, dict):
         return None
-    features, name = answer.get("features"), answer.get("service")
+    features = answer.get("features")
     known = [item for item in features if isinstance(item, str)] if isinstance(features, list) else []
-    return ServiceInfo(_id(answer.get("id")), name if isinstance(name, str) else "hosted service", frozenset(known))
+    return ServiceInfo(_id(answer.get("id")) if answer.get("service") == "reelbook" else None, frozenset(known))
 
 
 def parse_accepted(answer: Any) -> Accepted | None:
@@ -134,9 +136,7 @@ def parse_output(answer: Any) -> Mapping[str, Any] | None:
     if not isinstance(answer, dict):
         # The run is paid for, so any response is returned.
         return {"output": answer}
-    if has_files(answer.values()):
-        return answer
-    return None if _is_going(answer) else _find_output(answer) or answer
+    return None if _is_going(answer) and not has_files(answer.values()) else answer
 
 
 def parse_cancelled(answer: Any, *, default: bool) -> bool:
@@ -221,11 +221,7 @@ def has_refusal_shape(body: Mapping[str, Any]) -> bool:
 
 def is_definite_refusal(status: int, value: Any) -> bool:
     """Whether the JSON of a response to a paid request means that the run was not accepted, and so not charged."""
-    if (
-        status not in DEFINITE_STATUSES
-        or not isinstance(value, dict)
-        or GATEWAY_ERROR_TYPES.search(_letters(_kind_of(value)))
-    ):
+    if status not in DEFINITE_STATUSES or not isinstance(value, dict) or GATEWAY_ERROR_TYPES.search(_kind_of(value)):
         return False
     # Services without error types give a reason as text; a text that only repeats the status may have any origin.
     detail = value.get("detail")
@@ -246,9 +242,8 @@ def get_end_by_refusal(request_id: str, error: ReelbookError) -> RunFailed | Run
         return None
     if error.error_type == "cancelled" or error.status == 499:
         return RunCancelled(request_id)
-    kind = _letters(error.error_type)
     # A detail such as {"loc": ["path", …]} is about the address.
-    is_about_the_call = kind in CALL_ERROR_TYPES or GATEWAY_ERROR_TYPES.search(kind) or "['path'" in str(error.facts)
+    is_about_the_call = CALL_ERROR_TYPES.search(error.error_type or "") or "['path'" in str(error.facts)
     if error.error_type in ENDING_ERROR_TYPES or (error.status in (400, 409, 422) and not is_about_the_call):
         return RunFailed(request_id, error.message, error.error_type)
     return None
@@ -286,11 +281,6 @@ def _kind_of(body: Mapping[str, Any]) -> str:
     inner = body.get("error")
     kind = body.get("error_type") or (inner.get("code") if isinstance(inner, dict) else None)
     return format_line(kind) if isinstance(kind, str) and not kind.strip().isdecimal() else ""
-
-
-def _letters(kind: str | None) -> str:
-    """An error type in one spelling: `BadRequest` and `bad_request` are the same."""
-    return re.sub(r"[^a-z]", "", (kind or "").lower())
 
 
 def _get_reason(answer: ServiceAnswer, body: Mapping[str, Any]) -> str:

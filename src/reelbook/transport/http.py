@@ -19,22 +19,21 @@ from dataclasses import dataclass
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, NoReturn
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, urlsplit
 
 import httpx
 
 from .._version import __version__
 from ..errors import ReelbookError, ServiceError, UncertainRun, Unreachable
 from .answers import Accepted, ServiceAnswer, is_definite_refusal, parse_accepted, parse_refusal
-from .service_address import Address
 
 MAX_FREE_CALLS, MAX_PAID, MAX_PAID_REPEATABLE = 8, 4, 32
 """Concurrent calls; few paid ones without an idempotency key, where each lost response may be lost money."""
 GATEWAY_REFUSALS = frozenset({401, 402, 403, 429})
 """Refusals that can come from a gateway, before the service checks whether it already knows the request."""
 TEMPORARY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
-MAX_BYTES = 256 << 20
-"""The largest response that is read; results can contain their media."""
+RENEWAL_SECONDS = 60.0
+"""How long it may take to find or start a service that has moved."""
 MAX_RETRY_AFTER_SECONDS = 60.0
 """A service's Retry-After is respected up to this limit."""
 MIN_SECRET_LENGTH = 8
@@ -44,6 +43,55 @@ BeforeSend = Callable[[], Awaitable[None]]
 
 # At debug level httpcore logs all headers of a response, in which a service can repeat the key.
 logging.getLogger("httpcore.http11").addFilter(lambda record: "headers" not in record.getMessage())
+
+
+class Address:
+    """The base address of a service that may move: `renew` returns its new address, after starting it if necessary."""
+
+    def __init__(self, base_url: str, renew: Callable[[], str] | None = None) -> None:
+        self.base_url, self._renew = check_base_url(base_url), renew
+        self._renewal = asyncio.Lock()
+
+    @property
+    def origin(self) -> str:
+        """The scheme, host and port of the service."""
+        return "/".join(self.base_url.split("/")[:3])
+
+    @property
+    def path(self) -> str:
+        """The path of the service on its host; empty for a service that is all of it."""
+        return self.base_url.removeprefix(self.origin)
+
+    async def relocate(self, failed: str) -> bool:
+        """Find the service's new address after the failed one did not respond; true if a retry is worthwhile."""
+        if self._renew is None:
+            return False
+        async with self._renewal:
+            if self.base_url == failed:  # Else another call found the new address while this one was failing.
+                try:
+                    # In a thread: it may start a service.
+                    async with asyncio.timeout(RENEWAL_SECONDS):
+                        self.base_url = check_base_url(await asyncio.to_thread(self._renew))
+                except Exception as error:
+                    reason = "took too long" if isinstance(error, TimeoutError) else f"failed: {error}"
+                    raise Unreachable(self.origin, f"finding or starting it again {reason}") from None
+        return True
+
+
+def check_base_url(base_url: str) -> str:
+    """A valid address without a trailing slash."""
+    try:
+        parts = urlsplit(base_url)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and base_url.isprintable()
+    except ValueError:
+        fits = False
+    if not fits or parts.query or parts.fragment or parts.username is not None:
+        # Not quoted, because a password may be in it.
+        raise ReelbookError(
+            "That is not the URL of a service. One begins with http:// or https:// and a host, such as https://host.example/api; "
+            "without a name, a password, or anything after a ? or a #. Give the key as api_key."
+        )
+    return base_url.rstrip("/")
 
 
 class Key:
@@ -96,7 +144,6 @@ class RetryPolicy:
     paid_seconds: float = 300.0
     """One paid request: long, because some services respond with the finished video, and lost responses cost money."""
     repeatable_attempt_seconds: float = 60.0
-    """One attempt of a paid request with an idempotency key."""
     connect_seconds: float = 10.0
     max_attempts: int = 5
     backoff_seconds: float = 0.25
@@ -119,7 +166,6 @@ class Http:
     def __init__(self, key: Key | None, *, policy: RetryPolicy | None = None) -> None:
         self.key, self.policy = key or Key(None), policy or RetryPolicy()
         self.calls_made = 0
-        """The number of requests sent so far, retries included."""
         self._clients: dict[int, httpx.AsyncClient] = {}
         # Limited here, so that no request ever waits inside httpx.
         self._free_slots = asyncio.Semaphore(MAX_FREE_CALLS)
@@ -262,18 +308,15 @@ class Http:
                     method, url, extensions={"trace": trace} if before_send else None, **options
                 )
                 self.key.sign(request.headers)
-                response, content = await client.send(request, stream=True), bytearray()
+                response = await client.send(request, stream=True)
                 try:
-                    async for chunk in response.aiter_bytes():
-                        content += chunk
-                        if len(content) > MAX_BYTES:
-                            raise _TooLarge
+                    content = await response.aread()
                 finally:
                     await response.aclose()
                     if self._closed:
                         # Connected while the others were closed: httpx forgets such a connection, and leaves it open.
                         await response.extensions["network_stream"].aclose()
-                return ServiceAnswer(response.status_code, dict(response.headers), bytes(content), self.key.hide)
+                return ServiceAnswer(response.status_code, dict(response.headers), content, self.key.hide)
 
         try:
             return await work()
@@ -313,10 +356,6 @@ def _as_json(body: Any) -> dict[str, Any]:
     return {"content": content, "headers": {"content-type": "application/json"}}
 
 
-class _TooLarge(Exception):
-    """A response that exceeds the size limit."""
-
-
 def _format_reason(error: Exception, seconds: float) -> str:
     """Why there is no response, in Reelbook's words: httpx's messages can repeat what was sent."""
     cause: BaseException | None = error
@@ -326,8 +365,6 @@ def _format_reason(error: Exception, seconds: float) -> str:
         if isinstance(cause, ssl.SSLError):
             return "no encrypted connection could be made: its certificate or its protocol is not as it should be"
         cause = cause.__cause__ or cause.__context__
-    if isinstance(error, _TooLarge):
-        return "its answer is larger than is read"
     if isinstance(error, (TimeoutError, httpx.TimeoutException)):
         return f"no answer within {seconds:.3g} s"
     return "the connection was refused" if isinstance(error, httpx.ConnectError) else "the connection broke"

@@ -24,8 +24,6 @@ MAX_CALLS = 4
 """How many calls are made at once."""
 FIRST_SECONDS, PAUSE_SHARE, MAX_PAUSE_SECONDS = 0.1, 0.1, 15.0
 """Where no duration helps, a run is polled again after this many seconds, or this share of its age if that is more."""
-CLOSE_PAUSE_SECONDS, CLOSE_SHARE = 0.8, 0.1
-"""A run that a person is watching is polled this often, or after this share of its age if that is more."""
 MAX_DURATIONS, MARGIN = 20, 1.02
 """How many durations count, and how much later than them polls come."""
 EARLY_CHANCE, QUICKER_SHARE = 1 / 12, 0.8
@@ -80,7 +78,7 @@ class Poller:
         """The failures in a row of all polls, when one last succeeded, and until when nobody polls."""
         self._unknown_statuses: set[str] = set()
         self._closed = False
-        self.close_pause = (CLOSE_PAUSE_SECONDS, CLOSE_SHARE)
+        self.close_pause = (0.8, 0.1)
         """The longest time between two polls of a run that is watched: seconds, or a share of its age if that is more."""
 
     async def follow(
@@ -123,8 +121,7 @@ class Poller:
                 if status.status not in {*STATUSES, *self._unknown_statuses}:
                     self._unknown_statuses.add(status.status)
                     log.warning(
-                        "The service reported the unknown status %.100r; such a run counts as still going.",
-                        status.status,
+                        "The service reported the unknown status %.100r; it counts as still going.", status.status
                     )
                 on_status(status)
                 if status.finished:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from ..errors import (
-    InsufficientCredits,
-    NotFound,
-    NotReady,
-    ReelbookError,
-    Refused,
-    ServiceError,
-    TooManyRequests,
-    Unauthorized,
-)
+from .. import errors
+from ..errors import NotFound, NotReady, ReelbookError, ServiceError
 from ..models import pricing
 from ..models.base import Input
 from ..models.catalog import CATALOG
@@ -25,8 +18,7 @@ from ..models.pricing import Estimate, Rates
 from ..models.queue_status import COMPLETED, IN_PROGRESS, QueueStatus
 from . import answers
 from .answers import Accepted, ServiceAnswer, ServiceInfo, unreadable_error
-from .http import Http
-from .service_address import Address, RequestPaths
+from .http import Address, Http
 
 __all__ = ["Accepted", "ServiceCalls", "ServiceInfo"]
 
@@ -34,13 +26,18 @@ PLACEHOLDER_PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
 )
 """One black pixel."""
-OWN_NAME = "reelbook"
-"""The name of Reelbook's own services, which store their id with their data."""
 KEY_SECONDS = 3.0
 NO_REQUEST = "00000000-0000-0000-0000-000000000000"
 """An id that no request has, to learn whether a service without accounts knows the key."""
 INFO_RETRY_SECONDS = 60.0
 """The pause before a service that could not describe itself is queried again."""
+
+
+URL_FIELDS = {
+    "status": ("statusUrl", "status_url"),
+    "response": ("responseUrl", "response_url"),
+    "cancel": ("cancelUrl", "cancel_url"),
+}
 
 
 class ServiceCalls:
@@ -80,8 +77,7 @@ class ServiceCalls:
 
     async def own_id(self) -> str | None:
         """The id of one of Reelbook's own services, which it keeps with its data; None for any other service."""
-        info = await self.service_info(required=True)
-        return info.id if info.name == OWN_NAME else None
+        return (await self.service_info(required=True)).id
 
     async def run(self, endpoint_id: str, input: Mapping[str, Any], **options: Any) -> Accepted:
         """Submit a paid run, with the options of `Http.paid`: one POST, repeated only with an idempotency key."""
@@ -107,7 +103,7 @@ class ServiceCalls:
             return await self.status(endpoint_id, request_id, is_repeated=False)
         except ServiceError as error:
             refused = error
-        if answers.is_about_the_account(refused) or isinstance(refused, TooManyRequests):
+        if answers.is_about_the_account(refused) or isinstance(refused, errors.TooManyRequests):
             raise refused
         try:
             output = await self.result(endpoint_id, request_id)
@@ -141,7 +137,7 @@ class ServiceCalls:
         """Request a cancellation; true if the service agreed."""
         try:
             answer = await self._queue("PUT", endpoint_id, request_id, "cancel")
-        except (Refused, NotFound) as error:
+        except ServiceError as error:
             if error.status not in (400, 404, 409):
                 raise
             return answers.parse_cancelled(error.facts, default=False)
@@ -163,7 +159,7 @@ class ServiceCalls:
         known = pricing.estimate(request, self._rates)
         try:
             answer = await self._free("POST", "/models/pricing/estimate", body=body)
-        except (Unauthorized, InsufficientCredits):
+        except (errors.Unauthorized, errors.InsufficientCredits):
             raise
         except ServiceError:
             return known  # What the service has against the input, it says of the run, before it charges anything.
@@ -186,7 +182,7 @@ class ServiceCalls:
                     await self._free("GET", "/account", is_repeated=False)
                 except NotFound:
                     await self.status(CATALOG[0].id, NO_REQUEST, is_repeated=False)  # The specification has no account.
-        except Unauthorized:
+        except errors.Unauthorized:
             raise
         except (ReelbookError, TimeoutError):
             pass
@@ -214,7 +210,7 @@ class ServiceCalls:
             joined = f"{path}{'&' if '?' in path else '?'}{query}" if query else path
             try:
                 return await self._http.free(method, self._address, joined, **options)
-            except (NotFound, Refused) as error:
+            except ServiceError as error:
                 # The address may be wrong, or right but too early.
                 if error.status not in (404, 405) or path == paths[-1]:
                     raise
@@ -229,3 +225,47 @@ def _require_object(answer: ServiceAnswer) -> dict[str, Any]:
     if not isinstance(answer.value, dict):
         raise unreadable_error(answer)
     return answer.value
+
+
+class RequestPaths:
+    """The paths of requests at a service, which may report unusual ones: on its own host, as the key goes to no other."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._unusual: dict[str, dict[str, str]] = defaultdict(dict)
+
+    def record_accepted(self, request_id: str, stored: Mapping[str, str]) -> None:
+        """Use the paths that `get_unusual` returned in an earlier session."""
+        self._unusual[request_id].update(stored)
+
+    def record_addresses(self, request_id: str, endpoint_id: str, answer: Mapping[str, Any]) -> None:
+        """Record the addresses that a response reports, where they differ from the usual ones."""
+        for what, names in URL_FIELDS.items():
+            url = next((answer[name] for name in names if isinstance(answer.get(name), str)), "")
+            origin = self._address.origin
+            path = url[len(origin) :] if url.lower().startswith(origin.lower()) and url.isprintable() else ""
+            if path.startswith("/") and path != self._usual_path(endpoint_id, request_id, what):
+                self._unusual[request_id][what] = path
+
+    def get_unusual(self, request_id: str) -> dict[str, str]:
+        """The unusual paths of a request, to be stored for a later session."""
+        return dict(self._unusual.get(request_id, {}))
+
+    def get_paths(self, request_id: str, endpoint_id: str, what: str) -> list[str]:
+        """The paths at which the `status`, `response` or `cancel` of a request may be, the likeliest first."""
+        usual = self._usual_path(endpoint_id, request_id, what)
+        # Some services use only the first two parts of the model's id in the path of the queue.
+        short = self._usual_path("/".join(endpoint_id.split("/")[:2]), request_id, what)
+        unusual = self._unusual.get(request_id, {}).get(what, usual)
+        return list(dict.fromkeys((unusual, usual, short)))
+
+    def _usual_path(self, endpoint_id: str, request_id: str, what: str) -> str:
+        parts = [*endpoint_id.split("/"), "requests", request_id, *([] if what == "response" else [what])]
+        return self._address.path + "".join(f"/{quote_segment(part)}" for part in parts)
+
+
+def quote_segment(text: str) -> str:
+    """A text as one part of a path, whatever it contains."""
+    quoted = quote(text, safe="", errors="surrogatepass")
+    # Between two slashes, dots alone would mean another folder, and some proxies read %2F as a slash.
+    return quoted.replace(".", "%2E") if not text.strip(".") or "/" in text or "\\" in text else quoted
