@@ -68,15 +68,9 @@ class Part(BaseModel):
 
     def __repr__(self) -> str:
         changed = self.changed()
-        # Names that are no plain Python identifiers go into `**{…}`.
-        other = {
-            name: value
-            for name, value in changed.items()
-            if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name)
-        }
-        plain = {name: value for name, value in changed.items() if name not in other}
-        arguments = [f"{name}={value!r}" for name, value in plain.items()] + ([f"**{other!r}"] if other else [])
-        return f"{self._spelling()}({', '.join(arguments)})"
+        is_plain = all(name.isascii() and name.isidentifier() and not keyword.iskeyword(name) for name in changed)
+        arguments = ", ".join(f"{name}={value!r}" for name, value in changed.items()) if is_plain else f"**{changed!r}"
+        return f"{self._spelling()}({arguments})"
 
     __str__ = __repr__
 

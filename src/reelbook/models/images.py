@@ -18,7 +18,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from ..errors import InvalidInput, Problem, ReelbookError
+from ..errors import InvalidInput, Problem
 from ..util.data_address import DataAddressError, parse_data_address
 from .file_kinds import EMPTY, parse_header, sniff_kind
 from .json_schema import rules_at, schema_of
@@ -166,8 +166,7 @@ def encode_picture(value: Any) -> tuple[bytes, str]:
         raise
     except Exception as error:
         # An object of any library may raise anything while it is converted.
-        reason = str(error) if isinstance(error, ReelbookError) else str(error)[:300] or type(error).__name__
-        raise NotAPicture(f"could not be read: {reason}") from error
+        raise NotAPicture(f"could not be read: {str(error)[:300] or type(error).__name__}") from error
 
 
 def parse_picture_address(address: str) -> bytes:

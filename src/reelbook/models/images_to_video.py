@@ -62,11 +62,11 @@ class ImagesToVideo(Input):
             return values
         with suppress(PydanticCustomError):
             second = min(max(1, round(coerce_float(values.get("fps", 24)))), 120)
-        held = [
+        frames = [
             {"url": image, "frames": second} if isinstance(image, str) or (not exact and is_picture(image)) else image
             for image in images
         ]
-        return {**values, "images": held}
+        return {**values, "images": frames}
 
     @model_validator(mode="after")
     def _fit_one_video(self) -> Self:

@@ -45,7 +45,7 @@ def find_format_name(size: str) -> str | None:
     >>> find_format_name("1080x1920"), find_format_name("1x1")
     ('Story', None)
     """
-    return next((name for group in FORMATS.values() for name, known in group.items() if known == size), None)
+    return next((name for group in FORMATS.values() for name, its_size in group.items() if its_size == size), None)
 
 
 @dataclass(frozen=True, order=True, slots=True)
