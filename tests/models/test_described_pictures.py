@@ -58,24 +58,18 @@ def test_a_place_for_a_picture_takes_what_any_picture_field_takes(case: str) -> 
 
 
 @pytest.mark.parametrize("case", OTHERS)
-def test_any_other_place_is_left_alone(case: str) -> None:
-    """Text stays text there, and no picture is found."""
+def test_any_other_place_is_left_alone_unless_an_image_is_given(case: str) -> None:
+    """Text stays text there, and no picture is found; an `Image` says that it is one, whatever the rules for texts."""
     name, rule = OTHERS[case]
     value = 5 if rule.get("type") == "integer" else "a.png"
+    kind = describe(with_fields({name: rule, "reference": {**STRING, "maxLength": 3}}))
 
-    request = describe(with_fields({name: rule}))(**{name: value})
+    request = kind(**{name: value})
+    given = kind(reference=Image.of("boat.png"))
 
     assert type(request[name]) is type(value)
     assert pictures_of(request) == []
-
-
-def test_a_picture_that_is_given_as_one_is_taken_for_any_text() -> None:
-    """Descriptions leave much unsaid; `Image.of` says it."""
-    kind = describe(with_fields({"reference": {**STRING, "maxLength": 3}}))
-    request = kind(reference=Image.of("boat.png"))
-
-    assert pictures_of(request) == [(("reference",), "boat.png")]
-    assert isinstance(request.reference, Image)
+    assert pictures_of(given) == [(("reference",), "boat.png")]
     with pytest.raises(InvalidInput):
         kind(reference=Pillow.fromarray(DOT))
 

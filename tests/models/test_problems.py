@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from reelbook.errors import InvalidInput, Problem
-from reelbook.models.base import WIRE, Input
+from reelbook.models.base import Input
 from reelbook.models.catalog import CATALOG, get_endpoint
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
-from reelbook.models.problems import MAX_PROBLEMS, problems_of
+from reelbook.models.problems import MAX_PROBLEMS
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from tests.models.inputs import nearly
@@ -116,16 +115,6 @@ def test_the_nearest_allowed_value_is_allowed(data: st.DataObject) -> None:
             place[problem.loc[-1]] = problem.nearest
         again = refusal(kind, whole)
         assert again is None or {problem.kind for problem in again.problems} <= {"too_many_frames"}
-
-
-def test_the_service_gives_the_same_sentences() -> None:
-    """What the wire says of an input is what Python says of it."""
-    values = {"prompt": "a", "num_frames": 5, "loras": [{"path": "a", "scale": 9}], "bogus": 1}
-
-    with pytest.raises(ValidationError) as refused:
-        TextToVideo.model_validate(values, context=WIRE)
-
-    assert tuple(problems_of(TextToVideo, refused.value)) == problems(TextToVideo, values)
 
 
 # Hostile values.

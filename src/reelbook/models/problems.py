@@ -154,13 +154,7 @@ def wrong_type(loc: Loc, kind: str, value: Any, wanted: str, nearest: Any) -> Pr
 
 
 def nearest_number(value: float, rule: Mapping[str, Any]) -> float | None:
-    """The number closest to the value within bounds and steps; None where there is none.
-
-    >>> nearest_number(0.33, {"multipleOf": 0.05, "maximum": 0.3}), nearest_number(-1, {"exclusiveMinimum": 0})
-    (0.3, None)
-    >>> nearest_number(0, {"type": "integer", "exclusiveMinimum": 0, "maximum": 9})
-    1
-    """
+    """The number closest to the value within bounds and steps; None where there is none."""
     low, high = rule.get("minimum", -math.inf), rule.get("maximum", math.inf)
     above, below = rule.get("exclusiveMinimum", -math.inf), rule.get("exclusiveMaximum", math.inf)
     nearest = min(max(value, low), high)
@@ -208,11 +202,7 @@ def _nearest_choice(value: Any, choices: Sequence[Any]) -> Any:
 
 
 def format_subject(loc: Loc) -> str:
-    """The subject of a sentence about a field path.
-
-    >>> format_subject(("loras", 0, "scale"))
-    '`loras[0].scale`'
-    """
+    """The subject of a sentence about a field path, such as `loras[0].scale`."""
     return f"`{Problem(loc, '', '').field}`" if loc else "The input"
 
 

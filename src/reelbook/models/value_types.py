@@ -69,11 +69,7 @@ def coerce_bool(value: Any) -> bool:
 
 
 def coerce_tuple(value: Any) -> tuple[Any, ...]:
-    """The entries of any ordered iterable, such as a list, an array or `zip`; a set or a mapping has no order.
-
-    >>> coerce_tuple(zip([300, 640], [600, 480]))
-    ((300, 600), (640, 480))
-    """
+    """The entries of any ordered iterable, such as a list, an array or `zip`; a set or a mapping has no order."""
     if isinstance(value, (list, tuple)):
         return tuple(value)
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, bytearray, Set, Mapping)):
@@ -144,17 +140,6 @@ Json = Annotated[Any, BeforeValidator(coerce_json)]
 Ordered = BeforeValidator(coerce_tuple)
 
 
-def is_multiple(value: float, step: str) -> bool:
-    """Whether the number as written is a multiple, computed in whole numbers because 0.15 % 0.05 is not 0.
-
-    >>> is_multiple(0.15, "0.05"), is_multiple(0.35, "0.05"), is_multiple(0.07, "0.05")
-    (True, True, False)
-    """
-    # Not Decimal's `%`: the quotient of a very large and a very small number has more digits than its context holds.
-    top, bottom = Decimal(repr(float(value))).as_integer_ratio(), Decimal(step).as_integer_ratio()
-    return top[0] * bottom[1] % (top[1] * bottom[0]) == 0
-
-
 @dataclass(frozen=True)
 class MultipleOf:
     """A decimal `multipleOf` that accepts 0.15 and 0.35.
@@ -179,7 +164,9 @@ class MultipleOf:
                 nearest = float((Decimal(repr(number)) / step).to_integral_value() * step) + 0.0
                 value = nearest if abs(number - nearest) <= float(step) / 1_000_000 else value
         checked: float = within_bounds(value)
-        if not is_multiple(checked, self.step):
+        # In whole numbers, because 0.15 % 0.05 is not 0, and a very small step has too many digits for Decimal's `%`.
+        top, bottom = Decimal(repr(checked)).as_integer_ratio(), Decimal(self.step).as_integer_ratio()
+        if top[0] * bottom[1] % (top[1] * bottom[0]):
             raise PydanticCustomError(
                 "multiple_of", "not a multiple of {multiple_of}", {"multiple_of": float(self.step)}
             )
