@@ -159,9 +159,13 @@ def build_frame(
         "credits_estimated": build_column([entry and entry.price for entry in sent], "integer"),
         INPUT_JSON: build_column([standing.name and standing.name.input for standing in standings], "string"),
     }
-    endpoint = find_endpoint(model)
-    returned = endpoint.output.model_fields if endpoint else ()
-    unused = {"created", "finished", *([IMAGES] if "video" in returned else [VIDEO] if "images" in returned else [])}
+    # Of the files those that there are; while there are none, those that the model returns.
+    empty = {name for name in (VIDEO, IMAGES) if runs[name].isna().all()}
+    if endpoint := find_endpoint(model):
+        empty -= {VIDEO if "video" in endpoint.output.model_fields else IMAGES}
+    elif len(empty) == 2:
+        empty = set()
+    unused = {"created", "finished", *empty}
     runs = {name: getattr(runs[name], "array", runs[name]) for name in runs if name not in unused}
     inputs = {f"input_{name}" if name in runs else name: values for name, values in make_input_columns(plan).items()}
     titles = get_columns(type(plan.base), plan.columns)
