@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Callable
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,23 @@ def test_a_column_that_is_no_field_is_refused_unless_kept() -> None:
 
     plan = sweep(BOAT, rows(frame, keep=["num_frame", "seed"]))
     assert (plan[0].num_frame, plan[0].num_frames, plan[0].seed, set(plan.labels)) == (49, 121, 1, {"num_frame"})
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: sweep(BOAT, seed=[1, 2], budget=500), r"`budget` says how a plan is run.*rb\.sweep\(…\)\.run\(budget=…\)"),
+        (lambda: sweep(BOAT, seed=[]), "`seed` has no values"),
+        (lambda: sweep(BOAT, "seed"), r"a single axis goes by its name: seed=range\(4\)"),
+        (zipped, "takes axes that vary together"),
+        (lambda: template("a {colour boat"), "Write {{ and }} where braces are meant"),
+        (lambda: sweep.read("there-is-none.toml"), r"there-is-none\.toml could not be read: No such file"),
+    ],
+)  # fmt: skip
+def test_a_slip_is_answered_with_what_to_write(call: Callable[[], object], words: str) -> None:
+    """Before anything is planned."""
+    with pytest.raises(InvalidInput, match=words):
+        call()
 
 
 def test_a_spot_inside_a_varied_field_is_laid_into_each_of_its_values() -> None:

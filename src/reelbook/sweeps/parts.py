@@ -124,6 +124,8 @@ def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
 
         rb.sweep(boat, rb.zipped(seed=[1, 2], prompt=["a boat", "a kite"]))
     """
+    if not axes and not more:
+        raise usage_error("zipped(…) takes axes that vary together, such as zipped(seed=[1, 2], prompt=[…, …]).")
     return Zipped(zipped=make_axes({**(axes or {}), **more}))
 
 
@@ -153,7 +155,12 @@ def template(text: str, /, **words: Any) -> Template:
 
         rb.sweep(boat, rb.template("a {colour} boat in {weather}", colour=["red", "blue"], weather=["rain", "fog"]))
     """
-    gaps = dict.fromkeys(name for _, name, _, _ in Formatter().parse(text) if name is not None)
+    try:
+        gaps = dict.fromkeys(name for _, name, _, _ in Formatter().parse(text) if name is not None)
+    except ValueError as error:
+        raise usage_error(
+            f"This template cannot be read: {error}. Write {{{{ and }}}} where braces are meant."
+        ) from None
     if unpaired := [*(gap for gap in gaps if gap not in words), *(name for name in words if name not in gaps)]:
         raise usage_error(
             f"Each gap of a template needs its words, and {{{unpaired[0]}}} has none, or there is no such gap. Write "

@@ -311,6 +311,8 @@ class Sweep:
             base = registry.find("find_input")(base, "rb.sweep")
         if not isinstance(base, Input):
             raise usage_error(f"A sweep starts from an input, such as TextToVideo(…), not from {format_literal(base)}.")
+        for name in RunOptions.model_fields.keys() & axes.keys() - get_fields(type(base)).keys():
+            raise usage_error(f"`{name}` says how a plan is run, so it goes there: rb.sweep(…).run({name}=…).")
         crossed = [made for part in parts for made in _make_parts(part, type(base))]
         plan = make_plan(base, (*crossed, *make_axes(axes)))
         for part in parts:
