@@ -304,7 +304,7 @@ class LedgerMachine(RuleBasedStateMachine):
         else:
             self.do(lambda db: transitions.move(db, run, told, error_type=told, charged=charged))
 
-    @rule(p=which, n=which, step=st.sampled_from(("stored", "refetch", "left", "take over", "recover", "attach")))
+    @rule(p=which, n=which, step=st.sampled_from(("stored", "refetch", "left", "recover", "attach")))
     def carry(self, p: int, n: int, step: str) -> None:
         """What happens to a run once it is paid for, at any time and to any row."""
         entries, process = self.entries(), self.processes[p % 3]
@@ -318,8 +318,6 @@ class LedgerMachine(RuleBasedStateMachine):
                 self.do(lambda db: transitions.move(db, run, "completed", since="stored", owner=process.owner))
             elif step == "left" and run not in process.at:
                 self.do(lambda db: transitions.release(db, run, process.owner))
-            elif step == "take over":
-                self.do(lambda db: claims.take_over(db, run, process))
             elif step == "attach" and request is not None:
                 self.do(lambda db: claims.attach(db, entry.service, "m", request, process))
 
@@ -451,11 +449,15 @@ def _not_guarded(db: sqlite3.Connection, run: int, owner: str, body: str | None)
     transitions.move(db, run, "sending", body=body)
 
 
+def _claim_uncertain(patch: pytest.MonkeyPatch) -> None:
+    """Ask nobody about an uncertain run, and let it move like one that was refused."""
+    patch.setattr(claims, "State", SimpleNamespace(**{**State.__members__, "UNCERTAIN": "never"}))
+    patch.setattr(transitions, "MOVES", {**transitions.MOVES, "uncertain": frozenset({"claimed"})})
+
+
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a run that was being sent is sent again": lambda patch: patch.setattr(transitions, "release", _sent_again),
-    "an uncertain run is claimed like any other": lambda patch: patch.setattr(
-        claims, "State", SimpleNamespace(**{**State.__members__, "UNCERTAIN": "never"})
-    ),
+    "an uncertain run is claimed like any other": _claim_uncertain,
     "a failed attempt costs nothing": lambda patch: _costs_nothing(patch, "failed"),
     "an uncertain run costs nothing": lambda patch: _costs_nothing(patch, "uncertain"),
     "a request goes twice without a key": lambda patch: patch.setattr(transitions, "mark_sending", _not_guarded),

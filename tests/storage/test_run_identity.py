@@ -1,4 +1,4 @@
-"""Two runs are the same run if, and only if, the service is asked for the same."""
+"""Two runs are the same run if, and only if, the same service is asked for the same."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import reelbook as rb
 from reelbook.models.images import Image
 from reelbook.storage.run_identity import dumps, format_canonical, make_identity
+from reelbook.util.loopback import normalise_address
 from tests.support import png
 
 
@@ -54,3 +55,30 @@ def test_a_picture_counts_by_its_content() -> None:
     assert one == other
     assert one != format_canonical(again, {place: "1" * 64})
     assert "elsewhere" not in one
+
+
+HOSTED, LOCAL = "https://host.example/api", "http://127.0.0.1:8000"
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        (HOSTED, HOSTED),
+        (HOSTED + "/", HOSTED),
+        (HOSTED + "//", HOSTED),
+        ("https://HOST.Example/api", HOSTED),
+        ("HTTPS://host.example/api", HOSTED),
+        ("http://host.example/api", HOSTED),
+        ("http://host.example:80/api", HOSTED),
+        ("https://host.example:443/api", HOSTED),
+        ("https://host.example./api", HOSTED),
+        ("http://localhost:8000", LOCAL),
+        ("http://[::1]:8000", LOCAL),
+        ("https://other.example/api", "https://other.example/api"),
+        ("https://host.example/staging", "https://host.example/staging"),
+        ("http://127.0.0.1:8001", "http://127.0.0.1:8001"),
+    ],
+)
+def test_every_spelling_of_an_address_names_one_service(spelling: str, name: str) -> None:
+    """And another address names another service."""
+    assert normalise_address(spelling) == name

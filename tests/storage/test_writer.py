@@ -1,10 +1,12 @@
-"""The ledger's file as one process keeps it: nobody is told before it is on disk, and nobody else is in the way."""
+"""The ledger's file as one process keeps it: nobody is told before it is on disk; what is damaged is said and rebuilt."""
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -12,10 +14,15 @@ from typing import Any
 
 import pytest
 
+from reelbook.cli import main
 from reelbook.errors import LibraryError
 from reelbook.storage.ledger import claims, transitions, writer
 from reelbook.storage.ledger.claims import RunRequest, Verdict
-from reelbook.storage.ledger.writer import Ledger
+from reelbook.storage.ledger.transitions import State
+from reelbook.storage.ledger.writer import Ledger, rebuild_ledger
+
+RUNS = 400
+PAGE = 4096
 
 
 @pytest.fixture
@@ -30,16 +37,27 @@ def ledger(folder: Path) -> Iterator[Ledger]:
     ledger.close()
 
 
-def asked(identity: str = "one", *, reusable: bool = True) -> RunRequest:
-    return RunRequest("svc", identity, "m", "{}", 5, False, reusable)
+def claiming(ledger: Ledger, name: str) -> Future[Verdict]:
+    """What is to be done about a run; its row is claimed where it is to be paid for."""
+    asked = RunRequest("svc", name, "m", json.dumps({"prompt": name + " and some more words" * 9}), 5, False, True)
+    return ledger.submit(lambda db: claims.find_or_claim(db, asked, ledger, key=None))
 
 
-def claiming(ledger: Ledger, identity: str = "one") -> Future[Verdict]:
-    return ledger.submit(lambda db: claims.find_or_claim(db, asked(identity), ledger, key=None))
+def claim(ledger: Ledger, name: str) -> transitions.Entry:
+    return claiming(ledger, name).result(30).entry
 
 
-def claim(ledger: Ledger, identity: str = "one") -> transitions.Entry:
-    return claiming(ledger, identity).result(30).entry
+def sent(ledger: Ledger, name: str) -> transitions.Entry:
+    """A run whose answer has not come yet."""
+    run = claim(ledger, name)
+    ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
+    return run
+
+
+def accept(ledger: Ledger, run: transitions.Entry, request: str) -> None:
+    """The answer to a run comes."""
+    line = claims.make_acceptance(run, request)
+    ledger.submit(lambda db: transitions.mark_accepted(db, run.id, request), line=line).result(30)
 
 
 def runs(folder: Path, columns: str = "identity, state") -> list[Any]:
@@ -91,7 +109,7 @@ def test_a_step_that_fails_is_undone_alone(ledger: Ledger, folder: Path) -> None
     """Its caller hears why, its neighbours in the same commit do not notice."""
 
     def breaks(db: sqlite3.Connection) -> None:
-        claims.find_or_claim(db, asked("broken"), ledger, key=None)
+        db.execute("DELETE FROM runs")
         raise ValueError("my own mistake")
 
     before, mistake, after = claiming(ledger, "a"), ledger.submit(breaks), claiming(ledger, "b")
@@ -123,8 +141,7 @@ def test_after_a_commit_that_raises_the_same_step_can_be_done_again(
     ledger: Ledger, folder: Path, is_durable: bool
 ) -> None:
     """Its caller hears so, whether it is on disk or not, and both lead to the same row."""
-    entry = claim(ledger)
-    ledger.transact_now(lambda db: transitions.mark_sending(db, entry.id, ledger.owner, None))
+    entry = sent(ledger, "one")
     assert ledger._db is not None
     ledger._db = Flaky(ledger._db, is_durable=is_durable)  # type: ignore[assignment]
 
@@ -156,10 +173,7 @@ def test_no_text_is_too_odd_for_the_list(ledger: Ledger, folder: Path) -> None:
     """A stranger's request id must not end the thread that writes, and a torn line hides no other."""
     texts = ["\ud800", "a\x00b", "line\nbreak\r\u2028", "é" * 100_000]
     for number, text in enumerate(texts):
-        entry = claim(ledger, f"run {number}")
-        ledger.submit(
-            partial(transitions.mark_accepted, run=entry.id, request_id=text), line=claims.make_acceptance(entry, text)
-        ).result(30)
+        accept(ledger, claim(ledger, f"run {number}"), text)
         with (folder / claims.LIST_NAME).open("ab") as file:
             file.write(b'{"at":1,"service":"svc","iden\xff')
 
@@ -189,10 +203,167 @@ def test_a_library_that_goes_while_it_is_open_is_not_begun_again_by_itself(
 
 def test_the_folder_is_for_nobody_else(ledger: Ledger, folder: Path) -> None:
     """Folders are 0700, files 0600, whatever is in them."""
-    entry = claim(ledger)
-    ledger.submit(lambda db: None, line=claims.make_acceptance(entry, "r1")).result(30)
+    accept(ledger, sent(ledger, "one"), "r1")
 
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (folder, *folder.rglob("*"))}
 
     assert {mode for name, mode in modes.items() if (folder / name).is_file()} == {"0o600"}
     assert (modes[".reelbook"], modes["owners"]) == ("0o700", "0o700")
+
+
+# Opened, damaged, copied.
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of many runs, the last of which are paid for since the daily copy."""
+    folder = tmp_path_factory.mktemp("library") / ".reelbook"
+    ledger = Ledger(folder)
+    ledger.transact_now(
+        lambda db: db.executemany(
+            "INSERT INTO runs (service, identity, take, model, input, state, attempt, request_id, price, created)"
+            " VALUES ('svc', ?, 0, 'm', ?, 'stored', 1, ?, 5, 1)",
+            [(f"old {n}", json.dumps("a boat " * 30), f"request of old {n}") for n in range(RUNS)],
+        )
+    )
+    ledger.close()
+    ledger = Ledger(folder)  # Makes the daily copy.
+    for name in PAID:
+        accept(ledger, sent(ledger, name), PAID[name])
+    ledger.close()
+    return folder
+
+
+@pytest.fixture
+def hurt(library: Path, tmp_path: Path) -> Path:
+    """A copy of that library, to be hurt."""
+    return shutil.copytree(library, tmp_path / ".reelbook")
+
+
+PAID = {f"new {number}": f"request of new {number}" for number in range(5)}
+
+
+def zeroed(*pages: int) -> Callable[[bytes], bytes]:
+    def zero(content: bytes) -> bytes:
+        for page in pages:
+            start = page % (len(content) // PAGE) * PAGE
+            content = content[:start] + bytes(PAGE) + content[start + PAGE :]
+        return content
+
+    return zero
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "pages in the middle": zeroed(12, 13, 20, 30),
+    "the last page": zeroed(-1),
+    "the first page": zeroed(0),
+    "cut inside a page": lambda content: content[: len(content) // 2 + 1000],
+    "another file": lambda content: b"once upon a time " * 5000,
+    "noise": lambda content: content[:PAGE] + bytes(range(256)) * ((len(content) - PAGE) // 256),
+    "emptied": lambda content: b"",
+}
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, "deleted"])
+def test_a_damaged_ledger_is_said_in_a_sentence_and_rebuilt_by_a_command(
+    hurt: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is sent meanwhile; every paid request is known afterwards, and the damaged file is kept."""
+    path = hurt / writer.NAME
+    content = path.read_bytes()
+    path.unlink()
+    if damage in DAMAGES:
+        content = DAMAGES[damage](content)
+        path.write_bytes(content)
+
+    with pytest.raises(LibraryError, match=r"damaged.*reelbook library rebuild") as error:
+        Ledger(hurt)
+    assert writer.BACKUP_NAME in str(error.value)
+    assert "accepted.jsonl" in str(error.value)
+
+    assert main(["library", "rebuild", str(hurt)]) == 0
+
+    assert f"{RUNS + 5} runs" in capsys.readouterr().out
+    kept = [file.read_bytes() for file in hurt.glob("ledger.damaged-*.sqlite")]
+    assert kept == ([content] if damage in DAMAGES else [])
+    Ledger(hurt).close()
+    known = dict(runs(hurt, "identity, request_id"))
+    assert PAID.items() <= known.items()
+    assert all(request == f"request of {name}" for name, request in known.items())
+
+
+@pytest.mark.parametrize("has_copy", [True, False])
+def test_what_was_uncertain_stays_so(hurt: Path, has_copy: bool) -> None:
+    """The list has only what was accepted; a run whose answer was lost is read from the damaged file."""
+    ledger = Ledger(hurt)
+    run = sent(ledger, "doubt")
+    ledger.transact_now(lambda db: transitions.move(db, run.id, State.UNCERTAIN, error="the connection was reset"))
+    ledger.close()
+    if not has_copy:
+        (hurt / writer.BACKUP_NAME).unlink()
+    with (hurt / writer.NAME).open("r+b") as file:
+        file.seek(20 * PAGE)
+        file.write(bytes(PAGE))
+
+    said = rebuild_ledger(hurt)
+    ledger = Ledger(hurt)
+    verdict = claiming(ledger, "doubt").result(30)
+    ledger.close()
+
+    assert "and 1 uncertain" in said
+    assert verdict.action == "ask"
+
+
+@pytest.mark.parametrize("before", ["planned", "being sent", "refused", "failed"])
+def test_a_row_out_of_a_copy_goes_on_to_what_the_list_knows(tmp_path: Path, before: str) -> None:
+    """Whatever the row was when the copy was made, the latest request is followed, and what earlier ones cost is counted."""
+    folder = tmp_path / "library"
+    ledger = Ledger(folder)
+    run = claim(ledger, "boat") if before == "planned" else sent(ledger, "boat")
+    if before == "planned":
+        ledger.transact_now(lambda db: transitions.release(db, run.id, ledger.owner))
+    elif before == "refused":
+        ledger.transact_now(lambda db: transitions.move(db, run.id, State.REJECTED))
+    elif before == "failed":
+        accept(ledger, run, "an earlier one")
+        ledger.transact_now(lambda db: transitions.move(db, run.id, State.FAILED))
+    copy = (folder / writer.NAME).read_bytes()
+    accept(ledger, run if before == "being sent" else sent(ledger, "boat"), "r")
+    ledger.close()
+    (folder / writer.NAME).write_bytes(copy)
+
+    again = Ledger(folder)
+    verdict = claiming(again, "boat").result(30)
+    again.close()
+
+    assert (verdict.action, verdict.entry.request_id) == ("follow", "r")
+    assert verdict.entry.spent == (5 if before == "failed" else 0)
+
+
+def test_the_copy_is_of_today(hurt: Path) -> None:
+    """Made once a day."""
+    backup = hurt / writer.BACKUP_NAME
+    first = backup.stat().st_mtime_ns
+    Ledger(hurt).close()
+    kept = backup.stat().st_mtime_ns
+    os.utime(backup, (1.0, 1.0))
+
+    ledger = Ledger(hurt)
+    ledger.transact_now(lambda db: None)
+    ledger.close()
+
+    assert kept == first
+    assert backup.stat().st_mtime > 1.0
+
+
+def test_the_ledger_of_another_version_is_left_alone(hurt: Path) -> None:
+    """To write into tables that one does not understand is worse than not to write; the sentence says what to do."""
+    with sqlite3.connect(hurt / writer.NAME) as db:
+        db.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
+    db.close()
+    before = (hurt / writer.NAME).read_bytes()
+
+    with pytest.raises(LibraryError, match="another version of Reelbook made it"):
+        Ledger(hurt)
+
+    assert (hurt / writer.NAME).read_bytes() == before

@@ -104,9 +104,9 @@ class FollowedRun:
 
     async def _wait_for_owner(self) -> None:
         """Wait while another process follows the run; take over if that process dies."""
-        ledger = self.context.ledger
+        ledger, service, model, request_id = self.context.ledger, self.entry.service, self.entry.model, self.request_id
         while True:
-            self.entry = await ledger.transact(lambda db: claims.take_over(db, self.entry.id, ledger))
+            _, self.entry = await ledger.transact(lambda db: claims.attach(db, service, model, request_id, ledger))
             if self.entry.owner in (None, ledger.owner):
                 return
             await asyncio.sleep(OWNER_POLL_SECONDS)

@@ -33,6 +33,8 @@ BEST_FIRST = (State.STORED, COMPLETED, State.ACCEPTED, State.SENDING, CLAIMED, E
 """Order of preference among takes: stored, then paid, then possibly paid, before all unpaid ones."""
 MAKER, _LIST_SIZE = "maker ", "accepted list"
 """Names in `meta`: of what to call a service with an id, and of the size of the list up to which the ledger has it."""
+_LISTED = ("service", "identity", "take", "attempt", "model", "price", "input")
+"""The columns of a run in the list of accepted requests."""
 
 
 class Process:
@@ -234,19 +236,9 @@ def recover(db: sqlite3.Connection, process: Process) -> None:
             transitions.release(db, entry.id, entry.owner)
 
 
-def take_over(db: sqlite3.Connection, run: int, process: Process) -> Entry:
-    """Take ownership of a run if it is paid and its owner released it or has ended; returns the current row."""
-    recover(db, process)
-    return _follow_or_wait(db, get_entry(db, run), process.owner).entry
-
-
 def make_acceptance(entry: Entry, request_id: str) -> dict[str, Any]:
     """The line in the list of accepted requests, from which the row of the run can be restored."""
-    return {
-        "at": time.time(), "service": entry.service, "identity": entry.identity, "take": entry.take,
-        "attempt": entry.attempt, "model": entry.model, "request_id": request_id, "price": entry.price,
-        "input": entry.input,
-    }  # fmt: skip
+    return {"at": time.time(), "request_id": request_id, **{name: getattr(entry, name) for name in _LISTED}}
 
 
 def append_lines(folder: Path, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -295,13 +287,13 @@ def forget_before(db: sqlite3.Connection, folder: Path, before: float) -> None:
 
 def _apply(db: sqlite3.Connection, line: Mapping[str, Any]) -> None:
     """Put back one request: a lost answer, a later attempt of an older copy of the ledger, or a run that has no row."""
-    at, names = line["at"], ("service", "identity", "take")
     if find_entries(db, "service = ? AND request_id = ?", line["service"], line["request_id"]):
         return
-    changes = {"state": State.ACCEPTED, "sent": at, **{name: line[name] for name in ("attempt", "request_id", "price")}}
-    rows = find_entries(db, "service = ? AND identity = ? AND take = ?", *(line[name] for name in names))
+    changes = {"state": State.ACCEPTED, "sent": line["at"], "request_id": line["request_id"]}
+    changes |= {name: line[name] for name in _LISTED}
+    rows = find_entries(db, "service = ? AND identity = ? AND take = ?", *(line[name] for name in _LISTED[:3]))
     if not rows:
-        transitions.insert_run(db, **{name: line[name] for name in (*names, "model", "input")}, **changes, created=at)
+        transitions.insert_run(db, **changes, created=line["at"])
         return
     entry = rows[0]
     is_later = line["attempt"] > entry.attempt and entry.output is None

@@ -135,9 +135,7 @@ class Moved(ReelbookError):
     """The run's state has changed, so the move is no longer possible."""
 
 
-def move(
-    db: sqlite3.Connection, run: int, stage: str, *, since: str | None = None, note: str | None = None, **changes: Any
-) -> None:  # fmt: skip
+def move(db: sqlite3.Connection, run: int, stage: str, *, since: str | None = None, **changes: Any) -> None:
     """Move a run to its next stage, with these columns, and record it as an event.
 
     Raises `Moved` if `MOVES` does not allow it, or the run is not in the stage `since`.
@@ -146,7 +144,7 @@ def move(
     if stage not in MOVES[now] or since not in (None, now):
         raise Moved(f"Run {run} of the library is {now} by now, and cannot become {stage}.")
     update_run(db, run, **{"state": STATES.get(stage, stage), **dict.fromkeys(CLEARED.get(stage, ())), **changes})
-    record_event(db, run, stage, note if note is not None else changes.get("error"))
+    record_event(db, run, stage, changes.get("request_id") or changes.get("error"))
 
 
 def mark_sending(db: sqlite3.Connection, run: int, owner: str, body: str | None, *, attempt: int | None = None) -> None:
@@ -167,7 +165,7 @@ def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int 
     if entry.request_id == to_storable(request_id):
         return  # Recorded before.
     prices = [known for known in (entry.price, coerce_credits(price)) if known is not None]
-    move(db, run, State.ACCEPTED, request_id=request_id, price=max(prices, default=None), note=request_id)
+    move(db, run, State.ACCEPTED, request_id=request_id, price=max(prices, default=None))
 
 
 def release(db: sqlite3.Connection, run: int, owner: str | None, *, unsent: bool = False) -> None:
@@ -178,14 +176,11 @@ def release(db: sqlite3.Connection, run: int, owner: str | None, *, unsent: bool
     entry = get_entry(db, run)
     if entry.owner is None or entry.owner != owner:
         return
-    if entry.state == State.PLANNED:
-        # The key of an earlier attempt is kept: its request may have arrived.
-        move(db, run, State.PLANNED, attempt_key=entry.attempt_key if entry.body is not None else None)
-    elif entry.state == State.SENDING and (unsent or entry.attempt_key is not None):
-        # The service recognises a repeated request by its key: it may be sent again, and is charged once.
-        move(db, run, State.PLANNED)
-    elif entry.state == State.SENDING:
+    if entry.state == State.SENDING and not unsent and entry.attempt_key is None:
         move(db, run, State.UNCERTAIN, error_type="uncertain", error="its process ended while it was sent")
+    elif entry.state in (State.PLANNED, State.SENDING):
+        # The key of what was sent is kept: the service recognises a repeated request by it, and charges it once.
+        move(db, run, State.PLANNED, attempt_key=entry.attempt_key if entry.body is not None else None)
     else:
         update_run(db, run, owner=None)
 
@@ -195,18 +190,16 @@ def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> En
     entry = get_entry(db, run)
     where = f"service = ? AND request_id = ? AND identity NOT GLOB '{ATTACHED}*'"
     for other in find_entries(db, where, entry.service, request_id):
-        name = readable_id(request_id)
-        raise Moved(
-            f"Request {name} is run {other.id} of the library already. Find another one in the account's history."
-        )
-    move(db, run, State.ACCEPTED, since=State.UNCERTAIN, request_id=request_id, owner=owner, note=request_id)
+        words = f"Request {readable_id(request_id)} is run {other.id} of the library already."
+        raise Moved(f"{words} Find another one in the account's history.")
+    move(db, run, State.ACCEPTED, since=State.UNCERTAIN, request_id=request_id, owner=owner)
     return get_entry(db, run)
 
 
 def write_off(db: sqlite3.Connection, run: int) -> None:
     """Give up an uncertain run; its price counts as spent."""
-    why = {"error_type": "written_off", "error": "written off: it may have been paid for"}
-    move(db, run, State.FAILED, since=State.UNCERTAIN, finished=time.time(), **why)
+    changes = {"finished": time.time(), "error_type": "written_off", "error": "written off: it may have been paid for"}
+    move(db, run, State.FAILED, since=State.UNCERTAIN, **changes)
 
 
 def allow_resubmission(db: sqlite3.Connection, run: int) -> None:
