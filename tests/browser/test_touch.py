@@ -203,18 +203,13 @@ def test_two_fingers_zoom_and_one_moves(shown: PhonePage, viewer: str) -> None:
 
 
 def test_the_wipe_follows_a_finger(shown: PhonePage) -> None:
-    """Across, and down; and modes are tapped."""
+    """And modes are tapped."""
     page, finger = shown.open("compare"), shown.finger
     view, handle = page.locator(".rb-compare-view").first, page.get_by_role("slider", name="Wipe between A and B")
     share = f"{COMPARE}.choice.share"
 
     finger.drag(middle(handle), middle(view, 0.8))
     page.wait_for_function(f"Math.abs({share} - 0.8) < 0.03")
-    page.get_by_label("Direction of the wipe").select_option("down")
-    before = page.evaluate("scrollY")
-    finger.drag(middle(handle), middle(view, 0.5, 0.25))
-    page.wait_for_function(f"Math.abs({share} - 0.25) < 0.05")
-    assert page.evaluate("scrollY") == before
     for name in ("Difference", "Side by side", "Flicker"):
         finger.tap(page.get_by_role("button", name=name))
         expect(page.get_by_role("button", name=name)).to_have_attribute("aria-pressed", "true")

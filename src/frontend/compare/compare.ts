@@ -31,7 +31,6 @@ export class CompareViewer {
   clock = new Clock(this.items.flatMap(({ clip }) => clip ?? []));
   choice: Choice = {
     mode: "wipe",
-    isDown: false,
     share: 0.5,
     opacity: 0.5,
     factor: 4,
@@ -196,9 +195,7 @@ export class CompareViewer {
       canvas.style.imageRendering = scale * devicePixelRatio > 1 && !isFitted ? "pixelated" : "auto";
     }
     this.stage.toggleAttribute("data-zoomed", !isFitted);
-    const { isDown, share } = this.choice;
-    this.#handle.toggleAttribute("data-down", isDown);
-    this.#handle.setAttribute("aria-orientation", isDown ? "vertical" : "horizontal");
+    const { share } = this.choice;
     this.#handle.setAttribute("aria-valuenow", String(Math.round(100 * share)));
     this.#handle.style.setProperty("--at", `${100 * share}%`);
   }
@@ -222,8 +219,8 @@ export class CompareViewer {
     else delete this.stage.dataset.frame; // The stills are of a frame of their own.
     const [a, b] = drawn as Drawable[];
     const [{ context, name }] = this.views;
-    const { mode, isDown, opacity, factor } = this.choice;
-    if (mode === "wipe") drawWipe(context, a, b, this.#edge(), isDown);
+    const { mode, opacity, factor } = this.choice;
+    if (mode === "wipe") drawWipe(context, a, b, this.#edge());
     else if (mode === "onion") drawOnion(context, a, b, opacity);
     else if (mode === "difference") drawDifference(context, a, b, factor);
     else if (mode === "side") (drawn as Drawable[]).forEach((one, place) => drawOne(this.views[place].context, one));
@@ -246,11 +243,10 @@ export class CompareViewer {
     return time === undefined ? -1 : Math.min(Math.floor(time * clock.rate + 1e-4), clock.frames - 1);
   }
 
-  /** The column or row of the wipe, in pixels of the pictures. */
+  /** The column of the wipe, in pixels of the pictures. */
   #edge() {
-    const axis = this.choice.isDown ? 1 : 0;
     const { view, origin, scale, box } = this.camera;
-    return within(Math.round((this.choice.share * view[axis] - origin[axis]) / scale), 0, box[axis]);
+    return within(Math.round((this.choice.share * view[0] - origin[0]) / scale), 0, box[0]);
   }
 
   #makeHandle() {
@@ -265,9 +261,9 @@ export class CompareViewer {
           choice.share = within(share, 0, 1);
           this.#due();
         },
-        at: ({ clientX, clientY }) => {
-          const { left, top, width, height } = view.getBoundingClientRect();
-          return choice.isDown ? (clientY - top) / height : (clientX - left) / width;
+        at: ({ clientX }) => {
+          const { left, width } = view.getBoundingClientRect();
+          return (clientX - left) / width;
         },
         most: () => 1,
         step: 0.01,

@@ -17,8 +17,6 @@ const RATES = [0.5, 1, 2, 4, 6]; // Changes a second; more than three flashes a 
 /** What is chosen. */
 export interface Choice {
   mode: Mode;
-  /** Whether the wipe goes from top to bottom. */
-  isDown: boolean;
   /** Where the wipe is in the view, 0 to 1. */
   share: number;
   opacity: number;
@@ -34,15 +32,6 @@ export function compareControls(choice: Choice, changed: () => void, camera: Cam
   };
   const modes = Object.entries(MODES).map(([mode, words]) =>
     button(words, () => set({ mode: mode as Mode }), { "data-rb-mode": mode }),
-  );
-  const way = choose(
-    "Direction of the wipe",
-    [
-      ["across", "left to right"],
-      ["down", "top to bottom"],
-    ],
-    "across",
-    (value) => set({ isDown: value === "down" }),
   );
   const opacity = made("input", {
     type: "range",
@@ -61,7 +50,7 @@ export function compareControls(choice: Choice, changed: () => void, camera: Cam
   const rates = RATES.map((rate): [number, string] => [rate, `${rate === 0.5 ? "½" : rate} a second`]);
   const rate = choose("Changes in a second", rates, choice.rate, (value) => set({ rate: Number(value) }));
   const settings: Record<Mode, (Node | string)[]> = {
-    wipe: [way],
+    wipe: [],
     onion: [opacity, share],
     difference: ["amplified", factor, scale],
     flicker: [play, rate],

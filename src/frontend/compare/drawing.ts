@@ -24,13 +24,13 @@ export function drawOne(context: CanvasRenderingContext2D, one: Drawable) {
   drawFitted(context, one);
 }
 
-/** One up to a column or a row, the other from there. */
-export function drawWipe(context: CanvasRenderingContext2D, a: Drawable, b: Drawable, edge: number, isDown: boolean) {
+/** One up to a column, the other from there. */
+export function drawWipe(context: CanvasRenderingContext2D, a: Drawable, b: Drawable, edge: number) {
   const { width, height } = context.canvas;
   drawOne(context, a);
   context.save();
   context.beginPath();
-  context.rect(isDown ? 0 : edge, isDown ? edge : 0, width, height);
+  context.rect(edge, 0, width, height);
   context.clip();
   drawOne(context, b);
   context.restore();

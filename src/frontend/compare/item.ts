@@ -78,7 +78,8 @@ export class CompareItem extends EventTarget {
       this.#say(found.bytes || found.url ? "" : (found.words ?? ""));
       return found;
     });
-    box.addEventListener("reelbook:played", () => this.#follow(clip.video as HTMLVideoElement));
+    // What plays is drawn by the clock.
+    clip.video?.addEventListener("seeked", () => this.dispatchEvent(new Event("change")));
     return clip;
   }
 
@@ -86,16 +87,6 @@ export class CompareItem extends EventTarget {
     const found = await bringFile(this.#wanted, () => this.#say("Waiting for the kernel to send it."));
     this.isAbsent = !found.url;
     return found.words === ASK_AGAIN ? { ...found, words: NOBODY } : found;
-  }
-
-  /** Draw each frame that the browser's player shows. */
-  #follow(video: HTMLVideoElement) {
-    const again = () => {
-      this.dispatchEvent(new Event("change"));
-      if (video.isConnected) video.requestVideoFrameCallback?.(again);
-    };
-    video.addEventListener("seeked", () => this.dispatchEvent(new Event("change")));
-    again();
   }
 
   #say(words: string) {

@@ -24,18 +24,12 @@ type Held = { unsaved?: Unsaved | null; rater?: string | null; isPlaying?: boole
 
 const BUSY_AFTER = 400; // Milliseconds after which it is said that the kernel is busy.
 const REST = 250; // Milliseconds in which a second press of a key or a button is one of the answer before.
-const KEYS: Record<string, Record<string, string>> = {
-  pairs: { a: "left", b: "right", t: "tie", x: "bad", s: "skip" },
-  stars: { 1: "1", 2: "2", 3: "3", 4: "4", 5: "5", s: "skip" },
-  keep: { k: "keep", r: "reject", s: "skip" },
-};
 const BUSY = "The kernel is busy. Judging continues when it is free.";
 const UNSAVED_BUSY = "The kernel is busy. Your answer is kept in this page, and saved when the kernel is free.";
 const ENDED = "The kernel has ended. All answers are saved; run the cell again to continue.";
 const UNSAVED_ENDED =
   "The kernel has ended. Your answer is kept in this page; run the cell again to save it and continue.";
 const ALL_DONE = "There is nothing more to judge here.";
-const CALM = "Press Play to see them move";
 
 /** One panel. */
 export class Judge {
@@ -173,8 +167,7 @@ export class Judge {
     this.#hold({ unsaved: null });
     if (document.activeElement !== rater) rater.value = reply.rater ?? "";
     (rater.parentElement as HTMLElement).hidden = false;
-    const words = [reply.progress, reply.isEnded ? ALL_DONE : "", this.#shownAt ? this.#hint : ""];
-    this.#say(reply.error || words.filter(Boolean).join(" · "), Boolean(reply.error));
+    this.#say(reply.error || `${reply.progress}${reply.isEnded ? ` · ${ALL_DONE}` : ""}`, Boolean(reply.error));
     const before = [this.now, this.next];
     const [now = null, next = null] = reply.asked.map(
       (asked) => before.find((round) => round && isSame(round.asked, asked)) ?? this.#prepare(asked),
@@ -200,7 +193,7 @@ export class Judge {
   }
 
   async #show(round: Round | null) {
-    const { slots, prompt, stage, transport, words } = this.#parts;
+    const { slots, prompt, stage, transport } = this.#parts;
     // Motion is judged in motion, unless somebody stopped it or wants none.
     const { isPlaying = !isCalm() } = this.held;
     this.now = round;
@@ -224,12 +217,6 @@ export class Judge {
     if (this.now !== round) return;
     this.#shownAt = performance.now();
     if (isPlaying && clips.length) this.clock.play();
-    else if (this.#hint) this.#say([words.textContent, this.#hint].filter(Boolean).join(" · "));
-  }
-
-  /** For somebody who wants no motion, until they have played a clip or answered. */
-  get #hint() {
-    return this.clock.clips.length && isCalm() && this.held.isPlaying === undefined ? CALM : "";
   }
 
   #see(isInView: boolean) {
@@ -268,13 +255,12 @@ export class Judge {
 
   #onKey(event: KeyboardEvent) {
     if (isWriting(event) || this.#parts.live.hidden) return;
-    const once = (act: () => unknown) => () => event.repeat || act();
-    const undo = once(() => this.undo());
-    const answers = Object.entries(KEYS[this.kind]).flatMap(([key, value]) =>
-      [key, key.toUpperCase()].map((name) => [name, once(() => this.answer(value))]),
-    );
-    const help = once(() => this.#toggleHelp());
-    answerKey(event, { ...Object.fromEntries(answers), u: undo, U: undo, Backspace: undo, "?": help });
+    const undo = () => this.undo();
+    const tools = { u: undo, U: undo, Backspace: undo, "?": () => this.#toggleHelp() } as Record<string, () => unknown>;
+    const named = this.root.querySelector<HTMLElement>(`[data-rb-key="${CSS.escape(event.key)}" i]`);
+    const act = named ? () => this.answer(named.dataset.rbAnswer ?? "") : tools[event.key];
+    // A key that is held down acts once.
+    answerKey(event, { [event.key]: act && (() => event.repeat || act()) });
     if (!event.defaultPrevented) keys(event, this.clock);
   }
 

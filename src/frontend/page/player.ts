@@ -10,7 +10,6 @@ const NOT_HERE = "Not in this page";
 const LARGE = [480, 320]; // Pixels that the player of a poster has at most.
 const FILM = /\.(mp4|m4v|mov|webm|mkv)$/i;
 const REST = 150; // Milliseconds for which a mouse rests on a poster before its clip plays.
-const PATIENCE = 1500; // Milliseconds within which a kernel announces itself.
 
 export const isFilm = (path: string) => FILM.test(path);
 
@@ -80,16 +79,12 @@ export function setPoster(poster: HTMLButtonElement, isThere: boolean, path: str
   poster.setAttribute("aria-label", isThere ? `${isFilm(path) ? "Play" : "Show"} ${title || path}` : poster.title);
 }
 
-/** What is said below posters of which the page has no more. */
-const absences: WeakMap<Element, { note: HTMLElement; timer: number }> = new WeakMap();
-
-/** Say below posters whether their files are not in the page. */
+/** Say below posters whether their files are not in the page; not at once, because a kernel takes a moment to be heard of. */
 export function sayAbsence(holder: Element, isThere: boolean) {
-  const note = absences.get(holder)?.note ?? made("p", { class: "rb-absent", hidden: "" }, `${NOT_HERE}.`);
-  clearTimeout(absences.get(holder)?.timer);
+  const note =
+    holder.querySelector<HTMLElement>(":scope > .rb-absent") ?? made("p", { class: "rb-absent" }, `${NOT_HERE}.`);
   if (!note.isConnected) holder.append(note);
-  if (isThere) note.hidden = true;
-  absences.set(holder, { note, timer: isThere ? 0 : window.setTimeout(() => (note.hidden = false), PATIENCE) });
+  note.hidden = isThere;
 }
 
 type Entry = { at: number; row: number; files: string[]; label: string };

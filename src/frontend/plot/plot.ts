@@ -7,6 +7,7 @@
 
 import { within } from "../media/clock_time.ts";
 import { button, dotted, made, payloadOf, shaped } from "../page/element.ts";
+import { answerKey } from "../page/keys.ts";
 import { Picked } from "../page/picked.ts";
 import { detail, isFilm, players } from "../page/player.ts";
 import { Posters } from "../page/row_posters.ts";
@@ -20,7 +21,6 @@ const SMALL_RING = 3;
 const MANY = 400; // Points that are drawn smaller, and so are their rings.
 const GAP = 14; // Pixels between a point and its card.
 const FACTS = 8;
-const NARROW = 420; // Pixels of a plot of which a card leaves little.
 const HINT = "A click plays; Shift+click or a frame around points selects.";
 const HINT_FINGER = "A tap shows a run, a second one plays it.";
 
@@ -29,27 +29,16 @@ type Place = [number, number];
 /** What a point says of its run: the words of each point. */
 type Fact = { name: string; words: (string | null)[] };
 
-/** Whether a part of a caption is what a fact says: with its name or, as a prompt, without it, and perhaps cut. */
-function isSaidBy(part: string, { name, words }: Fact, point: number) {
-  const said = words[point];
-  if (said === null) return false;
-  return part === said || part === `${name} ${said}` || (part.endsWith("…") && said.startsWith(part.slice(0, -1)));
-}
-
 /** One plot on the page. */
 class Plot {
   payload = payloadOf(this.root);
   posters = new Posters(this.root, this.payload.posters);
   #files: string[][] = this.payload.files;
   #captions: string[] = unpacked(this.payload.captions);
-  #facts: Fact[] = this.payload.facts.map(({ name, words }: any) => ({ name, words: unpacked(words) }));
+  #facts: Fact[] = this.payload.facts.map(({ name, words }: any) => ({ name: name || "row", words: unpacked(words) }));
   /** The row of each point. */
   #rows: number[] = this.payload.rows;
   #places: Place[] = this.payload.places;
-  /** The points from left to right, and from below. */
-  #order = this.#rows
-    .map((_, point) => point)
-    .sort((a, b) => this.#places[a][0] - this.#places[b][0] || this.#places[b][1] - this.#places[a][1]);
   #stack = this.root.querySelector(".rb-plot-drawings") as HTMLElement;
   #drawing = this.#stack.querySelector(".rb-drawing") as SVGSVGElement;
   #scroll = this.#drawing.parentElement as HTMLElement;
@@ -68,17 +57,17 @@ class Plot {
     // Firefox presses a button when the space bar is released.
     onkeyup: (event: KeyboardEvent) => event.key === " " && event.preventDefault(),
   });
-  /** The reader's programs get the same words from the button on the point. */
+  /** Screen readers get the same words from the button on the point. */
   #card = made("div", { class: "rb-card", hidden: "", "aria-hidden": "true" });
   #voice = made("span", { class: "rb-hidden", role: "status" });
   #stage = made("div", { class: "rb-stage" });
+  #select = button("Select", () => this.#toggle(this.#opened ?? this.#current), { class: "rb-pick" });
   #start: Place | undefined;
   #frame: SVGRectElement | undefined;
-  #pickButton: HTMLElement | undefined;
 
   constructor(readonly root: HTMLElement) {
     root.dataset.rbLive = "";
-    if (this.payload.isReport) this.#rows.forEach((row, point) => this.#borrow(row, point));
+    if (this.payload.isReport) this.#borrowPosters();
     this.#stack.hidden = false;
     // Its height is reserved, so that nothing moves when something is selected.
     this.#stack.after(made("div", { class: "rb-bar" }, this.#count, this.#clear));
@@ -90,22 +79,20 @@ class Plot {
     this.#drawing.addEventListener("pointerup", (event) => this.#release(event));
     this.#drawing.addEventListener("pointercancel", () => this.#endFrame());
     // A finger that is lifted leaves as well; what it has tapped stays.
-    this.#drawing.addEventListener("pointerleave", (event) => {
-      if (!this.#frame && event.pointerType !== "touch") this.#hideCard();
-    });
+    this.#drawing.addEventListener("pointerleave", ({ pointerType }) => pointerType === "touch" || this.#hideCard());
     root.addEventListener("keydown", (event) => this.#key(event));
     this.#scroll.addEventListener("scroll", () => this.#hideCard());
-    new ResizeObserver(() => this.#measure()).observe(this.#stack);
-    this.#measure();
+    new ResizeObserver(() => this.#goTo(this.#current, false)).observe(this.#stack);
     this.#mark();
   }
 
-  /** Take the poster that the page has already. */
-  #borrow(row: number, point: number) {
-    const poster = document.querySelector<HTMLImageElement>(
-      `[data-rb-viewer] figure[data-row="${row}"][data-place="0"] .rb-clip img`,
-    );
-    if (poster) this.posters.addresses[point] = poster.src;
+  /** Take the posters that a report has in its grid. */
+  #borrowPosters() {
+    this.#rows.forEach((row, point) => {
+      const figure = document.querySelector(`[data-rb-viewer] figure[data-row="${row}"][data-place="0"]`);
+      const poster = figure?.querySelector<HTMLImageElement>(".rb-clip img");
+      if (poster) this.posters.addresses[point] = poster.src;
+    });
   }
 
   #clearAll() {
@@ -113,37 +100,48 @@ class Plot {
     this.#cursor.focus();
   }
 
-  /** Put everything over the drawing where it belongs, also after its size has changed. */
-  #measure() {
-    this.#placeCursor();
-    this.#hideCard();
-  }
-
-  /** @returns In the pixels of the page, from the left and the top of the drawings. */
-  #placeOf(point: number): Place {
+  /** How many pixels of the page one of the drawing is, and how far from the left edge the drawing begins. */
+  #view() {
     const box = this.#drawing.getBoundingClientRect();
     const scale = box.width / this.#drawing.viewBox.baseVal.width;
-    const [x, y] = this.#places[point];
-    return [x * scale + box.left - this.#stack.getBoundingClientRect().left, y * scale];
+    return { box, scale, left: box.left - this.#stack.getBoundingClientRect().left };
   }
 
-  /** @returns In the pixels of the drawing. */
+  /** Where a pointer is, in the pixels of the drawing. */
   #at(event: PointerEvent): Place {
-    const box = this.#drawing.getBoundingClientRect();
-    const scale = this.#drawing.viewBox.baseVal.width / box.width;
-    return [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+    const { box, scale } = this.#view();
+    return [(event.clientX - box.left) / scale, (event.clientY - box.top) / scale];
   }
 
-  /** @returns The nearest point, or -1. */
+  /** @returns The nearest point, or -1; of several, the one drawn last, which lies on top. */
   #nearest([x, y]: Place, reach: number): number {
-    let nearest = -1;
-    let least = reach * reach;
+    let [nearest, least] = [-1, reach];
     this.#places.forEach(([left, top], point) => {
-      const away = (left - x) ** 2 + (top - y) ** 2;
-      // The later one lies above the earlier.
+      const away = Math.hypot(left - x, top - y);
       if (away <= least) [nearest, least] = [point, away];
     });
     return nearest;
+  }
+
+  /** What is known of a run: some facts, and the parts of its caption that these don't say already. */
+  #describe(point: number) {
+    const facts = this.#facts
+      .slice(0, FACTS)
+      .flatMap(({ name, words }) => (words[point] === null ? [] : [{ name, words: words[point] as string }]));
+    // A prompt has no name in a caption, and may be cut there.
+    const isSaid = (part: string) =>
+      facts.some(
+        ({ name, words }) =>
+          part === words || part === `${name} ${words}` || (part.endsWith("…") && words.startsWith(part.slice(0, -1))),
+      );
+    const rest = this.#captions[point].split(" · ").filter((part) => part && !isSaid(part));
+    return { facts, rest };
+  }
+
+  /** A run as one line. */
+  #lineOf(point: number): string {
+    const { facts, rest } = this.#describe(point);
+    return [...facts.map(({ name, words }) => `${name} ${words}`), ...rest].join(" · ") || `row ${this.#rows[point]}`;
   }
 
   #hideCard() {
@@ -155,19 +153,12 @@ class Plot {
   #showCard(point: number) {
     if (this.#shown === point) return;
     this.#shown = point;
-    const most = this.#stack.clientWidth < NARROW ? FACTS - 3 : FACTS;
-    const facts = this.#facts.slice(0, most).filter(({ words }) => words[point] !== null);
-    const lines = facts.flatMap(({ name, words }) => [
-      made("dt", {}, made("bdi", {}, name || "row")),
-      made("dd", {}, made("bdi", {}, words[point])),
-    ]);
-    // What the facts have not said.
-    const rest = this.#captions[point]
-      .split(" · ")
-      .filter((part) => part && !facts.some((fact) => isSaidBy(part, fact, point)));
+    const { facts, rest } = this.#describe(point);
+    const term = (tag: "dt" | "dd", words: string) => made(tag, {}, made("bdi", {}, words));
+    const lines = facts.flatMap(({ name, words }) => [term("dt", name), term("dd", words)]);
     const [width, height] = this.posters.sizeOf(point);
-    const poster = made("span", { class: "rb-poster", style: `width:${width}px;height:${height}px` });
-    poster.append(...this.posters.picture(point));
+    const style = `width:${width}px;height:${height}px`;
+    const poster = made("span", { class: "rb-poster", style }, ...this.posters.picture(point));
     this.#card.replaceChildren(
       ...(this.#files[point]?.length ? [poster] : []),
       made("dl", {}, ...lines),
@@ -179,17 +170,16 @@ class Plot {
 
   /** Beside the point where there is room, else above or below it; never over it. */
   #placeCard(point: number) {
-    const [left, top] = this.#placeOf(point);
-    const room = this.#stack.getBoundingClientRect();
-    const { width, height } = this.#card.getBoundingClientRect();
-    const isRight = left + GAP + width <= room.width;
-    const isBeside = isRight || left - GAP - width >= 0;
-    const beside = isRight ? left + GAP : left - GAP - width;
-    const x = isBeside ? beside : within(left - width / 2, 0, Math.max(room.width - width, 0));
-    const above = top > room.height / 2 ? top - GAP - height : top + GAP;
-    const y = isBeside ? within(top - height / 2, 0, Math.max(room.height - height, 0)) : above;
-    this.#card.style.left = `${x}px`;
-    this.#card.style.top = `${y}px`;
+    const { scale, left: begin } = this.#view();
+    const [left, top] = [begin + this.#places[point][0] * scale, this.#places[point][1] * scale];
+    const { clientWidth, clientHeight } = this.#stack;
+    const { offsetWidth, offsetHeight } = this.#card;
+    const most = Math.max(clientWidth - offsetWidth, 0);
+    const beside = [left + GAP, left - GAP - offsetWidth].find((x) => x >= 0 && x <= most);
+    const above = top > clientHeight / 2 ? top - GAP - offsetHeight : top + GAP;
+    const level = within(top - offsetHeight / 2, 0, Math.max(clientHeight - offsetHeight, 0));
+    this.#card.style.left = `${beside ?? within(left - offsetWidth / 2, 0, most)}px`;
+    this.#card.style.top = `${beside === undefined ? above : level}px`;
   }
 
   #move(event: PointerEvent) {
@@ -218,11 +208,11 @@ class Plot {
   }
 
   #release(event: PointerEvent) {
-    if (!this.#start) return;
-    const [begin, end] = [this.#start, this.#at(event)];
-    const isMore = event.shiftKey || event.ctrlKey || event.metaKey;
-    const isFramed = this.#frame !== undefined;
+    const [begin, isFramed] = [this.#start, this.#frame !== undefined];
     this.#endFrame();
+    if (!begin) return;
+    const end = this.#at(event);
+    const isMore = event.shiftKey || event.ctrlKey || event.metaKey;
     if (isFramed) {
       const inside = this.#rows.filter((_, point) =>
         this.#places[point].every((at, axis) => (at - begin[axis]) * (at - end[axis]) <= 0),
@@ -231,16 +221,16 @@ class Plot {
     }
     const isFinger = event.pointerType === "touch";
     const point = this.#nearest(end, isFinger ? NEAR_FINGER : NEAR);
+    if (point < 0) {
+      // Beside all points a finger first puts the card away.
+      const isAway = isFinger && this.#shown !== null;
+      if (isAway) this.#hideCard();
+      return isMore || isAway ? undefined : this.#pick([]);
+    }
     const isNew = isFinger && this.#shown !== point;
-    const hadCard = this.#shown !== null;
-    if (isNew) this.#hideCard();
-    // Beside all points a finger first puts the card away.
-    if (point < 0) return isMore || (isFinger && hadCard) ? undefined : this.#pick([]);
-    this.#current = point;
-    this.#placeCursor();
+    this.#goTo(point, isNew && !isMore);
     if (isMore) this.#toggle(point);
-    else if (isNew) this.#showCard(point);
-    else this.open(point);
+    else if (!isNew) this.open(point);
   }
 
   #endFrame() {
@@ -261,38 +251,21 @@ class Plot {
   /** Draw which points are selected, and say how many. */
   #mark() {
     const { rows } = this.#picked;
-    const points = this.#rows.flatMap((row, point) => (rows.has(row) ? [point] : []));
-    this.root.toggleAttribute("data-some", points.length > 0);
+    this.root.toggleAttribute("data-some", rows.size > 0);
     for (const shape of this.#drawing.querySelectorAll(".rb-points use"))
       shape.toggleAttribute("data-picked", rows.has(Number(shape.getAttribute("data-row"))));
-    this.#drawing.querySelector(".rb-rings")?.remove();
     const isMany = this.#rows.length > MANY;
     const ring = (point: number, r: number, more = {}) =>
       shaped("circle", { cx: this.#places[point][0], cy: this.#places[point][1], r, ...more });
-    const rings = points.map((point) => ring(point, isMany ? SMALL_RING : RING));
+    const rings = this.#rows.flatMap((row, point) => (rows.has(row) ? [ring(point, isMany ? SMALL_RING : RING)] : []));
     if (this.#opened !== null) rings.push(ring(this.#opened, RING + 3, { class: "rb-opened" }));
+    this.#drawing.querySelector(".rb-rings")?.remove();
     this.#drawing.appendChild(shaped("g", { class: isMany ? "rb-rings rb-many" : "rb-rings" }, ...rings));
     const hint = matchMedia("(hover: none)").matches ? HINT_FINGER : HINT;
     this.#count.textContent = rows.size ? `${rows.size.toLocaleString("en-US")} selected` : hint;
     this.#clear.hidden = !rows.size;
-    this.#pickButton?.setAttribute("aria-pressed", String(this.#opened !== null && rows.has(this.#rows[this.#opened])));
+    this.#select.setAttribute("aria-pressed", String(rows.has(this.#rows[this.#opened ?? -1])));
     this.#nameCursor();
-  }
-
-  #placeCursor() {
-    const [left, top] = this.#placeOf(this.#current);
-    this.#cursor.style.left = `${left + this.#scroll.scrollLeft}px`;
-    this.#cursor.style.top = `${top}px`;
-    this.#nameCursor();
-  }
-
-  /** @returns A run as one line. */
-  #lineOf(point: number): string {
-    const caption = this.#captions[point];
-    const parts = caption.split(" · ");
-    const facts = this.#facts.slice(0, 4).filter((fact) => !parts.some((part) => isSaidBy(part, fact, point)));
-    const words = facts.map((fact) => `${fact.name} ${fact.words[point] ?? "–"}`);
-    return [...words, caption].filter(Boolean).join(" · ") || `row ${this.#rows[point]}`;
   }
 
   #nameCursor() {
@@ -301,74 +274,67 @@ class Plot {
     this.#cursor.setAttribute("aria-expanded", String(this.#opened === this.#current));
   }
 
-  #goTo(point: number) {
+  /** Put the cursor on a point, also after the size of the drawing has changed. */
+  #goTo(point: number, hasCard = true) {
     this.#current = point;
-    this.#placeCursor();
-    this.#showCard(point);
+    const { scale, left } = this.#view();
+    const [x, y] = this.#places[point];
+    this.#cursor.style.left = `${left + x * scale + this.#scroll.scrollLeft}px`;
+    this.#cursor.style.top = `${y * scale}px`;
+    this.#nameCursor();
+    this.#hideCard();
+    if (hasCard) this.#showCard(point);
   }
 
-  /** @returns The point to which a key goes from the current one; nothing for other keys. */
-  #next(key: string): number | undefined {
-    const place = this.#order.indexOf(this.#current);
-    if (key === "Home") return this.#order[0];
-    if (key === "End") return this.#order.at(-1);
-    if (key === "ArrowRight" || key === "ArrowLeft")
-      return this.#order[place + (key === "ArrowRight" ? 1 : -1)] ?? this.#current;
-    if (key !== "ArrowUp" && key !== "ArrowDown") return undefined;
-    // Up and down: the nearest point further up, where a step to the side counts twice.
-    const [x, y] = this.#places[this.#current];
-    let [nearest, least] = [this.#current, Infinity];
-    this.#places.forEach(([left, top], point) => {
-      const along = key === "ArrowUp" ? y - top : top - y;
-      const away = along + 2 * Math.abs(left - x);
-      if (along > 0.5 && away < least) [nearest, least] = [point, away];
-    });
-    return nearest;
+  /** Go on with the keyboard: along the points from left to right, or from below. */
+  #step(axis: 0 | 1, by: number) {
+    const sign = axis ? -1 : 1;
+    const order = [...this.#places.keys()].sort(
+      (a, b) => sign * (this.#places[a][axis] - this.#places[b][axis]) || this.#places[b][1] - this.#places[a][1],
+    );
+    const place = within(order.indexOf(this.#current) + by, 0, order.length - 1);
+    this.#goTo(order[place]);
+    this.#voice.textContent = this.#cursor.getAttribute("aria-label");
   }
 
   #key(event: KeyboardEvent) {
     event.stopPropagation();
     if (event.key === "Escape") {
-      if (this.#opened !== null) return this.close();
-      if (!this.#card.hidden) return this.#hideCard();
-      return this.#picked.rows.size ? this.#pick([]) : undefined;
-    }
-    if (event.target !== this.#cursor || event.altKey || event.metaKey) return;
-    const next = this.#next(event.key);
-    if (event.key === " ") this.#toggle(this.#current);
-    else if (next !== undefined) {
-      this.#goTo(next);
-      this.#voice.textContent = this.#cursor.getAttribute("aria-label");
-    } else return;
-    event.preventDefault();
+      if (this.#opened !== null) this.close();
+      else if (this.#shown !== null) this.#hideCard();
+      else if (this.#picked.rows.size) this.#pick([]);
+    } else if (event.target === this.#cursor)
+      answerKey(event, {
+        ArrowRight: () => this.#step(0, 1),
+        ArrowLeft: () => this.#step(0, -1),
+        ArrowUp: () => this.#step(1, 1),
+        ArrowDown: () => this.#step(1, -1),
+        Home: () => this.#step(0, -Infinity),
+        End: () => this.#step(0, Infinity),
+        " ": () => this.#toggle(this.#current),
+      });
   }
 
   /** Play the files of a run below the plot. */
   open(point: number) {
-    this.close(false);
     this.#hideCard();
     this.#opened = point;
     const files = this.#files[point] ?? [];
     const line = this.#lineOf(point);
     const label = `${isFilm(files[0] ?? "") ? "" : "Picture, "}${this.#captions[point] || line}`;
-    const open = { at: point, row: this.#rows[point], files, label };
-    const node = detail(line, players(this, open), () => this.close());
+    const node = detail(line, players(this, { at: point, row: this.#rows[point], files, label }), () => this.close());
     if (!files.length) node.append(made("p", {}, `${line}. It has no file.`));
-    this.#pickButton = button("Select", () => this.#toggle(point), { class: "rb-pick" });
-    node.prepend(this.#pickButton);
+    node.prepend(this.#select);
     this.#stage.replaceChildren(node);
     this.#mark();
     node.scrollIntoView?.({ block: "nearest" });
   }
 
-  /** Take the player away. @param isByUser Whether the focus goes back to the point. */
-  close(isByUser: boolean = true) {
-    if (this.#opened === null) return;
+  close() {
     this.#opened = null;
-    this.#pickButton = undefined;
     this.#stage.replaceChildren();
     this.#mark();
-    if (isByUser) this.#cursor.focus({ preventScroll: true });
+    this.#cursor.focus({ preventScroll: true });
   }
 }
 
