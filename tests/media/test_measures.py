@@ -53,17 +53,6 @@ def ssim_by_hand(one: Pixels, other: Pixels) -> float:
     return float(np.mean(found))
 
 
-def test_a_film_has_every_figure_in_one_call(tmp_path: Path) -> None:
-    """Nothing named means everything, and a film has it all."""
-    clip = written(tmp_path / "clip.mp4", panned(1, (2, 0), frames=9, size=(64, 48)), crf=20)
-
-    figures = measure_file(clip, reference=clip)
-
-    assert list(figures) == [*METRICS, "error"]
-    assert figures["error"] is None
-    assert all(value is not None for name, value in figures.items() if name != "error")
-
-
 @settings(max_examples=examples(8, 15), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.tuples(*[st.integers(0, 255)] * 3), st.integers(0, 60))
 def test_light_and_colour_are_what_their_formulas_say(seed: int, colour: tuple[int, int, int], spread: int) -> None:
