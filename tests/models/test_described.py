@@ -267,7 +267,7 @@ def part(name: str) -> dict[str, str]:
     ("description", "endpoint_id", "fields", "named"),
     [
         (several(svc__a=post(TEXT), svc__b=post(NUMBER)), "svc/b", ["size"], "svc/b"),
-        (several(svc__a=post(TEXT), v1__svc__b=post(NUMBER)), "/svc/b/", ["size"], "svc/b"),
+        (several(svc__a=post(part("Missing")), v1__svc__b=post(NUMBER)), "/svc/b/", ["size"], "svc/b"),
         (several(svc__a=post(TEXT), svc__b=post(NUMBER)), None, ["prompt"], "svc/a"),
         (several(models__run=post(ENVELOPE), svc__b=post(NUMBER)), None, ["size"], "svc/b"),
         (several(models__run=post(ENVELOPE), svc__b=post(NUMBER)), "svc/unheard-of", ["size"], "svc/unheard-of"),

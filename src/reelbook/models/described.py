@@ -62,6 +62,7 @@ _LIMITS = {
 }  # fmt: skip
 _CONDITIONS = {"then", "else", "dependentSchemas", "patternProperties"}
 """Keywords that list fields under a condition only; these are taken as they are."""
+_ENVELOPE = {"endpointId", "input"}
 # Of any type, because mypy knows types that are made while it runs from none that are written.
 _field: Any = Field
 _tuple: Any = tuple
@@ -217,10 +218,10 @@ class _Builder:
             if schemas and schemas[0] is not None:
                 calls[path] = schemas[0]
         named = [path for path in calls if endpoint_id and unquote(path).rstrip("/").endswith(f"/{endpoint_id}")]
-        # A run call takes the input of any model, and its id.
-        fields = {path: self.flat(schema).get("properties", {}) for path, schema in calls.items()}
-        for path in (*named, *(path for path in calls if not {"endpointId", "input"} <= fields[path].keys())):
-            return path, calls[path]
+        for path, schema in calls.items():
+            # A run call takes the input of any model, and its id.
+            if path in named or (not named and not self.flat(schema).get("properties", {}).keys() >= _ENVELOPE):
+                return path, schema
         raise BadDescription("The description has no POST that takes one model's input as JSON.")
 
     def flat(self, rule: Any, seen: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -291,8 +292,8 @@ class _Builder:
     def free_name(self, rule: Mapping[str, Any], name: str) -> str:
         """A name for a class that no other has."""
         plain = re.sub(r"\W", "", str(rule.get("title") or name))[:60]
-        name = plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"Model{plain}"
-        name = name if name not in self.classes else f"{name}_{len(self.classes)}"
+        is_free = plain.isidentifier() and not keyword.iskeyword(plain) and plain not in self.classes
+        name = plain if is_free else f"Part{len(self.classes)}"
         self.classes[name] = None
         return name
 

@@ -26,15 +26,6 @@ PLAIN_TYPES = {
 }
 
 
-class TypeName(str):
-    """The name of a type, without the quotes that a signature puts around a plain string."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
 def present(cls: type[BaseModel], schema: Mapping[str, Any], about: str, call: str) -> None:
     """Set a class's signature and docstring; `call` is the expression for the class in code.
 
@@ -50,14 +41,18 @@ def present(cls: type[BaseModel], schema: Mapping[str, Any], about: str, call: s
     for attribute, field in cls.model_fields.items():
         name = field.alias or attribute
         rule = rules[name] if isinstance(rules.get(name), Mapping) else {}
-        kind = TypeName(_cut(type_name(rule, schema.get("$defs", {})), 120))
+        kind = textwrap.shorten(type_name(rule, schema.get("$defs", {})), 120, placeholder="…")
         default = Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
-        ending = "required" if field.is_required() else f"default {_cut(repr(default), 60)}"
+        ending = (
+            "required" if field.is_required() else f"default {textwrap.shorten(repr(default), 60, placeholder='…')}"
+        )
         lines.append(f"{name} : {', '.join([kind, *_list_bounds(rule), ending])}")
         about_field = " ".join(printable(field.description or "").split())
         lines += [f"    {line}" for line in textwrap.wrap(about_field, 96)]
         if name.isidentifier() and not keyword.iskeyword(name):
-            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+            # A type of that name, because a signature has quotes around a text.
+            annotation = type(kind, (), {"__module__": "builtins"})
+            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
     is_complete = len(parameters) == len(cls.model_fields) and cls.model_config.get("extra") != "allow"
     parameters.sort(key=lambda parameter: parameter.default is not Parameter.empty)
     if parameters and parameters[0].default is Parameter.empty:
@@ -108,7 +103,3 @@ def _list_bounds(rule: Mapping[str, Any]) -> Iterator[str]:
             yield bounds
         if "multipleOf" in part:
             yield f"in steps of {format_number(part['multipleOf'])}"
-
-
-def _cut(text: str, letters: int) -> str:
-    return text if len(text) <= letters else f"{text[: letters - 1]}…"
