@@ -16,7 +16,7 @@ from reelbook.runs import follow, submit
 from reelbook.storage.ledger import transitions
 from reelbook.transport.picture_sources import build_request_input
 from tests.support import Served, as_data_uri, png
-from tests.transport.variants import Hosted, Received, Reply, page
+from tests.transport.variants import Hosted, Received, Reply
 
 STITCH = rb.ImagesToVideo.endpoint_id
 BOAT = rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1", seed=7)
@@ -133,42 +133,6 @@ def test_the_same_run_from_many_threads_is_paid_for_once(served: Served, tmp_pat
     assert len({run.request_id for run in found}) == 1
     assert len(found) == 8
     assert len(reserved(served)) == 1
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [Reply(fault="close"), page(502), Reply(409, {"detail": "conflict"}), Reply(200, {"nothing": "useful"})],
-    ids=["closed", "proxy", "409", "no id"],
-)
-def test_a_lost_answer_makes_a_run_uncertain_and_it_is_never_sent_again_by_itself(
-    hosted: Hosted, client: Client, answer: Reply
-) -> None:
-    """One POST; the second call sends nothing and says what to do."""
-    hosted.on("POST", RUN, answer)
-
-    with pytest.raises(rb.UncertainRun, match="never sent again"):
-        client.run(BOAT)
-    with pytest.raises(rb.UncertainRun, match=r"rb.library\(\).uncertain"):
-        client.run(BOAT)
-
-    assert len(hosted.seen("POST", RUN)) == 1
-    assert states(client) == [("uncertain", 0, None)]
-
-
-@pytest.mark.parametrize("code", [402, 422])
-def test_a_answers_leaves_the_run_free_to_be_run_again(hosted: Hosted, client: Client, code: int) -> None:
-    """Nothing was paid; the same input is sent once more when it is run once more."""
-    hosted.on("POST", RUN, Reply(code, {"detail": "not like this"}), {"requestId": "r1"})
-    finishes(hosted)
-
-    with pytest.raises(rb.ServiceError, match="not like this"):
-        client.run(BOAT)
-    after = states(client)
-    run = client.run(BOAT)
-
-    assert after == [("rejected", 0, None)]
-    assert run.status == "completed"
-    assert states(client) == [("stored", 0, "r1")]
 
 
 def test_a_picture_in_memory_can_be_used_again_from_the_library(served: Served, tmp_path: Path) -> None:
