@@ -30,7 +30,7 @@ AXES: dict[str, list[Any]] = {
     "first_pass_num_inference_steps": list(range(3, 13)),
 }
 RUNS = 10_000
-GATE = 1.5
+GATE = 1.2
 """How many times the time of the grid by hand a plan may take."""
 
 

@@ -80,7 +80,9 @@ class Estimate:
     @property
     def counted(self) -> int | None:
         """The price that budgets count: the higher of the service's and the catalog's."""
-        return max((price for price in (self.credits, self.catalog) if price is not None), default=None)
+        if self.credits is None or self.catalog is None:
+            return self.catalog if self.credits is None else self.credits
+        return max(self.credits, self.catalog)
 
     @property
     def is_suspect(self) -> bool:

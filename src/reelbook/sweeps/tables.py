@@ -58,11 +58,12 @@ def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
 def make_input_columns(plan: Plan) -> dict[str, Any]:
     """The columns of the inputs and labels."""
     model, requests = type(plan.base), [row.input for row in plan]
+    is_possible = all(request is not None for request in requests)
     columns: dict[str, Any] = {}
     for name, title in get_columns(model, plan.columns).items():
         rule = {} if name in plan.labels else get_schema(model, parse_field_path(model, name))
         field = model.model_fields.get(name)
-        if field is not None and field.alias is None and None not in requests:
+        if field is not None and field.alias is None and is_possible:
             values = list(map(attrgetter(name), requests))  # As `row[name]`, and several times as fast.
         else:
             values = [row[name] for row in plan]
