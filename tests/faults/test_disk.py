@@ -62,7 +62,7 @@ ledger = surely(lambda: Ledger(folder))
 say("open")
 for number in range(runs):
     asked = RunRequest("svc", f"run {os.getpid()} {number}", "m", "a boat " * 60, 5, False, True)
-    run = surely(lambda: ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger, key=None))).entry
+    run = surely(lambda: ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger))).entry
     try:
         ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
     except LibraryError as error:
@@ -291,7 +291,7 @@ def spent(folder: Path, tape: Tape, runs: int) -> None:
     ledger = Ledger(folder)
     for number in range(runs):
         run = ledger.transact_now(
-            lambda db, number=number: claims.find_or_claim(db, wanted(f"run {number}"), ledger, key=None)  # type: ignore[misc]
+            lambda db, number=number: claims.find_or_claim(db, wanted(f"run {number}"), ledger)  # type: ignore[misc]
         ).entry
         ledger.transact_now(lambda db, run=run: transitions.mark_sending(db, run.id, ledger.owner, None))  # type: ignore[misc]
         tape.told("post", str(run.id))

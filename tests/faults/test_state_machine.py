@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -166,10 +166,9 @@ class LedgerMachine(RuleBasedStateMachine):
         process, asked = self.processes[p % 3], WANTED[a % len(WANTED)]
         if asked.idempotent and self.truth.forgets_keys:
             asked = RunRequest(asked.service, asked.identity, "m", "{}", asked.price, False, asked.reusable)
-        key = uuid.uuid4().hex if asked.idempotent else None
         budget = PLAN if (asked.service, asked.identity) in IN_PLAN else None
         verdict: Verdict | None = self.do(
-            lambda db: claims.find_or_claim(db, asked, process, key=key, fresh=fresh, take=take, budget=budget)
+            lambda db: claims.find_or_claim(db, replace(asked, fresh=fresh, take=take, budget=budget), process)
         )
         if verdict is None:
             return

@@ -42,11 +42,13 @@ class Made:
         else:
             text = dumps(request)
         service, price = others.pop("service", SERVICE), others.pop("price", 53)
-        asked = RunRequest(service, make_identity(model, text), model, text, price, False, False)
+        asked = RunRequest(
+            service, make_identity(model, text), model, text, price, False, False, **{"fresh": True, **others}
+        )
         owner = self.ledger.owner
 
         def moves(db: sqlite3.Connection) -> int:
-            verdict = find_or_claim(db, asked, self.ledger, key=None, **{"fresh": True, **others})
+            verdict = find_or_claim(db, asked, self.ledger)
             assert verdict.action == "send"
             transitions.mark_sending(db, verdict.entry.id, owner, None)
             for move in then:

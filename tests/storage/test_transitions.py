@@ -35,8 +35,7 @@ class Bench:
     def choose(self, asked: RunRequest = PLAIN, process: Process | None = None, **options: Any) -> Verdict:
         self.db.execute("SAVEPOINT step")
         try:
-            key = "k" if asked.idempotent else None
-            return claims.find_or_claim(self.db, asked, process or self.here, key=key, **options)
+            return claims.find_or_claim(self.db, replace(asked, **options), process or self.here)
         except OverBudget:
             self.db.execute("ROLLBACK TO step")
             raise

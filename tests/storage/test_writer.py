@@ -40,7 +40,7 @@ def ledger(folder: Path) -> Iterator[Ledger]:
 def claiming(ledger: Ledger, name: str) -> Future[Verdict]:
     """What is to be done about a run; its row is claimed where it is to be paid for."""
     asked = RunRequest("svc", name, "m", json.dumps({"prompt": name + " and some more words" * 9}), 5, False, True)
-    return ledger.submit(lambda db: claims.find_or_claim(db, asked, ledger, key=None))
+    return ledger.submit(lambda db: claims.find_or_claim(db, asked, ledger))
 
 
 def claim(ledger: Ledger, name: str) -> transitions.Entry:

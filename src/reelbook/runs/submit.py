@@ -222,7 +222,7 @@ class Submission:
             else:
                 return verdict, None
             # From here on, only this row is considered.
-            self.take, self.fresh = entry.take, False
+            run_request = replace(run_request, take=entry.take, fresh=False)
 
     async def prepare(self) -> RunRequest:
         """Read the pictures, name the run by its input, and find its price."""
@@ -239,21 +239,20 @@ class Submission:
         )
         price = max((price for price in prices if price is not None), default=None)
         is_idempotent = "idempotency" in (await context.calls.service_info()).features
-        return RunRequest(service, identity, request.endpoint_id, text, price, is_idempotent, reusable)
+        return RunRequest(
+            service, identity, request.endpoint_id, text, price, is_idempotent, reusable, take=self.take, fresh=self.fresh,
+            join=self.join, name=self.name, budget=self.budget, spend=self.spend,
+        )  # fmt: skip
 
     async def claim(self, run_request: RunRequest) -> Verdict:
         """Find or claim the row of the run in one transaction, with its share of the limits."""
         if self.budget_turn is not None:
             await self.budget_turn.wait()
         self._check_stopped()
-        key = str(uuid.uuid4()) if run_request.idempotent else None
         ledger = self.context.ledger
 
         def find_or_claim(db: sqlite3.Connection) -> Verdict:
-            verdict = claims.find_or_claim(
-                db, run_request, ledger, key=key, fresh=self.fresh, join=self.join, take=self.take, budget=self.budget,
-                spend=self.spend, name=self.name,
-            )  # fmt: skip
+            verdict = claims.find_or_claim(db, run_request, ledger)
             if verdict.action == Action.SEND:
                 # In the same transaction, so that no other thread of this process treats the claim as abandoned.
                 self._claimed = verdict.entry.id

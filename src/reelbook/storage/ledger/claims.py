@@ -92,6 +92,14 @@ class RunRequest:
     idempotent: bool
     reusable: bool
     """Whether equal input gives an equal result, which can be reused."""
+    take: int | None = None
+    fresh: bool = False
+    join: bool = True
+    """Whether an unseeded run joins an unfinished one of this process."""
+    name: str | None = None
+    """Only the row of this name is the run."""
+    budget: Budget | None = None
+    spend: Spend | None = None
 
 
 class Action(StrEnum):
@@ -124,36 +132,21 @@ def name_service(db: sqlite3.Connection, address: str, own_id: str | None) -> st
     return own_id or address
 
 
-def find_or_claim(
-    db: sqlite3.Connection,
-    request: RunRequest,
-    process: Process,
-    *,
-    key: str | None,
-    fresh: bool = False,
-    join: bool = True,
-    take: int | None = None,
-    budget: Budget | None = None,
-    spend: Spend | None = None,
-    name: str | None = None,
-) -> Verdict:
-    """Find or create the row of a run, claim it if it is unpaid, and return the action to take.
-
-    `join`: an unseeded run joins an unfinished one of this process. `name`: only the row of this name is the run.
-    """
+def find_or_claim(db: sqlite3.Connection, request: RunRequest, process: Process) -> Verdict:
+    """Find or create the row of a run, claim it if it is unpaid, and return the action to take."""
     recover(db, process)
-    service, identity = request.service, request.identity
+    service, identity, name, budget = request.service, request.identity, request.name, request.budget
     if name is not None:
         # One of another service can only have been refused there.
         rows = find_entries(db, "service = ? AND id = (SELECT run FROM names WHERE name = ?)", service, name)
         entry = rows[0] if rows else None
     else:
-        entry = None if fresh else _find_candidate(db, request, process.owner, take, join)
+        entry = None if request.fresh else _find_candidate(db, request, process.owner)
     if entry is None:
-        is_free = take is None or fresh or name is not None
+        is_free = request.take is None or request.fresh or name is not None
         run = transitions.insert_run(
             db, service=service, identity=identity, model=request.model, input=request.input, state=State.PLANNED,
-            take=transitions.get_next_take(db, service, identity) if is_free else take, created=time.time(),
+            take=transitions.get_next_take(db, service, identity) if is_free else request.take, created=time.time(),
         )  # fmt: skip
         entry = get_entry(db, run)
         if name is not None:
@@ -177,10 +170,10 @@ def find_or_claim(
         db, entry.id, CLAIMED, owner=process.owner, attempt=entry.attempt + 1, spent=earlier[0], unpriced=earlier[1],
         price=price, error_type=RESUBMITTED if entry.error_type == RESUBMITTED else None,
         **dict.fromkeys(("charged", "request_id", "output", "media", "error", "queued_s", "running_s", "finished")),
-        **({} if repeats else {"attempt_key": key, "body": None}),
+        **({} if repeats else {"attempt_key": str(uuid.uuid4()) if request.idempotent else None, "body": None}),
     )  # fmt: skip
     # If it raises, the claim is rolled back.
-    check_limits(db, entry.id, price, earlier[0] + earlier[1] * (price or 0), budget, spend)
+    check_limits(db, entry.id, price, earlier[0] + earlier[1] * (price or 0), budget, request.spend)
     return Verdict(Action.SEND, get_entry(db, entry.id))
 
 
@@ -200,17 +193,15 @@ def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, pr
     return Verdict(Action.FOLLOW, get_entry(db, run))
 
 
-def _find_candidate(
-    db: sqlite3.Connection, request: RunRequest, owner: str, take: int | None, join: bool
-) -> Entry | None:  # fmt: skip
+def _find_candidate(db: sqlite3.Connection, request: RunRequest, owner: str) -> Entry | None:
     """Find the preferred row with the same input. Without a seed a finished run is a separate take, and not reused."""
     where = "service = ? AND identity = ? AND (? IS NULL OR take = ?) AND (? OR state != ?) ORDER BY take DESC"
-    may_be_stored = take is not None or request.reusable
+    take, may_be_stored = request.take, request.take is not None or request.reusable
     entries = find_entries(db, where, request.service, request.identity, take, take, may_be_stored, State.STORED)
     if take is None and not request.reusable:
         # Unfinished takes of other processes cannot be joined; expired ones are superseded by later takes.
         latest = transitions.get_next_take(db, request.service, request.identity) - 1
-        entries = [entry for entry in entries if entry.owner is None or (join and entry.owner == owner)]
+        entries = [entry for entry in entries if entry.owner is None or (request.join and entry.owner == owner)]
         entries = [entry for entry in entries if entry.stage != EXPIRED or entry.take == latest]
     return min(entries, key=lambda entry: (*BEST_FIRST, entry.stage).index(entry.stage), default=None)
 

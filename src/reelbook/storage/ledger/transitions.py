@@ -55,11 +55,10 @@ MOVES: Mapping[str, frozenset[str]] = {
 }
 """The stages that may follow each stage; any other move raises `Moved`."""
 
-_ENDS = (State.REJECTED, State.CANCELLED, State.FAILED, State.UNCERTAIN)
 CLEARED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys((State.ACCEPTED, COMPLETED), ("attempt_key", "body", "error_type", "error")),
     **dict.fromkeys((State.STORED, State.PLANNED, EXPIRED), ("owner",)),
-    **dict.fromkeys(_ENDS, ("owner", "attempt_key", "body")),
+    **dict.fromkeys((State.REJECTED, State.CANCELLED, State.FAILED, State.UNCERTAIN), ("owner", "attempt_key", "body")),
 }
 """The columns that a move to a stage clears, unless it sets them."""
 
