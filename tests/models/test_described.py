@@ -205,12 +205,14 @@ def test_what_fits_no_type_is_said_of_the_closest_one() -> None:
     """With the place of the fault, and by `jsonschema` where all types are right and a rule beyond them is broken."""
     size = {"type": "object", "properties": {"width": {"type": "integer", "minimum": 64}}}
     fields = {
-        "size": {"anyOf": [size, {"enum": ["square_hd", "portrait"]}]},
+        "size": {"anyOf": [part("Size"), {"enum": ["square_hd", "portrait"]}]},
+        "inner": {"allOf": [part("Size")], "default": {"width": 64}},
         "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
         "style": {"type": "string", "pattern": "^(?!none)"},
     }
-    kind = describe(with_fields(fields))
+    kind = describe(document({"type": "object", "properties": fields}, Size=size))
 
+    assert type(kind(size={"width": 64}).size) is type(kind().inner)
     assert "`size` = 'sqare_hd' is not one of 'square_hd', 'portrait'. Did you mean 'square_hd'?" in refusal(lambda: kind(size="sqare_hd"))  # fmt: skip
     assert "`size.width` = 1 is outside the bounds (at least 64). The nearest allowed value is 64." in refusal(lambda: kind(size={"width": 1}))  # fmt: skip
     assert "`tags` = ['a', 'a'] does not fit its description: `uniqueItems` is True." in refusal(lambda: kind(tags=["a", "a"]))  # fmt: skip

@@ -60,8 +60,6 @@ _LIMITS = {
     "minimum": "ge", "maximum": "le", "exclusiveMinimum": "gt", "exclusiveMaximum": "lt",
     "minLength": "min_length", "maxLength": "max_length", "minItems": "min_length", "maxItems": "max_length",
 }  # fmt: skip
-_CONDITIONS = {"then", "else", "dependentSchemas", "patternProperties"}
-"""Keywords that list fields under a condition only; these are taken as they are."""
 _ENVELOPE = {"endpointId", "input"}
 # Of any type, because mypy knows types that are made while it runs from none that are written.
 _field: Any = Field
@@ -258,7 +256,9 @@ class _Builder:
     def fields(self, rule: Mapping[str, Any]) -> tuple[dict[str, Any], list[str], Any]:
         """The rules of an object's fields, those of its alternatives included; the required ones; the rule of any others."""
         rules, required = dict(rule.get("properties", {})), list(rule.get("required", ()))
-        others = rule.get("additionalProperties", False) or not rule.keys().isdisjoint(_CONDITIONS)
+        # Fields that are listed under a condition only are taken as they are.
+        conditions = ("then", "else", "dependentSchemas", "patternProperties")
+        others = rule.get("additionalProperties", False) or not rule.keys().isdisjoint(conditions)
         forms = [self.flat(form) for form in (*rule.get("anyOf", ()), *rule.get("oneOf", ()))]
         parts = [self.fields(form) for form in forms if _type(form) in ("object", "")]
         for name in dict.fromkeys(name for fields, *_ in parts for name in fields):
@@ -293,7 +293,7 @@ class _Builder:
         """A name for a class that no other has."""
         plain = re.sub(r"\W", "", str(rule.get("title") or name))[:60]
         is_free = plain.isidentifier() and not keyword.iskeyword(plain) and plain not in self.classes
-        name = plain if is_free else f"Part{len(self.classes)}"
+        name = plain if is_free else f"Part{len(self.classes)}_{plain}"
         self.classes[name] = None
         return name
 
@@ -333,7 +333,10 @@ class _Builder:
             return Json
         rule = self.flat(source)
         kind = _type(rule)
-        key = json.dumps({word: source[word] for word in source if not _is_annotation(word)}, sort_keys=True)
+        checks = {word: source[word] for word in source if not _is_annotation(word)}
+        # A reference alone may stand in a list, for the sake of the annotations beside it.
+        is_wrapped = checks.keys() == {"allOf"} and len(checks["allOf"]) == 1
+        key = json.dumps(checks["allOf"][0] if is_wrapped else checks, sort_keys=True)
         fields, _, others = self.fields(rule) if kind == "object" else ({}, [], True)
         if fields and "enum" not in rule:
             if key not in self.records:
