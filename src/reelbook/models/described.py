@@ -377,8 +377,8 @@ class _Builder:
                 sources = [*rule.get("prefixItems", ()), *([] if rest is False else [rest])]
                 inner = _union([self.type_of(source, name, inside) for source in sources]) if sources else Json
                 takes_pictures = any(_names_picture(name, self.flat(source)) for source in sources)
-                checks = [BeforeValidator(_not_alone)] if takes_pictures else []
-                return Annotated[(_tuple[inner, ...], _field(**limits), Ordered, *checks)]
+                alone = [BeforeValidator(_not_alone)] if takes_pictures else []
+                return Annotated[(_tuple[inner, ...], _field(**limits), Ordered, *alone)]
             case "object":
                 return _dict[str, self.type_of(others, "", inside)]
         raise BadDescription(f"A schema is of the type {kind!r}, which JSON does not have.")
