@@ -15,7 +15,6 @@ import { CompareItem } from "./item.ts";
 
 const HELP =
   "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range · + − zoom · 0 fit · on the enlarged picture, arrows move it · A B the next file as A or B";
-const MAX_SIDE = 8192; // Browsers have no larger canvas.
 const MAX_FIT = 4; // A tiny picture is not blown up beyond this by itself.
 const STILLS = "Small copies of the middle frames, until the files are here.";
 
@@ -161,9 +160,7 @@ export class CompareViewer {
   /** Sizes of views and canvases. */
   #measure() {
     const sizes = this.#seen.map(({ size }) => size);
-    const most = [0, 1].map((axis) => Math.max(...sizes.map((size) => size[axis])));
-    const shrink = Math.min(1, MAX_SIDE / Math.max(...most));
-    const box = most.map((side) => Math.round(side * shrink));
+    const box = [0, 1].map((axis) => Math.max(...sizes.map((size) => size[axis])));
     for (const { canvas, el } of this.views) {
       // Those that are hidden give their memory back.
       const [width, height] = el.hidden ? [0, 0] : box;

@@ -12,23 +12,6 @@ const NO_KERNEL = "The kernel has ended, and it is what saves files. Run the cel
 export function actionBar(root: HTMLElement, camera: Camera, clock: Clock | null): (words: string) => void {
   const key = root.dataset.key ?? "";
   const status = made("div", { class: "rb-said", role: "status" });
-  const code = made("code");
-  const about = made("p");
-  const panel = made(
-    "div",
-    { class: "rb-use", hidden: "" },
-    made(
-      "div",
-      { class: "rb-use-row" },
-      made("pre", {}, code),
-      button("Copy code", ({ target }) => copyText(target as HTMLElement, code.textContent ?? "", code)),
-      button("×", () => close(), { "aria-label": "Close" }),
-    ),
-    about,
-  );
-  const close = () => {
-    panel.hidden = true;
-  };
   const say = (...words: (Node | string)[]) => status.replaceChildren(...words);
   /** Have the kernel do something with the frame on the screen; it is said what went wrong. */
   const act = async (what: string, more: Record<string, unknown> = {}) => {
@@ -63,27 +46,25 @@ export function actionBar(root: HTMLElement, camera: Camera, clock: Clock | null
     : saver("Save", "still", "A copy of the file, with how it was made");
   const range = saver("Save clip", "clip", "");
   const gif = saver("Save GIF", "gif", "Exactly the frames of the range, as an endless GIF");
-  let name = "";
   const use = button(
     clock ? "Use this frame" : "Use this picture",
     async () => {
-      const found = await act("use");
-      if (!found) return;
-      panel.hidden = false;
-      code.textContent = found.message.code;
-      name = found.message.name;
-      describe();
+      const used = (await act("use"))?.message;
+      if (!used) return;
+      const code = made("code", {}, used.code);
+      const copy = button("Copy code", () => copyText(copy, used.code, code), { class: "rb-link" });
+      const about = ` · It is the ${clock ? "frame on the screen" : "picture"}, and fits every field that takes one.`;
+      say(
+        code,
+        " · ",
+        copy,
+        about,
+        used.name ? "" : " First give the explorer a name: explorer = run.video.explore().",
+      );
     },
     { title: "As the picture of an input or a form" },
   );
-  const describe = () => {
-    const words = clock
-      ? `The picture is the frame on the screen, now ${clock.frame + 1} of ${clock.frames}. Code counts from 0: ${name || "explorer"}.frame is ${clock.frame}. `
-      : "";
-    about.textContent = `${words}It fits every field that takes a picture.${name ? "" : " First give the explorer a name: explorer = run.video.explore()."}`;
-  };
   clock?.addEventListener("change", () => {
-    describe();
     const [first, last] = clock.range ?? [0, clock.frames - 1];
     const count = last - first + 1;
     const isOne = clock.range !== null && count === 1;
@@ -91,13 +72,12 @@ export function actionBar(root: HTMLElement, camera: Camera, clock: Clock | null
     range.title = clock.range
       ? `Exactly the frames ${first + 1} to ${last + 1}, as an MP4`
       : "The entire clip; set a range with [ and ] or with the handles";
-    if (isOne) range.title = "One frame alone: save it as a still";
     range.disabled = gif.disabled = isOne;
   });
 
   const files = made("span", { class: "rb-group" }, still, ...(clock ? [range, gif] : []), use);
   const below = root.querySelector("[data-rb-transport]") ?? root.querySelector("[data-rb-stills]");
-  below?.after(made("div", { class: "rb-bar" }, files, zoomButtons(camera)), status, panel);
+  below?.after(made("div", { class: "rb-bar" }, files, zoomButtons(camera)), status);
   return say;
 }
 

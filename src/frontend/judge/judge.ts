@@ -11,7 +11,7 @@ import { isCalm } from "../media/video.ts";
 import { made } from "../page/element.ts";
 import { askKernel, onKernel } from "../page/kernel_files.ts";
 import { answerKey } from "../page/keys.ts";
-import { type Judged, JudgeSide } from "./side.ts";
+import { type Judged, type JudgeSide, makeSide } from "./side.ts";
 
 type Asked = { of: Judged[]; prompt: string };
 /** What is judged now comes first, and then what comes next. */
@@ -112,7 +112,7 @@ export class Judge {
     if (this.root.querySelector("[data-rb-judge-ranking]")) return; // The cell is run again to go on.
     const { unsaved, rater } = this.held;
     const message = unsaved ? { do: "answer", ...unsaved } : { do: "next", ...(rater === undefined ? {} : { rater }) };
-    await this.#ask(message, unsaved ? UNSAVED_BUSY : BUSY);
+    await this.#ask(message);
   }
 
   async answer(value: string) {
@@ -124,7 +124,7 @@ export class Judge {
     const of = this.now.asked.of.map(({ number }) => number);
     const unsaved = { token: newToken(), of, value, seconds, rater: this.#parts.rater.value.trim() || null };
     this.#hold({ unsaved, isPlaying });
-    await this.#ask({ do: "answer", ...unsaved }, UNSAVED_BUSY);
+    await this.#ask({ do: "answer", ...unsaved });
   }
 
   async undo() {
@@ -146,8 +146,8 @@ export class Judge {
   }
 
   /** Ask the kernel, and show what it asks. */
-  async #ask(message: Record<string, any>, busy = BUSY) {
-    const timer = setTimeout(() => this.#say(busy), BUSY_AFTER);
+  async #ask(message: Record<string, any>) {
+    const timer = setTimeout(() => this.#say(this.held.unsaved ? UNSAVED_BUSY : BUSY), BUSY_AFTER);
     const reply = (await askKernel(this.key, message))?.message;
     clearTimeout(timer);
     if (reply?.gone) this.lose();
@@ -170,22 +170,20 @@ export class Judge {
     this.#say(reply.error || `${reply.progress}${reply.isEnded ? ` · ${ALL_DONE}` : ""}`, Boolean(reply.error));
     const before = [this.now, this.next];
     const [now = null, next = null] = reply.asked.map(
-      (asked) => before.find((round) => round && isSame(round.asked, asked)) ?? this.#prepare(asked),
+      (asked) => before.find((round) => round && nameOf(round.asked) === nameOf(asked)) ?? this.#prepare(asked),
     );
     this.next = next;
     if (this.now !== now) this.#show(now);
-    for (const round of before)
-      if (round && round !== now && round !== next) round.sides.forEach((side) => side.close());
+    for (const round of before) if (round !== now && round !== next) close(round);
     if (reply.isEnded) return void this.rank();
     // Only when this one is there, so that it has the whole connection.
-    Promise.all((now?.sides ?? []).map((side) => side.load())).then(() => {
-      if (this.next === next) next?.sides.forEach((side) => side.load());
-    });
+    await load(now);
+    if (this.next === next) load(next);
   }
 
   #prepare(asked: Asked): Round {
-    const sides = asked.of.map(
-      (judged, place) => new JudgeSide(this.key, judged, this.kind === "pairs" ? "AB"[place] : "To be judged"),
+    const sides = asked.of.map((judged, place) =>
+      makeSide(this.key, judged, this.kind === "pairs" ? "AB"[place] : "To be judged"),
     );
     // On the page, because clips of outputs that are gone are unloaded.
     this.#room.append(...sides.map(({ box }) => box));
@@ -213,7 +211,7 @@ export class Judge {
     this.clock.range = null;
     this.clock.measure();
     clips.forEach((clip) => (clip.isInView = this.#isInView));
-    await (clips.length ? this.clock.seek(0) : Promise.all(round.sides.map((side) => side.load())));
+    await (clips.length ? this.clock.seek(0) : load(round));
     if (this.now !== round) return;
     this.#shownAt = performance.now();
     if (isPlaying && clips.length) this.clock.play();
@@ -232,7 +230,7 @@ export class Judge {
   /** Let go of everything that a panel off the page should not hold. */
   #close() {
     this.clock.close();
-    for (const round of [this.now, this.next]) round?.sides.forEach((side) => side.close());
+    for (const round of [this.now, this.next]) close(round);
     this.now = this.next = null;
     this.#shownAt = 0;
     this.#isStarted = this.#isSaving = false;
@@ -282,8 +280,14 @@ export class Judge {
   }
 }
 
-const isSame = (one: Asked, other: Asked) =>
-  one.of.length === other.of.length && one.of.every(({ number }, place) => number === other.of[place].number);
+const nameOf = ({ of }: Asked) => of.map(({ number }) => number).join();
+const load = (round: Round | null) => Promise.all(round?.sides.map((side) => side.load()) ?? []);
+function close(round: Round | null) {
+  for (const { box, clip } of round?.sides ?? []) {
+    clip?.unload();
+    box.remove();
+  }
+}
 
 /** A name for one answer, on pages of any address. */
 const newToken = () =>
