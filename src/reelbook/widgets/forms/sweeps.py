@@ -23,7 +23,7 @@ from ...storage.run_status import RunStatus
 from ...sweeps.table_files import find_paths
 from ...util import registry
 from ..link import NewestOnly
-from .axes import VariedField, fill_base, find_base, format_too_many_runs, parse_axes, validate_axes
+from .axes import VariedField, find_base, format_too_many_runs, parse_axes, validate_axes
 from .base_widget import Handler
 from .draft import Draft
 from .pictures import Pictures
@@ -162,10 +162,7 @@ class StartedJob:
         if self.running is None or self.is_over:
             return self.key, self.is_over, self.start_error
         progress = self.running.progress
-        state = self.key, progress.state, tuple(sorted(self.final_actions)), progress.spent, int(progress.elapsed)
-        if isinstance(progress, RaceProgress):
-            return *state, progress.runs, progress.round_done, progress.judged, progress.awaited
-        return *state, progress.finished, progress.reserved
+        return self.key, self.line, tuple(sorted(self.final_actions)), progress.spent, int(progress.elapsed)
 
     @property
     def picture(self) -> Path | None:
@@ -374,19 +371,17 @@ class FormSweeps:
         form = self._form
         if form is None:
             return None, ""
-        base = find_base(form, self._draft, frozenset(axis.name for axis in axes))
-        scratch = Draft(form.kind, form.sheet, self._pictures)
-        validate_axes(form, axes, scratch, None if isinstance(base, InvalidInput) else base)
+        validate_axes(form, axes, Draft(form.kind, form.sheet, self._pictures))
         if any(axis.words for axis in axes):
             return None, CORRECT_VALUES
         if any(axis.is_empty for axis in axes):
             return None, CHOOSE
         if words := format_too_many_runs(axes):
             return None, words
-        if isinstance(base, InvalidInput):
-            base = fill_base(form, self._draft, axes, base)
-        if isinstance(base, InvalidInput):
-            return None, f"Correct the form first. {format_problem(base.problems[0], form.labels)}"
+        try:
+            base = find_base(form, self._draft, axes)
+        except InvalidInput as error:
+            return None, f"Correct the form first. {format_problem(error.problems[0], form.labels)}"
         self._answer(stamp, axes, None, MAKING)
         self._number += 1
         return make_preview(self._number, form.session, base, {axis.name: axis.values for axis in axes}), ""
