@@ -24,7 +24,7 @@ from .runs import FormRuns
 from .schema import Node, get_sheet
 from .snapshot import count_results, render_form_snapshot
 from .sweeps import FormSweeps
-from .words import format_problem, format_service_changed, get_labels
+from .words import format_problem, get_labels
 
 if TYPE_CHECKING:
     from ...current import Session
@@ -35,10 +35,6 @@ if TYPE_CHECKING:
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
-MAX_PICTURES = 20
-STALE = (
-    "The form or its price has changed since Run was pressed, so nothing was sent. Look at it again, then press Run."
-)
 
 
 class Form(ScriptWidget):
@@ -91,8 +87,8 @@ class Form(ScriptWidget):
             kind.__name__, [Problem((), "Nothing was typed yet.", "missing")]
         )
         self.get_studio: Callable[[], Any] | None = None
-        self._snapshots: list[Any] = []
-        """Display handles of the static picture: a form can be displayed in several cells."""
+        self._snapshot_handle: Any = None
+        """The display handle of the newest static picture."""
         self._redrawing = LiveUpdates(self, Form._redraw, Form._draw, lambda _: (), lambda _: True)
         if value is not None:
             self._draft.fill(value)
@@ -103,8 +99,7 @@ class Form(ScriptWidget):
         parts = (self._pictures, self.running, self._sweeping)
         self.handlers = {
             **own,
-            **{name: one for part in parts for name, one in part.handlers.items()},
-            "run": self._run,
+            **{name: handler for part in parts for name, handler in part.handlers.items()},
         }
 
     @property
@@ -204,7 +199,7 @@ class Form(ScriptWidget):
             for part in (self._sweeping, self.running, self._pictures, self._pricer):
                 part.close()
             self._redrawing.close()
-            self._snapshots = []
+            self._snapshot_handle = None
         super().close()
 
     def bundle(self) -> dict[str, Any]:
@@ -218,9 +213,7 @@ class Form(ScriptWidget):
     def _ipython_display_(self) -> None:
         if not self.is_closed:
             # First the static picture, which stays in the notebook, then the widget, which needs a kernel.
-            handle = display(self._snapshot(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
-            # None without a notebook. Cells that are run repeatedly leave handles that are not displayed any more.
-            self._snapshots = [*self._snapshots, handle][-MAX_PICTURES:] if handle is not None else []
+            self._snapshot_handle = display(self._snapshot(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
         display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
     def _edit(self, content: dict[str, Any], _: list[memoryview]) -> None:
@@ -236,21 +229,6 @@ class Form(ScriptWidget):
                     self._draft.edit(name, *([draft[name]] if name in draft else ()))
 
         self._change(apply)
-
-    def _run(self, content: dict[str, Any], buffers: list[memoryview]) -> None:
-        with self.lock:
-            # Only what the page has displayed is run, at the price that it has displayed.
-            if content.get("change", self.state["change"]) != self.state["change"]:
-                self.send({"said": STALE})
-                return
-            now = self.session.service_name()
-            if now == self.state["client"] or self.session.is_embedded:
-                if run := self.running.handlers.get("run"):
-                    run({**content, "client": now, "change": self.state["change"]}, buffers)
-                return
-        # The session is connected to another service now, whose price was not displayed.
-        self.refresh()
-        self.send({"said": format_service_changed(now or self.session.next_service_name())})
 
     def _here(self, content: dict[str, Any], _: list[memoryview]) -> None:
         self.refresh()
@@ -328,13 +306,13 @@ class Form(ScriptWidget):
 
     def redraw_later(self) -> None:
         """Redraw the static picture at the next turn of the shared clock."""
-        if self._snapshots:
+        if self._snapshot_handle is not None:
             self._redrawing.start()
 
     def _redraw(self, bundle: Bundle) -> None:
-        for handle in self._snapshots:
+        if (handle := self._snapshot_handle) is not None:
             handle.update(bundle["picture"], raw=True)
-        self.kept = bundle["kept"]
+            self.kept = bundle["kept"]
 
     def _draw(self) -> Bundle:
         kept = count_results(self.running.entries, self._sweeping.entries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -43,12 +43,15 @@ if TYPE_CHECKING:
     from .sweeps import StartedJob
 
 MAX_ENTRIES = 50
-"""Entries on the page; the library has all runs."""
+"""The newest entries, which are on the page; the library has all runs."""
 MAX_REASON_LENGTH = 900
 DOUBLE_SECONDS = 0.7
 """Two presses for the same inputs within this time are one double press; so are those of a held key."""
 RECENT_SECONDS = 2.0
 """A press for the same inputs so soon after the end of a run may have been meant for that run."""
+STALE = (
+    "The form or its price has changed since Run was pressed, so nothing was sent. Look at it again, then press Run."
+)
 TWICE = "Pressed twice: it runs once."
 SAME = "This run is already in progress. The same inputs and seed give the same result, so nothing more is sent."
 GOING = "A run is in progress. Press again to start another."
@@ -78,7 +81,7 @@ class PressedRun:
 
     key: str
     value: Input
-    change: int | None = None
+    change: int
     """The number of the form's last change when Run was pressed."""
     run: Run | None = None
     paid_run: Run | None = None
@@ -167,9 +170,7 @@ class PressedRun:
     @property
     def details(self) -> dict[str, Any]:
         """What the page needs of a run in particular: also what the button says meanwhile."""
-        told: dict[str, Any] = {"title": shorten(get_prompt(self.value), 60), "button": ""}
-        if self.change is not None:
-            told["change"] = self.change
+        told: dict[str, Any] = {"title": shorten(get_prompt(self.value), 60), "button": "", "change": self.change}
         if self.message and self.status != "cancelled":
             told["said"] = shorten(self.message, MAX_REASON_LENGTH)
         if self.is_sending:
@@ -189,24 +190,18 @@ class PressedRun:
             self.ended_at = time.monotonic()
 
     def act(self, what: str, form: Form, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Cancel it, use a picture of it, or fill the form with its inputs."""
-        if what == "cancel":
-            self._cancel()
+        """Cancel it and wait for the answer, use a picture of it, or fill the form with its inputs."""
+        if what == "cancel" and self.run is not None:
+            try:
+                self.is_cancelling = self.run.cancel()
+                self.message = CANCEL_REQUESTED if self.is_cancelling else TOO_LATE if self.is_over else NOT_CANCELLED
+            except Exception as error:
+                self.is_cancelling, self.message = False, str(error)
             return {}
         if what == "use_in" and self.run is not None:
             return use_frame(form, self.run, content)
         form.fill(self.value)
         return {"words": USED, "sweep": what == "sweep"}
-
-    def _cancel(self) -> None:
-        """Ask the service to cancel the run, wait for its answer, and record the outcome."""
-        assert self.run is not None
-        try:
-            is_accepted = self.run.cancel()
-            message = CANCEL_REQUESTED if is_accepted else TOO_LATE if self.is_over else NOT_CANCELLED
-        except Exception as error:
-            is_accepted, message = False, str(error)
-        self.message, self.is_cancelling = message, is_accepted
 
 
 def format_unsent(error: Exception, value: Input) -> tuple[str, str]:
@@ -233,8 +228,10 @@ class FormRuns:
     def __init__(self, form: Form) -> None:
         self._form: Form | None = form
         self._entries: list[Entry] = []
-        self._count = self._ends = 0
-        self._presses = Presses()
+        self._count = self._ends = self._offers = 0
+        self._pressed_at = float("-inf")
+        self._offered: tuple[int, Input] | None = None
+        """The number of the newest offer to run the same once more, and its inputs."""
         self._guard = threading.RLock()
         self._sent: dict[str, OutputKey] = {}
         """The state of each entry whose card was sent."""
@@ -285,33 +282,66 @@ class FormRuns:
         form = self._form
         if form is None:
             return
+        with form.lock:
+            # Only what the page has displayed is run, at the price that it has displayed.
+            change, service = form.state["change"], form.session.service_name()
+            is_other = service != form.state["client"] and not form.session.is_embedded
+            is_stale = content.get("change", change) != change
+            value = None if is_stale or is_other else self._read_value(form)
+        if is_stale:
+            form.send({"said": STALE})
+        elif is_other:
+            # The session is connected to another service now, whose price was not displayed.
+            form.refresh()
+            form.send({"said": format_service_changed(service or form.session.next_service_name())})
+        elif value is not None:
+            with self._guard:
+                refusal = self._refuse(value, content.get("again"))
+                if refusal is None:
+                    self._count += 1
+                    entry = PressedRun(str(self._count), value, change=change)
+                    self.add(entry)
+            if refusal is None:
+                form.in_background("run", lambda: self._start(entry, service))
+            else:
+                form.send(refusal)
+
+    @staticmethod
+    def _read_value(form: Form) -> Input | None:
         try:
-            value = form.value
+            return form.checked()
         except ReelbookError as error:
             form.send({"said": str(error)})
-            return
-        with self._guard:
-            refusal = self._presses.check(value, self.entries, content.get("again"))
-            if refusal is not None:
-                form.send(refusal)
-                return
-            self._count += 1
-            change = content.get("change")
-            entry = PressedRun(str(self._count), value, change=change if type(change) is int else None)
-            self.add(entry)
-        # The service displayed when Run was pressed.
-        service = content.get("client")
-        form.in_background("run", lambda: self._start(entry, service))
+            return None
 
-    def _start(self, entry: PressedRun, service: str | None) -> None:
+    def _refuse(self, value: Input, again: Any) -> dict[str, Any] | None:
+        """Why a press starts no run, as a message; None if it starts one. `again` is the number of an accepted offer."""
+        now = time.monotonic()
+        since, self._pressed_at = now - self._pressed_at, now
+        same = [entry for entry in self.entries if entry.value == value]
+        if any(entry.is_sending for entry in same) or (same and since < DOUBLE_SECONDS):
+            return {"said": TWICE}
+        going = [entry for entry in same if not entry.is_over]
+        if going and is_reusable(value):
+            return {"said": SAME}
+        # An ended run with a seed is found in the library, at no cost.
+        is_recent = not is_reusable(value) and any(_is_recently_completed(entry, now) for entry in same)
+        if (going or is_recent) and (type(again) is not int or self._offered != (again, value)):
+            self._offers += 1
+            self._offered = self._offers, value
+            return {"said": GOING if going else ENDED_NOW, "again": self._offers}
+        # An offer is accepted once, by the first view.
+        self._offered = None
+        return None
+
+    def _start(self, entry: PressedRun, service: str) -> None:
         # Without the form: a submission can take minutes, and must not keep a closed form alive.
         if (form := self._form) is None:
             return
         session, start_run = form.session, form.start_run
         del form
         try:
-            if service is not None:
-                check_service(service, session)
+            check_service(service, session)
             run = start_run(entry.value)
         # Any error: every press must get a response.
         except Exception as error:
@@ -385,7 +415,7 @@ class FormRuns:
 
     def _bundle(self) -> Bundle:
         form, entries = self._form, self.all
-        shown = find_newest(entries, MAX_ENTRIES)
+        shown = list(reversed(entries))[:MAX_ENTRIES]
         for entry in self.entries:
             entry.note_end()
         news = [entry for entry in shown if self._sent.get(entry.key) != entry.progress_key]
@@ -445,14 +475,6 @@ def draw_or_say(draw: Callable[[], str]) -> str:
         return render_card(blocks.small(UNREADABLE))
 
 
-def find_newest(entries: Iterable[Entry], count: int) -> list[Entry]:
-    """The entries for the page, the newest first: the latest ones, and all in progress."""
-    newest = list(reversed(list(entries)))
-    live = sum(not entry.is_over for entry in newest)
-    ended = [entry for entry in newest if entry.is_over][: max(count - live, 0)]
-    return [entry for entry in newest if not entry.is_over or entry in ended]
-
-
 def _is_same_request(known: Run | None, run: Run) -> bool:
     """Whether two runs are the same request: the library returns a new `Run` for a stored one."""
     return known is run or (
@@ -487,35 +509,6 @@ def use_frame(form: Form, run: Run, content: Mapping[str, Any]) -> dict[str, Any
     target.edit(find_picture_field(target.kind), SourcePicture.of(picture))
     where = f"frame {frame}" if file.is_video else "this picture"
     return {"words": f"{get_sheet(target.kind)['title']} has {where} now."}
-
-
-class Presses:
-    """The presses of Run in all views of one form. Not thread-safe: callers hold the lock of the entries."""
-
-    def __init__(self) -> None:
-        self._pressed_at = float("-inf")
-        self._offers = 0
-        self._offered: tuple[int, Input] | None = None
-
-    def check(self, value: Input, entries: Iterable[PressedRun], again: Any) -> dict[str, Any] | None:
-        """Record a press; return its refusal as a message, None if it starts a run. `again` is the number of an accepted offer."""
-        now = time.monotonic()
-        since, self._pressed_at = now - self._pressed_at, now
-        same = [entry for entry in entries if entry.value == value]
-        if any(entry.is_sending for entry in same) or (same and since < DOUBLE_SECONDS):
-            return {"said": TWICE}
-        going = [entry for entry in same if not entry.is_over]
-        if going and is_reusable(value):
-            return {"said": SAME}
-        # An ended run with a seed is found in the library, at no cost.
-        is_recent = not is_reusable(value) and any(_is_recently_completed(entry, now) for entry in same)
-        if (going or is_recent) and (type(again) is not int or self._offered != (again, value)):
-            self._offers += 1
-            self._offered = self._offers, value
-            return {"said": GOING if going else ENDED_NOW, "again": self._offers}
-        # An offer is accepted once, by the first view.
-        self._offered = None
-        return None
 
 
 def _is_recently_completed(entry: PressedRun, now: float) -> bool:
