@@ -20,7 +20,7 @@ import reelbook as rb
 from reelbook.errors import ReelbookError
 from reelbook.media import stills
 from reelbook.models.images import Image
-from reelbook.widgets.forms import picture_previews, pictures
+from reelbook.widgets.forms import pictures
 from reelbook.widgets.forms.earlier import MAX_TEXT_LENGTH, MAX_TEXTS
 from reelbook.widgets.forms.pictures import Pictures
 from tests.clips import film, number_of
@@ -209,7 +209,7 @@ def test_too_many_bytes_are_refused_before_the_last_arrives(form: Form, monkeypa
 
     told = form.upload(b"x" * 5400, "film.png", parts=9)
 
-    assert told["error"] == "film.png has 1 kB; the limit is 50 MB. Make it smaller."
+    assert told["error"] == "film.png has 1 kB; the limit is 0.001 MB. Make it smaller."
 
 
 @pytest.mark.parametrize("kind", ["BMP", "TIFF", "AVIF"])
@@ -266,7 +266,7 @@ def test_a_path_is_looked_at_and_stays_a_path(form: Form, tmp_path: Path, monkey
 
 def test_a_path_that_is_no_picture_says_why(form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gone, a folder, another kind, too large, no name for a path: each in words, and none is read whole."""
-    monkeypatch.setattr(picture_previews, "MAX_BYTES", 5000)
+    monkeypatch.setattr(pictures, "MAX_BYTES", 5000)
     (tmp_path / "notes.png").write_text("only words")
     (tmp_path / "large.png").write_bytes(drawn() + bytes(6000))
     asked = ["gone.png", "", "notes.png", "large.png", "x" * 300]

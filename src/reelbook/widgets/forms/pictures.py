@@ -4,37 +4,49 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
+import stat
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
 
-from ...display.formatting import shorten
+from PIL import Image as Pillow
+
+from ...display.formatting import format_size, join_with_dots, shorten
 from ...errors import ReelbookError
-from ...media.stills import read_last_frame
-from ...models.file_kinds import parse_header
-from ...models.images import MAX_BYTES, Image, NotAPicture, parse_picture_address
+from ...media import stills
+from ...media.bounded_open import PICTURES
+from ...models.file_kinds import AVIF, BMP, HEAD_BYTES, MP4, TIFF, WEBM, parse_header, sniff_kind
+from ...models.images import (
+    MAX_BYTES,
+    MAX_PIXELS,
+    Image,
+    NotAPicture,
+    check_pixels,
+    encode_picture,
+    parse_picture_address,
+    require_picture,
+)
 from ...util.data_address import is_data_address
 from .base_widget import Host, answer_request
 from .earlier import IN_LIBRARY, OF_CLIP, PAGE, SHA256, EarlierPictures, find_earlier_texts
-from .picture_previews import (
-    MAX_NAME_LENGTH,
-    Preview,
-    VideoGiven,
-    convert_picture,
-    format_too_large,
-    last_frame_of_content,
-    parse_path,
-    preview_address,
-    preview_content,
-    preview_path,
-)
 
 if TYPE_CHECKING:
     from ...current import Session
 
 MAX_UPLOADS = 8
 """Incomplete uploads; the oldest, which somebody may have given up, is dropped for a new one."""
+
+BOX = (320, 320)
+"""The maximum size of a thumbnail in pixels."""
+MAX_NAME_LENGTH, MAX_ADDRESS_LENGTH = 60, 120
+CONVERTED = {BMP: "BMP", TIFF: "TIFF", AVIF: "AVIF"}
+"""Kinds that no service takes, converted to PNG without loss, with Pillow's names for them."""
 
 Content = dict[str, Any]
 Buffers = Sequence[Any]
@@ -45,6 +57,10 @@ class PictureHost(Host, Protocol):
 
     @property
     def session(self) -> Session: ...
+
+
+class VideoGiven(NotAPicture):
+    """A video was given for a picture; its last frame could be used."""
 
 
 class Pictures:
@@ -94,16 +110,21 @@ class Pictures:
             return self._store(picture.content, picture.label)
         return str(picture)
 
-    def preview(self, text: str) -> Preview:
-        """The preview of a picture: thumbnail and text, or an `error`."""
-        if text[:7].lower() in ("http://", "https:/") or text[:5].lower() == "file_":
-            return preview_address(text)
-        if not is_data_address(text) and not text.startswith((IN_LIBRARY, OF_CLIP)):
-            return preview_path(text)
-        name = self._names.get(text) or f"picture {text.removeprefix(IN_LIBRARY)[:8]}"
-        if not text.startswith(IN_LIBRARY):
-            name = "last frame of a clip" if text.startswith(OF_CLIP) else "data address"
+    def preview(self, text: str) -> Content:
+        """What the page is sent of a picture: its `name`, `words` about it, what the service `receives`, its `size`, and
+        a thumbnail in `buffers`; or what is wrong with it, as `error`."""
+        name = shorten(text if "://" in text else PurePosixPath(text).name or text, MAX_NAME_LENGTH)
         try:
+            if text[:7].lower() in ("http://", "https:/") or text[:5].lower() == "file_":
+                return preview_address(text)
+            if text.startswith(OF_CLIP):
+                name = "last frame of a clip"
+            elif text.startswith(IN_LIBRARY):
+                name = self._names.get(text) or f"picture {text.removeprefix(IN_LIBRARY)[:8]}"
+            elif is_data_address(text):
+                name = "data address"
+            else:
+                return preview_path(text)
             return preview_content(self._read(text), name)
         except NotAPicture as error:
             return {"name": name, "error": f"{name} {error}"}
@@ -167,7 +188,7 @@ class Pictures:
             if sha256 != text:
                 return self._store(self._read(text), f"last frame of clip {sha256[:8]}")
             path = parse_path(text)
-            return self._store(read_last_frame(path), f"last frame of {path.name}")
+            return self._store(stills.read_last_frame(path), f"last frame of {path.name}")
 
         self._answer_with_picture(content, _format_name(text), store)
 
@@ -224,7 +245,7 @@ class Pictures:
             raise NotAPicture(
                 "is not in the library any more." if is_clip else "is not in the library. Give the picture itself."
             )
-        return read_last_frame(found) if is_clip else found.read_bytes()
+        return stills.read_last_frame(found) if is_clip else found.read_bytes()
 
     def _store(self, content: bytes, label: str) -> str:
         """Store a picture in the library, or else here; return its text. `NotAPicture` if it cannot be decoded."""
@@ -260,3 +281,136 @@ class Pictures:
 def _format_name(given: Any) -> str:
     """The name of a file for a sentence; a page may send anything."""
     return shorten(given if isinstance(given, str) and given.strip() else "The picture", MAX_NAME_LENGTH)
+
+
+def preview_content(content: bytes, name: str) -> Content:
+    """The preview of a picture's content; `NotAPicture` if it cannot be decoded."""
+    header = parse_header(require_picture(content))
+    assert header is not None, "what was checked has a header"
+    with _decoder_errors():
+        with Pillow.open(io.BytesIO(content), formats=PICTURES) as opened:
+            # The first picture of a GIF may be larger than its header says.
+            check_pixels(*opened.size)
+            on_its_side = opened.getexif().get(0x0112) in (5, 6, 7, 8)
+        small = stills.read_picture(io.BytesIO(content), BOX)
+    thumb = io.BytesIO()
+    small.save(thumb, "JPEG", quality=80)
+    width, height = (header.height, header.width) if on_its_side else (header.width, header.height)
+    name, size = shorten(name, MAX_NAME_LENGTH), format_size(len(content))
+    # Pictures without a file are named by their size.
+    pixels = "" if name.endswith(f" {width} × {height}") else f"{width:,} × {height:,}"
+    return {
+        "name": name,
+        "words": join_with_dots(name, pixels, size),
+        "receives": f"Sent as {header.kind.name} of {size}, uploaded once.",
+        "size": (width, height),
+        "buffers": [thumb.getvalue()],
+    }
+
+
+def preview_path(text: str) -> Content:
+    """The preview of a file of this machine, read now; of a video, of its last frame."""
+    path = parse_path(text)
+    try:
+        preview, receives = preview_content(_read_file(path), path.name), "Read when it is run."
+    except VideoGiven:
+        preview = preview_content(stills.read_last_frame(path), f"last frame of {path.name}")
+        receives = "The last frame is read when it is run."
+    return {**preview, "receives": f"{receives} {preview['receives']}"}
+
+
+def preview_address(text: str) -> Content:
+    """The preview of an address, without fetching it."""
+    address = shorten(text, MAX_ADDRESS_LENGTH)
+    if text[:5].lower() == "file_":
+        return {"name": address, "words": address, "receives": "An upload that the service has already."}
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        parts = urlsplit("")
+    if not parts.hostname:
+        raise NotAPicture("is no whole address: https://, then a server and a path.")
+    name = shorten(unquote(PurePosixPath(parts.path).name) or parts.hostname, MAX_NAME_LENGTH)
+    return {"name": name, "words": address, "receives": "The service fetches it itself; nothing is loaded here."}
+
+
+def parse_path(text: str) -> Path:
+    """The path of a file, from a path or a `file:` address."""
+    if text[:7].lower() == "file://":
+        text = url2pathname(urlsplit(text).path)
+    elif "://" in text[:30]:
+        raise NotAPicture("is no address that a service fetches; these begin with https:// or http://.")
+    return Path(text).expanduser()
+
+
+def _read_file(path: Path) -> bytes:
+    """The content of a picture's file; `NotAPicture` for other or too large files, without reading them."""
+    try:
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):
+            # A pipe could block forever.
+            raise NotAPicture(f"is {'a folder' if path.is_dir() else 'no ordinary file'}. Name one picture in it.")
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+            _check_kind(head)
+            if facts.st_size > MAX_BYTES:
+                raise NotAPicture(format_too_large(facts.st_size))
+            return head + file.read(MAX_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotAPicture(
+            f"is not there: {shorten(path.parent.absolute(), 200)} has no such file. A path is one of the machine where "
+            "the kernel runs; drop or choose a file that is on yours."
+        ) from None
+
+
+def convert_picture(content: bytes) -> bytes:
+    """The content of a picture as it can be sent: BMP, TIFF and AVIF become PNG."""
+    if len(content) > MAX_BYTES:
+        raise NotAPicture(format_too_large(len(content)))
+    _check_kind(content[:HEAD_BYTES])
+    if parse_header(content) is not None:
+        return require_picture(content)
+    with _decoder_errors(), Pillow.open(io.BytesIO(content), formats=[*CONVERTED.values()]) as picture:
+        check_pixels(*picture.size)
+        return encode_picture(picture)[0]
+
+
+def last_frame_of_content(content: bytes) -> bytes:
+    """The last frame of a clip in memory."""
+    suffix = ".mp4" if content[4:8] == b"ftyp" else ".webm"
+    # In a temporary file, because decoders seek.
+    with TemporaryDirectory(prefix="reelbook-") as folder:
+        path = Path(folder) / f"clip{suffix}"
+        path.write_bytes(content)
+        return stills.read_last_frame(path)
+
+
+def format_too_large(count: int) -> str:
+    """The message that a file is too large, to follow its name."""
+    return f"has {format_size(count)}; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller."
+
+
+def _check_kind(head: bytes) -> None:
+    """Refuse content whose first bytes are not those of a picture."""
+    if parse_header(head) is not None:
+        return
+    kind = sniff_kind(head)
+    if kind.name == MP4.name:
+        raise (VideoGiven if kind in (MP4, WEBM) else NotAPicture)("is a video, and a picture is needed here.")
+    if kind not in CONVERTED:
+        raise NotAPicture(f"is {kind.name}. PNG, JPEG, WebP and GIF can be sent.")
+
+
+@contextmanager
+def _decoder_errors() -> Iterator[None]:
+    """Convert the errors of decoders to `NotAPicture`."""
+    try:
+        yield
+    except NotAPicture:
+        raise
+    except (Pillow.DecompressionBombError, Pillow.DecompressionBombWarning):
+        words = f"has too many pixels; the limit is {MAX_PIXELS / 1e6:g} megapixels. Make it smaller."
+        raise NotAPicture(words) from None
+    # Any other decoder error is a fault of the file.
+    except Exception:
+        raise NotAPicture("is damaged or cut short: its pixels cannot be read.") from None
