@@ -6,10 +6,11 @@ import json
 import logging
 import secrets
 import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 import pandas as pd
@@ -303,12 +304,14 @@ def _search(frame: pd.DataFrame, marks: Mapping[str, str], *, text: str, model: 
     models = find_column(frame, "model")
     if model and models is not None:
         frame = frame[models.astype(str) == model]
-    columns = [column for name in SEARCHED if (column := find_column(frame, name)) is not None]
+    columns = (column for name in SEARCHED if (column := find_column(frame, name)) is not None)
+    texts = sum(
+        (column.astype(object).map(str).str.lower() + "\n" for column in columns), pd.Series("", index=frame.index)
+    )
     for word in text.lower().split():
         # As plain text, not as a pattern.
-        hits = [column.astype(str).str.lower().str.contains(word, regex=False) for column in columns]
-        mask = pd.concat(hits, axis=1).any(axis=1) if hits else pd.Series(False, index=frame.index)
-        frame, columns = frame[mask], [column[mask] for column in columns]
+        texts = texts[texts.str.contains(word, regex=False)]
+    frame = frame.loc[texts.index]
     return frame
 
 
@@ -687,38 +690,27 @@ def format_credits_left(account: Mapping[str, Any]) -> str:
     return f"{left:,} credits left" + (f", {reserved:,} reserved for runs in progress" if reserved else "")
 
 
-class Cost(NamedTuple):
-    """What an entry has cost since it was started here, and how many runs of it are what."""
-
-    credits: int = 0
-    runs: int = 0
-    free: int = 0
-    unknown: int = 0
-    active: int = 0
-    is_about: bool = False
-
-
-def find_cost(entry: Entry) -> Cost:
-    """The cost of a run, a sweep or a race; a race without one has found its runs paid for earlier."""
+def find_cost(entry: Entry) -> Counter[str]:
+    """The credits of a run, a sweep or a race since it was started here, and how many runs of it are what."""
     if isinstance(entry, PressedRun):
         run = entry.run if entry.paid_run is None else entry.paid_run
         if run is None:
-            return Cost(active=int(entry.is_sending), unknown=int(isinstance(entry.error, UncertainRun)))
+            return Counter(active=entry.is_sending, unknown=isinstance(entry.error, UncertainRun))
         if not entry.is_over:
-            return Cost(active=1)
-        if run.from_library:
-            return Cost(free=1)
-        return (
-            Cost(unknown=1) if run.credits is None else Cost(run.credits, 1, is_about=run.credits_source == "estimated")
-        )
-    progress: Any = entry.running.progress if isinstance(entry, StartedJob) and entry.running is not None else None
-    if progress is None:
-        return Cost()
+            return Counter(active=1)
+        if run.from_library or run.credits is None:
+            return Counter(["free" if run.from_library else "unknown"])
+        return Counter(credits=run.credits, runs=1, estimated=run.credits_source == "estimated")
+    if entry.running is None:
+        return Counter()
+    progress: Any = entry.running.progress
     if isinstance(progress, RaceProgress):
         active = progress.round_runs - progress.round_done
-        return Cost(progress.spent_now, progress.runs - active if progress.spent_now else 0, active=active)
-    completed = progress.counts[RunStatus.COMPLETED] - progress.from_library
-    return Cost(progress.spent_now, completed, active=progress.under_way)
+        # A race without a cost has found its runs paid for earlier.
+        runs = progress.runs - active if progress.spent_now else 0
+        return Counter(credits=progress.spent_now, runs=runs, active=active)
+    runs = progress.counts[RunStatus.COMPLETED] - progress.from_library
+    return Counter(credits=progress.spent_now, runs=runs, active=progress.under_way)
 
 
 def format_cost(entries: Sequence[Entry]) -> str:
@@ -727,14 +719,13 @@ def format_cost(entries: Sequence[Entry]) -> str:
     >>> format_cost([])
     'This session: nothing run yet'
     """
-    costs = [find_cost(entry) for entry in entries]
-    total, runs, free, unknown, active = (sum(cost[place] for cost in costs) for place in range(5))
-    if not (runs or free or unknown or active):
+    cost = sum(map(find_cost, entries), Counter[str]())
+    if not cost:
         return "This session: nothing run yet"
-    is_about = bool(total) and any(cost.is_about for cost in costs)
+    source = "estimated" if cost["credits"] and cost["estimated"] else None
     return "This session: " + join_with_dots(
-        f"{format_credits(total, 'estimated' if is_about else None)} in {format_count(runs, 'run')}",
-        f"{free} from the library at no cost" if free else "",
-        f"{unknown} of unknown cost" if unknown else "",
-        f"{active} under way" if active else "",
+        f"{format_credits(cost['credits'], source)} in {format_count(cost['runs'], 'run')}",
+        f"{cost['free']} from the library at no cost" if cost["free"] else "",
+        f"{cost['unknown']} of unknown cost" if cost["unknown"] else "",
+        f"{cost['active']} under way" if cost["active"] else "",
     )
