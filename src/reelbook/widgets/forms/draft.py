@@ -17,6 +17,7 @@ from ...models.problems import WANTED, wrong_type
 from ...models.smart_resize import Size
 from ...models.value_types import coerce_json
 from ...storage.run_identity import INPUT_JSON
+from ...util.missing_values import is_missing
 from .json_values import to_page_json
 from .pictures import Pictures
 from .schema import JSON, Node
@@ -67,9 +68,9 @@ class Draft:
             problem = wrong_type((name,), error.type, value, WANTED[error.type], None)
             raise InvalidInput(self._kind.__name__, [problem]) from None
 
-    def read(self, without: frozenset[str] = frozenset()) -> Input:
-        """The inputs, of which some fields may be left out; `InvalidInput` names every invalid field."""
-        values, unread = self._read_values(without)
+    def read(self) -> Input:
+        """The inputs; `InvalidInput` names every invalid field."""
+        values, unread = self._read_values()
         if not unread:
             return self._kind(**values)
         failed = {problem.loc[0] for problem in unread}
@@ -81,14 +82,12 @@ class Draft:
 
     def plain(self) -> dict[str, Any]:
         """The values as passed to the class, before validation."""
-        return self._read_values(frozenset())[0]
+        return self._read_values()[0]
 
-    def _read_values(self, without: frozenset[str]) -> tuple[dict[str, Any], list[Problem]]:
+    def _read_values(self) -> tuple[dict[str, Any], list[Problem]]:
         unread: list[Problem] = []
         values: dict[str, Any] = {}
         for name, value in self.values.items():
-            if name in without:
-                continue
             try:
                 values[name] = self._read(self._nodes.get(name, JSON), value, (name,), unread)
             except RecursionError:
@@ -166,17 +165,13 @@ class Draft:
 
 def get_row_values(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
     """The inputs or field values of this model from inputs, a run, or a row of a table."""
-    if isinstance(row, kind):
-        return row
-    own_input = getattr(row, "input", None)
-    if isinstance(own_input, kind):
-        return own_input
-    cells = _cells(row)
+    request = row if isinstance(row, Input) else getattr(row, "input", None)
+    if isinstance(request, kind):
+        return request
+    cells = dict(row) if isinstance(row, Mapping) else row.to_dict() if hasattr(row, "to_dict") else {}
     names = kind.model_json_schema().get("properties", {})
-    # If the model has a field of that name, only a table, which prefixes the field, names the model.
-    names_model = "model" not in names or "input_model" in cells
-    model = cells.get("model")
-    if names_model and isinstance(model, str) and model and model != kind.endpoint_id:
+    model = request.endpoint_id if isinstance(request, Input) else cells.get("model")
+    if isinstance(model, str) and model != kind.endpoint_id and "model" not in names:
         raise ReelbookError(
             f"This row is a run of {model}, and the form is for {kind.endpoint_id}. Make one with rb.form({model!r})."
         )
@@ -184,41 +179,12 @@ def get_row_values(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
         # The table of a sweep has the complete input as one text, with pictures by their hashes.
         from ...storage.table import parse_texts
 
-        (found,) = parse_texts([cells[INPUT_JSON]])
-        if isinstance(found, dict):
-            return {name: value for name, value in found.items() if name in names}
+        (cells,) = parse_texts([cells[INPUT_JSON]])
     # A column with the prefix takes precedence over one with the plain name of the field.
-    values = {name: _plain_value(cells.get(f"input_{name}", cells.get(name))) for name in names}
-    if values.get("model") == kind.endpoint_id and "input_model" not in cells:
-        del values["model"]
-    if all(value is None for value in values.values()):
+    values: dict[str, Any] = {name: cells.get(f"input_{name}", cells.get(name)) for name in names}
+    values = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in values.items() if not is_missing(value)}  # fmt: skip
+    if not values:
         raise ReelbookError(
             f"Nothing of this row is a field of {kind.endpoint_id}. Give a row of a table of its runs: form.link(table.iloc[0])."
         )
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _cells(row: Any) -> dict[str, Any]:
-    if isinstance(row, Mapping):
-        return dict(row)
-    for method in ("to_dict", "_asdict"):
-        if hasattr(row, method):
-            found = getattr(row, method)()
-            if isinstance(found, dict):
-                return found
-    if isinstance(row, Input):
-        return {"model": row.endpoint_id}
-    raise ReelbookError(f"A form is filled from a row of a table, a run or inputs, not from a {type(row).__name__}.")
-
-
-def _plain_value(value: Any) -> Any:
-    """A cell as a Python value; None if it is empty."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, (list, tuple, dict, str)):
-        return value
-    # NaN and NaT are the only values that differ from themselves; NA cannot be compared at all.
-    try:
-        return value if value == value else None
-    except TypeError:
-        return None
+    return values

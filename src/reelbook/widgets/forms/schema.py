@@ -140,17 +140,6 @@ class _TreeBuilder:
                 nullable, forms = True, [form for form in rule["anyOf"] if not _is_null(form)]
                 notes = _without(rule, "anyOf")
                 rule = {**forms[0], **notes} if len(forms) == 1 else {**notes, "anyOf": forms}
-            elif isinstance(rule.get("type"), list):
-                types = [type_ for type_ in rule["type"] if type_ != "null"]
-                if len(types) < len(rule["type"]):
-                    # A list of values beside null says whether it is one of them.
-                    nullable = None in rule["enum"] if "enum" in rule else "const" not in rule
-                notes = _without(rule, "type")
-                rule = (
-                    {**notes, "type": types[0]}
-                    if len(types) == 1
-                    else {**notes, "anyOf": [{"type": one} for one in types]}
-                )
             else:
                 return rule, nullable
 
@@ -172,9 +161,7 @@ class _TreeBuilder:
                 return {"kind": "real", **_bounds(rule)}
             case "boolean":
                 return {"kind": "check"}
-            case "array" if (
-                self._level <= MAX_DEPTH and "prefixItems" not in rule and isinstance(rule.get("items"), Mapping)
-            ):
+            case "array" if self._level <= MAX_DEPTH and isinstance(rule.get("items"), Mapping):
                 least, most = rule.get("minItems"), rule.get("maxItems")
                 found = {"kind": "list", "item": self.node(name, rule["items"]), "least": least, "most": most}
                 return {word: value for word, value in found.items() if value is not None}
