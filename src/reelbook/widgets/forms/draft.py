@@ -18,7 +18,7 @@ from ...models.smart_resize import Size
 from ...models.value_types import coerce_json
 from ...storage.run_identity import INPUT_JSON
 from ...util.missing_values import is_missing
-from .json_values import to_page_json
+from .json_values import MAX_SAFE, to_page_json
 from .pictures import Pictures
 from .schema import JSON, Node
 
@@ -105,8 +105,9 @@ class Draft:
                 field = Problem(loc, "", "").field
                 unread.append(Problem(loc, f"`{field}` is not JSON: {why}. Text stands in double quotes.", "json"))
                 return value
-        if kind in ("whole", "real") and isinstance(value, str):
-            return int(value) if _WHOLE.match(value) else value
+        if kind in ("whole", "real") and isinstance(value, str) and _WHOLE.match(value):
+            # A page sends only those as text that it cannot hold.
+            return int(value) if abs(int(value)) >= MAX_SAFE else value
         if kind == "list" and isinstance(value, list):
             return [self._read(node["item"], item, (*loc, place), unread) for place, item in enumerate(value)]
         if kind == "object" and isinstance(value, dict):
