@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
+import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -68,6 +69,9 @@ KERNEL = secrets.token_hex(8)
 MAX_ID_LENGTH = 300
 
 log = logging.getLogger("reelbook")
+
+_writing_drafts = threading.Lock()
+"""Held from reading the drafts of the forms to writing them, so that an older state never replaces a newer one."""
 
 
 class StudioPart(ScriptWidget):
@@ -543,7 +547,8 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             self._seen = now
             self._head.refresh_account(self._session)
             self._gallery.refresh()
-        write_drafts(self._session, {form.kind.endpoint_id: form.draft for form in self.forms})
+        with _writing_drafts:
+            write_drafts(self._session, {form.kind.endpoint_id: form.draft for form in self.forms})
         snapshot = None if self._handle is None else self._snapshot()
         if snapshot is not None and snapshot != self._last_snapshot:
             self._last_snapshot = snapshot
