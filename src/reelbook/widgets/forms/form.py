@@ -302,7 +302,7 @@ class Form(ScriptWidget):
         )
 
     def _snapshot(self) -> dict[str, Any]:
-        return render_form_snapshot(self, self.running.entries, self._sweeping.entries, mark=self.twin)
+        return render_form_snapshot(self, self.running.all, mark=self.twin)
 
     def redraw_later(self) -> None:
         """Redraw the static picture at the next turn of the shared clock."""
@@ -315,8 +315,7 @@ class Form(ScriptWidget):
             self.kept = bundle["kept"]
 
     def _draw(self) -> Bundle:
-        kept = count_results(self.running.entries, self._sweeping.entries)
-        return {"kept": kept, "picture": self._snapshot()}
+        return {"kept": count_results(self.running.all), "picture": self._snapshot()}
 
 
 def _problem_json(problem: Problem, labels: Mapping[str, str]) -> dict[str, Any]:

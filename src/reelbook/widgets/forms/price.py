@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...display.cards import format_amount
 from ...display.formatting import format_credits
-from ...errors import InvalidInput, Problem, ReelbookError
+from ...errors import InvalidInput, ReelbookError
 from ...models.base import Input
 from ...models.catalog import CATALOG
 from ...models.pricing import Estimate, estimate
@@ -67,25 +67,15 @@ class Pricer:
             try:
                 return form.kind(**values)
             except InvalidInput as error:
-                if not all(self._correct_value(values, problem, form) for problem in error.problems):
-                    return None
+                for problem in error.problems:
+                    name = str(problem.loc[0]) if problem.loc else ""
+                    if len(problem.loc) == 1 and problem.nearest is not None:
+                        values[name] = problem.nearest
+                    elif form.has(name) and form.node(name).get("required"):
+                        values[name] = _find_placeholder(form.node(name))
+                    else:
+                        values.pop(name, None)
         return None
-
-    @staticmethod
-    def _correct_value(values: dict[str, Any], problem: Problem, form: Form) -> bool:
-        """Replace or remove an invalid value; return whether that succeeded."""
-        if not problem.loc:
-            return False
-        name = str(problem.loc[0])
-        if len(problem.loc) == 1 and problem.nearest is not None and values.get(name) != problem.nearest:
-            values[name] = problem.nearest
-            return True
-        if not form.has(name) or not form.node(name).get("required"):
-            return values.pop(name, None) is not None
-        sample = _find_placeholder(form.node(name))
-        fits = sample is not None and values.get(name) != sample
-        values[name] = sample
-        return fits
 
     def _request(self, wanted: tuple[str, Input]) -> None:
         """Ask the service for a price, and show it."""

@@ -437,26 +437,21 @@ def check_service(service: str, session: Session) -> None:
 
 def describe_entry(form: Form, entry: Entry) -> dict[str, Any]:
     """An entry as the page needs it, with its picture, and the models that can take a frame of it."""
-    try:
-        told = {
-            "key": entry.key,
-            "kind": entry.kind,
-            "status": entry.status,
-            "mark": entry.line[:1],
-            "isOver": entry.is_over,
-            "line": shorten(entry.line, 240),
-            "actions": [list(action) for action in entry.actions],
-            **entry.details,
-        }
-        if (picture := entry.picture) is not None:
-            told["file"] = form.files.register(picture)
-        if USE_IN in entry.actions:
-            told["uses"] = [list(use) for use in list_uses(form)]
-        return told
-    # The texts come from services and files, and one broken entry must not hide the others.
-    except Exception:
-        log.debug("a run could not be described", exc_info=True)
-        return {"key": entry.key, "kind": entry.kind, "status": "", "mark": "?", "line": UNREADABLE, "isOver": True}
+    record = {
+        "key": entry.key,
+        "kind": entry.kind,
+        "status": entry.status,
+        "mark": entry.line[:1],
+        "isOver": entry.is_over,
+        "line": shorten(entry.line, 240),
+        "actions": [list(action) for action in entry.actions],
+        **entry.details,
+    }
+    if (picture := entry.picture) is not None:
+        record["file"] = form.files.register(picture)
+    if USE_IN in entry.actions:
+        record["uses"] = [list(use) for use in list_uses(form)]
+    return record
 
 
 def send_card(form: Form, entry: Entry) -> None:

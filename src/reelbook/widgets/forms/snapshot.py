@@ -23,25 +23,23 @@ BOX = (160, 90)
 THUMB = Markup('<img src="{}" alt="{}" style="display:block;max-width:160px;border-radius:6px;margin:8px 0 4px">')
 
 
-def render_form_snapshot(
-    form: Form, entries: Sequence[Entry] = (), sweeps: Sequence[Entry] = (), *, mark: str
-) -> dict[str, Any]:
-    """The MIME bundle of the static picture of a form, with its runs, the newest first; the form finds it by `mark`."""
-    runs = list(reversed(entries))
-    lines = [entry.line for entry in [*runs[:MAX_LINES], *(entry for entry in reversed(sweeps) if entry.is_over)]]
-    below = [*render_thumb(runs), *map(blocks.small, lines)]
+def render_form_snapshot(form: Form, entries: Sequence[Entry] = (), *, mark: str) -> dict[str, Any]:
+    """The MIME bundle of the static picture of a form, with what was started, the newest first; the form finds it by `mark`."""
+    newest = list(reversed(entries))
+    lines = [entry.line for entry in newest[:MAX_LINES]]
+    below = [*render_thumb(newest), *map(blocks.small, lines)]
     try:
         value = form.checked()
     except ReelbookError:
         value = None
-    kept = count_results(entries, sweeps)
+    kept = count_results(entries)
     bundle = form_bundle(form.sheet, form.state, value, labels=form.labels, mark=mark, kept=kept, below=below)
     return {**bundle, "text/plain": "\n".join([bundle["text/plain"], *lines])}
 
 
-def count_results(entries: Sequence[Entry], sweeps: Sequence[Entry]) -> int:
+def count_results(entries: Sequence[Entry]) -> int:
     """How many runs and sweeps have ended."""
-    return sum(entry.is_over for entry in entries) + sum(entry.is_over for entry in sweeps)
+    return sum(entry.is_over for entry in entries)
 
 
 def render_thumb(runs: Sequence[Entry]) -> list[Markup]:

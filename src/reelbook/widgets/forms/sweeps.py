@@ -265,7 +265,7 @@ class FormSweeps:
     def __init__(self, form: Form, draft: Draft, pictures: Pictures) -> None:
         self._form: Form | None = form
         self._draft, self._pictures, self._lock = draft, pictures, form.lock
-        self._entries: list[StartedJob] = []
+        self._running = form.running
         self._axes: list[VariedField] = []
         self._typed: dict[str, Any] = {}
         """What was typed beside the axes: amounts, and what a race is judged by."""
@@ -298,7 +298,7 @@ class FormSweeps:
     @property
     def entries(self) -> tuple[StartedJob, ...]:
         """The sweeps and races started here, also those that failed at once, the newest last."""
-        return tuple(self._entries)
+        return tuple(entry for entry in self._running.all if isinstance(entry, StartedJob))
 
     @property
     def preview(self) -> PlanPreview | None:
@@ -408,7 +408,7 @@ class FormSweeps:
         if preview is not None:
             offer = offer_sweep(preview, self._typed.get("spend"), self._typed.get("price"))
             best = offer_race(preview, self._typed.get("by"), self._typed.get("best"), self._typed.get("price"))
-            if any(entry.preview is preview for entry in self._entries):
+            if any(entry.preview is preview for entry in self.entries):
                 offer, best = {**offer, "ready": False, "why": STARTED}, {}
             sweeps |= {
                 "number": preview.number,
@@ -441,7 +441,7 @@ class FormSweeps:
     def _add_entry(self, form: Form, content: Mapping[str, Any]) -> StartedJob | str:
         """A new entry, or the reason why there is none."""
         number, preview = content.get("plan"), self._preview
-        if type(number) is int and any(entry.preview.number == number for entry in self._entries):
+        if type(number) is int and any(entry.preview.number == number for entry in self.entries):
             return TWICE
         if preview is None or preview.number != number:
             return STALE
@@ -456,15 +456,14 @@ class FormSweeps:
         if asks and self._asked != (number, spend):
             self._asked = number, spend
             return "Press again to run that."
-        started = sum(entry.running is not None and bool(entry.by) == bool(by) for entry in self._entries)
+        started = sum(entry.running is not None and bool(entry.by) == bool(by) for entry in self.entries)
         table = (
             f"{form.name_in_notebook}.races[{started}].table"
             if by
             else f"{form.name_in_notebook}.jobs[{started}].frame"
         )
-        entry = StartedJob(f"s{len(self._entries) + 1}", preview, by, preview.limit(spend), price, table)
-        self._entries.append(entry)
-        form.running.add(entry)
+        entry = StartedJob(f"s{len(self.entries) + 1}", preview, by, preview.limit(spend), price, table)
+        self._running.add(entry)
         self._publish()
         return entry
 
@@ -483,7 +482,7 @@ class FormSweeps:
         return by, spend, price, STALE if content.get("cost", offer["cost"]) != offer["cost"] else ""
 
     def _start(self, form: Form, entry: StartedJob, service: str) -> None:
-        session, runs = form.session, form.running
+        session = form.session
         del form
         try:
             check_service(service, session)
@@ -500,7 +499,7 @@ class FormSweeps:
             entry.race.on_change(entry.judging.follow)
         with self._lock:
             self._publish()
-        runs.update()
+        self._running.update()
 
     def _start_job(self, entry: StartedJob, session: Session) -> None:
         plan, client = entry.preview.plan, session.client()
