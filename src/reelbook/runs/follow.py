@@ -164,7 +164,7 @@ class FollowedRun:
             paths = await context.ledger.transact(
                 lambda db: transitions.read_meta(db, f"addresses of {self.request_id}")
             )
-            context.calls.paths.record_accepted(self.request_id, json.loads(paths) if paths else {})
+            context.calls.reported_paths[self.request_id].update(json.loads(paths) if paths else {})
         try:
             final = await context.poller.follow(
                 entry.model,

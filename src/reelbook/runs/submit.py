@@ -327,7 +327,7 @@ class Submission:
 
     async def _record_accepted(self, entry: Entry, accepted: Accepted) -> tuple[Entry, Accepted]:
         request_id = accepted.request_id or f"synchronous-{uuid.uuid4()}"
-        addresses = self.context.calls.paths.get_unusual(request_id)
+        addresses = self.context.calls.reported_paths.get(request_id)
 
         def accept(db: sqlite3.Connection) -> None:
             transitions.mark_accepted(db, entry.id, request_id, accepted.credits)

@@ -40,9 +40,7 @@ DEFINITE_STATUSES = frozenset({400, 401, 402, 403, 404, 405, 413, 415, 422, 429}
 ENDING_ERROR_TYPES = frozenset({"content_policy_violation", "engine_error", "engine_timeout"})
 """Error types that report how a run ended, with any status."""
 GATEWAY_ERROR_TYPES = re.compile("gateway|upstream|proxy", re.IGNORECASE)
-CALL_ERROR_TYPES = re.compile(
-    "bad_?request|not_?found|not_?ready|not_?allowed|conflict|gateway|upstream|proxy", re.IGNORECASE
-)
+CALL_ERROR_TYPES = re.compile("bad_?request|not_?(found|ready|allowed)|conflict|gateway|upstream|proxy", re.IGNORECASE)
 """Error types that concern one call and not the run."""
 PROBLEM_FIELDS = frozenset({"type", "title", "status"})
 """Fields of problem details (RFC 9457), which gateways and frameworks generate."""
@@ -194,20 +192,19 @@ def parse_refusal(answer: ServiceAnswer) -> ServiceError:
     """The error that a refusal means, with the service's own words and its request id."""
     body = answer.value if isinstance(answer.value, dict) else {}
     text = format_line(_get_reason(answer, body))[:MAX_TEXT_LENGTH]
-    facts = {name: fact for name, fact in body.items() if name not in ("error", "error_type", "retry_after")}
-    if (pause := parse_retry_after(answer.headers)) is not None:
-        facts["retry_after"] = pause
-    kind = ERROR_CLASSES.get(answer.status, errors.Refused if 400 <= answer.status < 500 else errors.ServiceBroken)
+    facts = {name: fact for name, fact in body.items() if name not in ("error", "error_type")}
+    facts["retry_after"] = parse_retry_after(answer.headers)
+    kind = ERROR_CLASSES.get(answer.status, errors.Refused if 400 <= answer.status < 500 else ServiceBroken)
     if answer.status == 403 and any(word in text.lower() for word in ("balance", "locked")):
         kind = errors.InsufficientCredits  # Some services respond with 403 where credits are missing.
     error_type, is_foreign = _kind_of(body)[:200] or None, not has_refusal_shape(body)
     return kind(text, answer.status, error_type, _request_id(answer, body), facts, is_foreign)
 
 
-def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds of a Retry-After header; None without one, and for a date, which needs two clocks to agree."""
+def parse_retry_after(headers: Mapping[str, str]) -> float:
+    """The seconds of a Retry-After header; 0 without one, and for a date, which needs two clocks to agree."""
     value = headers.get("retry-after", "").strip()
-    return float(value) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value) else None
+    return float(value) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value) else 0.0
 
 
 def has_refusal_shape(body: Mapping[str, Any]) -> bool:

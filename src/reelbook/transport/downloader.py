@@ -83,12 +83,6 @@ class _Part:
         """Whether the rest can be asked for: the host has given a strong name to this version of the file."""
         return self.size > 0 and self.etag.startswith('"')
 
-    @property
-    def text(self) -> str:
-        """How much has arrived."""
-        total = f" of {self.total / 1000:,.0f}" if self.total else ""
-        return f"{self.size / 1000:,.0f}{total} kB" if self.size else ""
-
 
 class Downloader:
     """Downloads files to the shelf, a few at a time. It has no key, so no file host can learn one."""
@@ -120,8 +114,11 @@ class Downloader:
         raise DownloadFailed(request_id, _format_url(file.url), reason)
 
     def format_progress(self, request_id: str) -> str:
-        """The progress of a run's downloads as text; empty for none."""
-        return next((part.text for (run, _), part in [*self._active.items()] if run == request_id), "")
+        """How much of a file of a run has arrived; empty if none is on its way."""
+        for (run, _), part in [*self._active.items()]:
+            if run == request_id and part.size:
+                return f"{part.size / 1000:,.0f}{f' of {part.total / 1000:,.0f}' if part.total else ''} kB"
+        return ""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -215,7 +212,7 @@ def _start_part(response: httpx.Response, part: _Part) -> None:
     else:
         is_passing = status < 300 or status in (408, 409, 412, 416, 425, 429) or status >= 500
         words = " (the address has expired, or is not for us)" if status in (401, 403) else ""
-        wait = min(parse_retry_after(headers) or 0.0, MAX_RETRY_AFTER_SECONDS)
+        wait = min(parse_retry_after(headers), MAX_RETRY_AFTER_SECONDS)
         raise Failure(f"the file host answered {status}{words}", weight=1 if is_passing else MAX_ATTEMPTS, wait=wait)
 
 

@@ -33,13 +33,6 @@ INFO_RETRY_SECONDS = 60.0
 """The pause before a service that could not describe itself is queried again."""
 
 
-URL_FIELDS = {
-    "status": ("statusUrl", "status_url"),
-    "response": ("responseUrl", "response_url"),
-    "cancel": ("cancelUrl", "cancel_url"),
-}
-
-
 class ServiceCalls:
     """The calls of one service. `address` is its base address, `renew` returns a new one when nothing responds."""
 
@@ -47,7 +40,8 @@ class ServiceCalls:
         self, http: Http, address: str, renew: Callable[[], str] | None = None, rates: Rates | None = None
     ) -> None:
         self._http, self._address, self._rates = http, Address(address, renew), rates
-        self.paths = RequestPaths(self._address)
+        self.reported_paths: dict[str, dict[str, str]] = defaultdict(dict)
+        """The unusual paths that the service has reported for a request; the ledger stores them for a later session."""
         self._info: ServiceInfo | None = None
         self._info_failed_at, self._info_lock = float("-inf"), asyncio.Lock()
 
@@ -84,7 +78,7 @@ class ServiceCalls:
         body = {"endpointId": endpoint_id, "input": input}
         accepted = await self._http.paid(self._address, "/models/run", body, **options)
         if accepted.request_id is not None:
-            self.paths.record_addresses(accepted.request_id, endpoint_id, accepted.answer)
+            self._record_paths(accepted.request_id, endpoint_id, accepted.answer)
         return accepted
 
     async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus:
@@ -94,7 +88,7 @@ class ServiceCalls:
         is_of_another = body.get("error") and str(body.get("request_id") or request_id) != request_id
         if is_of_another or not isinstance(body.get("status"), str):
             raise unreadable_error(answer)  # The failure of another run is a stale response from a cache.
-        self.paths.record_addresses(request_id, endpoint_id, body)
+        self._record_paths(request_id, endpoint_id, body)
         return QueueStatus.model_validate({**body, "request_id": request_id})
 
     async def poll(self, endpoint_id: str, request_id: str) -> QueueStatus:
@@ -205,7 +199,7 @@ class ServiceCalls:
         self, method: str, endpoint_id: str, request_id: str, what: str, query: str = "", **options: Any
     ) -> ServiceAnswer:
         """Call a request's address: the one that the service reported, else the usual one, else the short one."""
-        paths = self.paths.get_paths(request_id, endpoint_id, what)
+        paths = self._get_paths(request_id, endpoint_id, what)
         for path in paths:
             joined = f"{path}{'&' if '?' in path else '?'}{query}" if query else path
             try:
@@ -216,6 +210,27 @@ class ServiceCalls:
                     raise
         raise AssertionError
 
+    def _record_paths(self, request_id: str, endpoint_id: str, answer: Mapping[str, Any]) -> None:
+        """Record the addresses that a response reports: only those on the service's own host, because the key goes to no other."""
+        origin = self._address.origin
+        for what in ("status", "response", "cancel"):
+            url = str(answer.get(f"{what}Url") or answer.get(f"{what}_url"))
+            path = url[len(origin) :] if url.lower().startswith(origin.lower()) and url.isprintable() else ""
+            if path.startswith("/") and path != self._make_path(endpoint_id, request_id, what):
+                self.reported_paths[request_id][what] = path
+
+    def _get_paths(self, request_id: str, endpoint_id: str, what: str) -> list[str]:
+        """The paths at which the `status`, `response` or `cancel` of a request may be, the likeliest first."""
+        usual = self._make_path(endpoint_id, request_id, what)
+        # Some services use only the first two parts of the model's id in the path of the queue.
+        short = self._make_path("/".join(endpoint_id.split("/")[:2]), request_id, what)
+        reported = self.reported_paths.get(request_id, {}).get(what, usual)
+        return list(dict.fromkeys((reported, usual, short)))
+
+    def _make_path(self, endpoint_id: str, request_id: str, what: str) -> str:
+        parts = [*endpoint_id.split("/"), "requests", request_id, *([] if what == "response" else [what])]
+        return self._address.path + "".join(f"/{quote_segment(part)}" for part in parts)
+
     async def _free(self, method: str, path: str, **options: Any) -> ServiceAnswer:
         return await self._http.free(method, self._address, self._address.path + path, **options)
 
@@ -225,43 +240,6 @@ def _require_object(answer: ServiceAnswer) -> dict[str, Any]:
     if not isinstance(answer.value, dict):
         raise unreadable_error(answer)
     return answer.value
-
-
-class RequestPaths:
-    """The paths of requests at a service, which may report unusual ones: on its own host, as the key goes to no other."""
-
-    def __init__(self, address: Address) -> None:
-        self._address = address
-        self._unusual: dict[str, dict[str, str]] = defaultdict(dict)
-
-    def record_accepted(self, request_id: str, stored: Mapping[str, str]) -> None:
-        """Use the paths that `get_unusual` returned in an earlier session."""
-        self._unusual[request_id].update(stored)
-
-    def record_addresses(self, request_id: str, endpoint_id: str, answer: Mapping[str, Any]) -> None:
-        """Record the addresses that a response reports, where they differ from the usual ones."""
-        for what, names in URL_FIELDS.items():
-            url = next((answer[name] for name in names if isinstance(answer.get(name), str)), "")
-            origin = self._address.origin
-            path = url[len(origin) :] if url.lower().startswith(origin.lower()) and url.isprintable() else ""
-            if path.startswith("/") and path != self._usual_path(endpoint_id, request_id, what):
-                self._unusual[request_id][what] = path
-
-    def get_unusual(self, request_id: str) -> dict[str, str]:
-        """The unusual paths of a request, to be stored for a later session."""
-        return dict(self._unusual.get(request_id, {}))
-
-    def get_paths(self, request_id: str, endpoint_id: str, what: str) -> list[str]:
-        """The paths at which the `status`, `response` or `cancel` of a request may be, the likeliest first."""
-        usual = self._usual_path(endpoint_id, request_id, what)
-        # Some services use only the first two parts of the model's id in the path of the queue.
-        short = self._usual_path("/".join(endpoint_id.split("/")[:2]), request_id, what)
-        unusual = self._unusual.get(request_id, {}).get(what, usual)
-        return list(dict.fromkeys((unusual, usual, short)))
-
-    def _usual_path(self, endpoint_id: str, request_id: str, what: str) -> str:
-        parts = [*endpoint_id.split("/"), "requests", request_id, *([] if what == "response" else [what])]
-        return self._address.path + "".join(f"/{quote_segment(part)}" for part in parts)
 
 
 def quote_segment(text: str) -> str:
