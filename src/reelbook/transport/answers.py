@@ -193,18 +193,13 @@ def parse_refusal(answer: ServiceAnswer) -> ServiceError:
     body = answer.value if isinstance(answer.value, dict) else {}
     text = format_line(_get_reason(answer, body))[:MAX_TEXT_LENGTH]
     facts = {name: fact for name, fact in body.items() if name not in ("error", "error_type")}
-    facts["retry_after"] = parse_retry_after(answer.headers)
+    pause = re.fullmatch(r"\d{1,9}(\.\d{1,9})?", answer.headers.get("retry-after", "").strip())
+    facts["retry_after"] = float(pause[0]) if pause else 0.0  # A date would need two clocks to agree.
     kind = ERROR_CLASSES.get(answer.status, errors.Refused if 400 <= answer.status < 500 else ServiceBroken)
     if answer.status == 403 and any(word in text.lower() for word in ("balance", "locked")):
         kind = errors.InsufficientCredits  # Some services respond with 403 where credits are missing.
     error_type, is_foreign = _kind_of(body)[:200] or None, not has_refusal_shape(body)
     return kind(text, answer.status, error_type, _request_id(answer, body), facts, is_foreign)
-
-
-def parse_retry_after(headers: Mapping[str, str]) -> float:
-    """The seconds of a Retry-After header; 0 without one, and for a date, which needs two clocks to agree."""
-    value = headers.get("retry-after", "").strip()
-    return float(value) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value) else 0.0
 
 
 def has_refusal_shape(body: Mapping[str, Any]) -> bool:

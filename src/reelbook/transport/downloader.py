@@ -27,13 +27,12 @@ from ..models.base import File
 from ..models.file_kinds import BINARY, EMPTY, HEAD_BYTES, MP4, PAGE, FileKind, sniff_kind
 from ..storage.shelf import Shelf, hash_file
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
-from .answers import parse_retry_after
-from .http import MAX_RETRY_AFTER_SECONDS, get_pause, open_client
+from .http import get_pause, open_client
 
 MAX_CONNECTIONS = 4
 MAX_ATTEMPTS = 6
 """How often a download may fail. A host that stalls and a file that is damaged count twice, because a cell waits for it."""
-PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.3, 15.0
+PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 15.0
 STALL_SECONDS, MIN_BYTES = 20.0, 16_384
 """How many bytes must arrive within this time; a slower host counts as stalled."""
 MAX_FRAMES = 500
@@ -43,11 +42,11 @@ TO_DECODE = frozenset({".png", ".jpg", ".gif", ".webp", ".avif", ".tif"})
 
 
 class Failure(Exception):
-    """Why a file has not arrived. `weight` is how often it counts, `wait` the pause that the host asks for, in seconds."""
+    """Why a file has not arrived. `weight` is how often it counts."""
 
-    def __init__(self, reason: str, *, weight: int = 1, wait: float = 0.0) -> None:
+    def __init__(self, reason: str, *, weight: int = 1) -> None:
         super().__init__(reason)
-        self.weight, self.wait = weight, wait
+        self.weight = weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +133,10 @@ class Downloader:
                     await self._attempt(file.url, part)
                     return await asyncio.to_thread(self._store, file, part)
             except Failure as failure:
-                pause = max(get_pause(failures, first=PAUSE_SECONDS, most=MAX_PAUSE_SECONDS), failure.wait)
                 failures += failure.weight
                 if failures >= MAX_ATTEMPTS:
                     raise
-            await asyncio.sleep(pause)
+            await asyncio.sleep(get_pause(failures, first=PAUSE_SECONDS, most=MAX_PAUSE_SECONDS))
 
     async def _attempt(self, url: str, part: _Part) -> None:
         """One request with its redirects, as long as enough bytes arrive."""
@@ -212,8 +210,7 @@ def _start_part(response: httpx.Response, part: _Part) -> None:
     else:
         is_passing = status < 300 or status in (408, 409, 412, 416, 425, 429) or status >= 500
         words = " (the address has expired, or is not for us)" if status in (401, 403) else ""
-        wait = min(parse_retry_after(headers), MAX_RETRY_AFTER_SECONDS)
-        raise Failure(f"the file host answered {status}{words}", weight=1 if is_passing else MAX_ATTEMPTS, wait=wait)
+        raise Failure(f"the file host answered {status}{words}", weight=1 if is_passing else MAX_ATTEMPTS)
 
 
 def _format_url(url: str) -> str:

@@ -175,22 +175,13 @@ class Http:
             await client.aclose()
 
     async def free(
-        self,
-        method: str,
-        address: Address,
-        path: str,
-        *,
-        body: Any = None,
-        upload: tuple[str, bytes, str] | None = None,
-        is_large: bool = False,
-        is_repeated: bool = True,
+        self, method: str, address: Address, path: str, *, is_large: bool = False, retry: bool = True, **content: Any
     ) -> ServiceAnswer:
         """Send a free call and return its response, after retries where they may help; raises the error of a refusal.
 
-        `path` begins at the host. `is_large`: it sends or receives media.
+        `path` begins at the host. `content` is a JSON `body` or an `upload`. `is_large`: it sends or receives media.
         """
-        policy, failures = self.policy, 0
-        request: dict[str, Any] = {"files": {"file": upload}} if upload else _as_json(body)
+        policy, failures, request = self.policy, 0, _make_request(**content)
         longest = policy.large_seconds / 2 if is_large else policy.attempt_seconds
         deadline = policy.clock() + (policy.large_seconds if is_large else policy.free_seconds)
         while True:
@@ -207,7 +198,7 @@ class Http:
                 failures += 1
                 has_time = failures < policy.max_attempts and policy.clock() + pause < deadline
                 is_temporary = isinstance(error, Unreachable) or getattr(error, "status", 0) in TEMPORARY_STATUSES
-                if not (is_repeated and has_time and is_temporary):
+                if not (retry and has_time and is_temporary):
                     raise
             await policy.sleep(pause)
 
@@ -230,7 +221,7 @@ class Http:
         been accepted. Shield the caller: if it is cancelled, the response is lost.
         """
         policy, sent, failures = self.policy, 0, 0
-        request = _as_json(body)
+        request = _make_request(body)
         request["headers"] |= {"connection": "close"} | ({"x-resubmit": "1"} if resubmits else {})
         slots, seconds, attempts = self._paid_slots, policy.paid_seconds, 1
         if idempotency_key is not None:
@@ -347,7 +338,9 @@ def _load_certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
-def _as_json(body: Any) -> dict[str, Any]:
+def _make_request(body: Any = None, upload: tuple[str, bytes, str] | None = None) -> dict[str, Any]:
+    if upload is not None:
+        return {"files": {"file": upload}}
     content = None if body is None else json.dumps(body, allow_nan=False).encode()
     return {"content": content, "headers": {"content-type": "application/json"}}
 

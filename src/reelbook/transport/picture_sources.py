@@ -30,36 +30,16 @@ Loc = tuple[str | int, ...]
 
 MAX_REQUEST_BYTES = 32_000_000
 """The largest input that is sent with its pictures inside."""
-MAX_CACHED_BYTES = 1_000_000
-"""The largest file whose content stays in memory after hashing; a sweep may have thousands of larger ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A picture that was read, with its metadata; its content is read again on demand."""
+    """A picture that was read, with its metadata."""
 
     sha256: str
     content_type: str
     suffix: str
-    label: str
-    """A short label for messages."""
-    path: Path | None = field(default=None, repr=False)
-    """Its path, if it is a local file."""
-    cached: bytes | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def content(self) -> bytes:
-        """The bytes; a large file is read again, and must be unchanged."""
-        if self.cached is not None or self.path is None:
-            return self.cached or b""
-        try:
-            content = self.path.read_bytes()
-        except OSError:
-            content = b""
-        if hashlib.sha256(content).hexdigest() != self.sha256:
-            words = f"The file {self.path} has changed since the run was prepared. Nothing was sent; run it again."
-            raise InvalidInput("Picture", [Problem((), words, "picture", str(self.path))])
-        return content
+    content: bytes = field(repr=False, compare=False)
 
 
 async def read_sources(request: Input, *, library: Callable[[str], Path | None]) -> dict[Loc, Source]:
@@ -88,28 +68,22 @@ def _read(request: Input, library: Callable[[str], Path | None]) -> dict[Loc, So
 
 def _read_picture(picture: str, library: Callable[[str], Path | None]) -> Source:
     if not isinstance(picture, Image):
-        return _make_source(images.require_picture(images.parse_picture_address(picture)), "data: address")
-    if picture.content is not None:
-        return _make_source(picture.content, picture.label)
-    if picture.sha256 is None:
-        return _read_file(str(picture), picture.label)
-    path = library(picture.sha256)
-    if path is None:
+        content = images.require_picture(images.parse_picture_address(picture))
+    elif picture.content is not None:
+        content = picture.content
+    elif picture.sha256 is None:
+        content = _read_file(str(picture))
+    elif (path := library(picture.sha256)) is not None:
+        content = _read_file(str(path))
+    else:
         raise NotAPicture(f"is the {picture.label}…, which this library does not have. Give the picture itself.")
-    source = _read_file(str(path), picture.label)
-    if source.sha256 != picture.sha256:
+    kind, sha256 = sniff_kind(content), hashlib.sha256(content).hexdigest()
+    if isinstance(picture, Image) and picture.sha256 not in (None, sha256):
         raise NotAPicture("is a picture whose copy in the library is damaged. Give the picture itself.")
-    return source
+    return Source(sha256, kind.content_type, kind.suffix, content)
 
 
-def _make_source(content: bytes, label: str, path: Path | None = None) -> Source:
-    kind = sniff_kind(content)
-    cached = content if path is None or len(content) <= MAX_CACHED_BYTES else None
-    sha256 = hashlib.sha256(content).hexdigest()
-    return Source(sha256, kind.content_type, kind.suffix, label, path, cached)
-
-
-def _read_file(text: str, label: str) -> Source:
+def _read_file(text: str) -> bytes:
     """The picture in a file; of a video its last frame."""
     from ..media.stills import has_video_content, read_last_frame  # Not at the top: it imports the decoders.
 
@@ -127,20 +101,17 @@ def _read_file(text: str, label: str) -> Source:
                 f"is {name}, and there is no such file in {folder}.{suggest(path.name, names)} Check the path."
             )
         if has_video_content(path):
-            # The path is that of the video, so the content of the frame is cached.
-            return _make_source(read_last_frame(path), f"last frame of {path.name}")
+            return read_last_frame(path)
         if path.stat().st_size > images.MAX_BYTES:
             raise NotAPicture(
                 f"has {path.stat().st_size / 1e6:,.1f} MB; the limit is {images.MAX_BYTES / 1e6:g} MB. Make it smaller."
             )
-        return _make_source(images.require_picture(path.read_bytes()), label, path)
+        return images.require_picture(path.read_bytes())
     except NotAPicture as error:
         raise NotAPicture(str(error) if name in str(error) else f"is {name}, which {error}") from None
     except (OSError, ValueError, RuntimeError) as error:
-        hint = " A picture as base64 begins with data:image/png;base64," if len(text) > 200 else ""
-        raise NotAPicture(
-            f"is {name}, which cannot be read ({getattr(error, 'strerror', None) or error}).{hint}"
-        ) from None
+        reason = getattr(error, "strerror", None) or error
+        raise NotAPicture(f"is {name}, which cannot be read ({reason}).") from None
 
 
 class Uploads:
@@ -157,9 +128,8 @@ class Uploads:
         key = (info.id or calls.base_url, picture.sha256)
         async with self._locks[key]:
             if key not in self._addresses and "uploads" in info.features:
-                content = await asyncio.to_thread(lambda: picture.content)
                 name = f"{picture.sha256[:16]}{picture.suffix}"
-                self._addresses[key] = await calls.upload(content, name, picture.content_type)
+                self._addresses[key] = await calls.upload(picture.content, name, picture.content_type)
             return self._addresses.get(key)
 
     def forget_mentioned(self, message: str) -> None:
@@ -180,12 +150,10 @@ async def build_request_input(
 
     def embed() -> dict[str, Any]:
         for source in distinct.values():
-            if addresses[source.sha256] is None:
-                encoded = base64.b64encode(source.content).decode()
-                addresses[source.sha256] = f"data:{source.content_type};base64,{encoded}"
-        return images.replace_pictures(
-            request.wire(), {loc: addresses[source.sha256] for loc, source in sources.items()}
-        )
+            encoded = base64.b64encode(source.content).decode() if addresses[source.sha256] is None else ""
+            addresses[source.sha256] = addresses[source.sha256] or f"data:{source.content_type};base64,{encoded}"
+        urls = {loc: addresses[source.sha256] for loc, source in sources.items()}
+        return images.replace_pictures(request.wire(), urls)
 
     wire = await asyncio.to_thread(embed)  # Encoding megabytes would block the event loop.
     length = len(json.dumps(wire, ensure_ascii=False)) if None in names else 0

@@ -1,7 +1,7 @@
 """Polls any number of runs until they end, with as few calls as the known durations of their models allow.
 
 A run is polled when most of its model's latest runs had ended; one that takes longer, or whose model is new, after ever
-longer pauses. The place in the queue and the progress that a service reports are only displayed.
+longer pauses.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ class _Run:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when its next poll may be due at another time than was chosen."""
     is_due: bool = False
-    """Whether it is polled at once, because something has been done about it."""
     age: float = 0.0
     """At its latest poll that found it unfinished."""
     failures: int = 0
@@ -64,10 +63,7 @@ class Poller:
     """
 
     def __init__(
-        self,
-        ask: Callable[[str, str], Awaitable[QueueStatus]],
-        *,
-        past: Callable[[str], Sequence[float]] = lambda endpoint_id: (),
+        self, ask: Callable[[str, str], Awaitable[QueueStatus]], past: Callable[[str], Sequence[float]] = lambda _: ()
     ) -> None:
         self._ask, self._past = ask, past
         self._durations: dict[str, deque[float]] = {}

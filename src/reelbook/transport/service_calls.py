@@ -81,9 +81,9 @@ class ServiceCalls:
             self._record_paths(accepted.request_id, endpoint_id, accepted.answer)
         return accepted
 
-    async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus:
+    async def status(self, endpoint_id: str, request_id: str, *, retry: bool = True) -> QueueStatus:
         """The status of a request, with its log."""
-        answer = await self._queue("GET", endpoint_id, request_id, "status", "logs=1", is_repeated=is_repeated)
+        answer = await self._queue("GET", endpoint_id, request_id, "status", "logs=1", retry=retry)
         body = _require_object(answer)
         is_of_another = body.get("error") and str(body.get("request_id") or request_id) != request_id
         if is_of_another or not isinstance(body.get("status"), str):
@@ -94,7 +94,7 @@ class ServiceCalls:
     async def poll(self, endpoint_id: str, request_id: str) -> QueueStatus:
         """The status of a request, asked once; where that call is refused, what its result says about it."""
         try:
-            return await self.status(endpoint_id, request_id, is_repeated=False)
+            return await self.status(endpoint_id, request_id, retry=False)
         except ServiceError as error:
             refused = error
         if answers.is_about_the_account(refused) or isinstance(refused, errors.TooManyRequests):
@@ -173,9 +173,9 @@ class ServiceCalls:
         try:
             async with asyncio.timeout(KEY_SECONDS):
                 try:
-                    await self._free("GET", "/account", is_repeated=False)
+                    await self._free("GET", "/account", retry=False)
                 except NotFound:
-                    await self.status(CATALOG[0].id, NO_REQUEST, is_repeated=False)  # The specification has no account.
+                    await self.status(CATALOG[0].id, NO_REQUEST, retry=False)  # The specification has no account.
         except errors.Unauthorized:
             raise
         except (ReelbookError, TimeoutError):
