@@ -104,9 +104,7 @@ class Accepted:
     output: Mapping[str, Any] | None
     """The output, from a service that responds with it at once."""
     credits: int | None
-    """The credits that the service reports to charge."""
     answer: Mapping[str, Any]
-    """The complete response."""
 
 
 def parse_service_info(answer: Any) -> ServiceInfo | None:
@@ -185,7 +183,7 @@ def _id(value: Any) -> str | None:
 def unreadable_error(answer: ServiceAnswer) -> ServiceBroken:
     """The error for a successful status with a body of the wrong kind."""
     words = f"The service answered {answer.summary} where something else was expected. Is this the address of a model service?"
-    return ServiceBroken(words, answer.status, request_id=_request_id(answer, {}), foreign=True)
+    return ServiceBroken(words, answer.status, request_id=_request_id(answer), foreign=True)
 
 
 def parse_refusal(answer: ServiceAnswer) -> ServiceError:
@@ -199,7 +197,7 @@ def parse_refusal(answer: ServiceAnswer) -> ServiceError:
     if answer.status == 403 and any(word in text.lower() for word in ("balance", "locked")):
         kind = errors.InsufficientCredits  # Some services respond with 403 where credits are missing.
     error_type, is_foreign = _kind_of(body)[:200] or None, not has_refusal_shape(body)
-    return kind(text, answer.status, error_type, _request_id(answer, body), facts, is_foreign)
+    return kind(text, answer.status, error_type, _request_id(answer), facts, is_foreign)
 
 
 def has_refusal_shape(body: Mapping[str, Any]) -> bool:
@@ -223,9 +221,8 @@ def is_definite_refusal(status: int, value: Any) -> bool:
 
 def is_unfinished(error: ServiceError) -> bool:
     """Whether the refusal of a result means that the run is unfinished."""
-    if error.status == 425 or error.error_type == "not_ready":
-        return True
-    return error.status in (400, 404, 409) and UNFINISHED.search(error.message) is not None
+    says_so = error.status in (400, 404, 409) and UNFINISHED.search(error.message) is not None
+    return says_so or error.status == 425 or error.error_type == "not_ready"
 
 
 def get_end_by_refusal(request_id: str, error: ReelbookError) -> RunFailed | RunCancelled | None:
@@ -296,6 +293,5 @@ def _format_problem(problem: Mapping[str, Any]) -> str:
     return f"{name}: {words}" if name and name.rpartition(".")[2] not in words else words
 
 
-def _request_id(answer: ServiceAnswer, body: Mapping[str, Any]) -> str | None:
-    name = answer.headers.get("x-request-id") or body.get("requestId") or body.get("request_id")
-    return answer.hide(format_line(name))[:200] or None if isinstance(name, str) else None
+def _request_id(answer: ServiceAnswer) -> str | None:
+    return answer.hide(format_line(answer.headers.get("x-request-id", "")))[:200] or None

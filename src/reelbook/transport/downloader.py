@@ -29,14 +29,11 @@ from ..storage.shelf import Shelf, hash_file
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
 from .http import get_pause, open_client
 
-MAX_CONNECTIONS = 4
-MAX_ATTEMPTS = 6
+MAX_CONNECTIONS, MAX_ATTEMPTS = 4, 6
 """How often a download may fail. A host that stalls and a file that is damaged count twice, because a cell waits for it."""
 PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 15.0
 STALL_SECONDS, MIN_BYTES = 20.0, 16_384
 """How many bytes must arrive within this time; a slower host counts as stalled."""
-MAX_FRAMES = 500
-"""How many frames of a moving picture are decoded."""
 CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(\d{1,15}|\*)")
 TO_DECODE = frozenset({".png", ".jpg", ".gif", ".webp", ".avif", ".tif"})
 
@@ -51,13 +48,12 @@ class Failure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DownloadedFile:
-    """A complete file on the shelf."""
+    """A complete file on the shelf, with the type of its bytes, whatever was declared."""
 
     sha256: str
     path: Path
     size: int
     content_type: str
-    """The type of its bytes, whatever was declared."""
 
 
 class _Part:
@@ -73,9 +69,6 @@ class _Part:
         self.file.seek(0)
         self.file.truncate()
         self.size, self.etag, self.total = 0, etag, total
-
-    def write(self, content: bytes) -> None:
-        self.size += self.file.write(content)
 
     @property
     def is_resumable(self) -> bool:
@@ -150,7 +143,7 @@ class Downloader:
                 _start_part(response, part)
                 # Unpacked, because some hosts compress what was asked for as it is.
                 async for piece in response.aiter_bytes():
-                    part.write(piece)
+                    part.size += part.file.write(piece)
                     unmarked += len(piece)
                     if unmarked >= MIN_BYTES:
                         unmarked = 0
@@ -167,8 +160,7 @@ class Downloader:
 
     def _store(self, file: File, part: _Part) -> DownloadedFile:
         if is_data_address(file.url):
-            part.write(parse_data_address(file.url, padded=True))
-            part.total = part.size
+            part.size = part.total = part.file.write(parse_data_address(file.url, padded=True))
         part.file.flush()
         try:
             with part.path.open("rb") as content:
@@ -262,7 +254,7 @@ def _is_whole(content: BinaryIO, kind: FileKind) -> bool:
         with Image.open(content, formats=PICTURES) as picture:
             if picture.width * picture.height > MAX_PIXELS:
                 return False
-            for number in range(min(getattr(picture, "n_frames", 1), MAX_FRAMES)):
+            for number in range(min(getattr(picture, "n_frames", 1), 500)):
                 picture.seek(number)
                 picture.load()
         return True

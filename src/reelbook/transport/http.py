@@ -32,10 +32,8 @@ MAX_FREE_CALLS, MAX_PAID, MAX_PAID_REPEATABLE = 8, 4, 32
 GATEWAY_REFUSALS = frozenset({401, 402, 403, 429})
 """Refusals that can come from a gateway, before the service checks whether it already knows the request."""
 TEMPORARY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
-MAX_RETRY_AFTER_SECONDS = 60.0
-"""A service's Retry-After is respected up to this limit."""
-MIN_SECRET_LENGTH = 8
-"""Shorter keys may be ordinary words, and are not removed from what a service answers."""
+MAX_RETRY_AFTER_SECONDS, MIN_SECRET_LENGTH = 60.0, 8
+"""How far a Retry-After is respected. Shorter keys may be ordinary words, and are not removed from what a service answers."""
 
 BeforeSend = Callable[[], Awaitable[None]]
 
@@ -160,13 +158,11 @@ class Http:
     """The requests of one client."""
 
     def __init__(self, key: Key | None, *, policy: RetryPolicy | None = None) -> None:
-        self.key, self.policy = key or Key(None), policy or RetryPolicy()
-        self.calls_made = 0
+        self.key, self.policy, self.calls_made = key or Key(None), policy or RetryPolicy(), 0
         self._clients: dict[int, httpx.AsyncClient] = {}
         # Limited here, so that no request ever waits inside httpx.
-        self._free_slots = asyncio.Semaphore(MAX_FREE_CALLS)
-        self._paid_slots, self._repeatable_slots = asyncio.Semaphore(MAX_PAID), asyncio.Semaphore(MAX_PAID_REPEATABLE)
-        self._closed = False
+        self._free_slots, self._paid_slots = asyncio.Semaphore(MAX_FREE_CALLS), asyncio.Semaphore(MAX_PAID)
+        self._repeatable_slots, self._closed = asyncio.Semaphore(MAX_PAID_REPEATABLE), False
 
     async def close(self) -> None:
         """Close all connections."""

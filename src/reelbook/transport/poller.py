@@ -24,11 +24,9 @@ MAX_CALLS = 4
 """How many calls are made at once."""
 FIRST_SECONDS, PAUSE_SHARE, MAX_PAUSE_SECONDS = 0.1, 0.1, 15.0
 """Where no duration helps, a run is polled again after this many seconds, or this share of its age if that is more."""
-MAX_DURATIONS, MARGIN = 20, 1.02
-"""How many durations count, and how much later than them polls come."""
-EARLY_CHANCE, QUICKER_SHARE = 1 / 12, 0.8
-"""This share of the runs is polled once before its expected end; one that had ended before this share of the shortest
-known duration shows that the model has become quicker."""
+MAX_DURATIONS, MARGIN, EARLY_CHANCE, QUICKER_SHARE = 20, 1.02, 1 / 12, 0.8
+"""How many durations count; how much later than them polls come; which share of the runs is polled once before its
+expected end; and before which share of the shortest duration one must have ended to show that a model is quicker now."""
 FIRST_FAILURE_SECONDS, WIDESPREAD_FAILURES = 0.25, 3
 """The first pause after a failure, and after how many in a row the service as a whole counts as failing, and all wait."""
 GIVE_UP_SECONDS = 600.0
@@ -68,7 +66,6 @@ class Poller:
         self._ask, self._past = ask, past
         self._durations: dict[str, deque[float]] = {}
         self._runs: dict[str, dict[_Run, None]] = defaultdict(dict)
-        """The polled runs of each model."""
         self._slots = asyncio.Semaphore(MAX_CALLS)
         self._failures, self._good_at, self._paused_until = 0, -math.inf, -math.inf
         """The failures in a row of all polls, when one last succeeded, and until when nobody polls."""

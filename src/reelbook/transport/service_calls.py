@@ -26,11 +26,10 @@ PLACEHOLDER_PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
 )
 """One black pixel."""
-KEY_SECONDS = 3.0
 NO_REQUEST = "00000000-0000-0000-0000-000000000000"
 """An id that no request has, to learn whether a service without accounts knows the key."""
-INFO_RETRY_SECONDS = 60.0
-"""The pause before a service that could not describe itself is queried again."""
+KEY_SECONDS, INFO_RETRY_SECONDS = 3.0, 60.0
+"""How long a key is checked, and the pause before a service that could not describe itself is queried again."""
 
 
 class ServiceCalls:
