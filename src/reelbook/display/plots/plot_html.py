@@ -22,8 +22,8 @@ from ..formatting import shorten
 from ..tables.table_cells import Column
 from ..tables.table_columns import find_columns, format_json, pack
 from ..tables.table_media import PixelSize, Posters, find_files, format_column_captions, make_posters, pack_media
-from ..theme import read_colours, render, render_script, render_style
-from .plot_drawing import PAGE, check_matplotlib, draw_points, matplotlib_style, render_svg, write_figure
+from ..theme import render, render_script, render_style
+from .plot_drawing import Drawing, check_matplotlib, draw_points, render_svg, write_figure
 from .plot_points import Points, find_points
 
 STYLES, SCRIPT = ("plot.css", "player.css"), "plot.js"
@@ -33,7 +33,6 @@ STILL_SCALE, STILL_COLOURS = 1.5, 96
 FEW, BOX, SMALL_BOX = 60, (160, 90), (96, 54)
 """Points of which each has a large poster, and the pixels that a poster may take."""
 MAX_FACT_LENGTH = 80
-LABELS_NOTE = "There is no room at the axes for every value; each point shows its own."
 SPREAD_NOTE = "Runs at the same place cover each other; the arrow keys reach each of them."
 
 
@@ -60,9 +59,8 @@ class Plot:
         kind = file.suffix.lower().removeprefix(".")
         if kind not in KINDS:
             raise ReelbookError(f"A plot is saved as .svg, .png or .pdf, not as {file.name!r}.")
-        content = _draw_on_paper(self.points, SAVED_SIZE, kind, SAVED_SCALE)
         try:
-            replace_file(file, content)
+            replace_file(file, write_figure(draw_points(self.points, SAVED_SIZE).figure, kind, scale=SAVED_SCALE))
         except OSError as error:
             raise ReelbookError(
                 f"{file} could not be written ({error.strerror or error}). Choose a folder with write permission."
@@ -76,12 +74,7 @@ def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None
     if not len(points.rows):
         nothing = render("plot.html", summary=points.summary, still="", drawing="", notes=[], payload="{}")
         return {"text/plain": points.summary, "text/html": str(render_style(*STYLES) + nothing)}
-    png, out = _draw_on_paper(points, SIZE, "png", STILL_SCALE), io.BytesIO()
-    with Image.open(io.BytesIO(png)) as picture:
-        # With few colours, because the notebook holds it twice.
-        picture.convert("RGB").quantize(STILL_COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
-    still = out.getvalue()
-    root = _render_root(plot, points.rows.tolist(), {"key": key, "group": group}, embed or options.embed, still)
+    root, still = _render_root(plot, points.rows.tolist(), {"key": key, "group": group}, embed or options.embed)
     html = render_style(*STYLES) + root + render_script(SCRIPT)
     return {"text/plain": points.summary, "text/html": str(html), "image/png": still}
 
@@ -92,7 +85,7 @@ def render_plot_markup(plot: Plot, *, key: str, rows: Sequence[int], sizes: Mapp
     `rows` are the positions on the page of the table's rows, and `sizes` those of the files by their paths.
     """
     on_page = [rows[row] for row in plot.points.rows.tolist()]
-    return _render_root(plot, on_page, {"key": key, "group": key, "isReport": True}, "poster", sizes=sizes)
+    return _render_root(plot, on_page, {"key": key, "group": key, "isReport": True}, "poster", sizes)[0]
 
 
 def render_plot(plot: Plot) -> str:
@@ -100,50 +93,51 @@ def render_plot(plot: Plot) -> str:
     return str(plot_bundle(plot)["text/html"])
 
 
-def _draw_on_paper(points: Points, size: tuple[int, int], kind: str, scale: float) -> bytes:
-    paper = read_colours(is_dark=False)
-    with matplotlib_style():
-        return write_figure(draw_points(points, size, paper).figure, kind, scale=scale, ground=paper["paper"])
-
-
 def _render_root(
     plot: Plot,
     numbers: Sequence[int],
     facts: Mapping[str, Any],
     embed: str,
-    still: bytes = b"",
     sizes: Mapping[str, PixelSize] | None = None,
-) -> Markup:
-    """The plot with its drawing, in which each point has its number, and the data for the script by point."""
+) -> tuple[Markup, bytes]:
+    """The plot with its drawing, in which each point has its number, and the data for the script by point; and a PNG."""
     points = plot.points
-    with matplotlib_style():
-        drawing = draw_points(points, SIZE, PAGE)
-        series = [[numbers[point] for point in series.points] for series in points.series] or [list(numbers)]
-        svg = render_svg(drawing, series, f"Plot: {points.summary}")
+    drawing = draw_points(points, SIZE)
+    series = [[numbers[point] for point in series.points] for series in points.series] or [list(numbers)]
     table = plot.table.iloc[points.rows]
     files, columns = find_files(table), find_columns(table)
     box = BOX if len(table) <= FEW else SMALL_BOX
     if sizes is None:
-        posters = make_posters(files, None if options.poster is not None else box)
+        still, posters = _draw_still(drawing), make_posters(files, None if options.poster is not None else box)
     else:
         shapes = {row: fit_size(sizes[found[0]], box) for row, found in enumerate(files) if found and found[0] in sizes}
-        posters = Posters(box, {}, shapes)
+        still, posters = b"", Posters(box, {}, shapes)
     media, notes = pack_media(files, format_column_captions(columns, len(table)), posters, embed)
     if posters.left_out:
         notes = [f"{posters.left_out:,} runs have no poster here, which would make the notebook too heavy.", *notes]
-    is_covered = len({*drawing.places}) < len(drawing.places)
-    return render(
+    if len({*drawing.places}) < len(drawing.places):
+        notes = [SPREAD_NOTE, *notes]
+    root = render(
         "plot.html",
         summary=points.summary,
         still=data_uri("image/png", still) if still else "",
         width=SIZE[0],
-        drawing=svg,
-        notes=[*([] if drawing.has_all_labels else [LABELS_NOTE]), *([SPREAD_NOTE] if is_covered else []), *notes],
+        drawing=render_svg(drawing, series, f"Plot: {points.summary}"),
+        notes=notes,
         payload=format_json({
             **facts, "rows": list(numbers), "facts": _make_facts(columns, points), **media,
             "places": [[round(left, 1), round(top, 1)] for left, top in drawing.places],
         }),
     )  # fmt: skip
+    return root, still
+
+
+def _draw_still(drawing: Drawing) -> bytes:
+    """A small PNG: with few colours, because the notebook holds it twice."""
+    out = io.BytesIO()
+    with Image.open(io.BytesIO(write_figure(drawing.figure, "png", scale=STILL_SCALE))) as picture:
+        picture.convert("RGB").quantize(STILL_COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    return out.getvalue()
 
 
 def _make_facts(columns: Sequence[Column], points: Points) -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import pandas as pd
 
 from ...errors import ReelbookError
 from ...media.measuring.metrics import METRICS
-from ...util.printable import format_count, format_line
+from ...util.printable import format_count, format_line, suggest
 from ..formatting import join_with_dots, shorten
 from ..report.shared_table import is_address_column, share_values
 from ..tables.table_cells import format_column_name, make_column
@@ -112,13 +111,8 @@ def find_axis(table: pd.DataFrame, wanted: Any) -> PlotAxis:
     if name in levels:
         level = table.index.get_level_values(levels[name])
         return make_axis(name, pd.Series(level.array, dtype=level.dtype))
-    known = [*dict.fromkeys(one for one in names if one in columns), *levels]
-    if name in METRICS:
-        hint = f" It is a metric: table.reel.measure([{name!r}]) gives a table that has it."
-    else:
-        close = get_close_matches(name, known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else f" It has {shorten(', '.join(known), 200) or 'none'}."
-    raise ReelbookError(f"This table has no column {wanted!r}.{hint}")
+    hint = f" It is a metric: table.reel.measure([{name!r}]) gives a table that has it." if name in METRICS else ""
+    raise ReelbookError(f"This table has no column {wanted!r}.{hint or suggest(name, [*columns, *levels])}")
 
 
 def make_axis(name: str, values: pd.Series[Any]) -> PlotAxis:
