@@ -11,6 +11,7 @@ import reelbook as rb
 from reelbook.current import session
 from reelbook.display.run_card import format_failure
 from reelbook.models.base import Output
+from tests.faults.standin import StandIn
 from tests.support import png
 from tests.sweeps.dots import Scripted
 from tests.transport.variants import Hosted, Reply
@@ -42,6 +43,20 @@ def test_an_output_of_another_shape_is_kept_because_it_is_paid_for(hosted: Hoste
     assert run.output.seed == "seven"
     assert run.images[0].path.read_bytes() == png()
     assert (run.credits, run.credits_source, run.logs) == (53, "estimated", ["made"])
+
+
+def test_a_result_of_the_library_asks_the_service_for_no_price(tmp_path: Path) -> None:
+    """Nor for anything else of the run, also in another notebook."""
+    asked = []
+    with StandIn(estimates=True) as service:
+        for _ in range(2):
+            with rb.connect(service.base_url, api_key="k", library=tmp_path) as client:
+                before = len(service.received)
+                run = client.run(BOAT)
+                asked.append([one.path for one in service.received[before:] if one.method == "POST"])
+
+    assert asked == [["/models/pricing/estimate", "/models/run"], []]
+    assert run.from_library
 
 
 def test_a_file_that_cannot_be_fetched_leaves_the_run_to_be_picked_up(hosted: Hosted, tmp_path: Path) -> None:

@@ -231,18 +231,29 @@ class Submission:
         self._sources = await read_sources(request, library=context.shelf.find)
         text = format_canonical(request, {place: source.sha256 for place, source in self._sources.items()})
         identity, reusable = make_identity(request.endpoint_id, text), is_reusable(request)
-        estimate = await context.estimate(request)
-        # The model's own price, or the caller's, holds even if the service states less.
-        prices = (
-            estimate.credits if estimate.source == "exact" else None,
-            estimate.catalog if self.price is None else self.price,
-        )
-        price = max((price for price in prices if price is not None), default=None)
+        price = None
+        # A result of the library needs no price, and so no service that answers.
+        if not (reusable and self._is_stored(service, identity)):
+            estimate = await context.estimate(request)
+            # The model's own price, or the caller's, holds even if the service states less.
+            prices = (
+                estimate.credits if estimate.source == "exact" else None,
+                estimate.catalog if self.price is None else self.price,
+            )
+            price = max((price for price in prices if price is not None), default=None)
         is_idempotent = "idempotency" in (await context.calls.service_info()).features
         return RunRequest(
             service, identity, request.endpoint_id, text, price, is_idempotent, reusable, take=self.take, fresh=self.fresh,
             join=self.join, name=self.name, budget=self.budget, spend=self.spend,
         )  # fmt: skip
+
+    def _is_stored(self, service: str, identity: str) -> bool:
+        """Whether the library has the result that is wanted."""
+        if self.fresh or self.name is not None:
+            return False
+        where = "service = ? AND identity = ? AND state = 'stored'"
+        found = self.context.ledger.find_entries(where, service, identity)
+        return any(self.take in (None, entry.take) for entry in found)
 
     async def claim(self, run_request: RunRequest) -> Verdict:
         """Find or claim the row of the run in one transaction, with its share of the limits."""
