@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -42,10 +41,8 @@ from .theme import read_colours
 if TYPE_CHECKING:
     import pandas as pd
 
-FULL_WIDTH, UNIT, BODY, SMALL, MIN_BODY, RADIUS, HAIR = 1600, 8, 26, 24, 12, 12, 2
+FULL_WIDTH, UNIT, BODY, SMALL, MIN_BODY, HAIR = 1600, 8, 26, 24, 12, 2
 """Pixels on a sheet of full width; twice those of a page, because a screen may display it at half its size."""
-SMOOTH = 4
-"""The factor by which round corners are drawn larger and then shrunk."""
 MAX_RUNS, MAX_FRAMES, MAX_PICTURES, MAX_ACROSS = 100, 24, 8, 12
 MAX_MOVING, MAX_STEPS, MIN_STEP, MIN_MOVING_WIDTH = 60, 96, 9, 320
 """Clips and steps of an animated picture, the hundredths of a second of a step, and the width below which it is not shrunk."""
@@ -107,18 +104,18 @@ def draw_sheet(
     if not len(table):
         raise ReelbookError("This table has no runs, so there is nothing to draw. Look at what it was filtered by.")
     runs = _read_runs(table.iloc[:MAX_RUNS], labels)
-    style, title = DrawingStyle(width / FULL_WIDTH), _format_title(runs)
-    most = max(len(run.files) for run in runs)
+    title, more = _format_title(runs), ""
+    if len(runs) < len(table):
+        more = f"The first {len(runs):,} of {len(table):,} runs. The next ones: table[{len(runs)}:].reel.sheet()"
+    alt, most = f"contact sheet: {title}", max(len(run.files) for run in runs)
+    if most == 1 and not any(run.is_film for run in runs):
+        media = read_all(runs, lambda run: _read_pictures(run, 1, (width // 2, width // 2)))
+        grid = _choose_grid(runs, media, width, width / FULL_WIDTH, least=3)
+        return Sheet.of(grid.draw(runs, media, [title, _format_facts(table, media)], more).picture, alt)
     if most and not any(run.is_film for run in runs):
-        if most == 1:
-            media = read_all(runs, lambda run: _read_pictures(run, 1, (width // 2, width // 2)))
-            grid = _choose_grid(runs, media, width, width / FULL_WIDTH, least=3)
-            heading = [title, join_with_dots(*_format_facts(table, media))]
-            more = _format_more(len(runs), len(table))
-            return Sheet.of(grid.draw(runs, media, heading, more).picture, f"contact sheet: {title}")
         frames = min(most, MAX_PICTURES)
-    picture = _draw_rows(table, runs, title, frames, width, style)
-    return Sheet.of(picture, f"contact sheet: {title}")
+    rows = RunRows(runs, frames, width)
+    return Sheet.of(rows.draw(title, _format_facts(table, rows.media), more), alt)
 
 
 def draw_strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, width: int = FULL_WIDTH) -> Sheet:
@@ -126,29 +123,15 @@ def draw_strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, wi
     _check_number("frames", frames, 1, MAX_FRAMES)
     _check_number("width", width, MIN_MOVING_WIDTH, 5 * FULL_WIDTH)
     files, text = _read_run_or_file(run_or_file)
-    run, style = TableRun(0, "", "", {}, files), DrawingStyle(width / FULL_WIDTH)
-    across = frames if run.is_film else min(len(files), MAX_PICTURES)
-    cell = max(1, min((width - 2 * style.pad - (across - 1) * style.gap) // across, width // 2))
-    box = (cell, round(cell * TALLEST) or 1)
-    (media,) = read_all([run], lambda run: _read_over_time(run, across, box))
+    run = TableRun(0, "", "", {}, files)
+    rows = RunRows([run], frames if run.is_film else min(len(files), MAX_PICTURES), width)
+    (media,) = rows.media
     if media.problem:
         words = "is not there any more" if media.problem == VANISHED else "cannot be read"
         raise ReelbookError(f"{files[0].path} {words}. rb.attach downloads it again.")
-    pictures = [_fit(picture, box) for picture in media.pictures]
-    facts = join_with_dots(text.seed, _format_sizes(media, files), text.credits)
-    lines = style.body.lines(text.prompt, width - 2 * style.pad, 2)
-    tallest = max(picture.height for picture in pictures)
-    below = style.gap + style.small.line
-    height = style.pad + tallest + below + style.gap + len(lines) * style.body.line + style.small.line + style.pad
-    canvas, left = Canvas((width, height), style), style.pad
-    for picture, time in zip(pictures, _format_times([media], len(pictures)), strict=True):
-        canvas.paste((left, style.pad), picture)
-        canvas.write((left, style.pad + tallest + style.gap), time, picture.width, "soft", style.small)
-        left += picture.width + style.gap
-    canvas.write_lines(
-        (style.pad, style.pad + tallest + below + style.gap), [*lines, facts], width - 2 * style.pad, len(lines)
-    )
-    return Sheet.of(canvas.picture, f"strip: {join_with_dots(text.prompt, facts)}")
+    seconds = f"{media.film.seconds:.1f} s" if media.film else ""
+    facts = join_with_dots(text.seed, _format_size(media) if len(files) == 1 else "", seconds, text.credits)
+    return Sheet.of(rows.draw(text.prompt, facts), f"strip: {join_with_dots(text.prompt, facts)}")
 
 
 def write_animation(
@@ -195,7 +178,7 @@ class DrawingStyle:
 
     def __init__(self, scale: float) -> None:
         self.gap, self.pad = (max(1, round(value * scale)) for value in (UNIT, 4 * UNIT))
-        self.hair, self.radius = max(1, round(HAIR * scale)), round(RADIUS * scale)
+        self.hair = max(1, round(HAIR * scale))
         self.body = Lettering(max(MIN_BODY, round(BODY * scale)))
         self.small = Lettering(max(MIN_BODY - 1, round(SMALL * scale)))
         # Light with `auto`, because a picture does not know its page.
@@ -214,13 +197,13 @@ class Canvas:
         """Write a text on one line, cut to `room` pixels."""
         lettering.draw(self._draw, *at, text, self.style.colours[colour], room=room)
 
-    def write_lines(self, at: Size, lines: Sequence[str], room: float, large: int) -> None:
+    def write_lines(self, at: Size, lines: Sequence[str], room: float, large: int, small_colour: str = "soft") -> None:
         """Write lines below each other: the first ones large, the others small."""
         left, top = at
         for place, line in enumerate(lines):
             is_large = place < large
             lettering = self.style.body if is_large else self.style.small
-            self.write((left, top), line, room, "ink" if is_large else "soft", lettering)
+            self.write((left, top), line, room, "ink" if is_large else small_colour, lettering)
             top += lettering.line
 
     def rule(self, top: int) -> None:
@@ -228,14 +211,9 @@ class Canvas:
         right = self.picture.width - self.style.pad
         self._draw.rectangle((self.style.pad, top, right - 1, top + self.style.hair - 1), self.style.colours["line"])
 
-    def paste(self, at: Size, picture: Image.Image) -> None:
-        """Draw a picture with round corners."""
-        radius = min(self.style.radius, min(picture.size) // 4)
-        self.picture.paste(picture, at, _make_corner_mask(picture.size, radius))
-
     def explain(self, at: Size, size: Size, run: TableRun, problem: str) -> None:
         """In place of pictures a box with the state of a run and the reason, or why they cannot be read."""
-        self.paste(at, Image.new("RGB", size, self.style.colours["raised"]))
+        self.picture.paste(self.style.colours["raised"], (*at, at[0] + size[0], at[1] + size[1]))
         gap, body, state = self.style.gap, self.style.body, problem or run.state
         left, top, room = at[0] + 2 * gap, at[1] + gap, size[0] - 3 * gap
         colour = "soft" if problem else STATE_COLOURS.get(state, "soft")
@@ -243,14 +221,6 @@ class Canvas:
         lines = max(0, (size[1] - body.line - 2 * gap) // self.style.small.line)
         reason = "" if problem else run.reason
         self.write_lines((left, top + body.line), self.style.small.lines(reason, room, lines) if lines else [], room, 0)
-
-
-@lru_cache(maxsize=16)
-def _make_corner_mask(size: Size, radius: int) -> Image.Image:
-    """The mask of a picture with round corners."""
-    mask = Image.new("L", (size[0] * SMOOTH, size[1] * SMOOTH), 0)
-    ImageDraw.Draw(mask).rounded_rectangle((0, 0, mask.width - 1, mask.height - 1), radius * SMOOTH, 255)
-    return mask.resize(size, Image.Resampling.BOX)
 
 
 def _fit(picture: Image.Image, box: Size) -> Image.Image:
@@ -265,49 +235,55 @@ def _fit(picture: Image.Image, box: Size) -> Image.Image:
 # A row for each run, and time from left to right.
 
 
-def _draw_rows(
-    table: pd.DataFrame, runs: Sequence[TableRun], title: str, across: int, width: int, style: DrawingStyle
-) -> Image.Image:
-    gap, body = style.gap, style.body
-    number = math.ceil(min(max(style.small.width(run.number) for run in runs), width * NUMBER_SHARE))
-    label = math.ceil(min(max(body.width(join_with_dots(*run.label)) for run in runs), width * LABEL_SHARE))
-    first = style.pad + number + 2 * gap + (label + 3 * gap if label else 0)
-    # A few cells do not fill the width, or a single picture would be as large as the sheet.
-    cell = max(1, min((width - style.pad - first - (across - 1) * gap) // across, width // 3))
-    room = (cell, round(cell * TALLEST) or 1)
-    media = read_all(runs, lambda run: _read_over_time(run, across, room))
-    media = [replace(one, pictures=[_fit(picture, room) for picture in one.pictures]) for one in media]
-    boxes = [body.line + 2 * gap + (2 * style.small.line if run.reason else 0) for run in runs]
-    heights = [
-        max([picture.height for picture in one.pictures] or [box]) for one, box in zip(media, boxes, strict=True)
-    ]
-    head = style.pad + body.line + style.small.line + 2 * gap + style.small.line + gap
-    more = _format_more(len(runs), len(table))
-    foot = (style.small.line + 2 * gap if more else 0) + style.pad - gap
-    canvas = Canvas((width, head + sum(heights) + len(runs) * 4 * gap + foot), style)
-    facts = join_with_dots(*_format_facts(table, media))
-    canvas.write_lines((style.pad, style.pad), [title, facts], width - 2 * style.pad, 1)
-    lefts = [first + place * (cell + gap) for place in range(across)]
-    for left, time in zip(lefts, _format_times(media, across), strict=True):
-        canvas.write((left, head - style.small.line - gap), time, cell, "soft", style.small)
-    top = head
-    for run, one, height in zip(runs, media, heights, strict=True):
-        canvas.rule(top)
-        top += 2 * gap
-        canvas.write((style.pad, top - gap // 2), run.number, number + 1, "soft", style.small)
-        # Sentences last, because the rest is cut.
-        words = join_with_dots(*sorted(run.label, key=lambda part: len(part) > LONG_TEXT))
-        lines = body.lines(words, label, max(2, height // body.line)) if label else []
-        canvas.write_lines((style.pad + number + 2 * gap, top - gap // 2), lines, label + 1, len(lines))
-        for left, picture in zip(lefts, one.pictures, strict=False):
-            canvas.paste((left, top), picture)
-        if not one.pictures:
-            canvas.explain((first, top), (width - style.pad - first, height), run, one.problem)
-        top += height + 2 * gap
-    if more:
-        canvas.rule(top)
-        canvas.write((style.pad, top + 2 * gap), more, width - 2 * style.pad, "soft", style.small)
-    return canvas.picture
+class RunRows:
+    """Runs below each other: number, label, and the pictures of each, which are read at once."""
+
+    def __init__(self, runs: Sequence[TableRun], across: int, width: int) -> None:
+        self.runs, self.across, self.width = runs, across, width
+        self.style = style = DrawingStyle(width / FULL_WIDTH)
+        gap, pad = style.gap, style.pad
+        self._number = math.ceil(min(max(style.small.width(run.number) for run in runs), width * NUMBER_SHARE))
+        self._label = math.ceil(
+            min(max(style.body.width(join_with_dots(*run.label)) for run in runs), width * LABEL_SHARE)
+        )
+        first = pad + (self._number + 2 * gap if self._number else 0) + (self._label + 3 * gap if self._label else 0)
+        # A few cells do not fill the width, or a single picture would be as large as the sheet.
+        self._cell = max(1, min((width - pad - first - (across - 1) * gap) // across, width // 3))
+        self._lefts = [first + place * (self._cell + gap) for place in range(across)]
+        self._box = (self._cell, round(self._cell * TALLEST) or 1)
+        self.media = read_all(runs, lambda run: _read_over_time(run, across, self._box))
+
+    def draw(self, title: str, facts: str, more: str = "") -> Image.Image:
+        """The picture: title, facts and times above, and `more` below."""
+        style, gap, pad = self.style, self.style.gap, self.style.pad
+        rows = [[_fit(picture, self._box) for picture in one.pictures] for one in self.media]
+        boxes = [style.body.line + 2 * gap + (2 * style.small.line if run.reason else 0) for run in self.runs]
+        heights = [max([picture.height for picture in row] or [box]) for row, box in zip(rows, boxes, strict=True)]
+        titles = style.body.lines(title, self.width - 2 * pad, 2)
+        head = pad + len(titles) * style.body.line + 2 * style.small.line + 3 * gap
+        foot = (style.small.line + 2 * gap if more else 0) + pad - gap
+        canvas = Canvas((self.width, head + sum(heights) + len(rows) * 4 * gap + foot), style)
+        canvas.write_lines((pad, pad), [*titles, facts], self.width - 2 * pad, len(titles))
+        for left, time in zip(self._lefts, _format_times(self.media, self.across), strict=True):
+            canvas.write((left, head - style.small.line - gap), time, self._cell, "soft", style.small)
+        top = head
+        for run, one, row, height in zip(self.runs, self.media, rows, heights, strict=True):
+            canvas.rule(top)
+            top += 2 * gap
+            canvas.write((pad, top - gap // 2), run.number, self._number + 1, "soft", style.small)
+            # Sentences last, because the rest is cut.
+            words = join_with_dots(*sorted(run.label, key=lambda part: len(part) > LONG_TEXT))
+            lines = style.body.lines(words, self._label, max(2, height // style.body.line)) if words else []
+            canvas.write_lines((pad + self._number + 2 * gap, top - gap // 2), lines, self._label + 1, len(lines))
+            for left, picture in zip(self._lefts, row, strict=False):
+                canvas.picture.paste(picture, (left, top))
+            if not row:
+                canvas.explain((self._lefts[0], top), (self.width - pad - self._lefts[0], height), run, one.problem)
+            top += height + 2 * gap
+        if more:
+            canvas.rule(top)
+            canvas.write((pad, top + 2 * gap), more, self.width - 2 * pad, "soft", style.small)
+        return canvas.picture
 
 
 # Pictures or clips in a grid, each with its label below.
@@ -326,16 +302,14 @@ class Grid(NamedTuple):
     style: DrawingStyle
 
     @property
-    def height(self) -> int:
-        """Height of the grid without its margins."""
-        row = self.card[1] + self.style.gap // 2 + self.lines * self.style.small.line
-        return self.down * row + (self.down - 1) * 2 * self.style.gap
+    def row(self) -> int:
+        """Height of a row and the gap below it."""
+        return self.card[1] + self.style.gap // 2 + self.lines * self.style.small.line + 2 * self.style.gap
 
     def place(self, number: int, top: int) -> Size:
         """The left and upper edge of a card in a grid that begins at `top`."""
         row, column = divmod(number, self.across)
-        left = self.style.pad + column * (self.card[0] + self.style.gap)
-        return left, top + row * (self.height + 2 * self.style.gap) // self.down
+        return self.style.pad + column * (self.card[0] + self.style.gap), top + row * self.row
 
     def draw(
         self, runs: Sequence[TableRun], media: Sequence[RunPictures], heading: Sequence[str] = (), more: str = ""
@@ -344,7 +318,7 @@ class Grid(NamedTuple):
         style = self.style
         top = style.pad + (style.body.line + style.small.line + 2 * style.gap if heading else 0)
         foot = style.pad + (style.small.line + style.gap if more else 0)
-        canvas = Canvas((self.width, top + self.height + foot), style)
+        canvas = Canvas((self.width, top + self.down * self.row - 2 * style.gap + foot), style)
         canvas.write_lines((style.pad, style.pad), heading, self.width - 2 * style.pad, 1)
         for number, (run, one) in enumerate(zip(runs, media, strict=True)):
             left, upper = self.place(number, top)
@@ -352,11 +326,9 @@ class Grid(NamedTuple):
                 canvas.explain((left, upper), self.card, run, one.problem)
             for picture in one.pictures[:1]:
                 fitted = _fit(picture, self.card)
-                canvas.paste((left, upper + self.card[1] - fitted.height), fitted)  # Directly above its label.
-            label = style.small.lines(join_with_dots(*run.label) or run.name, self.card[0], self.lines)
-            for place, line in enumerate(label):
-                at = (left, upper + self.card[1] + style.gap // 2 + place * style.small.line)
-                canvas.write(at, line, self.card[0], "ink", style.small)
+                canvas.picture.paste(fitted, (left, upper + self.card[1] - fitted.height))  # Directly above its label.
+            lines = style.small.lines(join_with_dots(*run.label) or run.name, self.card[0], self.lines)
+            canvas.write_lines((left, upper + self.card[1] + style.gap // 2), lines, self.card[0], 0, "ink")
         canvas.write((style.pad, canvas.picture.height - foot + style.gap), more, self.width, "soft", style.small)
         return canvas
 
@@ -515,19 +487,17 @@ def _read_run_or_file(given: Run | LocalFile | str | Path) -> tuple[tuple[LocalF
         return given.media, describe_run(given)
     file = LocalFile(Path(given).expanduser(), File(url="")) if isinstance(given, str | Path) else given
     if not isinstance(file, LocalFile):
-        raise ReelbookError(
-            f"A strip is of a run or of a file, and not of {type(given).__name__}. Pass a run, a path, or a row such as table.loc[[7]]."
-        )
+        raise ReelbookError("A strip is of a run or of a file. Pass a run, a path, or a row such as table.loc[[7]].")
     text = describe_file(file)
-    if text.prompt:
-        return (file,), text
-    try:
-        known = file.provenance
-    except ReelbookError:
-        return (file,), RunText(file.path.name)
-    prompt = known.values.get("prompt")
-    words = " ".join(prompt.split()) if isinstance(prompt, str) else ""
-    return (file,), RunText(words or file.path.name, "" if known.seed is None else f"seed {known.seed}")
+    if not text.prompt:
+        try:
+            provenance = file.provenance
+        except ReelbookError:
+            return (file,), RunText(file.path.name)
+        prompt = " ".join(str(provenance.values.get("prompt") or "").split())
+        seed = "" if provenance.seed is None else f"seed {provenance.seed}"
+        text = RunText(prompt or file.path.name, seed)
+    return (file,), text
 
 
 def _check_number(name: str, value: object, low: int, high: int) -> None:
@@ -544,7 +514,7 @@ def _format_title(runs: Sequence[TableRun]) -> str:
     return (join_with_dots(*models) if len(models) < 4 else f"{len(models)} models") or "runs"
 
 
-def _format_facts(table: pd.DataFrame, media: Sequence[RunPictures]) -> list[str]:
+def _format_facts(table: pd.DataFrame, media: Sequence[RunPictures]) -> str:
     """Number of runs, states other than completed, credits, and the size of all clips if it is one."""
     runs = read_runs(table)
     states = [status for run in runs if (status := run.text("status")) and status != RunStatus.COMPLETED]
@@ -553,14 +523,7 @@ def _format_facts(table: pd.DataFrame, media: Sequence[RunPictures]) -> list[str
         is_charged = all(run.credits_source == "charged" for run in runs if run.credits is not None)
         facts.append(format_credits(sum(amounts), "charged" if is_charged else "estimated"))
     sizes = {_format_size(one) for one in media if one.film is not None}
-    return [*facts, *(sizes if len(sizes) == 1 else ())]
-
-
-def _format_more(count: int, total: int) -> str:
-    """What is left out, and how to get it."""
-    return (
-        f"The first {count:,} of {total:,} runs. The next ones: table[{count}:].reel.sheet()" if count < total else ""
-    )
+    return join_with_dots(*facts, *(sizes if len(sizes) == 1 else ()))
 
 
 def _format_size(media: RunPictures) -> str:
@@ -568,17 +531,6 @@ def _format_size(media: RunPictures) -> str:
     size = "×".join(map(str, media.sizes[0])) if media.sizes else ""
     film = media.film
     return f"{size} · {format_count(film.count, 'frame')} at {float(film.rate):g}/s" if film else size
-
-
-def _format_sizes(media: RunPictures, files: Sequence[LocalFile]) -> str:
-    """The size of a clip, its frames and seconds; of several pictures their number, smallest and largest size."""
-    if media.film is not None or len(files) == 1:
-        return join_with_dots(_format_size(media), f"{media.film.seconds:.1f} s" if media.film else "")
-    # The sizes of the pictures in the strip are known already; of the others only the header is read.
-    others = (stills.get_size(file.path) for file in files[len(media.sizes) :])
-    sizes = sorted({*media.sizes, *others}, key=lambda size: (size[0] * size[1], size))
-    smallest, largest = ("×".join(map(str, size)) for size in (sizes[0], sizes[-1]))
-    return f"{len(files)} pictures, {smallest if smallest == largest else f'{smallest} to {largest}'}"
 
 
 def _format_times(media: Sequence[RunPictures], count: int) -> list[str]:
