@@ -1,19 +1,19 @@
 /** Buttons for a sweep or a race that runs in the kernel, below its panel or with it. */
 
-import { made } from "./element.ts";
+import { button, made } from "./element.ts";
 
-const LABELS: Record<string, string> = { pause: "Pause", resume: "Resume", cancel: "Cancel" };
+/** The words of each button, and its title. */
+const BUTTONS: Record<string, [string, string]> = {
+  pause: ["Pause", "Send nothing more for now; runs already sent continue"],
+  resume: ["Resume", "Go on sending"],
+  cancel: ["Cancel", "Send nothing more; runs already sent continue"],
+  cancel_queued: ["", "Ask the service to drop its queued runs; those in progress continue"],
+};
 const queuedLabel = (model: any) => {
   const back = model.get("credits_back");
   return `Cancel ${model.get("queued").toLocaleString("en")} queued${back ? ` · ${back.toLocaleString("en")} credits back` : ""}`;
 };
-const TITLES: Record<string, string> = {
-  pause: "Send nothing more for now; runs already sent continue",
-  resume: "Go on sending",
-  cancel: "Send nothing more; runs already sent continue",
-  cancel_queued: "Ask the service to drop its queued runs; those in progress continue",
-};
-const BUTTON =
+const STYLE =
   "font:inherit;color:var(--jp-ui-font-color1,inherit);background:transparent;border:1px solid " +
   "var(--jp-border-color1,var(--vscode-panel-border,currentColor));border-radius:6px;padding:3px 12px;cursor:pointer";
 /** Which buttons are of use in which state. */
@@ -59,8 +59,8 @@ function render({ model, el }: { model: any; el: HTMLElement }) {
         redraw();
         send({ do: name });
       };
-      const attributes = { type: "button", title: TITLES[name], disabled: isAsked, style: BUTTON, onclick: act };
-      return made("button", attributes, LABELS[name] ?? queuedLabel(model));
+      const [label, title] = BUTTONS[name];
+      return button(label || queuedLabel(model), act, { title, disabled: isAsked, style: STYLE });
     });
     said.textContent = hasEnded ? endedText(noun) : isStale ? staleText(noun, model.get("name")) : model.get("said");
     row.replaceChildren(...buttons, said);

@@ -1,15 +1,17 @@
 /** A clip or a picture in the place of its poster: the original if a kernel can send it, else the copy in the page. */
 
 import { isCalm, makeVideo } from "../media/video.ts";
+import { unpacked } from "../table/query.ts";
 import { button, dotted, made } from "./element.ts";
 import { ASK_AGAIN, askFile } from "./kernel_files.ts";
-import type { Posters, Size } from "./row_posters.ts";
 
 const LATER = "Loading, waiting for the kernel. If it was restarted, run the cell again.";
 const NOT_HERE = "Not in this page";
 const LARGE = [480, 320]; // Pixels that the player of a poster has at most.
 const FILM = /\.(mp4|m4v|mov|webm|mkv)$/i;
 const REST = 150; // Milliseconds for which a mouse rests on a poster before its clip plays.
+
+export type Size = [number, number];
 
 export const isFilm = (path: string) => FILM.test(path);
 
@@ -85,6 +87,34 @@ export function sayAbsence(holder: Element, isThere: boolean) {
     holder.querySelector<HTMLElement>(":scope > .rb-absent") ?? made("p", { class: "rb-absent" }, `${NOT_HERE}.`);
   if (!note.isConnected) holder.append(note);
   note.hidden = isThere;
+}
+
+/** The small pictures of a table's rows: those of the first rows are in the markup, the others in the payload. */
+export class Posters {
+  box: Size;
+  sizes: (Size | null)[];
+  addresses: (string | null)[];
+
+  constructor(root: HTMLElement, packed: any) {
+    this.box = packed.box;
+    this.sizes = unpacked(packed.sizes);
+    this.addresses = unpacked(packed.addresses);
+    [...root.querySelectorAll("tbody tr")].forEach((line, row) => {
+      this.addresses[row] ||= line.querySelector<HTMLImageElement>("td:first-child img")?.src ?? null;
+    });
+  }
+
+  sizeOf(row: number): Size {
+    return this.sizes[row] ?? this.box;
+  }
+
+  /** @returns The poster, or a sign where there is none. */
+  picture(row: number): HTMLElement[] {
+    const address = this.addresses[row];
+    if (!address) return [made("span", { class: "rb-blank", "aria-hidden": "true" }, "▷")];
+    const [width, height] = this.sizeOf(row);
+    return [made("img", { src: address, alt: "", style: `width:${width}px;height:${height}px;object-fit:contain` })];
+  }
 }
 
 type Entry = { at: number; row: number; files: string[]; label: string };

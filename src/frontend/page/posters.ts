@@ -2,8 +2,7 @@
 
 import { button, made } from "./element.ts";
 import { watchKernel } from "./kernel_files.ts";
-import { detail, largeSize, player, sayAbsence, setPoster } from "./player.ts";
-import type { Size } from "./row_posters.ts";
+import { detail, largeSize, player, type Size, sayAbsence, setPoster } from "./player.ts";
 
 function opens(poster: HTMLImageElement) {
   const [key, row] = (poster.dataset.rbOpens ?? "").split(" ");

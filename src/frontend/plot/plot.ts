@@ -9,8 +9,7 @@ import { within } from "../media/clock_time.ts";
 import { button, dotted, made, payloadOf, shaped } from "../page/element.ts";
 import { answerKey } from "../page/keys.ts";
 import { Picked } from "../page/picked.ts";
-import { detail, isFilm, players } from "../page/player.ts";
-import { Posters } from "../page/row_posters.ts";
+import { detail, isFilm, Posters, players } from "../page/player.ts";
 import { unpacked } from "../table/query.ts";
 
 const NEAR = 14; // Pixels of the drawing within which a point is meant.

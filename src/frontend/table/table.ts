@@ -12,8 +12,7 @@ import { copyText } from "../page/copy.ts";
 import { button, choose, dotted, made, payloadOf } from "../page/element.ts";
 import { watchKernel } from "../page/kernel_files.ts";
 import { Picked } from "../page/picked.ts";
-import { detail, players, playOver, sayAbsence, setPoster, wantedOf } from "../page/player.ts";
-import { Posters } from "../page/row_posters.ts";
+import { detail, Posters, players, playOver, sayAbsence, setPoster, wantedOf } from "../page/player.ts";
 import { asked, Column, separated, summed, unpacked } from "./query.ts";
 
 const ROWS = 100; // That are drawn at once.
