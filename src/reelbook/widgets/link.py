@@ -8,7 +8,6 @@ import os
 import secrets
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -239,17 +238,9 @@ class FileRows:
 
     def answer(self, widget: Any, content: Any) -> None:
         """Send a widget's page what it wants, in the background: `{want: [row, 0, copy?]}`."""
-        want, widget_ref = parse_want(content, int), weakref.ref(widget)
-        if want is None:
-            return
-
-        def send(message: dict[str, Any], parts: list[bytes] | None) -> None:
-            if (widget := widget_ref()) is not None:
-                widget.send(message, parts)
-
-        path = self.find(want[0], want[1])
-        unknown = "There is no such file here."
-        file_senders.submit(send_file, send, want, path, name=f"The file {path}", unknown=unknown)
+        if (want := parse_want(content, int)) is not None:
+            path, unknown = self.find(want[0], want[1]), "There is no such file here."
+            file_senders.submit(send_file, widget.send, want, path, name=f"The file {path}", unknown=unknown)
 
 
 class NewestOnly:

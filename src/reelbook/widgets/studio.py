@@ -6,7 +6,6 @@ import json
 import logging
 import secrets
 import threading
-import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -81,16 +80,9 @@ class StudioPart(ScriptWidget):
     """`head` or `gallery`."""
     thread_label = "studio"
 
-    def __init__(self, part: str, studio: weakref.ref[Studio], **traits: Any) -> None:
-        self._studio_ref = studio
+    def __init__(self, part: str, studio: Studio, **traits: Any) -> None:
+        self.studio = studio
         super().__init__("studio", part=part, **traits)
-
-    @property
-    def studio(self) -> Studio:
-        """The studio that this is a part of."""
-        if (studio := self._studio_ref()) is None:
-            raise ReelbookError(CLOSED)
-        return studio
 
 
 class Head(StudioPart):
@@ -111,7 +103,7 @@ class Head(StudioPart):
     kept = traitlets.Int(0).tag(sync=True)
     """The number of results in the static picture."""
 
-    def __init__(self, studio: weakref.ref[Studio], session: Session, *, twin: str) -> None:
+    def __init__(self, studio: Studio, session: Session, *, twin: str) -> None:
         models = [_describe_model(row.input) for row in CATALOG]
         super().__init__("head", studio, models=models, twin=twin, account=_describe_service(session))
         self._reader = NewestOnly(self._read, "reelbook-studio-account")
@@ -162,7 +154,7 @@ class Gallery(StudioPart):
     shelf = traitlets.Dict().tag(sync=True)
     """The cards, how many there are, and what they were asked for by."""
 
-    def __init__(self, studio: weakref.ref[Studio], library: Callable[[], Library]) -> None:
+    def __init__(self, studio: Studio, library: Callable[[], Library]) -> None:
         super().__init__("gallery", studio, shelf={"cards": [], "total": 0, "models": [], "turn": 0})
         self._library = library
         self._wish: dict[str, Any] = {}
@@ -382,23 +374,20 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     def __init__(self, kind: type[Input], *, session: Session, value: Input | None = None) -> None:
         self._is_closed = False
         self._updates = LiveUpdates(
-            self,
-            lambda studio, _: studio._refresh(),
-            lambda _: {},
-            lambda studio: tuple(entry.progress_key for entry in studio._entries),
-            lambda studio: all(entry.is_over for entry in studio._entries),
+            lambda _: self._refresh(),
+            dict,
+            lambda: tuple(entry.progress_key for entry in self._entries),
+            lambda: all(entry.is_over for entry in self._entries),
         )
         self._handle: Any = None
         self._last_snapshot: dict[str, Any] | None = None
         self._forms: dict[str, Form] = {}
         self._seen: tuple[Any, ...] = ()
         self._session = session
-        # All of these hold the studio weakly, so that a running thread does not keep it alive.
-        me = weakref.ref(self)
         self._mark = f"rb-studio-{id(self):x}"
         self._drafts = read_drafts(session)
-        self._head = Head(me, session, twin=self._mark)
-        self._gallery = Gallery(me, session.library)
+        self._head = Head(self, session, twin=self._mark)
+        self._gallery = Gallery(self, session.library)
         self._form = self._ensure_form(kind, value)
         # In a box of its own, so that another form leaves the gallery as it is.
         self._place = ipywidgets.VBox((self._form,), layout=ipywidgets.Layout(overflow="visible"))
@@ -515,7 +504,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         if form is not None:
             return form
         form = self._forms[kind.endpoint_id] = Form(kind, session=self._session)
-        form.get_studio = me = weakref.ref(self)
+        form.studio = self
         if value is not None:
             form.fill(value)
         elif draft := self._drafts.get(kind.endpoint_id):
@@ -525,7 +514,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
                     form.edit(name, typed)
                     restored.append(name.replace("_", " "))
             self._head.carried = format_carried(restored, "before the restart")
-        form.observe(lambda _: _update_later(me), ["state", "records"])
+        form.observe(lambda _: self._updates.start(), ["state", "records"])
         return form
 
     @property
@@ -574,11 +563,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     def _send(self, msg: Any, buffers: Any = None) -> None:
         super()._send(msg, buffers)
         forget_reply_thread(self)
-
-
-def _update_later(studio_ref: weakref.ref[Studio]) -> None:
-    if (studio := studio_ref()) is not None:
-        studio._updates.start()
 
 
 def _copy_fields(before: Form, form: Form) -> list[str]:

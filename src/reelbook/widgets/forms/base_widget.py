@@ -7,10 +7,9 @@ import hashlib
 import json
 import logging
 import threading
-import weakref
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 import anywidget
 import traitlets
@@ -22,7 +21,6 @@ from ..link import FileRows
 from ..notebook import forget_reply_thread
 from .json_values import sendable
 
-WidgetOwner = TypeVar("WidgetOwner")
 Handler = Callable[[dict[str, Any], list[memoryview]], None]
 
 log = logging.getLogger("reelbook")
@@ -58,9 +56,7 @@ class ScriptWidget(anywidget.AnyWidget):
         super().__init__(script_key=script_key, key=self.files.key, **traits)
         self._own_layout = self.layout
         self.is_closed = False
-        # Weakly, so that the widget can be collected.
-        me = weakref.ref(self)
-        self.on_msg(lambda _, content, buffers: _dispatch(me, content, buffers))
+        self.on_msg(self._receive)
 
     def in_background(self, name: str, function: Callable[[], None]) -> None:
         """Call a function in a new thread; an error in it is displayed on the page."""
@@ -88,6 +84,20 @@ class ScriptWidget(anywidget.AnyWidget):
             self._own_layout.close()
         super().close()
 
+    def _receive(self, _: Any, content: Any, buffers: Any) -> None:
+        if not isinstance(content, dict):
+            return
+        if content.get("do") == "script":
+            self.send({"script": self.script_key}, [self._script])
+        elif "want" in content:
+            self.files.answer(self, content)
+        elif (handle := self.handlers.get(str(content.get("do")))) is not None:
+            try:
+                # A page can send half of a pair of surrogates, which could not be sent back.
+                handle(sendable(content), list(buffers or ()))
+            except ReelbookError as error:
+                self.send({"trouble": str(error)})
+
     def _send(self, msg: Any, buffers: Any = None) -> None:
         super()._send(msg, buffers)
         forget_reply_thread(self)
@@ -100,25 +110,6 @@ def pack_script(name: str) -> tuple[str, bytes]:
     # Without a timestamp, so that the same script always has the same key.
     packed = gzip.compress(source.encode(), 9, mtime=0)
     return hashlib.sha256(packed).hexdigest()[:16], packed
-
-
-def _dispatch(me: weakref.ref[ScriptWidget], content: Any, buffers: Any) -> None:
-    widget = me()
-    if widget is None or not isinstance(content, dict):
-        return
-    if content.get("do") == "script":
-        widget.send({"script": widget.script_key}, [widget._script])
-        return
-    if "want" in content:
-        widget.files.answer(widget, content)
-        return
-    handle = widget.handlers.get(str(content.get("do")))
-    if handle is not None:
-        try:
-            # A page can send half of a pair of surrogates, which could not be sent back.
-            handle(sendable(content), list(buffers or ()))
-        except ReelbookError as error:
-            widget.send({"trouble": str(error)})
 
 
 def answer_request(widget: Host, content: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> None:
@@ -137,18 +128,16 @@ def answer_request(widget: Host, content: Mapping[str, Any], make: Callable[[], 
     widget.in_background(str(content.get("do")), work)
 
 
-class LiveUpdates(Generic[WidgetOwner]):
-    """Throttled widget updates; holds the owner weakly, so that the shared clock does not keep it alive."""
+class LiveUpdates:
+    """Throttled updates of a widget, from a start until it is over; it can be started again."""
 
     def __init__(
         self,
-        owner: WidgetOwner,
-        publish: Callable[[WidgetOwner, Bundle], None],
-        bundle: Callable[[WidgetOwner], Bundle],
-        key: Callable[[WidgetOwner], OutputKey],
-        is_over: Callable[[WidgetOwner], bool],
+        publish: Callable[[Bundle], None],
+        bundle: Callable[[], Bundle],
+        key: Callable[[], OutputKey] = tuple,
+        is_over: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._owner = weakref.ref(owner)
         self._publish, self._bundle, self._key, self._is_over = publish, bundle, key, is_over
         # A separate lock: `start` is called while an owner changes, under locks of the owner.
         self._guard = threading.Lock()
@@ -160,8 +149,9 @@ class LiveUpdates(Generic[WidgetOwner]):
         """Start updates, until the owner is over."""
         with self._guard:
             if self._card is None and not self._is_closed:
-                self._card = self._make_card()
-                updater.add(self._card)
+                card = LiveOutput(self._send, self._bundle, self._key, is_over=lambda: self._release_if_over(card))
+                self._card = card
+                updater.add(card)
 
     def close(self) -> None:
         """Stop updates."""
@@ -169,34 +159,17 @@ class LiveUpdates(Generic[WidgetOwner]):
             # The clock drops a card that is not current; removing it here would deadlock a close during an update.
             self._is_closed, self._card = True, None
 
-    def _make_card(self) -> LiveOutput:
-        owner_ref, updates_ref = self._owner, weakref.ref(self)
-        publish_to, get_bundle, get_key = self._publish, self._bundle, self._key
-
-        def publish(bundle: Bundle) -> None:
-            try:
-                if (owner := owner_ref()) is not None:
-                    publish_to(owner, bundle)
-            # The clock would drop a card that fails once, and the page would not be updated any more.
-            except Exception:
-                log.debug("a page could not be updated", exc_info=True)
-
-        def is_over() -> bool:
-            updates = updates_ref()
-            return updates is None or updates._release_if_over(card)
-
-        card = LiveOutput(
-            publish,
-            lambda: {} if (owner := owner_ref()) is None else get_bundle(owner),
-            lambda: () if (owner := owner_ref()) is None else get_key(owner),
-            is_over=is_over,
-        )
-        return card
+    def _send(self, bundle: Bundle) -> None:
+        try:
+            if not self._is_closed:
+                self._publish(bundle)
+        # The clock would drop a card that fails once, and the page would not be updated any more.
+        except Exception:
+            log.debug("a page could not be updated", exc_info=True)
 
     def _release_if_over(self, card: LiveOutput) -> bool:
         """Release the card if the owner is over; return whether it is released. Later updates get another card."""
         with self._guard:
-            owner = self._owner()
-            if self._card is card and (owner is None or self._is_over(owner)):
+            if self._card is card and self._is_over():
                 self._card = None
             return self._card is not card

@@ -86,10 +86,11 @@ class Form(ScriptWidget):
         self._checked: Input | InvalidInput = InvalidInput(
             kind.__name__, [Problem((), "Nothing was typed yet.", "missing")]
         )
-        self.get_studio: Callable[[], Any] | None = None
+        self.studio: Any = None
+        """The studio that it is in."""
         self._snapshot_handle: Any = None
         """The display handle of the newest static picture."""
-        self._redrawing = LiveUpdates(self, Form._redraw, Form._draw, lambda _: (), lambda _: True)
+        self._redrawing = LiveUpdates(self._redraw, self._draw)
         if value is not None:
             self._draft.fill(value)
         self.running = FormRuns(self)
@@ -136,8 +137,7 @@ class Form(ScriptWidget):
     @property
     def name_in_notebook(self) -> str:
         """The expression for this form in a cell: its variable, or that of its studio."""
-        holder = None if self.get_studio is None else self.get_studio()
-        holder_name = None if holder is None else find_variable_name(holder) or "studio"
+        holder_name = None if self.studio is None else find_variable_name(self.studio) or "studio"
         return find_variable_name(self) or (f"{holder_name}.form" if holder_name else "form")
 
     def has(self, name: str) -> bool:

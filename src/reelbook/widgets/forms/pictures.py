@@ -143,7 +143,7 @@ class Pictures:
         with self._lock:
             for store in (self._in_memory, self._uploads, self._names):
                 store.clear()
-            self.handlers, self._earlier = {}, None
+            self._earlier = None
 
     # Requests of the page. It may send anything: each value is checked before use.
 

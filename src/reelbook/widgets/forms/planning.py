@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from ...media.measuring.metrics import METRICS
 from ...models.base import Input
 from ...models.catalog import find_endpoint
 from ...models.pricing import Estimate
+from ...storage.run_identity import make_price_key
 from ...sweeps.options import MAX_STORED
 from ...sweeps.plan import sweep
 from ...sweeps.plan_rows import spread_rows
@@ -138,13 +138,10 @@ def make_preview(number: int, session: Session, base: Input, axes: Mapping[str, 
 
 def _price_by_service(plan: Plan, session: Session) -> tuple[Plan, bool]:
     """The plan with the prices of the service; unchanged, and false, if the service fails or is slow."""
-    row = find_endpoint(plan.base.endpoint_id)
-    ignored_fields = row.price_neutral if row else ()
     deadline, quotes = time.monotonic() + PRICING_SECONDS, dict[str, Estimate]()
 
     def price(request: Input) -> Estimate:
-        wire = {name: value for name, value in request.wire().items() if name not in ignored_fields}
-        key = json.dumps(wire, sort_keys=True, default=repr)
+        key = make_price_key(request)
         if key not in quotes:
             if time.monotonic() > deadline:
                 raise TimeoutError

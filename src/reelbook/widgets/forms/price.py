@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,8 @@ from ...display.cards import format_amount
 from ...display.formatting import format_credits
 from ...errors import InvalidInput, ReelbookError
 from ...models.base import Input
-from ...models.catalog import CATALOG
 from ...models.pricing import Estimate, estimate
+from ...storage.run_identity import make_price_key
 from ..link import NewestOnly
 
 if TYPE_CHECKING:
@@ -30,24 +29,21 @@ class Pricer:
     """Prices drafts; requests each price from the service once, in the background."""
 
     def __init__(self, form: Form) -> None:
-        self._form: Form | None = form
-        self._price_neutral = next((row.price_neutral for row in CATALOG if row.id == form.kind.endpoint_id), ())
-        self._prices: dict[str, Estimate | None] = {}
+        self._form = form
+        self._prices: dict[tuple[str, str], Estimate | None] = {}
         self._asker = NewestOnly(self._request, "reelbook-form-price")
 
     def close(self) -> None:
         """Stop requesting prices."""
         self._asker.close()
-        self._form = None
 
     def price(self, draft: Draft, value: Input | None) -> dict[str, Any]:
         """The price of a draft as JSON for the page; invalid values are corrected or left out."""
-        form = self._form
         request = value if value is not None else self._correct_draft(draft)
-        if request is None or form is None:
+        if request is None:
             return price_json(None)
-        session = form.session
-        key = self._key(request, session.service_name())
+        session = self._form.session
+        key = session.service_name(), make_price_key(request)
         if key in self._prices:
             exact = self._prices[key]
             return price_json(exact if exact is not None else _estimate_offline(request))
@@ -55,15 +51,10 @@ class Pricer:
             self._asker.put((key, request))
         return price_json(_estimate_offline(request))
 
-    def _key(self, request: Input, client: str) -> str:
-        wire = {name: value for name, value in request.wire().items() if name not in self._price_neutral}
-        return client + json.dumps(wire, sort_keys=True)
-
     def _correct_draft(self, draft: Draft) -> Input | None:
         """The draft with invalid values corrected or left out; None if that is impossible."""
         form, values = self._form, draft.plain()
-        for _ in range(4 if form is not None else 0):
-            assert form is not None
+        for _ in range(4):
             try:
                 return form.kind(**values)
             except InvalidInput as error:
@@ -77,14 +68,11 @@ class Pricer:
                         values.pop(name, None)
         return None
 
-    def _request(self, wanted: tuple[str, Input]) -> None:
+    def _request(self, wanted: tuple[tuple[str, str], Input]) -> None:
         """Ask the service for a price, and show it."""
-        form = self._form
-        if form is None:
-            return
         key, request = wanted
         try:
-            found: Estimate | None = form.session.estimate(request)
+            found: Estimate | None = self._form.session.estimate(request)
         except Exception as error:
             # The catalog's price stays, marked as such.
             if not isinstance(error, ReelbookError):
@@ -94,7 +82,7 @@ class Pricer:
         while len(self._prices) > MAX_PRICES:
             del self._prices[next(iter(self._prices))]
         try:
-            form.refresh()
+            self._form.refresh()
         # An observer of the form may fail; prices are requested all the same.
         except Exception:
             log.debug("a price could not be published", exc_info=True)

@@ -226,7 +226,7 @@ class FormRuns:
     """What was started from one form. Slow work is done in background threads; the page is updated four times a second."""
 
     def __init__(self, form: Form) -> None:
-        self._form: Form | None = form
+        self._form = form
         self._entries: list[Entry] = []
         self._count = self._ends = self._offers = 0
         self._pressed_at = float("-inf")
@@ -236,11 +236,10 @@ class FormRuns:
         self._sent: dict[str, OutputKey] = {}
         """The state of each entry whose card was sent."""
         self._updates = LiveUpdates(
-            self,
-            FormRuns._publish,
-            FormRuns._bundle,
-            lambda runs: tuple(entry.progress_key for entry in runs.all),
-            lambda runs: all(entry.is_over for entry in runs.all),
+            self._publish,
+            self._bundle,
+            lambda: tuple(entry.progress_key for entry in self.all),
+            lambda: all(entry.is_over for entry in self.all),
         )
         self.handlers: Mapping[str, Handler] = {"run": self._run, "show": self._show, "act": self._act}
 
@@ -273,46 +272,37 @@ class FormRuns:
     def close(self) -> None:
         """Stop publishing; the runs go on, and are stored in the library."""
         self._updates.close()
-        with self._guard:
-            self._form, self.handlers = None, {}
 
     # Messages from the page.
 
     def _run(self, content: dict[str, Any], _: list[memoryview]) -> None:
         form = self._form
-        if form is None:
-            return
         with form.lock:
-            # Only what the page has displayed is run, at the price that it has displayed.
             change, service = form.state["change"], form.session.service_name()
             is_other = service != form.state["client"] and not form.session.is_embedded
-            is_stale = content.get("change", change) != change
-            value = None if is_stale or is_other else self._read_value(form)
-        if is_stale:
-            form.send({"said": STALE})
+            try:
+                value, why = form.checked(), ""
+            except ReelbookError as error:
+                value, why = None, str(error)
+        # Only what the page has displayed is run, at the price that it has displayed.
+        if content.get("change", change) != change:
+            why = STALE
         elif is_other:
-            # The session is connected to another service now, whose price was not displayed.
+            # The session is connected to another service now.
             form.refresh()
-            form.send({"said": format_service_changed(service or form.session.next_service_name())})
-        elif value is not None:
-            with self._guard:
-                refusal = self._refuse(value, content.get("again"))
-                if refusal is None:
-                    self._count += 1
-                    entry = PressedRun(str(self._count), value, change=change)
-                    self.add(entry)
-            if refusal is None:
-                form.in_background("run", lambda: self._start(entry, service))
-            else:
+            why = format_service_changed(service or form.session.next_service_name())
+        if value is None or why:
+            form.send({"said": why})
+            return
+        with self._guard:
+            refusal = self._refuse(value, content.get("again"))
+            if refusal is not None:
                 form.send(refusal)
-
-    @staticmethod
-    def _read_value(form: Form) -> Input | None:
-        try:
-            return form.checked()
-        except ReelbookError as error:
-            form.send({"said": str(error)})
-            return None
+                return
+            self._count += 1
+            entry = PressedRun(str(self._count), value, change=change)
+            self.add(entry)
+        form.in_background("run", lambda: self._start(entry, service))
 
     def _refuse(self, value: Input, again: Any) -> dict[str, Any] | None:
         """Why a press starts no run, as a message; None if it starts one. `again` is the number of an accepted offer."""
@@ -335,14 +325,9 @@ class FormRuns:
         return None
 
     def _start(self, entry: PressedRun, service: str) -> None:
-        # Without the form: a submission can take minutes, and must not keep a closed form alive.
-        if (form := self._form) is None:
-            return
-        session, start_run = form.session, form.start_run
-        del form
         try:
-            check_service(service, session)
-            run = start_run(entry.value)
+            check_service(service, self._form.session)
+            run = self._form.start_run(entry.value)
         # Any error: every press must get a response.
         except Exception as error:
             if not isinstance(error, ReelbookError):
@@ -360,7 +345,7 @@ class FormRuns:
     def _show(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Send the card of an entry that the page does not have: `{do: "show", run}`."""
         form, entry = self._form, self._find(content)
-        if form is None or entry is None:
+        if entry is None:
             return
 
         def show() -> None:
@@ -373,7 +358,7 @@ class FormRuns:
     def _act(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Do what a button of an entry says: `{do: "act", run, what}`, or use a frame: `{…, what: "use_in", model, frame}`."""
         form, entry, what = self._form, self._find(content), content.get("what")
-        if form is None or entry is None:
+        if entry is None:
             return
         with self._guard:
             if all(what != name for name, _, _ in entry.actions):
@@ -399,8 +384,6 @@ class FormRuns:
 
     def _publish(self, bundle: Bundle) -> None:
         form = self._form
-        if form is None:
-            return
         # Cards first: a page that hears of an entry has its card already.
         for entry in bundle["cards"]:
             send_card(form, entry)
@@ -414,13 +397,13 @@ class FormRuns:
             form.replan()
 
     def _bundle(self) -> Bundle:
-        form, entries = self._form, self.all
+        entries = self.all
         shown = list(reversed(entries))[:MAX_ENTRIES]
         for entry in self.entries:
             entry.note_end()
         news = [entry for entry in shown if self._sent.get(entry.key) != entry.progress_key]
         self._sent |= {entry.key: entry.progress_key for entry in news}
-        records = [] if form is None else [describe_entry(form, entry) for entry in shown]
+        records = [describe_entry(self._form, entry) for entry in shown]
         if len(entries) > len(shown):
             records[-1]["older"] = len(entries) - len(shown)
         return {"records": records, "cards": news}
@@ -489,16 +472,14 @@ def find_picture_field(kind: type[Input]) -> str:
 
 def list_uses(form: Form) -> list[tuple[str, str]]:
     """The models that can take a picture of a run: those of the studio, else that of the form."""
-    studio = None if form.get_studio is None else form.get_studio()
-    kinds = [form.kind] if studio is None else studio.kinds
+    kinds = [form.kind] if form.studio is None else form.studio.kinds
     return [(kind.endpoint_id, get_sheet(kind)["title"]) for kind in kinds if find_picture_field(kind)]
 
 
 def use_frame(form: Form, run: Run, content: Mapping[str, Any]) -> dict[str, Any]:
     """Fill the picture of a model with a file of a run, or the frame of it that is displayed: `{model, frame, file}`."""
     model, frame, number = content.get("model"), content.get("frame"), content.get("file")
-    studio = None if form.get_studio is None else form.get_studio()
-    target = form if studio is None or model == form.kind.endpoint_id else studio.choose(str(model))
+    target = form if form.studio is None or model == form.kind.endpoint_id else form.studio.choose(str(model))
     file = run.media[number if type(number) is int and 0 <= number < len(run.media) else 0]
     picture = file.still(frame=frame if type(frame) is int else 0) if file.is_video else file
     target.edit(find_picture_field(target.kind), SourcePicture.of(picture))

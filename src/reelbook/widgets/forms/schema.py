@@ -22,8 +22,6 @@ Schema = Mapping[str, Any]
 LONG_WORDS = ("prompt", "text", "description", "lyrics", "caption", "script", "instruction")
 """Parts of the names of fields with more than one line."""
 MAX_LABEL, MAX_HELP, MAX_CHOICE = 80, 600, 200
-MAX_NODES = 3000
-"""Further values are drawn as JSON: a description may have any number."""
 MAX_DEPTH, MAX_FORMS = 3, 8
 """A list of objects is drawn; what nests deeper, and one of several kinds in such an object, is typed as JSON."""
 JSON: Node = {"kind": "json"}
@@ -100,14 +98,13 @@ class _TreeBuilder:
 
     def __init__(self, defs: Mapping[str, Any]) -> None:
         self._defs = defs
-        self._drawn = self._level = 0
+        self._level = 0
 
     def node(self, name: str, rule: Any) -> Node:
         """The node of one value."""
         rule, nullable = self._resolve(rule if isinstance(rule, Mapping) else {})
-        self._drawn += 1
         self._level += 1
-        kind = self._read_kind(name, rule) if self._drawn <= MAX_NODES else JSON
+        kind = self._read_kind(name, rule)
         self._level -= 1
         node: Node = {"name": name, "label": _label(name, rule, kind["kind"]), **kind}
         if help_ := rule.get("description"):

@@ -263,7 +263,7 @@ class FormSweeps:
     """The plan below one form, and the sweeps and races that were started from it."""
 
     def __init__(self, form: Form, draft: Draft, pictures: Pictures) -> None:
-        self._form: Form | None = form
+        self._form = form
         self._draft, self._pictures, self._lock = draft, pictures, form.lock
         self._running = form.running
         self._axes: list[VariedField] = []
@@ -308,24 +308,19 @@ class FormSweeps:
     def close(self) -> None:
         """Stop planning; the jobs go on, and their results are in the library."""
         self._planner.close()
-        self._form, self.handlers = None, {}
 
     # Planning.
 
     def replan_if_changed(self) -> None:
         """Make another plan if the draft or the service has changed since the last."""
-        form = self._form
-        if form is not None and self._axes and self._source(form) != self._planned_for:
+        if self._axes and self._source() != self._planned_for:
             self.replan()
 
     def replan(self) -> None:
         """Discard the current plan, and make another one soon of the same values."""
-        form = self._form
-        if form is None:
-            return
         with self._lock:
             self._stamp += 1
-            self._planned_for, self._preview = self._source(form), None
+            self._planned_for, self._preview = self._source(), None
             self._why = MAKING if self._axes else CHOOSE
             self._publish()
             # Copies, because the current ones may be published meanwhile.
@@ -333,15 +328,15 @@ class FormSweeps:
             if axes:
                 self._planner.put((self._stamp, axes))
 
-    def _source(self, form: Form) -> tuple[Any, ...]:
-        return dict(self._draft.values), form.session.service_name()
+    def _source(self) -> tuple[Any, ...]:
+        return dict(self._draft.values), self._form.session.service_name()
 
     def _on_change(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Handle what was typed: `{do: "sweep", view, n, axes: [{name, typed}], spend?, price?, by?, best?}`."""
-        form, view, number = self._form, content.get("view"), content.get("n")
-        if form is None or not isinstance(view, str) or type(number) is not int:
+        view, number = content.get("view"), content.get("n")
+        if not isinstance(view, str) or type(number) is not int:
             return
-        axes = parse_axes(form, content.get("axes"))
+        axes = parse_axes(self._form, content.get("axes"))
         with self._lock:
             # Two threads can handle one page's messages; the later one counts, whichever is handled first.
             if axes is None or (view == self._change[0] and number <= self._change[1]):
@@ -369,8 +364,6 @@ class FormSweeps:
 
     def _make_plan(self, stamp: int, axes: list[VariedField]) -> tuple[PlanPreview | None, str]:
         form = self._form
-        if form is None:
-            return None, ""
         validate_axes(form, axes, Draft(form.kind, form.sheet, self._pictures))
         if any(axis.words for axis in axes):
             return None, CORRECT_VALUES
@@ -395,9 +388,7 @@ class FormSweeps:
 
     def _publish(self) -> None:
         """Update the page; the lock is held."""
-        form, preview = self._form, self._preview
-        if form is None:
-            return
+        preview = self._preview
         view, number = self._change
         sweeps: dict[str, Any] = {
             "view": view,
@@ -418,7 +409,7 @@ class FormSweeps:
                 "best": best,
             }
         try:
-            form.sweeps = {**sweeps, "typed": self._typed.get("spend")}
+            self._form.sweeps = {**sweeps, "typed": self._typed.get("spend")}
         # The page cannot be reached, or an observer of the sweeps fails: the sweeps go on.
         except Exception:
             log.debug("the sweeps of a form could not be published", exc_info=True)
@@ -428,15 +419,13 @@ class FormSweeps:
     def _run(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Run the displayed plan, and no other, or race its settings: `{do: "sweep_run", plan, spend, cost?, price?, by?}`."""
         form = self._form
-        if form is None:
-            return
         with self._lock:
             entry = self._add_entry(form, content)
         if isinstance(entry, str):
             form.send({"sweep_said": entry})
             return
         service = self._planned_for[1]
-        form.in_background("sweep", lambda: self._start(form, entry, service))
+        form.in_background("sweep", lambda: self._start(entry, service))
 
     def _add_entry(self, form: Form, content: Mapping[str, Any]) -> StartedJob | str:
         """A new entry, or the reason why there is none."""
@@ -481,9 +470,8 @@ class FormSweeps:
             return by, spend, price, offer["why"]
         return by, spend, price, STALE if content.get("cost", offer["cost"]) != offer["cost"] else ""
 
-    def _start(self, form: Form, entry: StartedJob, service: str) -> None:
-        session = form.session
-        del form
+    def _start(self, entry: StartedJob, service: str) -> None:
+        session = self._form.session
         try:
             check_service(service, session)
             self._start_job(entry, session)
@@ -495,7 +483,9 @@ class FormSweeps:
         if entry.race is not None and entry.by == EYE:
             from ..judge import RaceJudging  # Here, because it brings pandas along.
 
-            entry.judging = RaceJudging(lambda bundle: self._send_judge(entry, str(bundle["text/html"])))
+            entry.judging = RaceJudging(
+                lambda bundle: self._form.send({"judge": entry.key, "html": str(bundle["text/html"])})
+            )
             entry.race.on_change(entry.judging.follow)
         with self._lock:
             self._publish()
@@ -510,15 +500,9 @@ class FormSweeps:
         start: Callable[..., Race] = registry.find("start_race")
         entry.race = start(plan, client, by=by, budget=entry.spend, price=entry.price, is_new=True)
 
-    def _send_judge(self, entry: StartedJob, html: str) -> None:
-        if (form := self._form) is not None:
-            form.send({"judge": entry.key, "html": html})
-
     def _copy(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Send Python code for the displayed plan: `{do: "sweep_code", plan, spend, price?, by?}`."""
         form, preview = self._form, self._preview
-        if form is None:
-            return
         if preview is None or preview.number != content.get("plan"):
             form.send({"sweep_code": "", "why": self._why or STALE})
             return
