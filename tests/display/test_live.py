@@ -39,20 +39,6 @@ class Page:
                 return bundle
 
 
-class Terminal(io.StringIO):
-    """A terminal."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = threading.Event()
-
-    def isatty(self) -> bool:
-        return True
-
-    def flush(self) -> None:
-        self.written.set()
-
-
 @pytest.fixture(autouse=True)
 def _leaves_no_thread() -> Iterator[None]:
     yield
@@ -107,21 +93,6 @@ def test_an_interrupt_leaves_how_far_it_came(page: Page) -> None:
         interrupted()
 
     assert "<progress" not in page.until("1 of 3 files measured")["text/html"]
-
-
-def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Written over, and ended when all is done."""
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr(live, "QUIET_SECONDS", 0.0)
-
-    with watch_measuring(1) as tell:
-        tell(0, 1)
-        assert terminal.written.wait(PATIENCE)
-        tell(1, 1)
-
-    assert terminal.getvalue().split("\r\x1b[K")[-1] == "1 of 1 files measured\n"
-    assert terminal.getvalue().count("\n") == 1
 
 
 def test_a_pipe_sees_nothing_and_pays_for_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:

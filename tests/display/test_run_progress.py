@@ -7,13 +7,11 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from IPython.core.formatters import DisplayFormatter
 
-from reelbook.display import error_card, live, register, run_progress
+from reelbook.display import live, run_progress
 from reelbook.display.live import updater as clock
 from reelbook.display.run_progress import (
     show,
@@ -21,7 +19,6 @@ from reelbook.display.run_progress import (
 )
 from reelbook.display.run_text import format_status
 from reelbook.errors import RunFailed
-from reelbook.models.pricing import Estimate
 from reelbook.runs.run import Run
 from reelbook.util.notebook import get_kernel_shell
 from tests.clips import film
@@ -224,21 +221,3 @@ class TestTerminal:
         assert written.startswith("\r\x1b[K◑ painting")
         assert written.rpartition("\x1b[K")[2].startswith("● completed · 3.2 s · 53 credits · ")
         assert written.endswith("\n")
-
-
-def test_a_shell_learns_to_show_our_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After `register`, a notebook shows files as figures, prices as tables, and leaves runs to `show`."""
-    shown: list[Run] = []
-    monkeypatch.setattr(run_progress, "show", shown.append)
-    formatter: Any = DisplayFormatter()
-    run = object.__new__(Run)
-    monkeypatch.setattr(error_card, "install", lambda shell: None)
-    register(SimpleNamespace(display_formatter=formatter, kernel=object()))
-
-    file, _ = formatter.format(film(tmp_path / "clip.mp4", frames=3))
-    price, _ = formatter.format(Estimate(53))
-    of_run, _ = formatter.format(run)
-
-    assert file.keys() >= {"text/html", "image/jpeg", "text/plain"}
-    assert "53 credits" in price["text/html"]
-    assert (of_run, shown) == ({}, [run])

@@ -302,18 +302,14 @@ class TestStrip:
         assert "a paper boat" in written
         assert "seed 7 · 64×48 · 2 frames at 24/s · 0.1 s · 53 credits" in written
 
-    def test_a_run_that_is_not_done_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It says how it stands."""
+    def test_what_has_no_frames_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A run that is not done, a file that is gone, one that cannot be read, and something else."""
         run = run_of(status="IN_QUEUE")
         monkeypatch.setattr("reelbook.display.sheets.Run", type(run))
+        (tmp_path / "torn.mp4").write_bytes(b"torn")
 
         with pytest.raises(rb.ReelbookError, match="IN_QUEUE"):
             draw_strip(run)
-
-    def test_what_is_none_is_refused(self, tmp_path: Path) -> None:
-        """A file that is gone, one that cannot be read, and something else."""
-        (tmp_path / "torn.mp4").write_bytes(b"torn")
-
         with pytest.raises(rb.ReelbookError, match="not there any more"):
             draw_strip(tmp_path / "gone.mp4")
         with pytest.raises(rb.ReelbookError, match="cannot be read"):

@@ -10,7 +10,7 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 import reelbook as rb
-from reelbook.display import error_card, register
+from reelbook.display import error_card, register, run_progress
 from reelbook.display.cards import MEANING, input_card, models_table, options_table
 from reelbook.display.input_code import MAX_CODE_LENGTH, format_input_code, format_run_code
 from reelbook.models.base import File, Input
@@ -18,8 +18,10 @@ from reelbook.models.described import describe
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image
 from reelbook.models.images_to_video import Frame, ImagesToVideo
+from reelbook.models.pricing import Estimate
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
+from reelbook.runs.run import Run
 from reelbook.settings import options
 from tests.clips import film
 from tests.display.stand_in import bare
@@ -129,17 +131,23 @@ def test_the_options_say_what_they_decide() -> None:
 
 
 def test_a_shell_shows_each_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    """After `register`, by their own types and those that are made of them."""
+    """After `register`, by their own types and those that are made of them; runs are left to `show`."""
     monkeypatch.setattr(error_card, "install", lambda shell: None)
     formatter: Any = DisplayFormatter()
     shell: Any = type("Shell", (), {"display_formatter": formatter, "kernel": None})()
     register(shell)
     clip = film(tmp_path / "a.mp4", frames=2)
 
-    values = [BOAT, ImagesToVideo(images=["a.png"]), File(url="https://example.org/a.mp4"), options, clip]
+    shown: list[Run] = []
+    monkeypatch.setattr(run_progress, "show", shown.append)
+    run = object.__new__(Run)
+
+    values = [BOAT, ImagesToVideo(images=["a.png"]), File(url="https://example.org/a.mp4"), options, clip, Estimate(53)]
     bundles = [formatter.format(value)[0] for value in values]
 
     assert all("text/html" in bundle for bundle in bundles)
     assert bundles[2]["text/plain"] == "https://example.org/a.mp4"
     assert bundles[4]["text/plain"].endswith("/a.mp4")
+    assert "53 credits" in bundles[5]["text/html"]
+    assert (formatter.format(run)[0], shown) == ({}, [run])
     assert formatter.format([clip])[0] == {"text/plain": f"[{clip!r}]"}
