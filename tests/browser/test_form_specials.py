@@ -192,7 +192,7 @@ def test_a_bad_size_stays_and_is_told_at_its_entry(build: Build) -> None:
     mended = drafted(page, "target_sizes")
     judge(page, problem_of("a boat", 1))
 
-    assert "no canvas covers 6000x6000" in told[0]
+    assert "no canvas covers it" in told[0]
     assert described == told[0] != told[1]
     assert mended == ["4096x4096", "a boat"]
     assert [page.get_by_label(f"Size {place}").get_attribute("aria-invalid") for place in (1, 2)] == [None, "true"]
