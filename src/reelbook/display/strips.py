@@ -17,13 +17,8 @@ if TYPE_CHECKING:
 
 FRAMES, HEIGHT, GAP, FILM = 6, 90, 2, "#16191c"
 FOLDER, WIDTH, QUALITY = "strips", 640, 78
-ALL_COLOURS, HALF_COLOURS = 0, 2
-"""Subsampling of the colours: none, and half in each direction, which is hardly visible in letters."""
-TRIES = (
-    (88, ALL_COLOURS, 1.0), (76, ALL_COLOURS, 1.0), (76, HALF_COLOURS, 1.0), (60, HALF_COLOURS, 1.0), (55, HALF_COLOURS, 0.8),
-    (45, HALF_COLOURS, 0.65), (32, HALF_COLOURS, 0.65), (20, HALF_COLOURS, 0.65), (20, HALF_COLOURS, 0.5),
-)  # fmt: skip
-"""Quality, subsampling and scale of the copies that are tried, the best first."""
+TRIES = ((88, 1.0), (76, 1.0), (60, 1.0), (55, 0.8), (45, 0.65), (32, 0.65), (20, 0.65), (20, 0.5))
+"""Quality and scale of the copies that are tried, the best first."""
 
 
 def strip_jpeg(file: LocalFile) -> bytes:
@@ -45,21 +40,21 @@ def join_frames(frames: Sequence[Image.Image], gap: int = 0) -> Image.Image:
     return sheet
 
 
-def encode_jpeg(picture: Image.Image, quality: int, subsampling: int = HALF_COLOURS) -> bytes:
+def encode_jpeg(picture: Image.Image, quality: int) -> bytes:
     """The picture as a JPEG."""
     out = io.BytesIO()
     # Without `optimize`, for which Pillow reserves one byte a pixel, and fails where grain takes more.
-    picture.convert("RGB").save(out, "JPEG", quality=quality, subsampling=subsampling)
+    picture.convert("RGB").save(out, "JPEG", quality=quality)
     return out.getvalue()
 
 
 def fit_jpegs(pictures: Sequence[Image.Image], max_bytes: int) -> list[bytes]:
     """The best JPEGs of these pictures that have together at most `max_bytes`, else the smallest that are legible."""
     found: list[bytes] = []
-    for quality, subsampling, scale in TRIES:
+    for quality, scale in TRIES:
         sizes = [(max(1, round(one.width * scale)), max(1, round(one.height * scale))) for one in pictures]
         found = [
-            encode_jpeg(one if scale == 1 else one.resize(size, Image.Resampling.LANCZOS), quality, subsampling)
+            encode_jpeg(one if scale == 1 else one.resize(size, Image.Resampling.LANCZOS), quality)
             for one, size in zip(pictures, sizes, strict=True)
         ]
         if sum(map(len, found)) <= max_bytes:
@@ -73,7 +68,7 @@ def _make_strip(file: LocalFile, original: derived_cache.FileVersion) -> bytes:
         original.path,
         FOLDER,
         f"{FRAMES}-{HEIGHT}.jpg",
-        lambda: encode_jpeg(_draw(file), QUALITY, ALL_COLOURS),
+        lambda: encode_jpeg(_draw(file), QUALITY),
     )
 
 
