@@ -68,13 +68,15 @@ def test_a_column_has_an_axis(values: Any, dtype: Any, kind: str, expected: list
 
 
 def test_an_axis_has_ticks_that_fit_its_column() -> None:
-    """Whole ones for whole numbers, and the names of categories: a long one is cut in its middle."""
+    """At the values where a sweep has few, and the names of categories: a long one is cut in its middle."""
     prompt = "a paper boat on a rainy street"
     labels = labels_of(Plot(SWEEP, "num_frames", "resolution"))
     prompts = labels_of(Plot(pd.DataFrame({"a": [f"{prompt} by day", f"{prompt} by night"], "b": [1, 2]}), "a", "b"))
 
-    assert {"480p", "1080p", "auto", "num_frames"} <= labels
-    assert all(label.isdecimal() for label in labels - {"480p", "1080p", "auto", "num_frames", "resolution"})
+    many = labels_of(Plot(pd.DataFrame({"a": [*range(40)], "b": [0.25] * 40}), "a", "b"))
+
+    assert labels == {"49", "97", "121", "480p", "1080p", "auto", "num_frames", "resolution"}
+    assert all(label.isdecimal() for label in many if re.fullmatch(r"\d[\d.]*", label) and not label.startswith("0."))
     assert len({label for label in prompts if "…" in label}) == 2
 
 

@@ -35,6 +35,8 @@ SHAPES = ("o", "s", "^", "D", "v", "P")
 """One for each colour, for those who see no colours."""
 SCALE = "viridis"
 MAX_LABEL_LENGTH, MAX_LABELS_DOWN, MAX_LABELS_ACROSS = 18, 16, 12
+MAX_EXACT = 8
+"""Numbers of so few values have their ticks at the values."""
 POINTS_ID = "rb-points"
 FALLBACK_FONTS = (
     "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC", "Microsoft YaHei", "WenQuanYi Zen Hei", "Droid Sans Fallback", "Noto Sans Arabic",
@@ -164,6 +166,8 @@ def _set_ticks(ruler: Any, axis: PlotAxis, most: int) -> None:
         locator: Any = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
         ruler.set_major_locator(locator)
         ruler.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    elif 1 < len(values := axis.distinct) <= MAX_EXACT and min(np.diff(values)) >= (values[-1] - values[0]) / 12:
+        ruler.set_ticks(values, [f"{value:.6g}" for value in values])  # As the axes of a sweep are.
     else:
         ruler.get_major_locator().set_params(integer=all(value == int(value) for value in axis.distinct))
 
