@@ -18,7 +18,7 @@ from ..storage.ledger import writer
 from ..storage.library import Library
 from ..storage.run_identity import INPUT_JSON
 from ..storage.select_runs import find_table
-from ..storage.table import parse_texts
+from ..storage.table import parse_text
 from ..sweeps.table_files import find_column, find_paths
 from ..util.missing_values import is_missing
 
@@ -80,7 +80,7 @@ def get_row_file(rows: pd.DataFrame, number: int = 0) -> LocalFile:
     row = rows.iloc[0]
     facts = {name: row[name] for name in FACTS if name in row.index and not is_missing(row[name])}
     facts = {name: value.item() if hasattr(value, "item") else value for name, value in facts.items()}
-    (inputs,) = parse_texts([row.get(INPUT_JSON)])
+    inputs = parse_text(row.get(INPUT_JSON))
     facts |= {"input": inputs} if isinstance(inputs, dict) else {}
     return LocalFile(Path(paths[number]), File(url=""), facts)
 

@@ -21,7 +21,7 @@ from ..util.missing_values import is_missing
 from ..util.replace_file import replace_file
 from .ledger.transitions import Entry
 from .shelf import hash_file
-from .table import INDEX_NAME, format_json, parse_texts
+from .table import INDEX_NAME, format_json, parse_text
 
 Rows = Mapping[int, tuple[int | str, Mapping[str, Any]]]
 """The number of each run in the user's table and the values of its axes, by its number in the library."""
@@ -80,7 +80,9 @@ def read_export_rows(table: pd.DataFrame, entries: Sequence[Entry | None]) -> Ro
 
 def get_facts(entry: Entry) -> dict[str, Any]:
     """The facts about a run that are embedded in its copies."""
-    values, output = (value if isinstance(value, dict) else {} for value in parse_texts([entry.input, entry.output]))
+    values, output = (
+        value if isinstance(value, dict) else {} for value in map(parse_text, (entry.input, entry.output))
+    )
     return {
         "model": entry.model, "input": values, "request_id": entry.request_id, "credits": entry.credits,
         "credits_source": entry.credits_source, "seed": output.get("seed", values.get("seed")),

@@ -46,7 +46,7 @@ class Library:
         open_ledger: Callable[[], Ledger],
         shelf: Shelf,
         client: Any = None,
-        runs: Callable[[Sequence[Entry]], Sequence[Any]] | None = None,
+        runs: Callable[[Sequence[Entry]], Sequence[Any]] = list,
     ) -> None:
         """`client` resolves uncertain runs, and `runs` makes `Run` objects of rows."""
         self.folder = folder
@@ -126,11 +126,11 @@ class Library:
                 f"There is no run to look at: no service has accepted {label}.{state} Run the same again to send it; "
                 "rb.library().uncertain lists what may have been paid for."
             )
-        return self._make_runs([entry])[0]
+        return self._build_runs([entry])[0]
 
     def runs(self, where: Which = None) -> list[Any]:
         """The `Run` of each selected row, as for `export`; of all without `where`. Rows never sent are left out."""
-        return self._make_runs([entry for entry in self.entries(where) if entry is not None and entry.request_id])
+        return list(self._build_runs([entry for entry in self.entries(where) if entry and entry.request_id]))
 
     def adopt(self, other: str | Path | Library) -> str:
         """Copy the runs, files and judgements of another library into this one, and say how many. The other is unchanged."""
@@ -200,13 +200,6 @@ class Library:
             few = ", ".join(unsent[:4]) + (", …" if len(unsent) > 4 else "")
             warnings.warn(f"Left out, because no service has accepted it: {few}.", stacklevel=3)
         return list(entries)
-
-    def _make_runs(self, entries: Sequence[Entry]) -> list[Any]:
-        if self._build_runs is None:
-            raise ReelbookError(
-                "This library was opened without what makes runs of its rows. Take it from rb.library()."
-            )
-        return list(self._build_runs(entries))
 
     def _select(self, columns: str, where: str = "1", values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """These columns of runs; none while the library does not exist."""

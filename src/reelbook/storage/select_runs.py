@@ -27,7 +27,6 @@ Which = Any
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
 _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
-_ROWS = "the rows themselves: table.loc[[7, 11]] of your table, or library.frame.loc[[7, 11]] of the library"
 
 
 # By their fields.
@@ -101,10 +100,6 @@ def _invalid(name: str, sentence: str) -> InvalidInput:
 # By what names them.
 
 
-_Wanted = tuple[str, Mapping[str, Any]]
-"""A label of a run for messages, and the columns of the ledger that identify it; none for a row that was never sent."""
-
-
 def select_runs(which: Which, find_entries: Callable[..., Sequence[Entry]]) -> tuple[list[Entry | None], list[str]]:
     """Find the runs of the rows given, in their order; an error for those that are ambiguous or not in this library.
 
@@ -157,7 +152,8 @@ def find_table(which: Which) -> pd.DataFrame | None:
     return None
 
 
-def _iterate_wanted(which: Which) -> Iterator[_Wanted]:
+def _iterate_wanted(which: Which) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The label of each run for messages, and the columns that identify it; none for a row that was never sent."""
     if hasattr(type(which), "__reel_key__"):
         service, request_id, identity, take = which.__reel_key__()
         columns = {"request_id": request_id} if request_id else {"identity": identity, "take": take}
@@ -171,21 +167,12 @@ def _iterate_wanted(which: Which) -> Iterator[_Wanted]:
             yield from _iterate_wanted(item)
     else:
         raise usage_error(
-            f"{which!r:.100} names no run: a number or a mask alone does not say of which table it is. Pass {_ROWS}; "
-            "or a run, a job, or request ids."
+            f"{which!r:.100} names no run: a number or a mask alone does not say of which table it is. Pass the rows "
+            "themselves, table.loc[[7, 11]] or library.frame.loc[[7, 11]], a run, a job, or request ids."
         )
 
 
-def _iterate_table(table: pd.DataFrame) -> Iterator[_Wanted]:
-    table = table.loc[:, ~table.columns.duplicated()]
-    is_numbered = table.index.name == INDEX_NAME
-    if len(table) and not is_numbered and "request_id" not in table.columns:
-        raise usage_error(
-            "This table has no column request_id, so its rows name no runs of a library. Keep request_id and service "
-            "among its columns, as in table[['seed', 'request_id', 'service']]."
-        )
-    attrs = table.attrs.get("reelbook")
-    usual_service = attrs.get("service") if isinstance(attrs, dict) else None
+def _iterate_table(table: pd.DataFrame) -> Iterator[tuple[str, Mapping[str, Any]]]:
     names = ("request_id", "service", "status")
     cells = [table[name].tolist() if name in table.columns else [None] * len(table) for name in names]
     for label, *values in zip(table.index.tolist(), *cells, strict=True):
@@ -193,12 +180,14 @@ def _iterate_table(table: pd.DataFrame) -> Iterator[_Wanted]:
         name, columns = f"row {label!r}", dict[str, Any]()
         if request_id is not None:
             name, columns = f"{name} (request {request_id[:80]})", {"request_id": request_id}
-        elif is_numbered:
+        elif table.index.name == INDEX_NAME:
             columns = {"id": label}
         elif status in (None, RunStatus.COMPLETED):
-            raise usage_error(f"R{name[1:]} has no request id, by which its run could be found. Keep that column.")
-        if columns and (service or usual_service):
-            columns["service"] = service or usual_service
+            raise usage_error(
+                f"R{name[1:]} has no request_id, by which its run could be found: keep the columns request_id and service."
+            )
+        if columns and service:
+            columns["service"] = service
         yield name, columns
 
 

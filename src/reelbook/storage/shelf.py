@@ -20,9 +20,7 @@ from ..errors import ReelbookError
 from ..util.printable import format_size
 from ..util.replace_file import sync_folder
 
-SUFFIXES = (
-    *(".mp4", ".png", ".jpg", ".webp", ".gif", ".webm", ".avif", ".heic", ".bmp", ".tif", ".wav", ".txt", ".bin"),
-)
+SUFFIXES = (".mp4", ".png", ".jpg", ".webp", ".gif", ".webm", ".avif", ".heic", ".bmp", ".tif", ".wav", ".txt", ".bin")
 """Suffixes of files on a shelf. The list is fixed, so that a file is found without listing the folder."""
 
 SHA256 = HASHES = re.compile(r"[0-9a-f]{64}")
@@ -90,13 +88,7 @@ class Shelf:
             os.fsync(file)
         finally:
             os.close(file)
-        try:
-            part.replace(path)
-        except PermissionError:
-            # Windows does not replace an open file; the same content exists already.
-            if not (path.exists() and hash_file(path) == path.stem):
-                raise
-            part.unlink()
+        part.replace(path)
         sync_folder(self.folder)
         self.share(path)
         return path
@@ -107,8 +99,7 @@ class Shelf:
     def discard(self, sha256: str) -> None:
         """Delete the file with this hash."""
         while (path := Shelf.find(self, sha256)) is not None:
-            with self._translated_errors(0):
-                path.unlink()
+            path.unlink(missing_ok=True)
 
     def names(self) -> Iterator[tuple[str, Path]]:
         """Iterate over hash and path of all files."""
@@ -122,12 +113,7 @@ class Shelf:
         return sum(facts.st_size for _, facts in list_files(self.folder))
 
     def format_disk_error(self, error: OSError, wanted: int) -> str:
-        """Format a disk error as a clause: reason, folder, needed space, and what to do.
-
-        >>> import errno
-        >>> Shelf("/films").format_disk_error(OSError(errno.EROFS, "Read-only file system"), 0)
-        '/films cannot be written (Read-only file system): make it writable, or choose another folder with REELBOOK_LIBRARY'
-        """
+        """Format a disk error as a clause: reason, folder, needed space, and what to do."""
         if error.errno in DISK_FULL_ERRNOS:
             size = f", {format_size(wanted)} are needed" if wanted else ""
             return f"no space is left in {self.folder}{size}: free some, then try again"
@@ -139,17 +125,12 @@ class Shelf:
     @contextmanager
     def _new_part(self, wanted: int) -> Iterator[Path]:
         """A path for a file of this size that is written or moved in the block, and removed if it is not."""
-        with self._translated_errors(wanted):
+        try:
             part = self.part(uuid4().hex)
             try:
                 yield part
             finally:
                 part.unlink(missing_ok=True)
-
-    @contextmanager
-    def _translated_errors(self, wanted: int) -> Iterator[None]:
-        try:
-            yield
         except OSError as error:
             text = self.format_disk_error(error, wanted)
             raise ReelbookError(

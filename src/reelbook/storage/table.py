@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -56,7 +56,7 @@ def build_table(rows: Sequence[Sequence[Any]], paths: Mapping[str, str]) -> pd.D
     # A library that adopted another has older runs with larger numbers.
     rows = sorted(rows, key=lambda row: row[READ_COLUMNS.index("created")])
     made, read = make_run_columns(rows, paths), _transpose(rows)
-    models, inputs = set(read["model"]), read_objects(read["input"])
+    models, inputs = set(read["model"]), _read_objects(read["input"])
     used = [row for row in CATALOG if row.id in models or not models]
     kinds = {name: kind for row in used for name, kind in _get_field_types(row.input).items()}
     columns: dict[str, Any] = {}
@@ -72,7 +72,7 @@ def build_table(rows: Sequence[Sequence[Any]], paths: Mapping[str, str]) -> pd.D
 def make_run_columns(rows: Sequence[Sequence[Any] | None], paths: Mapping[str, str]) -> dict[str, Any]:
     """The columns of what runs have returned, then `LAST_COLUMNS`; a row that is None is missing in all of them."""
     read = _transpose([row or [None] * len(READ_COLUMNS) for row in rows])
-    outputs = {name: build_column(values) for name, values in read_outputs(read["output"]).items()}
+    outputs = {name: build_column(values) for name, values in _read_outputs(read["output"]).items()}
     videos, pictures, read["marks"] = _read_files(read["media"], paths)
     outputs |= {"output_video": build_column(videos), "output_images": build_column(pictures)}
     costs = zip(
@@ -118,24 +118,30 @@ def _get_field_types(model: type[Input]) -> dict[str, str]:
 # What the texts of a row say.
 
 
-def parse_texts(texts: Iterable[Any]) -> list[Any]:
-    """Parse JSON texts to values for table cells; None for anything but valid JSON.
+def _shorten_picture(value: dict[str, Any]) -> Any:
+    """The short form of a picture of the library; any other object unchanged."""
+    return f"sha256:{value['sha256']}" if value.keys() == {"sha256"} else value
 
-    >>> parse_texts(['{"seed": 7}', None, "half of it {", '{"image_url": {"sha256": "ab"}}'])
-    [{'seed': 7}, None, None, {'image_url': 'sha256:ab'}]
+
+def parse_text(text: Any, hook: Callable[[dict[str, Any]], Any] | None = _shorten_picture) -> Any:
+    """Parse a JSON text to a value for a table cell; None for anything but valid JSON.
+
+    >>> parse_text('{"image_url": {"sha256": "ab"}}'), parse_text("half of it {")
+    ({'image_url': 'sha256:ab'}, None)
     """
-    return list(map(_parse_text, texts))
+    with contextlib.suppress(TypeError, ValueError, RecursionError):
+        if hook and text and '"sha256"' in text:
+            return json.loads(text, object_hook=hook)
+        # Twice as fast, but it refuses lone surrogates.
+        return json.loads(text) if "\\u" in text else from_json(text, cache_strings="keys")
+    return None
 
 
-def read_objects(texts: Sequence[Any]) -> dict[str, list[Any]]:
-    """The fields of JSON objects as columns, one for each name that occurs; other values have no fields.
-
-    >>> read_objects(['{"seed": 7}', None, '{"fps": 24}'])
-    {'seed': [7, None, None], 'fps': [None, None, 24]}
-    """
+def _read_objects(texts: Sequence[Any]) -> dict[str, list[Any]]:
+    """The fields of JSON objects as columns, one for each name that occurs; other values have no fields."""
     columns: dict[str, list[Any]] = {}
     # One after the other, because Python's collection of garbage takes long with all of them in memory.
-    for row, value in enumerate(map(_parse_text, texts)):
+    for row, value in enumerate(map(parse_text, texts)):
         for name, item in value.items() if isinstance(value, dict) else ():
             if name not in columns:
                 columns[name] = [None] * len(texts)
@@ -143,10 +149,10 @@ def read_objects(texts: Sequence[Any]) -> dict[str, list[Any]]:
     return columns
 
 
-def read_outputs(outputs: Sequence[Any]) -> dict[str, list[Any]]:
+def _read_outputs(outputs: Sequence[Any]) -> dict[str, list[Any]]:
     """The columns of what runs have returned: `output_…`, and of files their URLs at the service."""
     columns: dict[str, list[Any]] = {}
-    for name, values in read_objects(outputs).items():
+    for name, values in _read_objects(outputs).items():
         column = f"output_{replace_surrogates(name)}"
         if any(_is_file(value) or (isinstance(value, list) and any(map(_is_file, value))) for value in values):
             columns[f"{column}_url"] = [
@@ -154,16 +160,17 @@ def read_outputs(outputs: Sequence[Any]) -> dict[str, list[Any]]:
             ]
         else:
             # pandas prints control characters as they are.
-            columns[column] = [map_texts(value, _escape_controls) for value in values]
+            columns[column] = [map_texts(value, printable) for value in values]
     return columns
 
 
 def _read_files(media: Sequence[Any], paths: Mapping[str, str]) -> tuple[list[Any], list[Any], list[Any]]:
     """The path of each row's video, those of its pictures, and its marks. `paths` maps the hash of a file to its path here."""
     videos, pictures, marks = [], [], []
-    for value in map(_parse, media):
+    for text in media:
+        value = parse_text(text, None)
         files = [file for file in value if isinstance(file, dict)] if isinstance(value, list) else []
-        is_video = list(map(_is_video, files))
+        is_video = [str(file.get("suffix")) in VIDEOS for file in files]
         here = [paths.get(str(file.get("sha256"))) for file in files]
         videos.append(here[is_video.index(True)] if True in is_video else None)
         stills = [path for path, moves in zip(here, is_video, strict=True) if not moves]
@@ -174,48 +181,17 @@ def _read_files(media: Sequence[Any], paths: Mapping[str, str]) -> tuple[list[An
 
 
 def format_json(value: Any) -> str:
-    """Format a value as JSON on one line.
-
-    >>> format_json([{"path": "a", "scale": 0.5}])
-    '[{"path": "a", "scale": 0.5}]'
-    """
+    """Format a value as JSON on one line."""
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _escape_controls(text: str) -> str:
-    return text if text.isprintable() else printable(text)
 
 
 def _is_file(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("url"), str)
 
 
-def _is_video(file: Mapping[str, Any]) -> bool:
-    suffix = file.get("suffix")
-    return suffix in VIDEOS if isinstance(suffix, str) else str(file.get("content_type")).startswith("video/")
-
-
 def _get_address(value: Any) -> str | None:
     # A file embedded in the response has no address: it is on the shelf.
     return value["url"] if _is_file(value) and value["url"].startswith(("https://", "http://")) else None
-
-
-def _parse(text: Any, object_hook: Any = None) -> Any:
-    """Parse a JSON text; None for anything but valid JSON."""
-    with contextlib.suppress(TypeError, ValueError, RecursionError):
-        if object_hook is None and "\\u" not in text:
-            return from_json(text, cache_strings="keys")  # Twice as fast, but it refuses lone surrogates.
-        return json.loads(text, object_hook=object_hook)
-    return None
-
-
-def _parse_text(text: Any) -> Any:
-    return _parse(text, _shorten_picture if text and '"sha256"' in text else None)
-
-
-def _shorten_picture(value: dict[str, Any]) -> Any:
-    """The short form of a picture of the library; any other object unchanged."""
-    return f"sha256:{value['sha256']}" if value.keys() == {"sha256"} else value
 
 
 # Columns of one type each.

@@ -40,7 +40,7 @@ def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = No
     stored = _find_stored_runs(ledger)
     chosen = {sha256 for run in stored if only is None or run.id in only for sha256 in run.hashes}
     names = [(sha256, path) for sha256, path in shelf.names() if path.exists() and (only is None or sha256 in chosen)]
-    damaged = [_move_aside(path) for sha256, path in names if not _is_intact(path, sha256)]
+    damaged = [_move_aside(path) for sha256, path in names if hash_file(path) != sha256]
     missing = chosen - {sha256 for sha256, _ in shelf.names()}
     lost = _mark_lost(ledger, [run.id for run in stored if not missing.isdisjoint(run.hashes)])
     parts = [f"{format_count(len(names), 'file')} checked"]
@@ -115,13 +115,6 @@ def forget_runs(shelf: Shelf, ledger: Ledger, before: float) -> None:
 
 def _find_stored_runs(ledger: Ledger) -> Sequence[Entry]:
     return ledger.find_entries("state = 'stored' AND media IS NOT NULL")
-
-
-def _is_intact(path: Path, sha256: str) -> bool:
-    try:
-        return hash_file(path) == sha256
-    except FileNotFoundError:
-        return True  # Just removed: it is missing, not damaged.
 
 
 def _move_aside(path: Path) -> Path:

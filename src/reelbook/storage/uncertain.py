@@ -13,7 +13,7 @@ from ..util.printable import format_count, format_line
 from .ledger import transitions
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
-from .table import parse_texts
+from .table import parse_text
 
 _MAX_LETTERS = 60
 ADVICE = (
@@ -39,7 +39,7 @@ class Uncertain:
     @property
     def input(self) -> Mapping[str, Any]:
         """Its input."""
-        (values,) = parse_texts([self.entry.input])
+        values = parse_text(self.entry.input)
         return values if isinstance(values, dict) else {}
 
     @property

@@ -12,7 +12,6 @@ import shutil
 import sqlite3
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -38,7 +37,6 @@ FORKED = (
     "This process was forked from the one that opened the library, and nothing was sent. Use the library there, or start "
     'processes with the method "spawn" and connect in each of them.'
 )
-NETWORK_KINDS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs", "lustre"})  # fmt: skip
 
 
 class Ledger(claims.Process):
@@ -66,7 +64,6 @@ class Ledger(claims.Process):
             self._drop()
             self.leave()
             raise
-        _warn_of_network(folder)
         self._lock, self._is_closed = threading.Lock(), False
         self._steps: queue.SimpleQueue[Step | None] = queue.SimpleQueue()
         self._stopped = threading.Event()
@@ -314,20 +311,6 @@ def _back_up(db: sqlite3.Connection, folder: Path) -> None:
         if not is_recent and db.execute("SELECT 1 FROM runs LIMIT 1").fetchone():
             with open_replacement(backup, mode=PRIVATE) as file, contextlib.closing(sqlite3.connect(file.name)) as copy:
                 db.backup(copy)
-
-
-def _warn_of_network(folder: Path) -> None:
-    """Say so if the folder is on a network disk, as far as the system lists what is mounted."""
-    with contextlib.suppress(OSError, StopIteration):
-        lines = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
-        kinds = {Path(line.split(" ")[1]): line.split(" ")[2] for line in lines}
-        kind = next(kinds[path] for path in (folder.resolve(), *folder.resolve().parents) if path in kinds)
-        if kind in NETWORK_KINDS:
-            warnings.warn(
-                f"The library {folder} is on a network disk ({kind}), where locks can fail: use it from one machine at a "
-                "time, or set REELBOOK_LIBRARY to a folder on a local disk.",
-                stacklevel=3,
-            )
 
 
 def describe_maker(service: str, folder: Path | None) -> str:

@@ -178,9 +178,9 @@ def get_row_values(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
         )
     if isinstance(cells.get(INPUT_JSON), str):
         # The table of a sweep has the complete input as one text, with pictures by their hashes.
-        from ...storage.table import parse_texts
+        from ...storage.table import parse_text
 
-        (cells,) = parse_texts([cells[INPUT_JSON]])
+        cells = parse_text(cells[INPUT_JSON])
     # A column with the prefix takes precedence over one with the plain name of the field.
     values: dict[str, Any] = {name: cells.get(f"input_{name}", cells.get(name)) for name in names}
     values = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in values.items() if not is_missing(value)}  # fmt: skip
