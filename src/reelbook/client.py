@@ -12,10 +12,9 @@ from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from functools import cache, partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from .errors import Interrupted, NotFound, ReelbookError, ServiceError, UnknownModel
+from .errors import Interrupted, NotFound, ReelbookError, UnknownModel
 from .models.base import Input
 from .models.catalog import find_endpoint
 from .models.described import describe
@@ -29,7 +28,6 @@ from .storage.ledger.writer import FORKED, Ledger, translate_errors
 from .storage.library import Library
 from .storage.library_folder import library_folder, parse_folder
 from .storage.shelf import Shelf, open_shelf
-from .transport.answers import MAX_ID_LENGTH
 from .transport.http import Key
 from .util import registry
 from .util.background_loop import TICK_SECONDS, background
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 CALL_SECONDS = 120.0
 DRAIN_SECONDS = 15.0
 """How long the answers to paid requests are waited for when a client is closed."""
-MODEL_EXAMPLE = "rb.TextToVideo.endpoint_id or client.models()"
 
 
 class Models(list[Mapping[str, Any]]):
@@ -151,7 +148,7 @@ class Client:
 
     def model(self, endpoint_id: str) -> type[Any]:
         """The input class of any model that the service describes; its description is asked for once."""
-        endpoint_id = _check_id(endpoint_id, "model", MODEL_EXAMPLE)
+        endpoint_id = str(endpoint_id).strip()
         known = find_endpoint(endpoint_id)
         if known is None and endpoint_id not in self._described:
             self._described[endpoint_id] = background.wait(self._describe(endpoint_id), CALL_SECONDS)
@@ -163,16 +160,12 @@ class Client:
         `fresh=True` pays for a new run nevertheless; `take` selects one of several repetitions. A run that is `watched` by
         the user is polled more often.
         """
-        submission = Submission(
-            self.context, check_input(request), take=take if take is None else int(take), fresh=fresh, join=False
-        )
+        submission = Submission(self.context, check_input(request), take=take, fresh=fresh, join=False)
         return self._submit_and_wait(submission, watched=watched)
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are downloaded, with progress in a notebook."""
-        submission = Submission(
-            self.context, check_input(request), take=take if take is None else int(take), fresh=fresh
-        )
+        submission = Submission(self.context, check_input(request), take=take, fresh=fresh)
         run = self._submit_and_wait(submission, watched=get_kernel_shell() is not None)
         try:
             with registry.find("watch")(run):
@@ -184,11 +177,7 @@ class Client:
 
     def attach(self, request_id: str, *, model: str | None = None) -> Run:
         """Return a run that was submitted earlier or on another machine; `model` is required if the library does not know it."""
-        named = None if model is None else _check_id(model, "model", MODEL_EXAMPLE)
-        # An id in the library is accepted even if its format is unusual.
-        is_known = isinstance(request_id, str) and self.ledger.find_entries("request_id = ?", request_id)
-        name = request_id if is_known else _check_id(request_id, "request", "run.request_id or the account's history")
-        return background.wait(self.attach_run(name, named), CALL_SECONDS)
+        return background.wait(self.attach_run(str(request_id), model), CALL_SECONDS)
 
     async def attach_run(self, request_id: str, model: str | None) -> Run:
         """Like `attach`, for callers on the background loop."""
@@ -322,23 +311,16 @@ class Client:
             self.ledger.submit(lambda db: transitions.record_event(db, None, "stop", note))
 
     async def _describe(self, endpoint_id: str) -> type[Any]:
-        calls = self.context.calls
         try:
-            document = await calls.description(endpoint_id)
+            document = await self.context.calls.description(endpoint_id)
         except NotFound:
-            known: list[str] = []
-            # The list is optional for a service; an error from it would say nothing about the model.
-            with contextlib.suppress(ServiceError):
-                known = [str(row.get("id", "")) for row in await calls.models()]
-            raise UnknownModel(endpoint_id, known) from None
+            raise UnknownModel(endpoint_id) from None
         return await asyncio.to_thread(describe, document, endpoint_id)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -349,26 +331,16 @@ class Client:
 def check_input(request: Any) -> Input:
     """The request, if it is a typed input; otherwise raises an error that says what to pass instead."""
     if not isinstance(request, Input):
+        kind = (
+            f"the class {request.__name__}"
+            if isinstance(request, type)
+            else f"a value of the type {type(request).__name__}"
+        )
         raise ReelbookError(
-            f"A run needs a typed input, not {_format_type(request)}. Nothing was sent: give one, such as "
+            f"A run needs a typed input, not {kind}. Nothing was sent: give one, such as "
             "rb.TextToVideo(prompt=…). A plan is run by plan.run(budget=…), and plan.credits is its price."
         )
     return request
-
-
-def _check_id(value: Any, what: str, example: str) -> str:
-    """The id of a request or a model without surrounding spaces; raises an error if it cannot be one."""
-    name = value.strip() if isinstance(value, str) else ""
-    if not name or not name.isprintable() or len(name) > MAX_ID_LENGTH:
-        given = repr(value[:100]) if isinstance(value, str) else _format_type(value)
-        raise ReelbookError(
-            f"The id of a {what} is a short text, not {given}. Nothing was asked or sent. Give it as {example} shows it."
-        )
-    return name
-
-
-def _format_type(value: Any) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else f"a value of the type {type(value).__name__}"
 
 
 def open_library(client: Client | None, folder: str | Path | None = None) -> Library:
@@ -403,12 +375,8 @@ def _get_run(entry: Entry, context: ClientContext, client: Client | None) -> Run
 
 
 def _find_folder(folder: Path) -> Path:
-    """The folder of the library at this path; raises a `ReelbookError` without one, because a typo is likely."""
+    """The folder of the library at this path; an error without one, because a typo is likely."""
     with translate_errors(folder):
         if (folder / claims.LIST_NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
             return folder  # A lost ledger is restored from the list of accepted requests.
-        with contextlib.suppress(ReelbookError):
-            return find_library(folder)
-    raise ReelbookError(
-        f"There is no library in {folder}. Check the path; rb.connect(library={str(folder)!r}) creates a new one there."
-    )
+        return find_library(folder)

@@ -33,8 +33,6 @@ KEYRING = "reelbook"
 """The service name of keys in the system's keyring; the user name is the service's address."""
 END_SECONDS = 17.0
 """How long the clients may take to close at the end of the process: the answers to paid requests, and a little more."""
-REPEAT_SECONDS = 1.0
-"""Interrupts closer together than this count as one, as from a key held down."""
 END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that end a process: a request to terminate, and a closed terminal."""
 
@@ -48,7 +46,6 @@ class Session:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._clients: tuple[Client, ...] = ()
-        self._has_opened = False
         self._reported_folders: set[Path] = set()
 
     @property
@@ -109,7 +106,7 @@ class Session:
                 "For one of this folder alone: rb.connect(library='.reelbook').",
                 folder,
             )
-        if not self._has_opened:
+        if not self._clients:
             atexit.register(self._close_clients)
         if threading.current_thread() is threading.main_thread():
             for number in END_SIGNALS:
@@ -125,7 +122,6 @@ class Session:
         with self._guard:
             # With those that still wait for answers to paid requests.
             self._clients = (*(other for other in self._clients if not other.is_finished), client)
-        self._has_opened = True
         if note := self.format_other_service():
             log.warning("%s", note)
         return client
@@ -134,7 +130,7 @@ class Session:
         """The current client, else a new one."""
         if (current := self.current) is not None:
             return current
-        has_closed = self._has_opened
+        has_closed = bool(self._clients)
         client = self.connect()
         if has_closed:
             # Not for users who have never connected: they expect a new client.
@@ -197,18 +193,17 @@ class Session:
                 signal.signal(number, signal.SIG_IGN)
         clients = [client for client in self._clients if not client.is_finished]
         endings, deadline = [client.begin_close() for client in clients], time.monotonic() + END_SECONDS
-        interrupts, last_interrupt = 0, float("-inf")
+        interrupts = 0
         while interrupts < 2 and time.monotonic() < deadline:
             try:
                 if not wait_for(endings, TICK_SECONDS).not_done:
                     break
             except KeyboardInterrupt:
-                if time.monotonic() - last_interrupt > REPEAT_SECONDS:
-                    interrupts, last_interrupt = interrupts + 1, time.monotonic()
-                    count = sum(len(client.in_flight) for client in clients)
+                interrupts += 1
+                count = sum(len(client.in_flight) for client in clients)
+                if interrupts == 1 and count:
                     waits = f"{format_count(count, 'paid request')} {'waits for its answer' if count == 1 else 'wait for answers'}"
-                    if interrupts == 1 and count:
-                        _say(f"{waits}, for 15 s at most. Press Ctrl-C once more to give up.")
+                    _say(f"{waits}, for 15 s at most. Press Ctrl-C once more to give up.")
         if left := [run for client in clients for run in client.in_flight]:
             why = "You gave up" if interrupts > 1 else "No answer came, or it could not be written down"
             runs = ", ".join(map(str, left))

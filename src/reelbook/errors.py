@@ -5,6 +5,7 @@ Every module may import this one.
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -27,15 +28,8 @@ class ReelbookError(Exception):
         return printable(super().__str__())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.args, vars(self))
-
-
-def _restore(kind: type[ReelbookError], args: tuple[Any, ...], facts: dict[str, Any]) -> ReelbookError:
-    """A copy of an error, as from a pickle, whatever its class is called with."""
-    error = kind.__new__(kind)
-    error.args = args
-    vars(error).update(facts)
-    return error
+        # Restored without a call of the class, whose arguments are others.
+        return copyreg.__newobj__, (type(self),), {"args": self.args, **vars(self)}  # type: ignore[attr-defined]
 
 
 class Interrupted(KeyboardInterrupt):

@@ -1,7 +1,7 @@
 """The door for a program that runs requests of others on its own key, such as the gateway of a service.
 
 relay = Relay("https://host/api", key, folder)
-once = relay.once("the id of somebody's request", "svc/text-to-video-13b-distilled")
+once = Once(relay, "the id of somebody's request", "svc/text-to-video-13b-distilled")
 run = await once.start(request)     # on the background loop; sent once, and only continued after a restart
 """
 
@@ -22,15 +22,14 @@ from .models.base import Input
 from .models.pricing import Rates
 from .runs.follow import find_end
 from .runs.run import Run
-from .runs.submit import Submission
+from .runs.submit import Submission, identify
 from .storage.ledger import claims, transitions
 from .storage.ledger.transitions import EXPIRED, Entry, State
-from .storage.run_identity import format_canonical, make_identity, make_price_key
+from .storage.run_identity import make_price_key
 from .storage.tidy import forget_runs
 from .transport.http import Key
-from .transport.picture_sources import read_sources
 
-__all__ = ["KEYRING", "Key", "NothingToSend", "Once", "Relay", "RunRecord", "make_price_key"]
+__all__ = ["KEYRING", "Key", "NothingToSend", "Once", "Relay", "RunRecord", "forget_runs", "make_price_key"]
 
 
 class NothingToSend(ReelbookError):
@@ -129,24 +128,15 @@ class Relay(Client):
         super().__init__(address, key, library, rates, shelf=str(library / "media"))
         self.context.poller.close_pause = close_pause
 
-    def once(self, key: str, model: str) -> Once:
-        """The run of this key."""
-        return Once(self, key, model)
-
-    def forget_before(self, moment: float) -> None:
-        """Remove the files and the inputs of runs of the library that ended before this moment; their cost stays counted."""
-        forget_runs(self.shelf, self.ledger, moment)
-
     async def is_lost(self, request: Input, keys: Sequence[str]) -> bool:
         """Whether one of these runs had this input, and nobody knows or has decided what became of it."""
-        sources = await read_sources(request, library=self.shelf.find)
-        text = format_canonical(request, {place: source.sha256 for place, source in sources.items()})
+        _, _, identity = await identify(request, self.shelf)
         query = (
             "SELECT 1 FROM runs WHERE identity = ? AND state NOT IN (?, ?, ?) "
             "AND id IN (SELECT run FROM names WHERE name IN (SELECT value FROM json_each(?)))"
         )
         settled = (State.FAILED, State.CANCELLED, State.PLANNED)
-        values = (make_identity(request.endpoint_id, text), *settled, json.dumps(list(keys)))
+        values = (identity, *settled, json.dumps(list(keys)))
         return await self.ledger.transact(lambda db: db.execute(query, values).fetchone() is not None)
 
 

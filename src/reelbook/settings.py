@@ -93,9 +93,9 @@ def _check_option(name: str, value: Any) -> Any:
 def _parse_signing(value: Any) -> Signing | None:
     if value is None or isinstance(value, Signing):
         return value
-    pair = tuple(value.get(name) for name in ("certificate", "key")) if isinstance(value, dict) else value
-    if isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(part, (str, PathLike)) for part in pair):
-        certificate, key = (str(fspath(part)) for part in pair)
+    parts = value if isinstance(value, (list, tuple)) else ()
+    if len(parts) == 2 and all(isinstance(part, (str, PathLike)) for part in parts):
+        certificate, key = (str(fspath(part)) for part in parts)
         if certificate and key and "-----BEGIN" not in certificate + key and "\n" not in certificate + key:
             return Signing(certificate, key)
     raise ReelbookError(

@@ -125,11 +125,11 @@ def _main() -> int:
     if DIES in os.environ:
         Trap(os.environ[DIES]).set()
     if FORGETS in os.environ:
-        from reelbook.relay import Relay
+        from reelbook.relay import Once
+        from reelbook_service.hosted import lane
 
         # Each process gives a request another key in the ledger, and so does not find what the last one sent.
-        once = Relay.once
-        Relay.once = lambda relay, key, model: once(relay, f"{key} {os.getpid()}", model)  # type: ignore[method-assign, assignment]
+        lane.Once = lambda relay, key, model: Once(relay, f"{key} {os.getpid()}", model)  # type: ignore[attr-defined, assignment]
     from reelbook.cli import main
 
     return main(sys.argv[1:])

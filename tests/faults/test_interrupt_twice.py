@@ -26,11 +26,8 @@ from tests.faults.nursery import clip
 from tests.faults.proxy import Proxy
 from tests.support import Served
 
-GRACE = 0.4
-"""In place of the second within which interrupts are one."""
-APART = GRACE + 0.1
+APART = 0.5
 """A person who presses again, and means it."""
-QUICKLY = f"from reelbook import current\ncurrent.REPEAT_SECONDS = {GRACE}\n"
 IGNORED = "Exception ignored"
 SEED = 7
 CONNECT = "import reelbook as rb\nclient = rb.connect({address!r}, api_key={key!r}, library={library!r})\n"
@@ -90,7 +87,7 @@ class Place:
     def script(self, code: str) -> Process:
         """A script that has connected."""
         # Whatever started the tests may ignore what a closed terminal sends, and children would, too.
-        before = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n" + QUICKLY
+        before = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         before += CONNECT.format(address=self.gate.base_url, key=self.served.key, library=str(self.library))
         return self.process([sys.executable, "-c", before + code])
 
@@ -146,7 +143,7 @@ def test_a_sweep_on_the_command_line_says_what_goes_on(place: Place, tmp_path: P
     rb.sweep(rb.ImagesToVideo(**clip(1)), fps=[1, 2, 3]).to_toml(file)
     held = place.gate.hold("POST /models/run", after=True)
     process = place.process(
-        [sys.executable, "-c", QUICKLY + "import sys\nfrom reelbook.cli import main\nsys.exit(main())", "sweep", str(file), "--budget", "999"],
+        [sys.executable, "-c", "import sys\nfrom reelbook.cli import main\nsys.exit(main())", "sweep", str(file), "--budget", "999"],
         REELBOOK_URL=place.gate.base_url, REELBOOK_API_KEY=place.served.key, REELBOOK_LIBRARY=str(place.library),
     )  # fmt: skip
     held.arrived()

@@ -77,7 +77,7 @@ def test_a_key_from_the_environment_is_used_and_never_shown(
     """Neither in the options, nor where something goes wrong."""
     monkeypatch.setenv("MY_CHAIN", me.chain)
     monkeypatch.setenv("MY_KEY", me.key)
-    with rb.options(sign={"certificate": "env:MY_CHAIN", "key": "env:MY_KEY"}):
+    with rb.options(sign=("env:MY_CHAIN", "env:MY_KEY")):
         write(plain(tmp_path / "boat.png"), tmp_path / "copy.png", FACTS)
         shown = f"{rb.options!r} {options_table(rb.options)}"
 

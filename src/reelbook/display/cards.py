@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..client import Client
-    from ..media.local_file import LocalFile
     from ..media.metadata.provenance import Provenance
     from ..models.base import File, Input, Output
     from ..models.pricing import Estimate, Line
@@ -214,7 +213,7 @@ ELSEWHERE = "At the service; nothing is loaded from there. run.media has the fil
 
 def format_output(output: Output) -> str:
     """An output on one line: its type, its first file, and how many there are."""
-    media = _media_of(output)
+    media = output._local_files
     files = [run_text.format_file_briefly(file) for file in media[:1]]
     more = f"{len(media)} files" if len(media) > 1 else ""
     return shorten(join_with_dots(type(output).__name__, *files, more), 200)
@@ -222,7 +221,7 @@ def format_output(output: Output) -> str:
 
 def output_card(output: Output) -> str:
     """The card of an output: its files where they are on this machine, then its other fields."""
-    media, facts = _media_of(output), run_text.format_output_facts(output)
+    media, facts = output._local_files, run_text.format_output_facts(output)
     if not media:
         files = [
             blocks.facts(_file_facts(file), caption=f"file {place}")
@@ -240,7 +239,7 @@ def output_card(output: Output) -> str:
 
 def output_strip_jpeg(output: Output) -> bytes | None:
     """The frames of the output's first file as a JPEG, where that is on this machine."""
-    media = _media_of(output)
+    media = output._local_files
     return strip_jpeg(media[0]) if media else None
 
 
@@ -265,12 +264,6 @@ def _file_facts(file: File) -> list[tuple[str, str]]:
     address = "inside the answer itself" if is_data_address(file.url) else shorten(file.url, MAX_ADDRESS_LENGTH)
     facts = [(shorten(name, 60), run_text.format_value(value)) for name, value in known if value is not None]
     return [*facts, ("address", address)]
-
-
-def _media_of(output: Output) -> tuple[LocalFile, ...]:
-    from ..runs.run import media_of
-
-    return media_of(output)
 
 
 # The provenance of a file.

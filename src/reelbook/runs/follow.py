@@ -287,12 +287,18 @@ def find_end(entry: Entry) -> ReelbookError | None:
     if entry.state == State.CANCELLED:
         return errors.RunCancelled(request_id)
     if entry.state == State.UNCERTAIN:
-        # The answer of a request that is known was lost by a gateway.
-        reason = entry.error or "its answer was lost"
-        return errors.UncertainRun(entry.service, reason, entry.credits, request_id=request_id)
+        return make_uncertain(entry)
     if entry.state in (State.FAILED, State.REJECTED):
         return errors.RunFailed(request_id, entry.error or entry.state, entry.error_type)
     return None
+
+
+def make_uncertain(entry: Entry) -> errors.UncertainRun:
+    """The error of a run whose answer was lost: on the way here, or by a gateway if its request is known."""
+    reason = entry.error or "its answer was lost"
+    if entry.request_id is None:
+        return errors.UncertainRun(entry.service, f"run {entry.id} of the library: {reason}", entry.price)
+    return errors.UncertainRun(entry.service, reason, entry.credits, request_id=entry.request_id)
 
 
 def error_kind_of(error: ReelbookError) -> str:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Generator
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
@@ -251,11 +250,6 @@ class Run(FollowedRun):
         return self.wait(0)
 
 
-def media_of(output: Output) -> tuple[LocalFile, ...]:
-    """The local files of a run's output; empty for an output not returned by a run."""
-    return output._local_files
-
-
 def input_from_entry(entry: Entry) -> Input | None:
     """The typed input of a ledger row; None if it is attached, invalid, or of a model outside the catalog."""
     row = find_endpoint(entry.model)
@@ -307,26 +301,22 @@ class CancelResult:
 async def cancel_runs(runs: Collection[Run], *, at_work: bool = False) -> CancelResult:
     """Cancel the runs that are still queued; with `at_work`, also those in progress."""
 
-    async def cancel(run: Run) -> tuple[str, int]:
-        """What became of one run, and the credits that come back for it."""
+    async def cancel(run: Run) -> CancelResult:
         before = run.credits or 0
         try:
             # Polled first, because it may have started in the meantime.
             if not at_work:
-                status = await run.context.calls.status(run.endpoint_id, run.request_id)
-                if status.status != IN_QUEUE:
-                    return status.status, 0
+                status = (await run.context.calls.status(run.endpoint_id, run.request_id)).status
+                if status != IN_QUEUE:
+                    return CancelResult(at_work=int(status == IN_PROGRESS))
             if not await run.request_cancel():
-                return "refused", 0
+                return CancelResult(refused=1)
         except ReelbookError:
-            return "refused", 0
+            return CancelResult(refused=1)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(run.wait_finished(), NOTICE_SECONDS)
         # Only what the service says: the specification does not promise a refund.
-        return "cancelled", before - (run.credits or 0)
+        return CancelResult(runs=1, credits=max(before - (run.credits or 0), 0))
 
     running = [run for run in runs if run.queue_status.status != COMPLETED]
-    outcomes = await asyncio.gather(*map(cancel, running))
-    count = Counter(outcome for outcome, _ in outcomes)
-    back = max(sum(given for _, given in outcomes), 0)
-    return CancelResult(count["cancelled"], back, count[IN_PROGRESS], count["refused"])
+    return sum(await asyncio.gather(*map(cancel, running)), CancelResult())

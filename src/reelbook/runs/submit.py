@@ -32,14 +32,15 @@ from ..transport.poller import Poller
 from ..transport.service_calls import Accepted, ServiceCalls
 from ..util.background_loop import TICK_SECONDS
 from ..util.loopback import is_loopback, normalise_address
+from .follow import make_uncertain
 
 OWNER_POLL_SECONDS = 0.05
 RECORD_RETRY_SECONDS, MAX_RECORD_SECONDS = 5.0, 120.0
 """How often and how long the record of an answer is tried while the ledger cannot be written."""
 MAX_BUSY_SECONDS = 120.0
 """A paid request that is refused with 429 is sent again for so long."""
-MAX_PRICES, PRICE_SECONDS = 10_000, 3600.0
-"""How many estimates are cached, and for how long: a gateway runs for months, and prices change."""
+PRICE_SECONDS = 3600.0
+"""How long an estimate is reused: a gateway runs for months, and prices change."""
 
 log = logging.getLogger("reelbook")
 
@@ -98,8 +99,6 @@ class ClientContext:
         estimate, asked = self._prices.get(key, (None, 0.0))
         if estimate is None or time.monotonic() - asked > PRICE_SECONDS:
             estimate = await self.calls.estimate(request)
-            if len(self._prices) >= MAX_PRICES:
-                self._prices.clear()
             self._prices[key] = estimate, time.monotonic()
         return estimate
 
@@ -157,6 +156,13 @@ class ClientContext:
             await asyncio.sleep(RECORD_RETRY_SECONDS)
 
 
+async def identify(request: Input, shelf: Shelf) -> tuple[Mapping[Any, Source], str, str]:
+    """The pictures of an input, its canonical text, and the identity of its runs."""
+    sources = await read_sources(request, library=shelf.find)
+    text = format_canonical(request, {place: source.sha256 for place, source in sources.items()})
+    return sources, text, make_identity(request.endpoint_id, text)
+
+
 @dataclass
 class Submission:
     """Submission of one run to the service."""
@@ -182,8 +188,6 @@ class Submission:
     """When it is sent again after the service has limited the rate, in the time of `time.monotonic()`."""
     _claimed: int | None = None
     _sends: int = 0
-    _is_asked_again: bool = False
-    """Whether the caller wants it once more, whatever became of an earlier one."""
     _sources: Mapping[Any, Source] = field(default_factory=dict)
 
     async def submit(self) -> tuple[Verdict, Accepted | None]:
@@ -192,16 +196,12 @@ class Submission:
         The row remains claimed until `release`, so that no other submission of this process takes it over.
         """
         ledger, since, refusals = self.context.ledger, time.monotonic(), 0
-        self._is_asked_again = self.fresh
         run_request = await self.prepare()
         while True:
             verdict = await self.claim(run_request)
             action, entry = verdict
             if action == Action.ASK:
-                why = entry.error or "its answer was lost"
-                if entry.request_id is not None:
-                    raise UncertainRun(entry.service, why, entry.credits, request_id=entry.request_id)
-                raise UncertainRun(entry.service, f"run {entry.id} of the library: {why}", entry.price)
+                raise make_uncertain(entry)
             if action == Action.SEND:
                 try:
                     entry, answer = await self.send(entry)
@@ -228,12 +228,12 @@ class Submission:
         """Read the pictures, name the run by its input, and find its price."""
         context, request = self.context, self.request
         service = await context.name()
-        self._sources = await read_sources(request, library=context.shelf.find)
-        text = format_canonical(request, {place: source.sha256 for place, source in self._sources.items()})
-        identity, reusable = make_identity(request.endpoint_id, text), is_reusable(request)
-        price = None
+        self._sources, text, identity = await identify(request, context.shelf)
+        take, reusable, price = None if self.take is None else int(self.take), is_reusable(request), None
+        stored = "service = ? AND identity = ? AND (? IS NULL OR take = ?) AND state = 'stored'"
         # A result of the library needs no price, and so no service that answers.
-        if not (reusable and self._is_stored(service, identity)):
+        is_wanted_again = not reusable or self.fresh or self.name is not None
+        if is_wanted_again or not context.ledger.find_entries(stored, service, identity, take, take):
             estimate = await context.estimate(request)
             # The model's own price, or the caller's, holds even if the service states less.
             prices = (
@@ -243,17 +243,9 @@ class Submission:
             price = max((price for price in prices if price is not None), default=None)
         is_idempotent = "idempotency" in (await context.calls.service_info()).features
         return RunRequest(
-            service, identity, request.endpoint_id, text, price, is_idempotent, reusable, take=self.take, fresh=self.fresh,
-            join=self.join, name=self.name, budget=self.budget, spend=self.spend,
+            service, identity, request.endpoint_id, text, price, is_idempotent, reusable,
+            take=take, fresh=self.fresh, join=self.join, name=self.name, budget=self.budget, spend=self.spend,
         )  # fmt: skip
-
-    def _is_stored(self, service: str, identity: str) -> bool:
-        """Whether the library has the result that is wanted."""
-        if self.fresh or self.name is not None:
-            return False
-        where = "service = ? AND identity = ? AND state = 'stored'"
-        found = self.context.ledger.find_entries(where, service, identity)
-        return any(self.take in (None, entry.take) for entry in found)
 
     async def claim(self, run_request: RunRequest) -> Verdict:
         """Find or claim the row of the run in one transaction, with its share of the limits."""
@@ -286,7 +278,7 @@ class Submission:
                 json.loads(body),
                 credits=entry.price,
                 idempotency_key=entry.attempt_key,
-                resubmits=self._is_asked_again or entry.error_type == transitions.RESUBMITTED,
+                resubmits=self.fresh or entry.error_type == transitions.RESUBMITTED,
                 before_send=partial(self._mark_sending, entry, body),
             )
             return await self._record_accepted(entry, accepted)

@@ -31,7 +31,7 @@ def find_library(folder: Path) -> Path:
         if (path / writer.NAME).is_file():
             return path
     raise ReelbookError(
-        f"There is no library in {folder}: no {writer.NAME} is there. Name the folder that holds it, such as project/.reelbook."
+        f"There is no library in {folder}. Check the path; rb.connect(library={str(folder)!r}) creates a new one there."
     )
 
 

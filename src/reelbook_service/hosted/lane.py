@@ -21,7 +21,7 @@ from reelbook.models.file_kinds import HEAD_BYTES, sniff_kind
 from reelbook.models.images import Image, pictures_of, replace_pictures
 from reelbook.models.pricing import Estimate
 from reelbook.models.queue_status import ANSWER_LOST, IN_QUEUE
-from reelbook.relay import Relay, make_price_key
+from reelbook.relay import Once, Relay, forget_runs, make_price_key
 from reelbook.util.background_loop import background
 from reelbook.util.data_address import is_data_address
 
@@ -111,10 +111,10 @@ class HostedLane(Lane):
 
     async def _forget_expired(self) -> None:
         """Keep the clips and prompts of students for no longer here than in the service itself."""
-        settings = self._service.settings
+        settings, relay = self._service.settings, self._relay
         while True:
             try:
-                await asyncio.to_thread(self._relay.forget_before, settings.clock() - settings.retention)
+                await asyncio.to_thread(forget_runs, relay.shelf, relay.ledger, settings.clock() - settings.retention)
             except (ReelbookError, OSError):
                 log.warning("Old runs of the gateway's library could not be removed yet.", exc_info=True)
             await asyncio.sleep(FORGET_SECONDS)
@@ -186,7 +186,7 @@ class HostedLane(Lane):
             with contextlib.suppress(RuntimeError):  # The loop is closed once the service has stopped.
                 loop.call_soon_threadsafe(self._apply, request, own_input, run, warning)
 
-        once = self._relay.once(request.id, request.endpoint_id)
+        once = Once(self._relay, request.id, request.endpoint_id)
         run = self._busy[request.id] = PaidRun(self._relay, once, prepared, self._hosted.charges_failures, report)
         if request.cancelling:
             background.submit(run.cancel())
