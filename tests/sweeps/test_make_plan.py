@@ -285,7 +285,6 @@ def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 MISTAKES: dict[str, Any] = {
     "Did you mean `num_frames`?": lambda: sweep(BOAT, num_frame=[49]),
     "`seed` has no values": lambda: sweep(BOAT, seed=[]),
-    "one of its columns": lambda: sweep(BOAT, seed=pd.DataFrame({"seed": [1]})),
     "`seed` is named twice": lambda: sweep(BOAT, zipped(seed=[1], prompt=["a"]), seed=[2]),
     "starts from an input": lambda: sweep(TextToVideo, seed=[1]),  # type: ignore[arg-type]
     "not from 'a boat'": lambda: sweep("a boat", seed=[1]),  # type: ignore[arg-type]
@@ -294,7 +293,6 @@ MISTAKES: dict[str, Any] = {
     "That makes more than 1,000,000 runs": lambda: sweep(BOAT, seed=range(10**9)),
     "the most that a plan holds": lambda: sweep(BOAT, seed=range(10**4), num_frames=range(10**4)),
     "`seed` has 2, `prompt` has 3": lambda: sweep(BOAT, zipped(seed=[1, 2], prompt=["a", "b", "c"])),
-    "no such column": lambda: rows([{"seed": 1}], keep="note"),
     "another name": lambda: sweep(BOAT, template("{seed}", seed=[1])),
     "{colour} has none": lambda: template("a {colour} boat"),
     "or there is no such gap": lambda: template("a boat", colour=["red"]),

@@ -59,8 +59,8 @@ class BackgroundJob(ABC, Generic[Outcome]):
         self._done, self._changed = threading.Event(), threading.Event()
         self._guard = threading.RLock()
         self._listeners: list[Callable[[Self], Any]] = []
-        self._callers: list[threading.Thread] = []
-        """The thread that calls the listeners after changes, and a last time at the end; and one for each that came later."""
+        self._caller: threading.Thread | None = None
+        """The thread that calls the listeners after changes, and a last time at the end."""
 
     @property
     def is_done(self) -> bool:
@@ -75,12 +75,11 @@ class BackgroundJob(ABC, Generic[Outcome]):
             while not self._done.wait(max(min(TICK_SECONDS, deadline - time.monotonic()), 0)):
                 if time.monotonic() >= deadline:
                     raise StillRunning(
-                        f"After {timeout or 0:g} s {self._count_ended()}. The {self.noun} continues: call wait() again, "
-                        "look at its panel, or cancel() it."
+                        f"The {self.noun} continues after {timeout or 0:g} s: call wait() again, look at its panel, or cancel() it."
                     )
             # A listener that waits for the job would wait for itself.
-            for caller in [each for each in self._callers if each is not threading.current_thread()]:
-                caller.join(max(min(LAST_CALL_SECONDS, deadline - time.monotonic()), 0))
+            if self._caller not in (None, threading.current_thread()):
+                self._caller.join(max(min(LAST_CALL_SECONDS, deadline - time.monotonic()), 0))
         except KeyboardInterrupt:
             raise Interrupted(
                 f"You stopped waiting; the {self.noun} continues. Call wait() again, or {self.advice}."
@@ -99,20 +98,17 @@ class BackgroundJob(ABC, Generic[Outcome]):
         """
         with self._guard:
             if self._done.is_set():
-                self._start_calling(self._call, [listener])
+                threading.Thread(target=self._call, args=([listener],), daemon=True).start()
                 return
             self._listeners.append(listener)
             self._changed.set()
-            if not self._callers:
-                self._start_calling(self._call_listeners)
+            if self._caller is None:
+                self._caller = threading.Thread(target=self._call_listeners, name="reelbook-listeners", daemon=True)
+                self._caller.start()
 
     @abstractmethod
     def _get_result(self) -> Outcome:
         """What has come of it, if it did not fail."""
-
-    @abstractmethod
-    def _count_ended(self) -> str:
-        """How far it has come, as a clause."""
 
     def _finish(self, notify: Callable[[Self], Any] | None = None) -> None:
         """Record the end, and have all listeners called a last time, and `notify` once."""
@@ -121,11 +117,6 @@ class BackgroundJob(ABC, Generic[Outcome]):
                 self.on_change(notify)
             self._done.set()
             self._changed.set()
-
-    def _start_calling(self, target: Callable[..., None], *arguments: Any) -> None:
-        caller = threading.Thread(target=target, args=arguments, name="reelbook-listeners", daemon=True)
-        self._callers.append(caller)
-        caller.start()
 
     def _call_listeners(self) -> None:
         is_last = False
@@ -147,9 +138,8 @@ class BackgroundJob(ABC, Generic[Outcome]):
 
     async def _wait_async(self) -> Outcome:
         # Polled, because an interrupt of a notebook's cell is only delivered when its loop wakes.
-        began = time.monotonic()
         while not self._done.is_set():
-            await asyncio.sleep(0.02 if time.monotonic() - began < 5 else TICK_SECONDS)
+            await asyncio.sleep(0.05)
         return await asyncio.to_thread(self.wait)
 
 
@@ -273,10 +263,6 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
 
     def _get_result(self) -> pd.DataFrame:
         return self.frame
-
-    def _count_ended(self) -> str:
-        progress = self.progress
-        return f"{progress.finished:,} of {progress.total:,} runs have ended"
 
 
 def make_job(plan: Plan, client: Client, options: RunOptions) -> SweepJob:

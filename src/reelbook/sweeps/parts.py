@@ -53,8 +53,7 @@ class Axis(SweepPart):
     values: tuple[Any, ...] = Field(min_length=1)
 
     def table(self, model: type[Input]) -> Table:
-        fit = _find_fit(model, self.axis)
-        return Table((self.axis,), [{self.axis: fit(value)} for value in self.values])
+        return Table((self.axis,), [{self.axis: value} for value in self.values])
 
 
 class Zipped(SweepPart):
@@ -83,16 +82,13 @@ class Rows(SweepPart):
     def table(self, model: type[Input]) -> Table:
         labels = frozenset(self.keep) - get_fields(model).keys()
         try:
-            fits = {name: _find_fit(model, name) for name in self.columns if name not in labels}
+            for name in frozenset(self.columns) - labels:
+                parse_field_path(model, name)
         except InvalidInput as error:
             hint = "Leave the column out (table.drop(columns=[…])), or keep it as a label: rows(table, keep=[…])."
             raise usage_error(f"{error.problems[0].message} {hint}") from error
-        settings = [
-            {name: fits[name](cell) for name, cell in row.items() if name in fits}
-            | {name: row.get(name) for name in labels}
-            for row in self.rows
-        ]
-        return Table(self.columns, settings, labels)
+        blank = dict.fromkeys(labels)
+        return Table(self.columns, [{**blank, **row} for row in self.rows], labels)
 
 
 class Template(SweepPart):
@@ -139,9 +135,6 @@ def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
     records = read_records(table)
     names = list(dict.fromkeys(str(name) for record in records for name in record))
     labels = (keep,) if isinstance(keep, str) else tuple(keep)
-    if missing := [name for name in labels if name not in names]:
-        has = ", ".join(f"`{name}`" for name in names[:40])
-        raise usage_error(f"`keep` names `{missing[0]}`, and the table has no such column; it has {has}.")
     cells = [
         {str(name): coerce_value(cell) for name, cell in record.items() if not is_missing(cell)} for record in records
     ]
@@ -161,9 +154,9 @@ def template(text: str, /, **words: Any) -> Template:
         raise usage_error(
             f"This template cannot be read: {error}. Write {{{{ and }}}} where braces are meant."
         ) from None
-    if unpaired := [*(gap for gap in gaps if gap not in words), *(name for name in words if name not in gaps)]:
+    if unpaired := gaps.keys() ^ words.keys():
         raise usage_error(
-            f"Each gap of a template needs its words, and {{{unpaired[0]}}} has none, or there is no such gap. Write "
+            f"Each gap of a template needs its words, and {{{min(unpaired)}}} has none, or there is no such gap. Write "
             "template('a {colour} boat', colour=[…]), and {{ and }} where braces are meant."
         )
     return Template(template=text, words={gap: coerce_axis_values(gap, words[gap]) for gap in gaps})
@@ -182,13 +175,6 @@ def make_axes(axes: Mapping[str, Any]) -> tuple[AnyPart, ...]:
 def merge(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The values and labels of several settings together."""
     return {name: value for setting in settings for name, value in setting.items()}
-
-
-def _find_fit(model: type[Input], name: str) -> Callable[[Any], Any]:
-    """A function that wraps a single entry if the field is a list; raises if there is no such field."""
-    if get_schema(model, parse_field_path(model, name)).get("type") != "array":
-        return lambda value: value
-    return lambda value: value if value is None or isinstance(value, list) else [value]
 
 
 # Samples.

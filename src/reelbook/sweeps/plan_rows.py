@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..models.base import Input
 from ..models.catalog import find_endpoint
 from ..models.pricing import Estimate, estimate
-from .values import coerce_value, get_fields, parse_field_path
+from .values import coerce_value, get_fields, get_schema, parse_field_path
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -90,6 +90,7 @@ class RowMaker:
         self._start = base.changed()
         paths = {name: parse_field_path(type(base), name) for name in columns if name not in labels}
         self._inner = {name: path for name, path in paths.items() if len(path) > 1}
+        self._lists = {name for name, path in paths.items() if get_schema(type(base), path).get("type") == "array"}
         endpoint = find_endpoint(base.endpoint_id)
         neutral = endpoint.price_neutral if endpoint is not None else type(base).model_fields
         # One price for all rows that differ only in fields without effect on it; outside the catalog none is known.
@@ -102,6 +103,11 @@ class RowMaker:
         """Create one row; all its values are validated together."""
         request = problem = price = None
         sent = {name: value for name, value in given.items() if name not in self.labels} if self.labels else given
+        # A list of one entry may be given as this entry.
+        if single := {
+            name: [sent[name]] for name in self._lists & sent.keys() if not isinstance(sent[name], list | None)
+        }:
+            sent = {**sent, **single}
         try:
             request = type(self.base)(**(self._with_inner(sent) if self._inner else {**self._start, **sent}))
         except InvalidInput as error:

@@ -45,10 +45,6 @@ def check_count(runs: int) -> None:
 
 def coerce_axis_values(name: str, given: Any) -> tuple[Any, ...]:
     """The values of an axis, from a list, an array, a generator, or a single value."""
-    if hasattr(given, "columns"):
-        raise usage_error(
-            f"`{name}` has a whole table; give one of its columns, or pass the table itself: sweep(base, table)."
-        )
     is_single = isinstance(given, (str, bytes, bytearray, Mapping, BaseModel, PathLike)) or _is_picture(given)
     if is_single or not isinstance(given, Iterable):
         return (coerce_value(given),)

@@ -372,6 +372,3 @@ class Race(BackgroundJob["Race"]):
 
     def _get_result(self) -> Race:
         return self
-
-    def _count_ended(self) -> str:
-        return f"the race is in round {self._rounds.number}, with {len(self._rounds.used):,} runs"
