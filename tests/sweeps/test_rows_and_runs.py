@@ -223,7 +223,6 @@ def test_what_names_none_or_several_runs_is_answered_with_what_to_type(
         (table, "12 rows, and rb.* takes one. Choose a row, as in table.loc"),
         (table.iloc[:0], "no row"),
         (table.output_video, "12 values"),
-        (table.reel.run(7).output.video, "run.video"),
         ("nowhere", "neither a file nor the request id of a run"),
         (7, "a number or a mask alone"),
         (table.loc[[7]].assign(request_id="elsewhere", output_video=None), "no run for row 7"),

@@ -250,13 +250,13 @@ class Reel:
         return write_report(self._table, path, title=title, views=views, folder=folder, ratings=ratings)
 
     def _rows(self, which: Any) -> pd.DataFrame:
-        """The selected rows of this table, given by labels of its index, a mask, a run or request id, or as rows."""
+        """The selected rows of this table, given by labels of its index, a mask, or as rows."""
         return find_rows_in(self._table, which)
 
     def _reference(self, wanted: Any, firsts: Sequence[str | None]) -> str | Path | None:
         if wanted is None or isinstance(wanted, (str, Path)):
             return wanted
-        if find_table(wanted) is not None or hasattr(type(wanted), "__reel_key__"):
+        if find_table(wanted) is not None:
             return self.file(wanted).path
         positions = [position for position, run in enumerate(self._table.index) if run == wanted]
         path = firsts[positions[0]] if positions else None

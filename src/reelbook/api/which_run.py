@@ -12,7 +12,7 @@ import pandas as pd
 from ..current import session
 from ..errors import InvalidInput, ReelbookError
 from ..media.local_file import LocalFile
-from ..models.base import File, Input, Output
+from ..models.base import File, Input
 from ..runs.run import Run
 from ..storage.ledger import writer
 from ..storage.library import Library
@@ -43,16 +43,9 @@ def find_library_of(table: pd.DataFrame) -> Library:
 
 
 def find_rows_in(table: pd.DataFrame, which: Any) -> pd.DataFrame:
-    """The rows of a table, given by labels of its index, a mask, a run or request id, or as rows."""
+    """The rows of a table, given by labels of its index, a mask, or as rows."""
     rows = find_table(which)
     if rows is not None:
-        return rows
-    if isinstance(which, str) or hasattr(type(which), "__reel_key__"):
-        request = which if isinstance(which, str) else which.__reel_key__()[1]
-        requests = find_column(table, "request_id")
-        rows = table.iloc[:0] if requests is None else table[(requests.astype(object) == request).fillna(False)]
-        if not len(rows):
-            raise ReelbookError(f"No row of this table is the request {request[:80]!r}.")
         return rows
     if pd.api.types.is_bool_dtype(getattr(which, "dtype", object)):
         return table.loc[list(which)]
@@ -91,10 +84,6 @@ def find_run_or_file(given: Any, what: str) -> Any:
         return given
     if isinstance(given, str):
         return _find_by_text(given)
-    if isinstance(given, Output):
-        raise ReelbookError(
-            f"This is an answer of the service, and {what} takes a file that is here: run.video, or one of run.images."
-        )
     if (rows := find_table(given)) is not None:
         return _find_by_rows(rows, given, what)
     if isinstance(given, (pd.Series, pd.Index, list, tuple)):

@@ -37,10 +37,6 @@ def compute_costs(table: pd.DataFrame, by: str | Sequence[str] | None = None) ->
 
     Sums skip unknown values, and are unknown if all values are. A ratio counts only the runs for which both numerator
     and denominator are known, so that a run without a price does not make the others seem cheap.
-
-    >>> table = pd.DataFrame({"seed": [1, 2, 2], "status": "completed", "credits": [53, 53, None]})
-    >>> compute_costs(table, "seed")[["runs", "credits", "credits_per_success"]].values.tolist()
-    [[1, 53, 53.0], [2, 53, 53.0]]
     """
     names = list(dict.fromkeys([by] if isinstance(by, str) else by or []))
     for name in ("status", "credits", *names):

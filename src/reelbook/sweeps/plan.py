@@ -80,8 +80,7 @@ class Plan:
         """The runs of both plans; runs of the second that are also in the first are dropped."""
         if type(other.base) is not type(self.base):
             raise usage_error(
-                f"One plan is for {self.base.endpoint_id}, the other for {other.base.endpoint_id}, and a plan is for one model. "
-                "Run one after the other, and put their tables together with pandas.concat."
+                "These plans are for two models. Run both, and put their tables together with pandas.concat."
             )
         have = {row.key for row in self.rows}
         columns = tuple(dict.fromkeys((*self.columns, *other.columns)))
@@ -127,7 +126,7 @@ class Plan:
     def priced(self, price: Callable[[Input], Estimate | int | None]) -> Plan:
         """The plan with prices from a function: those of the service, or your own."""
         prices: dict[Input | None, Estimate] = {}
-        for request in dict.fromkeys(row.input for row in self.distinct if row.input is not None):
+        for request in {row.input: None for row in self.distinct if row.input is not None}:
             answer = price(request)
             prices[request] = answer if isinstance(answer, Estimate) else Estimate(answer)
         return replace(self, rows=tuple(replace(row, estimate=prices.get(row.input)) for row in self.rows))

@@ -36,21 +36,15 @@ TYPES: dict[str, set[type]] = {"integer": {int}, "number": {int, float}, "boolea
 
 
 def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
-    """One row per run: inputs under their names, labels, take, credits, credits due, and problem.
-
-    >>> from reelbook.models.images_to_video import ImagesToVideo
-    >>> from reelbook.sweeps.plan import sweep
-    >>> frame = make_plan_frame(sweep(ImagesToVideo(images=["a.png"]), fps=[12, 24]))
-    >>> list(frame.columns)
-    ['images', 'fps', 'take', 'credits', 'credits_due', 'problem']
-    """
+    """One row per run: inputs under their names, labels, take, credits, credits due, and problem."""
     # Nothing is due for a row whose result is in the library, or that asks for the same as an earlier one.
     due = {row.number for row in plan.find_due(known)}
-    columns = make_input_columns(plan)
-    columns["take"] = build_column([row.take for row in plan], "integer").array
-    columns["credits"] = build_column([row.credits for row in plan], "integer").array
-    dues = [row.credits if row.number in due or row.input is None else 0 for row in plan]
-    columns["credits_due"] = build_column(dues, "integer").array
+    facts = {
+        "take": [row.take for row in plan],
+        "credits": [row.credits for row in plan],
+        "credits_due": [row.credits if row.number in due or row.input is None else 0 for row in plan],
+    }
+    columns = make_input_columns(plan) | {name: build_column(each, "integer").array for name, each in facts.items()}
     columns["problem"] = build_column([row.problem for row in plan], "string").array
     return pd.DataFrame(columns, index=pd.RangeIndex(len(plan), name="run"))
 
@@ -72,12 +66,7 @@ def make_input_columns(plan: Plan) -> dict[str, Any]:
 
 
 def get_columns(model: type[Input], columns: Sequence[str] = ()) -> dict[str, str]:
-    """The column title of each field of a model and each further column of a plan: its name, prefixed if reserved.
-
-    >>> from reelbook.models.images_to_video import ImagesToVideo
-    >>> get_columns(ImagesToVideo, ["images[0].frames", "take"])
-    {'images': 'images', 'fps': 'fps', 'images[0].frames': 'images[0].frames', 'take': 'label_take'}
-    """
+    """The column title of each field of a model and each further column of a plan: its name, prefixed if reserved."""
     fields = get_fields(model)
     names = tuple(dict.fromkeys((*fields, *columns)))
     columns_by_title: dict[str, str] = {}
@@ -93,9 +82,6 @@ def make_column(values: Sequence[Any], rule: Schema) -> Any:
     """One column with the dtype of the model's schema for it, or without a schema, of the type that all values have.
 
     Values of another type, which only impossible runs have, are missing; their problem names them.
-
-    >>> make_column([49, None], {"type": "integer"}).dtype, make_column(["480p"], {"enum": ["480p", "720p"]}).categories.tolist()
-    (Int64Dtype(), ['480p', '720p'])
     """
     # By the set of types only, which is much faster than checking each value.
     types, kind = set(map(type, values)) - {type(None)}, rule.get("type", "")
@@ -175,12 +161,7 @@ def build_frame(
 
 
 def add_metric_columns(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.DataFrame:
-    """The table with a column for each of these metrics; an input, or a text where numbers are measured, keeps its name.
-
-    >>> table = pd.DataFrame({"width": ["narrow", "wide"]})
-    >>> list(add_metric_columns(add_metric_columns(table, {"width": [64, 128]}), {"width": [64, 128]}).columns)
-    ['width', 'measured_width']
-    """
+    """The table with a column for each of these metrics; an input, or a text where numbers are measured, keeps its name."""
     inputs: set[str] = set()
     if INPUT_JSON in table.columns and figures.keys() & set(table.columns):
         inputs = {name for text in table[INPUT_JSON].dropna().unique() for name in json.loads(text)}

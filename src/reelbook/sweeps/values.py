@@ -56,12 +56,7 @@ def coerce_axis_values(name: str, given: Any) -> tuple[Any, ...]:
 
 
 def coerce_value(value: Any) -> Any:
-    """Convert numpy scalars, objects and pictures to plain Python values; any other value is unchanged.
-
-    >>> import numpy
-    >>> coerce_value(numpy.int64(7)), coerce_value((Size(300, 600), numpy.float32(0.5)))
-    (7, ['300x600', 0.5])
-    """
+    """Convert numpy scalars, objects and pictures to plain Python values; any other value is unchanged."""
     if type(value) in (str, int, float, bool):
         return value
     if isinstance(value, Part):
@@ -131,10 +126,5 @@ def get_fields(model: type[Input]) -> Mapping[str, Schema]:
 
 
 def get_schema(model: type[Input], path: FieldPath) -> Schema:
-    """The JSON schema of the values at a path, ignoring null; empty if there is none.
-
-    >>> from reelbook.models.text_to_video import TextToVideo
-    >>> get_schema(TextToVideo, parse_field_path(TextToVideo, "loras[0].scale"))["maximum"]
-    4
-    """
+    """The JSON schema of the values at a path, ignoring null; empty if there is none."""
     return rule_at(schema_of(model), path)
