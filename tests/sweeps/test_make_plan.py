@@ -300,7 +300,7 @@ MISTAKES: dict[str, Any] = {
     "the smaller one first": lambda: sweep(BOAT, sampled(5, num_frames=(300, 9))),
     "multiples of 0.05": lambda: sweep(BOAT, sampled(5, temporal_adain_factor=(0.51, 0.54))),
     "There is no field `num_frame`": lambda: sweep(BOAT, sampled(5, num_frame=(9, 257))),
-    "`fields` is {}; name at least one": lambda: sampled(5),
+    "then the fields to draw": lambda: sampled(5),
     "a number of runs from 1": lambda: sampled(0, num_frames=(9, 257)),
     "'latin' or 'sobol'": lambda: sampled(5, num_frames=(9, 257), method="halton"),  # type: ignore[arg-type]
     '{"seed": (0, 99)}': lambda: sampled(5, num_frames=(9, 257), seed=(0, 99)),  # type: ignore[arg-type]

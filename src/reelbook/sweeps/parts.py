@@ -8,18 +8,16 @@ from fractions import Fraction
 from importlib import import_module
 from itertools import product
 from math import prod
-from numbers import Real
+from numbers import Integral, Real
 from string import Formatter
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import InvalidInput, ReelbookError
 from ..models.base import Input
 from ..util.missing_values import is_missing
-from .options import Whole, check_options
 from .values import (
-    MAX_RUNS,
     check_count,
     coerce_axis_values,
     coerce_value,
@@ -180,20 +178,14 @@ def merge(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 # Samples.
 
 
-class Sampled(BaseModel):
+class Sampled(NamedTuple):
     """Runs whose values are drawn jointly, so that a few runs cover all ranges evenly."""
 
-    model_config = ConfigDict(frozen=True)
-
-    runs: Annotated[Whole, Field(ge=1, le=MAX_RUNS)] = Field(
-        description=f"give a number of runs from 1 to {MAX_RUNS:,}"
-    )
-    fields: dict[str, Any] = Field(min_length=1, description="name at least one, such as num_frames=(9, 257)")
+    runs: int
+    fields: Mapping[str, Any]
     """The lowest and highest value of each field, or the values to choose from."""
-    seed: Annotated[Whole, Field(ge=0)] = Field(
-        description='the sampler\'s own is a whole number from 0; to draw the seeds of the runs, write sampled(n, {"seed": (0, 99)})'
-    )
-    method: Literal["latin", "sobol"] = Field(description="it can be 'latin' or 'sobol'")
+    seed: int
+    method: str
 
     def draw(self, model: type[Input]) -> Rows:
         """The runs as a table, the same for the same seed."""
@@ -228,7 +220,15 @@ def sampled(
 
         rb.sweep(boat, rb.sampled(40, num_frames=(9, 257), resolution=["480p", "720p"]))
     """
-    return check_options(Sampled, {"runs": n, "fields": {**(fields or {}), **more}, "seed": seed, "method": method})
+    drawn = {**(fields or {}), **more}
+    is_whole = isinstance(n, Integral) and isinstance(seed, Integral)
+    if not (is_whole and n > 0 and seed >= 0 and drawn and method in ("latin", "sobol")):
+        raise usage_error(
+            "sampled(…) takes a number of runs from 1, then the fields to draw, such as num_frames=(9, 257); `method` is 'latin' or "
+            "'sobol'. Its `seed` is the sampler's own whole number; to draw those of the runs, write sampled(n, {\"seed\": (0, 99)})."
+        )
+    check_count(n)
+    return Sampled(int(n), drawn, int(seed), method)
 
 
 def _make_draw(model: type[Input], name: str, given: Any) -> Callable[[float], Any]:

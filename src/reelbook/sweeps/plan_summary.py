@@ -25,20 +25,12 @@ ESTIMATE_SECONDS = 10.0
 
 def format_plan(plan: Plan, known: Known | None) -> str:
     """Format a plan as lines for a terminal; `known` is what the library knows of it, if there is one."""
-    held = {name: value for name, value in plan.base.changed().items() if name not in plan.columns}
-    wide = max(map(len, (*plan.axes, *held)), default=0)
-    many = max((len(f"{len(values):,}") for values in plan.axes.values()), default=0)
-    return "\n".join(
-        [
-            f"{format_run_count(plan)}, {'; '.join(format_price(plan, known))}",
-            *(
-                f"  {name:<{wide}}  {len(values):>{many},}  {format_values(values)}"
-                for name, values in plan.axes.items()
-            ),
-            *(f"  {name:<{wide}}  {'':>{many}}  {format_literal(value)}" for name, value in held.items()),
-            *format_notes(plan),
-        ]
-    )
+    lines = [(name, f"{len(values):,}", format_values(values)) for name, values in plan.axes.items()]
+    held = plan.base.changed().items()
+    lines += [(name, "", format_literal(value)) for name, value in held if name not in plan.columns]
+    wide, many = (max((len(line[column]) for line in lines), default=0) for column in (0, 1))
+    axes = [f"  {name:<{wide}}  {count:>{many}}  {values}" for name, count, values in lines]
+    return "\n".join([f"{format_run_count(plan)}, {'; '.join(format_price(plan, known))}", *axes, *format_notes(plan)])
 
 
 def format_values(values: Sequence[Any]) -> str:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 CALL_SECONDS = 120.0
 MAX_PAST_RUNS = 200
 """The number of recent runs that a forecast uses."""
-MAX_LATEST, MAX_RESULTS, MAX_RECENT_ENDS = 8, 24, 40
+MAX_RESULTS, MAX_RECENT_ENDS = 24, 40
 UNDER_WAY = frozenset({RunStatus.WAITING, RunStatus.RUNNING})
 RunKey = tuple[str, int]
 """Identity and take, which together identify a run of a service."""
@@ -96,9 +96,9 @@ def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     stored, files = find_rows(context.ledger, service, keys.values()), get_paths(context.shelf)
     entries = {key: stored[name] for key, name in keys.items() if name in stored}
     have = frozenset(key for key, entry in entries.items() if has_result(entry, files))
-    due = [row for row in plan.distinct if row.key not in have]
     costs = {key: entry.credits or 0 for key, entry in entries.items()}
-    return Known(have, costs, forecast(due, context.ledger, service))
+    due = len(plan.distinct) - len(have)
+    return Known(have, costs, forecast(due, plan.base.endpoint_id, context.ledger, service))
 
 
 def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
@@ -117,22 +117,20 @@ def count_credits(entry: Entry, price: int | None) -> int:
     return entry.counted + entry.unknown * (price or 0)
 
 
-def forecast(rows: Sequence[Row], ledger: Ledger, service: str) -> float | None:
-    """Estimated seconds until all rows have ended, at the pace of their model's latest runs; None without any in the ledger.
+def forecast(runs: int, model: str, ledger: Ledger, service: str) -> float | None:
+    """Estimated seconds until so many runs have ended, at the pace of the model's latest ones; None without any in the ledger.
 
     That pace is the time in which at least one of them was under way, divided by their number.
     """
-    requests = [row.input for row in rows if row.input is not None]
     query = (
         "SELECT sent, finished FROM runs WHERE service = ? AND model = ? AND state = ? AND finished > sent"
         f" ORDER BY id DESC LIMIT {MAX_PAST_RUNS}"
     )
-    values = (service, requests[0].endpoint_id if requests else "", State.STORED)
-    past = sorted(ledger.read(lambda db: db.execute(query, values).fetchall()))
+    past = sorted(ledger.read(lambda db: db.execute(query, (service, model, State.STORED)).fetchall()))
     busy = until = 0.0
     for sent, finished in past:
         busy, until = busy + max(finished - max(sent, until), 0.0), max(until, finished)
-    return busy / len(past) * len(requests) if past else None
+    return busy / len(past) * runs if past else None
 
 
 # The state of a sweep.
@@ -166,10 +164,10 @@ class Standing:
     def load(self, entry: Entry, files: Mapping[str, str], price: int | None = None) -> None:
         """Set the state from the ledger; `files` are those of the shelf, `price` is what an unknown price counts."""
         self.status = get_sweep_status(entry.stage)
-        if self.status == RunStatus.COMPLETED and not has_result(entry, files):
-            self.status = RunStatus.WAITING  # Its files are downloaded again at no cost.
-        elif self.status == RunStatus.COMPLETED:
+        if has_result(entry, files):
             self.file = next((Path(files[sha256]) for sha256 in entry.hashes), None)
+        elif self.status == RunStatus.COMPLETED:
+            self.status = RunStatus.WAITING  # Its files are downloaded again at no cost.
         if entry.error:
             self.error_type, self.error = entry.error_type or entry.stage, entry.error
         self.count(entry, price)
@@ -204,14 +202,14 @@ def load_standings(
     stored, files = find_rows(context.ledger, service, keys), get_paths(context.shelf)
     runs: dict[object, Standing] = {}
     for row in rows:
-        name = None if row.input is None else names[row.key]
+        name = names.get(row.key)
         key = name.key if isinstance(name, RunName) else row.number
         if key in runs:
             runs[key].numbers.append(row.number)
             continue
         runs[key] = make_standing(row, name)
-        if isinstance(name, RunName) and name.key in stored:
-            runs[key].load(stored[name.key], files, price)
+        if key in stored:
+            runs[key].load(stored[key], files, price)
     return list(runs.values())
 
 
@@ -225,8 +223,7 @@ def make_standing(row: Row, name: RunName | InvalidInput | None = None) -> Stand
     return standing
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """Runs that failed with the same type of error."""
 
     error_type: str
@@ -311,10 +308,9 @@ def make_progress(standings: Sequence[Standing], *, now: float, began: float, **
         Group(kind, sum(len(run.numbers) for run in runs), min(run.row.number for run in runs), runs[0].error or "")
         for kind, runs in failed.items()
     ]
+    listed = heapq.nsmallest(MAX_RESULTS, completed, key=lambda run: run.row.number)
     if facts["state"] in ("preparing", "running", "stopping"):
-        listed = heapq.nsmallest(MAX_LATEST, completed, key=lambda run: -(run.ended or 0.0))
-    else:
-        listed = heapq.nsmallest(MAX_RESULTS, completed, key=lambda run: run.row.number)
+        listed = heapq.nlargest(MAX_RESULTS, completed, key=lambda run: run.ended or 0.0)
     queued = [run for run in standings if run.status == RunStatus.WAITING and run.run is not None]
     ends = sorted(run.ended for run in standings if run.ended is not None)[-MAX_RECENT_ENDS:]
     pace = (len(ends) - 1) / (now - ends[0]) if len(ends) > 1 and now > ends[0] else None
