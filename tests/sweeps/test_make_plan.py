@@ -120,7 +120,7 @@ def test_a_column_that_is_no_field_is_refused_unless_kept() -> None:
         (lambda: sweep(BOAT, seed=[]), "`seed` has no values"),
         (lambda: sweep(BOAT, "seed"), r"a single axis goes by its name: seed=range\(4\)"),
         (zipped, "takes axes that vary together"),
-        (lambda: template("a {colour boat"), "Write {{ and }} where braces are meant"),
+        (lambda: template("a {colour boat"), "{{ and }} where braces are meant"),
         (lambda: sweep.read("there-is-none.toml"), r"there-is-none\.toml could not be read: No such file"),
     ],
 )  # fmt: skip

@@ -97,7 +97,7 @@ class Executor:
         self._next_send = self._pause_until = -math.inf
         """When the rate allows another run, and when a service that failed is asked again."""
         self._failures = self._lost_in_a_row = 0
-        self._is_proven = self._is_full = self._cancels_running = False
+        self._is_proven = self._is_full = False
 
     async def execute(self) -> None:
         """Execute the plan until nothing more can be sent and all sent runs have ended."""
@@ -150,7 +150,6 @@ class Executor:
 
     async def cancel_sent(self, *, running: bool) -> CancelResult:
         """Cancel the runs of this sweep in the service's queue; with `running` also those in progress."""
-        self._cancels_running = self._cancels_running or running
         standings = [each for each in self._tasks.values() if running or each.status == RunStatus.WAITING]
         runs = [standing.run for standing in standings if standing.run is not None]
         return await cancel_runs(runs, at_work=running)
@@ -264,8 +263,6 @@ class Executor:
             standing.count(run.entry, self.options.price)
         run.on_change(lambda _: self._on_progress(standing, run))
         self.signal_change()
-        if self._cancels_running:
-            await cancel_runs([run], at_work=True)
         await run.wait_finished()
         if self.context.closed and run.failure is not None:
             return  # No longer followed; it continues at the service.

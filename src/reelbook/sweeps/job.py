@@ -252,7 +252,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
 
     async def _cancel(self, queued: bool, running: bool) -> CancelResult | None:
         # Runs being sent may reach the queue.
-        await self._stop("The sweep was cancelled", CALL_SECONDS if queued and not running else 0)
+        await self._stop("The sweep was cancelled", CALL_SECONDS if queued or running else 0)
         return await self._executor.cancel_sent(running=running) if queued or running else None
 
     async def _stop(self, why: str, seconds: float) -> None:
@@ -275,14 +275,10 @@ def make_job(plan: Plan, client: Client, options: RunOptions) -> SweepJob:
         return SweepJob(plan, client, options.model_copy(update={"spend": 0}))
     prices = background.wait(find_prices(plan.distinct, client.context, options.price), CALL_SECONDS)
     whole, rest = sum_or_none(prices.values()), sum_or_none([prices[row.key] for row in due])
-    needs = "Runs on this service cost credits, so a sweep needs a limit."
-    if whole is None or rest is None:
-        raise usage_error(
-            f"{needs} Nobody knows what all of its runs cost, so say the most that one run may cost, too: "
-            "spend=…, price=…"
-        )
-    paid = "" if rest == whole else f" {rest:,} of them are due; the rest is paid already."
-    raise usage_error(
-        f"{needs} The plan costs {whole:,} credits.{paid} To run all of it: budget={whole}, the most that its runs "
-        f"may ever cost, so running the cell twice pays once; or spend={rest}, the most that this call may pay."
+    advice = (
+        f"To run all of it: budget={whole}, the most that its runs may ever cost, so running the cell twice pays once; "
+        f"or spend={rest}, the most that this call may pay."
     )
+    if whole is None or rest is None:
+        advice = "Nobody knows what all of its runs cost, so say the most that one run may cost, too: spend=…, price=…"
+    raise usage_error(f"Runs on this service cost credits, so a sweep needs a limit. {advice}")

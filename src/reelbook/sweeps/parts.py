@@ -147,12 +147,11 @@ def template(text: str, /, **words: Any) -> Template:
         rb.sweep(boat, rb.template("a {colour} boat in {weather}", colour=["red", "blue"], weather=["rain", "fog"]))
     """
     try:
-        gaps = dict.fromkeys(name for _, name, _, _ in Formatter().parse(text) if name is not None)
-    except ValueError as error:
-        raise usage_error(
-            f"This template cannot be read: {error}. Write {{{{ and }}}} where braces are meant."
-        ) from None
-    if unpaired := gaps.keys() ^ words.keys():
+        gaps = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
+        unpaired = {*gaps} ^ {*words}
+    except ValueError:  # A single brace.
+        gaps, unpaired = [], {text}
+    if unpaired:
         raise usage_error(
             f"Each gap of a template needs its words, and {{{min(unpaired)}}} has none, or there is no such gap. Write "
             "template('a {colour} boat', colour=[…]), and {{ and }} where braces are meant."

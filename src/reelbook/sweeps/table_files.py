@@ -61,8 +61,6 @@ def read_table(path: str | Path) -> pd.DataFrame:
 
     from ..storage.table import build_column
 
-    if not isinstance(path, (str, Path)):
-        raise ReelbookError(f"A table of runs is read from the path of a .parquet or .csv, not from {path!r}.")
     file = Path(path).expanduser()
     try:
         if file.suffix not in (".parquet", ".csv"):
