@@ -223,7 +223,8 @@ def make_standing(row: Row, name: RunName | InvalidInput | None = None) -> Stand
     return standing
 
 
-class Group(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Group:
     """Runs that failed with the same type of error."""
 
     error_type: str

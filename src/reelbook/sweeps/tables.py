@@ -39,7 +39,7 @@ def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
     """One row per run: inputs under their names, labels, take, credits, credits due, and problem."""
     # Nothing is due for a row whose result is in the library, or that asks for the same as an earlier one.
     due = {row.number for row in plan.find_due(known)}
-    facts = {
+    facts: dict[str, list[int | None]] = {
         "take": [row.take for row in plan],
         "credits": [row.credits for row in plan],
         "credits_due": [row.credits if row.number in due or row.input is None else 0 for row in plan],
