@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..media.bounded_open import MAX_PIXELS
 from ..media.stream_facts import read_display_size
-from ..models.file_kinds import parse_header
+from ..models.file_kinds import read_size
 from ..settings import options
 from .formatting import format_path, format_size
 from .original_links import MAX_ORIGINAL_BYTES
@@ -115,9 +115,8 @@ def format_pixels(pixels: tuple[int, int]) -> str:
 
 def _find_size(copy: bytes) -> tuple[int, int]:
     """Width and height of a preview."""
-    header = parse_header(copy)
-    if header is not None:
-        return header.width, header.height
+    if (size := read_size(copy)) is not None:
+        return size
     import av
 
     with av.open(io.BytesIO(copy), "r", format="mp4") as container:

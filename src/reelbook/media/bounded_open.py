@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 from PIL import Image
 
 from ..errors import ReelbookError
-from ..models.file_kinds import parse_header
+from ..models.file_kinds import read_size
 
 if TYPE_CHECKING:
     from av import VideoStream
@@ -145,5 +145,4 @@ def _check(path: object, size: PixelSize, needed: int) -> None:
 def _head(path: str | Path) -> PixelSize | None:
     """The size of a picture in a common format; None for others, or if the header is further into the file."""
     with Path(path).open("rb") as file:
-        header = parse_header(file)
-    return (header.width, header.height) if header is not None and header.pixels else None
+        return read_size(file)

@@ -37,12 +37,12 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from pydantic_core import CoreSchema, PydanticCustomError, SchemaError, core_schema
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, SchemaError, core_schema
 
 from ..errors import BadDescription, Problem
 from ..util.printable import map_texts, replace_surrogates
 from .base import Input, Part
-from .images import Image, PictureField, is_one_array, is_picture, pictures_of
+from .images import Image, PictureField, is_one_picture, is_picture, pictures_of
 from .problems import WANTED, compact_value, format_literal, format_subject
 from .signatures import present
 from .value_types import (
@@ -485,7 +485,7 @@ class _DescribedText(PictureField):
 
 
 def _not_alone(value: Any) -> Any:
-    if is_picture(value) and (not hasattr(value, "__array__") or is_one_array(value)):
+    if is_one_picture(value):
         reason = "needs a list and has one picture: put it in brackets."
         raise PydanticCustomError("picture", "{reason}", {"reason": reason})
     return value
@@ -521,11 +521,21 @@ def _explain_closest(value: Any, any_of_them: ValidatorFunctionWrapHandler) -> A
     except ValidationError as error:
         by_type: dict[Any, list[Any]] = {}
         for finding in error.errors(include_url=False):
-            by_type.setdefault(finding["loc"][0], []).append({**finding, "loc": finding["loc"][1:]})
+            by_type.setdefault(finding["loc"][0], []).append(finding)
 
     def get_distance(findings: list[Any]) -> tuple[bool, int, int]:
         kinds = [finding["type"] for finding in findings]
         # Constants that differ count most, where the type is right.
-        return kinds[0] in WANTED and not findings[0]["loc"], kinds.count("enum"), len(kinds)
+        return kinds[0] in WANTED and len(findings[0]["loc"]) == 1, kinds.count("enum"), len(kinds)
 
-    raise PydanticCustomError("closest", "does not fit", {"closest": min(by_type.values(), key=get_distance)})
+    raise ValidationError.from_exception_data(
+        "closest",
+        [
+            InitErrorDetails(
+                type=PydanticCustomError(finding["type"], finding["msg"], finding.get("ctx")),
+                loc=finding["loc"][1:],
+                input=finding["input"],
+            )
+            for finding in min(by_type.values(), key=get_distance)
+        ],
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+from contextlib import suppress
 from typing import IO, NamedTuple
 
 HEAD_BYTES = 1024
@@ -69,24 +70,11 @@ def sniff_kind(content: bytes) -> FileKind:
     return BINARY if _UNPRINTABLE.search(head) else TEXT
 
 
-class PictureHeader(NamedTuple):
-    """Kind and size of a picture that can be sent to a service."""
+def read_size(source: bytes | IO[bytes]) -> tuple[int, int] | None:
+    r"""Width and height of a PNG, JPEG, WebP or GIF, in memory or in an open file; None for anything else, or where it is damaged.
 
-    kind: FileKind
-    width: int
-    height: int
-
-    @property
-    def pixels(self) -> int:
-        """Number of pixels; 0 where the file is truncated before its size."""
-        return self.width * self.height
-
-
-def parse_header(source: bytes | IO[bytes]) -> PictureHeader | None:
-    r"""The header of a PNG, JPEG, WebP or GIF, in memory or in an open file; None for anything else.
-
-    >>> parse_header(b"GIF but no picture"), parse_header(b"\x89PNG\r\n\x1a\n cut short").pixels
-    (None, 0)
+    >>> read_size(b"GIF but no picture"), read_size(b"\x89PNG\r\n\x1a\n cut short")
+    (None, None)
     """
     file = io.BytesIO(source) if isinstance(source, bytes) else source
     file.seek(0)
@@ -97,10 +85,9 @@ def parse_header(source: bytes | IO[bytes]) -> PictureHeader | None:
 
     Image.init()
     file.seek(0)
-    try:
+    # Pillow raises errors of many types for a damaged header.
+    with suppress(Exception):
         # Not `Image.open`, which warns of many pixels, or refuses them: their number is what is asked for here.
-        size = Image.OPEN[SENDABLE[kind]][0](file, "").size
-    except Exception:
-        # Pillow raises errors of many types for a damaged header.
-        size = (0, 0)
-    return PictureHeader(kind, *size)
+        width, height = Image.OPEN[SENDABLE[kind]][0](file, "").size
+        return (width, height) if width and height else None
+    return None

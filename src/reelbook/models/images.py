@@ -20,7 +20,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..errors import InvalidInput, Problem
 from ..util.data_address import DataAddressError, parse_data_address
-from .file_kinds import EMPTY, parse_header, sniff_kind
+from .file_kinds import EMPTY, SENDABLE, read_size, sniff_kind
 from .json_schema import rules_at, schema_of
 from .problems import format_literal
 from .value_types import Text, is_wire_json
@@ -116,12 +116,12 @@ def is_picture(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike)) or _is_service_file(value) or _reader_of(value) is not None
 
 
-def is_one_array(value: Any) -> bool:
-    """Whether an array is a single picture, and not a stack of them.
+def is_one_picture(value: Any) -> bool:
+    """Whether a value is a single picture, and not a stack of arrays.
 
     A stack of grey pictures, three or four pixels wide, is mistaken for one colour picture, but is not expected.
     """
-    return _reader_of(value) is _read_array and _has_picture_shape(value.shape)
+    return is_picture(value) and (not hasattr(value, "__array__") or _has_picture_shape(value.shape))
 
 
 def parse_picture(value: Any) -> str:
@@ -132,9 +132,10 @@ def parse_picture(value: Any) -> str:
         text = str.__str__(value)
         if not text:
             raise NotAPicture("is empty. Give a path, an address, or a picture.")
+        if _ADDRESS.match(text):
+            return text
         sent_before = _IN_LIBRARY.match(text)
-        path = Image.from_library(sent_before[1]) if sent_before else Image(text, label=PurePath(text).name)
-        return text if _ADDRESS.match(text) else path
+        return Image.from_library(sent_before[1]) if sent_before else Image(text, label=PurePath(text).name)
     if _is_service_file(value):
         if str(value.content_type or "").lower().startswith("video/"):
             raise NotAPicture(
@@ -181,14 +182,13 @@ def require_picture(content: bytes) -> bytes:
     """The same bytes; raises `NotAPicture` where they cannot be sent."""
     if len(content) > MAX_BYTES:
         raise NotAPicture(f"has {len(content) / 1e6:,.1f} MB; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller.")
-    header = parse_header(content)
-    if header is None:
-        kind = sniff_kind(content)
+    kind, size = sniff_kind(content), read_size(content)
+    if kind not in SENDABLE:
         advice = " A picture of another kind can be opened with PIL.Image.open and given as that."
         raise NotAPicture(f"is {kind.name}; PNG, JPEG, WebP and GIF can be sent.{'' if kind == EMPTY else advice}")
-    if header.pixels == 0:
-        raise NotAPicture(f"is {header.kind.name} that is damaged or cut short: it does not say how large it is.")
-    check_pixels(header.width, header.height)
+    if size is None:
+        raise NotAPicture(f"is {kind.name} that is damaged or cut short: it does not say how large it is.")
+    check_pixels(*size)
     return content
 
 

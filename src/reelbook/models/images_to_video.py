@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 from .base import File, Input, Output, Part
-from .images import Picture, is_one_array, is_picture
+from .images import Picture, is_one_picture, is_picture
 from .value_types import Integer, Ordered, Real, coerce_float, coerce_tuple, is_wire_json
 
 MAX_FRAMES = 100_000
@@ -51,7 +51,7 @@ class ImagesToVideo(Input):
         if not isinstance(values, dict) or "images" not in values:
             return values
         exact = is_wire_json(info)
-        if not exact and _is_alone(values["images"]):
+        if not exact and (isinstance(values["images"], Frame) or is_one_picture(values["images"])):
             words = "`images` needs a list and has one picture: put it in brackets."
             raise PydanticCustomError("one_picture", words, {"field": "images"})
         # Fields report their own problems later; until then any number will do.
@@ -83,11 +83,6 @@ class ImagesToVideo(Input):
     def total_frames(self) -> int:
         """How many frames the video will have."""
         return sum(frame.frames for frame in self.images)
-
-
-def _is_alone(value: Any) -> bool:
-    """Whether one picture was given where a list is required; an array can be either."""
-    return isinstance(value, Frame) or is_one_array(value) or (is_picture(value) and not hasattr(value, "__array__"))
 
 
 class ImagesToVideoOutput(Output):

@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any
@@ -56,7 +56,7 @@ def problems_of(model: type[BaseModel], error: ValidationError) -> list[Problem]
 
     The message of one: "`num_frames` = 5 is outside 9 to 1441. The nearest allowed value is 9."
     """
-    findings = list(_flatten(error.errors(include_url=False)))
+    findings = error.errors(include_url=False)
     outer = {finding["loc"][:length] for finding in findings for length in range(len(finding["loc"]))}
     # A list counts as too short, too, where its entries are wrong.
     findings = [finding for finding in findings if finding["type"] != "too_short" or finding["loc"] not in outer]
@@ -65,16 +65,6 @@ def problems_of(model: type[BaseModel], error: ValidationError) -> list[Problem]
         rest = f"{len(findings) - MAX_PROBLEMS:,} more problems are not listed. Fix these first."
         problems.append(Problem((), rest, "more"))
     return problems
-
-
-def _flatten(findings: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-    """The errors, with those of the closest of several types in place of one that none accepts the value."""
-    for finding in findings:
-        closest = finding.get("ctx", {}).get("closest")
-        if closest is None:
-            yield finding
-        else:
-            yield from _flatten({**inner, "loc": (*finding["loc"], *inner["loc"])} for inner in closest)
 
 
 def _problem(schema: Mapping[str, Any], finding: Mapping[str, Any]) -> Problem:
@@ -96,9 +86,10 @@ def _problem(schema: Mapping[str, Any], finding: Mapping[str, Any]) -> Problem:
             choices = rule.get("enum", [rule["const"]] if "const" in rule else [])
             return not_a_choice(loc, kind, value, facts.get("choices", choices))
         case _ if kind in WANTED:
-            meant = find_meant_value(value, kind)
-            is_number = isinstance(meant, (int, float)) and not isinstance(meant, bool)
-            return wrong_type(loc, kind, value, WANTED[kind], nearest_number(meant, rule) if is_number else meant)
+            if kind in ("int_type", "float_type") and type(value) in (str, float):
+                with suppress(ValueError):
+                    nearest = nearest_number(float(value), rule)
+            return wrong_type(loc, kind, value, WANTED[kind], nearest)
         case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than" | "multiple_of":
             limits = next((rule for rule in rules if not rule.keys().isdisjoint((*_BOUNDS, "multipleOf"))), rule)
             nearest, bounds = nearest_number(value, limits), format_bounds(limits)
@@ -166,22 +157,6 @@ def nearest_number(value: float, rule: Mapping[str, Any]) -> float | None:
         steps = [int(number) if number.denominator == 1 else float(number) for number in multiples]
     allowed = [item for item in steps if low <= item <= high and above < item < below]
     return min(allowed, key=lambda item: abs(item - nearest), default=None)
-
-
-def find_meant_value(value: Any, kind: str) -> Any:
-    """What a value of the wrong type was probably meant to be; None where that is unclear."""
-    is_text = isinstance(value, str) and len(value) < 20
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    with suppress(ValueError, OverflowError):
-        if kind == "string_type" and is_number:
-            return str(value)
-        if kind == "int_type" and (is_text or (is_number and abs(value) < 1e15)):
-            return int(value) if is_text else round(value)
-        if kind == "float_type" and is_text and math.isfinite(float(value)):
-            return float(value)
-        if kind == "bool_type" and (is_text or is_number):
-            return {"true": True, "1": True, "false": False, "0": False}.get(str(value).lower())
-    return None
 
 
 def _nearest_choice(value: Any, choices: Sequence[Any]) -> Any:

@@ -65,11 +65,6 @@ def present(cls: type[BaseModel], schema: Mapping[str, Any], about: str, call: s
     cls.__doc__ = "\n".join(lines)
 
 
-def positional_field(cls: type[BaseModel]) -> str | None:
-    """The field whose value may be given without its name: the first required one."""
-    return next((field.alias or name for name, field in cls.model_fields.items() if field.is_required()), None)
-
-
 def type_name(rule: Any, definitions: Mapping[str, Any]) -> str:
     """A JSON schema's type as a Python annotation.
 

@@ -128,16 +128,6 @@ def preset_for(size: Size, resolution: Tier = "1K") -> Preset | None:
     return min(covering, key=rank, default=None)
 
 
-def _nearest_possible(size: Size) -> Size:
-    """The largest size of about the same shape that is within bounds and has a canvas."""
-    width, height = (min(max(side, MIN_SIDE), MAX_SIDE) for side in (size.width, size.height))
-    # The largest scale at which it fits some canvas.
-    scale = min(
-        Fraction(1), max(min(Fraction(preset.width, width), Fraction(preset.height, height)) for preset in PRESETS)
-    )
-    return Size(max(int(width * scale), MIN_SIDE), max(int(height * scale), MIN_SIDE))
-
-
 class SmartResize(Input):
     """Input of the smart-resize model.
 
@@ -179,17 +169,14 @@ class SmartResize(Input):
 
 
 def _no_canvas(size: Size) -> PydanticCustomError:
+    """The error of a size without a canvas, with the largest one of about its shape that has a canvas."""
+    sides = [min(max(side, MIN_SIDE), MAX_SIDE) for side in (size.width, size.height)]
+    scale = max(min(Fraction(preset.width, sides[0]), Fraction(preset.height, sides[1])) for preset in PRESETS)
+    nearest = [max(int(side * min(scale, 1)), MIN_SIDE) for side in sides]
     largest = max(PRESETS, key=lambda preset: (preset.width * preset.height, preset.width))
-    return PydanticCustomError(
-        "no_canvas",
-        "no canvas covers it: a side is {least} to {most} pixels long, and the largest canvas has {largest}",
-        {
-            "least": MIN_SIDE,
-            "most": MAX_SIDE,
-            "largest": f"{largest.width}x{largest.height}",
-            "nearest": str(_nearest_possible(size)),
-        },
-    )
+    bounds = f"{MIN_SIDE} to {MAX_SIDE} pixels long, and the largest canvas has {largest.width}x{largest.height}"
+    facts = {"bounds": bounds, "nearest": str(Size(*nearest))}
+    return PydanticCustomError("no_canvas", "no canvas covers it: a side is {bounds}", facts)
 
 
 class ResizedImage(File):

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from ..errors import InvalidInput, Problem
 from ..models.base import Input, Part
-from ..models.images import NotAPicture, is_one_array, is_picture, parse_picture
+from ..models.images import NotAPicture, is_one_picture, parse_picture
 from ..models.json_schema import rule_at, schema_of
 from ..models.problems import format_literal, unknown_field
 from ..models.smart_resize import Size
@@ -93,7 +93,7 @@ def read_records(table: Any) -> list[Mapping[Any, Any]]:
 
 def _is_picture(value: Any) -> bool:
     """Whether a value is a picture not yet encoded; it is encoded once here, rather than for each run."""
-    return is_one_array(value) if hasattr(value, "__array__") else is_picture(value) and not isinstance(value, str)
+    return is_one_picture(value) and not isinstance(value, str)
 
 
 # Fields of an input, and values inside them.

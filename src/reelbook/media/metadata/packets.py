@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 from xml.sax.saxutils import escape
 
-from ...models.file_kinds import parse_header
+from ...models.file_kinds import read_size
 
 MAX_BYTES = 1 << 21
 """Maximum size of a record or a packet that is read or written; actual ones are far shorter."""
@@ -218,12 +218,12 @@ def _make_extended_header(file: BinaryIO, first: FilePart) -> tuple[bytes, int]:
         if len(header) < 18:
             raise MalformedFile("its header is too short")
         return header[:8] + bytes([header[8] | _HAS_XMP]) + header[9:], first.end
-    head, size = read_exactly(file, first.inside, 10), parse_header(file)
+    head, size = read_exactly(file, first.inside, 10), read_size(file)
     is_lossless = first.kind == b"VP8L" and head[0] == 0x2F
-    if size is None or not size.pixels or not (is_lossless or (first.kind, head[3:6]) == (b"VP8 ", b"\x9d\x01\x2a")):
+    if size is None or not (is_lossless or (first.kind, head[3:6]) == (b"VP8 ", b"\x9d\x01\x2a")):
         raise MalformedFile("its pixels are of an unknown kind")
     flags = _HAS_XMP | (_HAS_ALPHA if is_lossless and head[4] & 0x10 else 0)
-    sides = (size.width - 1).to_bytes(3, "little") + (size.height - 1).to_bytes(3, "little")
+    sides = (size[0] - 1).to_bytes(3, "little") + (size[1] - 1).to_bytes(3, "little")
     return struct.pack("<4sI4B", b"VP8X", 10, flags, 0, 0, 0) + sides, first.start
 
 

@@ -21,7 +21,7 @@ from ...display.formatting import format_size, join_with_dots, shorten
 from ...errors import ReelbookError
 from ...media import stills
 from ...media.bounded_open import PICTURES
-from ...models.file_kinds import AVIF, BMP, HEAD_BYTES, MP4, TIFF, WEBM, parse_header, sniff_kind
+from ...models.file_kinds import AVIF, BMP, HEAD_BYTES, MP4, SENDABLE, TIFF, WEBM, read_size, sniff_kind
 from ...models.images import (
     MAX_BYTES,
     MAX_PIXELS,
@@ -260,11 +260,10 @@ class Pictures:
 
     def _put_on_shelf(self, picture: Image) -> None:
         assert picture.content is not None, "only for pictures in memory"
-        header = parse_header(picture.content)
         # A full disk loses nothing: the picture is in memory, and the run stores its sources itself.
         with contextlib.suppress(ReelbookError, OSError):
             if (client := self._form.session.current) is not None:
-                client.shelf.keep(picture.content, header.kind.suffix if header else ".bin")
+                client.shelf.keep(picture.content, sniff_kind(picture.content).suffix)
                 with self._lock:
                     self._in_memory.pop(str(picture), None)
 
@@ -285,8 +284,8 @@ def _format_name(given: Any) -> str:
 
 def preview_content(content: bytes, name: str) -> Content:
     """The preview of a picture's content; `NotAPicture` if it cannot be decoded."""
-    header = parse_header(require_picture(content))
-    assert header is not None, "what was checked has a header"
+    size = read_size(require_picture(content))
+    assert size is not None, "what was checked has a size"
     with _decoder_errors():
         with Pillow.open(io.BytesIO(content), formats=PICTURES) as opened:
             # The first picture of a GIF may be larger than its header says.
@@ -295,14 +294,14 @@ def preview_content(content: bytes, name: str) -> Content:
         small = stills.read_picture(io.BytesIO(content), BOX)
     thumb = io.BytesIO()
     small.save(thumb, "JPEG", quality=80)
-    width, height = (header.height, header.width) if on_its_side else (header.width, header.height)
-    name, size = shorten(name, MAX_NAME_LENGTH), format_size(len(content))
+    width, height = size[::-1] if on_its_side else size
+    name, weight = shorten(name, MAX_NAME_LENGTH), format_size(len(content))
     # Pictures without a file are named by their size.
     pixels = "" if name.endswith(f" {width} × {height}") else f"{width:,} × {height:,}"
     return {
         "name": name,
-        "words": join_with_dots(name, pixels, size),
-        "receives": f"Sent as {header.kind.name} of {size}, uploaded once.",
+        "words": join_with_dots(name, pixels, weight),
+        "receives": f"Sent as {sniff_kind(content).name} of {weight}, uploaded once.",
         "size": (width, height),
         "buffers": [thumb.getvalue()],
     }
@@ -368,7 +367,7 @@ def convert_picture(content: bytes) -> bytes:
     if len(content) > MAX_BYTES:
         raise NotAPicture(format_too_large(len(content)))
     _check_kind(content[:HEAD_BYTES])
-    if parse_header(content) is not None:
+    if sniff_kind(content) in SENDABLE:
         return require_picture(content)
     with _decoder_errors(), Pillow.open(io.BytesIO(content), formats=[*CONVERTED.values()]) as picture:
         check_pixels(*picture.size)
@@ -392,12 +391,10 @@ def format_too_large(count: int) -> str:
 
 def _check_kind(head: bytes) -> None:
     """Refuse content whose first bytes are not those of a picture."""
-    if parse_header(head) is not None:
-        return
     kind = sniff_kind(head)
     if kind.name == MP4.name:
         raise (VideoGiven if kind in (MP4, WEBM) else NotAPicture)("is a video, and a picture is needed here.")
-    if kind not in CONVERTED:
+    if kind not in SENDABLE and kind not in CONVERTED:
         raise NotAPicture(f"is {kind.name}. PNG, JPEG, WebP and GIF can be sent.")
 
 
