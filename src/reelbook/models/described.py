@@ -24,12 +24,12 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    GetCoreSchemaHandler,
     PydanticUserError,
     SerializerFunctionWrapHandler,
     Strict,
     TypeAdapter,
     ValidationError,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     WithJsonSchema,
     WrapValidator,
@@ -37,12 +37,12 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, SchemaError, core_schema
+from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaError
 
 from ..errors import BadDescription, Problem
 from ..util.printable import map_texts, replace_surrogates
 from .base import Input, Part
-from .images import Image, PictureField, is_one_picture, is_picture, pictures_of
+from .images import Image, is_one_picture, is_picture, pictures_of, read_picture
 from .problems import WANTED, compact_value, format_literal, format_subject
 from .signatures import present
 from .value_types import (
@@ -333,10 +333,7 @@ class _Builder:
             return Json
         rule = self.flat(source)
         kind = _type(rule)
-        checks = {word: source[word] for word in source if not _is_annotation(word)}
-        # A reference alone may stand in a list, for the sake of the annotations beside it.
-        is_wrapped = checks.keys() == {"allOf"} and len(checks["allOf"]) == 1
-        key = json.dumps(checks["allOf"][0] if is_wrapped else checks, sort_keys=True)
+        key = json.dumps({word: rule[word] for word in rule if not _is_annotation(word)}, sort_keys=True)
         fields, _, others = self.fields(rule) if kind == "object" else ({}, [], True)
         if fields and "enum" not in rule:
             if key not in self.records:
@@ -446,15 +443,16 @@ def _show_as_left_out(schema: dict[str, Any]) -> None:
 
 
 def _text(name: str, rule: Mapping[str, Any], limits: dict[str, Any]) -> Any:
-    reading = _DescribedText(rule.get("default"), is_picture=_names_picture(name, rule))
+    takes_picture = _names_picture(name, rule)
     # A pattern that pydantic does not know, such as one with lookahead, is left to the last check.
     with suppress(SchemaError):
         TypeAdapter(Annotated[(str, _field(pattern=rule.get("pattern")))])
         limits["pattern"] = rule.get("pattern")
-    mark = "image" if reading.is_picture else rule.get("x-media")
+    mark = "image" if takes_picture else rule.get("x-media")
     # Nor do rules for the text hold for what is sent in the place of a picture.
-    checks = _field(**({} if reading.is_picture else limits), json_schema_extra={"x-media": mark} if mark else None)
-    return Annotated[(str, Strict(), checks, AfterValidator(require_utf8), reading)]
+    checks = _field(**({} if takes_picture else limits), json_schema_extra={"x-media": mark} if mark else None)
+    reader = _read_text(rule.get("default"), takes_picture=takes_picture)
+    return Annotated[(str, Strict(), checks, AfterValidator(require_utf8), reader)]
 
 
 def _names_picture(name: str, rule: Mapping[str, Any]) -> bool:
@@ -465,23 +463,18 @@ def _names_picture(name: str, rule: Mapping[str, Any]) -> bool:
     return bool(is_address and re.search(r"(?i)image|picture|photo", f"{name} {rule.get('title')}"))
 
 
-class _DescribedText(PictureField):
-    """A text, or in its place a picture: in a field for pictures, or where one is given as an `Image`."""
+def _read_text(default: Any, *, takes_picture: bool) -> WrapValidator:
+    """Reads a text, or in its place a picture: in a field for pictures, or where one is given as an `Image`."""
 
-    def __init__(self, default: Any, *, is_picture: bool) -> None:
-        self.default, self.is_picture = default, is_picture
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        # Without a serializer, which would turn the other values of a union into text, too.
-        return core_schema.with_info_wrap_validator_function(self._validated, handler(source))
-
-    def read(self, value: Any, as_text: ValidatorFunctionWrapHandler) -> str:
+    def read(value: Any, as_text: ValidatorFunctionWrapHandler, info: ValidationInfo) -> str:
         if isinstance(value, Image):
             return value
         # None, the default, and an address of any scheme have a meaning to the service.
         is_address = isinstance(value, str) and re.match(r"(?i)(?!file:)[a-z][a-z0-9+.-]*://", value)
-        is_plain = not is_picture(value) or is_address or (isinstance(value, str) and value in ("", self.default))
-        return super().read(value, as_text) if self.is_picture and not is_plain else str(as_text(value))
+        is_plain = not is_picture(value) or is_address or (isinstance(value, str) and value in ("", default))
+        return read_picture(value, as_text, info) if takes_picture and not is_plain else str(as_text(value))
+
+    return WrapValidator(read)
 
 
 def _not_alone(value: Any) -> Any:

@@ -15,14 +15,13 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, ValidatorFunctionWrapHandler
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic import BaseModel, Field, PlainSerializer, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import PydanticCustomError
 
 from ..errors import InvalidInput, Problem
 from ..util.data_address import DataAddressError, parse_data_address
 from .file_kinds import EMPTY, SENDABLE, read_size, sniff_kind
-from .json_schema import rules_at, schema_of
-from .problems import format_literal
+from .problems import format_literal, rules_at, schema_of
 from .value_types import Text, is_wire_json
 
 Place = tuple[str | int, ...]
@@ -108,11 +107,7 @@ class Image(str):
 
 
 def is_picture(value: Any) -> bool:
-    """Whether a value is meant as one picture, though it may turn out to be a bad one.
-
-    >>> is_picture("boat.png"), is_picture(b"..."), is_picture({"url": "boat.png"}), is_picture(3)
-    (True, True, False, False)
-    """
+    """Whether a value is meant as one picture, though it may turn out to be a bad one."""
     return isinstance(value, (str, os.PathLike)) or _is_service_file(value) or _reader_of(value) is not None
 
 
@@ -272,33 +267,25 @@ def _encode_png(image: Any) -> bytes:
     return out.getvalue()
 
 
-class PictureField:
-    """Validates a source picture: in Python from any supported value, in a service from text, which stays unchanged."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.with_info_wrap_validator_function(
-            self._validated,
-            handler(source),
-            serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json"),
-        )
-
-    def _validated(self, value: Any, as_text: ValidatorFunctionWrapHandler, info: ValidationInfo) -> str:
-        if is_wire_json(info):
-            return str(as_text(value))
-        try:
-            return self.read(value, as_text)
-        except NotAPicture as error:
-            raise PydanticCustomError("picture", "{reason}", {"reason": str(error)}) from None
-
-    def read(self, value: Any, as_text: ValidatorFunctionWrapHandler) -> str:
-        """The picture in a value of Python; raises `NotAPicture`."""
+def read_picture(value: Any, as_text: ValidatorFunctionWrapHandler, info: ValidationInfo) -> str:
+    """A source picture: in Python from any supported value, in a service from text, which stays unchanged."""
+    if is_wire_json(info):
+        return str(as_text(value))
+    try:
         picture = parse_picture(value)
-        # Validation as text finds unpaired surrogates, which can neither be sent nor written.
-        plain = str(as_text(str(picture)))
-        return picture if isinstance(picture, Image) else plain
+    except NotAPicture as error:
+        raise PydanticCustomError("picture", "{reason}", {"reason": str(error)}) from None
+    # Validation as text finds unpaired surrogates, which can neither be sent nor written.
+    plain = str(as_text(str(picture)))
+    return picture if isinstance(picture, Image) else plain
 
 
-Picture = Annotated[Text, PictureField(), Field(json_schema_extra={"x-media": "image"})]
+Picture = Annotated[
+    Text,
+    WrapValidator(read_picture),
+    PlainSerializer(str, when_used="json"),
+    Field(json_schema_extra={"x-media": "image"}),
+]
 """A source picture: an `Image`, or as plain text an http(s) or `data:` address or the `file_id` of an upload.
 
 `x-media` marks the field as a picture for forms.

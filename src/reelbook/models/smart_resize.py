@@ -172,7 +172,7 @@ def _no_canvas(size: Size) -> PydanticCustomError:
     """The error of a size without a canvas, with the largest one of about its shape that has a canvas."""
     sides = [min(max(side, MIN_SIDE), MAX_SIDE) for side in (size.width, size.height)]
     scale = max(min(Fraction(preset.width, sides[0]), Fraction(preset.height, sides[1])) for preset in PRESETS)
-    nearest = [max(int(side * min(scale, 1)), MIN_SIDE) for side in sides]
+    nearest = [max(int(side * min(scale, Fraction(1))), MIN_SIDE) for side in sides]
     largest = max(PRESETS, key=lambda preset: (preset.width * preset.height, preset.width))
     bounds = f"{MIN_SIDE} to {MAX_SIDE} pixels long, and the largest canvas has {largest.width}x{largest.height}"
     facts = {"bounds": bounds, "nearest": str(Size(*nearest))}

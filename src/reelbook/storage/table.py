@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from ..models.base import Input
 from ..models.catalog import CATALOG
-from ..models.json_schema import rule_at
+from ..models.problems import rule_at
 from ..util import registry
 from ..util.printable import map_texts, printable, replace_surrogates
 from .run_status import LIBRARY_STATUSES, get_library_status

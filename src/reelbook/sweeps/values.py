@@ -14,8 +14,7 @@ from pydantic import BaseModel
 from ..errors import InvalidInput, Problem
 from ..models.base import Input, Part
 from ..models.images import NotAPicture, is_one_picture, parse_picture
-from ..models.json_schema import rule_at, schema_of
-from ..models.problems import format_literal, unknown_field
+from ..models.problems import format_literal, rule_at, schema_of, unknown_field
 from ..models.smart_resize import Size
 
 MAX_RUNS = 1_000_000
