@@ -76,11 +76,7 @@ CATALOG: tuple[Endpoint, ...] = (
 
 
 def get_endpoint(endpoint_id: str) -> Endpoint:
-    """The catalog row of a model; raises `UnknownModel` where there is none.
-
-    >>> get_endpoint("svc/smart-resize").base_credits
-    11
-    """
+    """The catalog row of a model; raises `UnknownModel` where there is none."""
     row = find_endpoint(endpoint_id)
     if row is None:
         raise UnknownModel(endpoint_id, [row.id for row in CATALOG])

@@ -7,7 +7,6 @@ The types of a class check each field. What they cannot express, such as which f
 from __future__ import annotations
 
 import json
-import keyword
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from contextlib import suppress
 from fractions import Fraction
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, ClassVar, ForwardRef, Self, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, Union, get_args, get_origin
 from urllib.parse import unquote
 
 from pydantic import (
@@ -24,7 +23,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PydanticUserError,
     SerializerFunctionWrapHandler,
     Strict,
     TypeAdapter,
@@ -203,8 +201,7 @@ class _Builder:
         self.root = {**self.root, **_object(schema)}
         self.rule = self.flat(schema)
         self.records: dict[str, Any] = {}
-        """The classes of objects by their rules as text, or references to them while they are built."""
-        self.classes: dict[str, Any] = {}
+        """The classes of objects by their rules as text."""
 
     def choose_call(self, endpoint_id: str) -> tuple[str, Any]:
         """Path and schema of this model's POST; by default of the first that is for one model."""
@@ -280,38 +277,27 @@ class _Builder:
         rule, endpoint_id = self.rule, self.endpoint_id
         if _type(rule) not in ("object", ""):
             raise BadDescription(f"The input is of the type {rule['type']}; it should be an object with fields.")
-        name = self.free_name(rule, endpoint_id.rpartition("/")[2].title())
-        cls: type[Described] = self.record(rule, name, Described)
+        cls: type[Described] = self.record(rule, endpoint_id.rpartition("/")[2].title(), Described)
         cls.endpoint_id = endpoint_id
-        for record in self.classes.values():
-            record.model_rebuild(_types_namespace=dict(self.classes))
         about = str(rule.get("description") or f"What to ask of {endpoint_id}.")
         present(cls, cls.model_json_schema(), about, f"rb.{cls._spelling()}")
         return cls
 
-    def free_name(self, rule: Mapping[str, Any], name: str) -> str:
-        """A name for a class that no other has."""
-        plain = re.sub(r"\W", "", str(rule.get("title") or name))[:60]
-        is_free = plain.isidentifier() and not keyword.iskeyword(plain) and plain not in self.classes
-        name = plain if is_free else f"Part{len(self.classes)}_{plain}"
-        self.classes[name] = None
-        return name
-
-    def record(self, rule: Mapping[str, Any], name: str, base: type[Any]) -> Any:
+    def record(self, rule: Mapping[str, Any], name: str, base: type[Any], inside: tuple[str, ...] = ()) -> Any:
         """The class of an object."""
         rules, required, others = self.fields(rule)
         made: dict[str, Any] = {}
         for field_name, source in rules.items():
             notes = self.flat(source)
-            annotation = self.type_of(source, field_name)
+            annotation = self.type_of(source, field_name, inside)
             default: Any = ... if field_name in required else None
             if default is None and notes.get("default") is not None:
-                # The service fills in a default that does not fit, or whose type is being built.
-                with suppress(ValidationError, PydanticUserError):
+                # The service fills in a default that does not fit.
+                with suppress(ValidationError):
                     default = TypeAdapter(annotation).validate_python(notes["default"])
             texts: dict[str, Any] = {word: notes.get(word) for word in ("title", "description")}
             if default is None and annotation is not None and NoneType not in get_args(annotation):
-                annotation = Union[annotation, None]  # noqa: UP007  # A forward reference has no `|`.
+                annotation = annotation | None
                 texts["json_schema_extra"] = _show_as_left_out
             # A name may be empty, or taken by a method.
             names = (name for name in (field_name, f"{field_name}_", f"field_{len(made)}") if name and name[0] != "_")
@@ -320,12 +306,12 @@ class _Builder:
             alias = None if attribute == field_name else field_name
             made[attribute] = (annotation, _field(default, alias=alias, validate_default=False, **texts))
         if others is not False:
-            extra = {"__annotations__": {"__pydantic_extra__": _dict[str, self.type_of(others)]}}
+            extra = {"__annotations__": {"__pydantic_extra__": _dict[str, self.type_of(others, "", inside)]}}
             base = type(base.__name__, (base,), {**extra, "model_config": {"extra": "allow"}, "__module__": __name__})
         # Any, because mypy would treat the name below as that of a declared class.
         make: Any = create_model
-        self.classes[name] = make(name, __base__=base, __doc__=rule.get("description"), **made)
-        return self.classes[name]
+        plain_name = re.sub(r"\W", "", str(rule.get("title") or name))[:60] or "Part"
+        return make(plain_name, __base__=base, __doc__=rule.get("description"), **made)
 
     def type_of(self, source: Any, name: str = "", inside: tuple[str, ...] = ()) -> Any:
         """The Python type of what a rule accepts; `name` is that of its field, `inside` are the rules around it."""
@@ -334,16 +320,14 @@ class _Builder:
         rule = self.flat(source)
         kind = _type(rule)
         key = json.dumps({word: rule[word] for word in rule if not _is_annotation(word)}, sort_keys=True)
+        if key in inside:
+            return Json  # A rule within itself is left to the last check.
+        inside = (*inside, key)
         fields, _, others = self.fields(rule) if kind == "object" else ({}, [], True)
         if fields and "enum" not in rule:
             if key not in self.records:
-                class_name = self.free_name(rule, name)
-                self.records[key] = ForwardRef(class_name)
-                self.records[key] = self.record(rule, class_name, Record)
+                self.records[key] = self.record(rule, name, Record, inside)
             return self.records[key]
-        if key in inside:
-            return Json  # A rule within itself that is no object is left to the last check.
-        inside = (*inside, key)
         if "enum" in rule or "const" in rule:
             return _one_of(rule)
         limits = {own: rule[word] for word, own in _LIMITS.items() if word in rule}
@@ -501,10 +485,10 @@ def _one_of(rule: Mapping[str, Any]) -> Any:
 def _union(types: Sequence[Any]) -> Any:
     """The type of any of several values."""
     inner = [kind for kind in types if kind is not None]
-    kind: Any = Union[tuple(inner)] if inner else None  # noqa: UP007  # A forward reference has no `|`.
+    kind: Any = Union[tuple(inner)] if inner else None  # noqa: UP007  # Their number is known at run time only.
     if get_origin(kind) is Union and len([form for form in get_args(kind) if form is not NoneType]) > 1:
         kind = Annotated[(kind, WrapValidator(_explain_closest))]
-    return kind if len(inner) == len(types) else Union[kind, None]  # noqa: UP007
+    return kind if len(inner) == len(types) or not inner else kind | None
 
 
 def _explain_closest(value: Any, any_of_them: ValidatorFunctionWrapHandler) -> Any:

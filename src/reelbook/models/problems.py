@@ -228,11 +228,7 @@ def format_bounds(rule: Mapping[str, Any]) -> str:
 
 
 def format_number(value: float) -> str:
-    """A number in its usual notation, 24 rather than 24.0.
-
-    >>> format_number(24.0), format_number(0.15), format_number(1234567)
-    ('24', '0.15', '1234567')
-    """
+    """A number in its usual notation, 24 rather than 24.0."""
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
     return format_literal(int(value) if is_whole else value)
 

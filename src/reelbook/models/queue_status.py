@@ -66,11 +66,7 @@ class QueueStatus(Output):
 
     @property
     def finished(self) -> bool:
-        """Whether the request is completed.
-
-        >>> QueueStatus(status="COMPLETED", request_id="1").finished
-        True
-        """
+        """Whether the request is completed."""
         return self.status == COMPLETED
 
     @property

@@ -40,11 +40,7 @@ _SPELLINGS = r"\s*0*([1-9][0-9]{0,4})\s*[xX×✕*]\s*0*([1-9][0-9]{0,4})\s*(?:[p
 
 
 def find_format_name(size: str) -> str | None:
-    """The first named format of a size; None where no format has it.
-
-    >>> find_format_name("1080x1920"), find_format_name("1x1")
-    ('Story', None)
-    """
+    """The first named format of a size, such as "Story"; None where no format has it."""
     return next((name for group in FORMATS.values() for name, its_size in group.items() if its_size == size), None)
 
 
