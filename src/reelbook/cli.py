@@ -19,7 +19,7 @@ from ._version import __version__
 from .errors import ReelbookError, UncertainRun
 from .models.base import Input
 from .models.catalog import CATALOG, get_endpoint
-from .models.pricing import Rates, estimate
+from .models.pricing import estimate, read_rates
 from .util.printable import printable, readable_id
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def _settings(options: argparse.Namespace) -> Settings:
     settings = Settings(data=data, spec_only=options.spec_only, hosts=tuple(name.lower() for name in options.name))
     settings = replace(settings, has_board=not options.spec_only)
     if options.rates:
-        settings = replace(settings, rates=Rates.read(options.rates))
+        settings = replace(settings, rates=read_rates(options.rates))
     if options.models:
         from reelbook_service.hosted.models_file import make_lane_table, read_models_file
 
@@ -317,7 +317,7 @@ def _service_info(address: str) -> dict[str, Any]:
 
 
 def _estimate(options: argparse.Namespace) -> int:
-    price = estimate(_input(options), Rates.read(options.rates) if options.rates else None)
+    price = estimate(_input(options), read_rates(options.rates) if options.rates else None)
     if options.json:
         _print_json({"credits": price.credits, "source": price.source, "breakdown": list(price.breakdown)})
         return 0

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from .errors import ReelbookError
 from .models.base import Input
 from .models.catalog import CATALOG
-from .models.pricing import Estimate, Rates, estimate
+from .models.pricing import Estimate, estimate, read_rates
 from .storage.library_folder import is_from_above, library_folder, parse_folder
 from .util.background_loop import TICK_SECONDS
 from .util.printable import format_count
@@ -112,7 +112,7 @@ class Session:
             for number in END_SIGNALS:
                 if signal.getsignal(number) is signal.SIG_DFL:
                     signal.signal(number, lambda number, frame: sys.exit(128 + number))
-        client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf, models)
+        client = Client(address, key, folder, read_rates(rates) if rates else None, shelf, models)
         if address is not None:
             try:
                 client.check_key()

@@ -62,7 +62,7 @@ def open(library: Path, rates: Rates | None = None, models: str | Path | None = 
             service = None if others else service
         if service is None:
             data = _get_writable(library / _folder_name(lanes))
-            service = Embedded(data, Settings(data=data, rates=rates or Rates(), lanes=lanes or LaneTable()))
+            service = Embedded(data, Settings(data=data, rates=rates or {}, lanes=lanes or LaneTable()))
             _shared[library] = service
         service.users += 1
     try:

@@ -26,7 +26,7 @@ class Settings:
     """How many runs are executed concurrently."""
     spec_only: bool = False
     """Offer only what the specification lists, for testing clients."""
-    rates: Rates = field(default_factory=Rates)
+    rates: Rates = field(default_factory=dict)
     """Custom per-unit rates; empty for the prices of the specification."""
     retention: float = spec_decisions.RETENTION_SECONDS
     """How many seconds files are stored."""

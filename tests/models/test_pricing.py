@@ -18,7 +18,7 @@ from reelbook.models.base import Input
 from reelbook.models.catalog import get_endpoint
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.models.pricing import UNITS, Estimate, Rate, Rates, estimate
+from reelbook.models.pricing import UNITS, Estimate, Rate, Rates, estimate, read_rates
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from tests.models.inputs import INPUTS
@@ -34,7 +34,7 @@ RATES = st.decimals(0, 100, places=4)
 
 
 def rates(request: Input, unit: Any, rate: str | Decimal) -> Rates:
-    return Rates({request.endpoint_id: Rate(unit, Decimal(rate))})
+    return {request.endpoint_id: Rate(unit, Decimal(rate))}
 
 
 def total(found: Estimate) -> int:
@@ -152,9 +152,9 @@ def test_rates_are_read_from_a_table(tmp_path: Path) -> None:
         '["svc/text-to-video-13b-distilled"]\nunit = "second"\nrate = 20\n',
     )
 
-    found = Rates.read(path)
+    found = read_rates(path)
 
-    assert found.by_model == {
+    assert found == {
         "svc/smart-resize": Rate("megapixel", Decimal("0.4375")),
         "svc/text-to-video-13b-distilled": Rate("second", Decimal(20)),
     }
@@ -181,7 +181,7 @@ def test_a_bad_table_gets_a_clear_sentence(text: str, said: str, tmp_path: Path)
     path = table(tmp_path, text)
 
     with pytest.raises(BadRates) as caught:
-        Rates.read(path)
+        read_rates(path)
 
     assert said in str(caught.value)
     assert str(path) in str(caught.value)

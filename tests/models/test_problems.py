@@ -33,7 +33,7 @@ MESSAGES: list[tuple[type[Input], dict[str, Any], str]] = [
     (TextToVideo, {"num_frames": 49.5}, "`num_frames` needs a whole number, not 49.5 (float). Did you mean 50?"),
     (TextToVideo, {"num_frames": True}, "`num_frames` needs a whole number, not True (bool)."),
     (TextToVideo, {"num_frames": None}, "`num_frames` needs a whole number, not nothing (null)."),
-    (TextToVideo, {"frame_rate": 10**400}, "`frame_rate` = a number of about 401 digits is outside 1 to 60. The nearest allowed value is 60."),
+    (TextToVideo, {"frame_rate": 10**400}, "`frame_rate` = a very long number is outside 1 to 60. The nearest allowed value is 60."),
     (TextToVideo, {"second_pass_skip_initial_steps": 8}, "`second_pass_skip_initial_steps` = 8 must be less than `second_pass_num_inference_steps` = 8, or the second pass has nothing to do. The nearest allowed value is 7."),
     (TextToVideo, {"temporal_adain_factor": 0.33}, "`temporal_adain_factor` = 0.33 is not a multiple of 0.05. The nearest allowed value is 0.35."),
     (TextToVideo, {"temporal_adain_factor": "0.33"}, "`temporal_adain_factor` needs a number, not '0.33' (str). Did you mean 0.35?"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.models.pricing import Rates
+from reelbook.models.pricing import read_rates
 from reelbook_service.accounts import NewAccount
 from reelbook_service.limits import BadAccounts
 from tests.support import KEY, STITCH, TEXT, Serve, Served, administer
@@ -42,7 +42,7 @@ def test_prices_follow_a_table_of_rates(serve: Serve, dot: str, tmp_path: Path) 
     """With per-unit rates the service reserves what its estimate says, rounded up to a whole credit."""
     table = tmp_path / "rates.toml"
     table.write_text(f'["{STITCH}"]\nunit = "second"\nrate = "26.6000001"\n', encoding="utf-8")
-    served = serve(workers=1, rates=Rates.read(table))
+    served = serve(workers=1, rates=read_rates(table))
     show = {"images": [{"url": dot, "frames": 2}], "fps": 1}
 
     body = {"endpointId": STITCH, "input": show}

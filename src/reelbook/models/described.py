@@ -40,7 +40,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaError
 from ..errors import BadDescription, Problem
 from ..util.printable import map_texts, replace_surrogates
 from .base import Input, Part
-from .images import Image, is_one_picture, is_picture, pictures_of, read_picture
+from .images import Image, is_picture, pictures_of, read_picture, require_list
 from .problems import WANTED, compact_value, format_literal, format_subject
 from .signatures import present
 from .value_types import (
@@ -358,7 +358,7 @@ class _Builder:
                 sources = [*rule.get("prefixItems", ()), *([] if rest is False else [rest])]
                 inner = _union([self.type_of(source, name, inside) for source in sources]) if sources else Json
                 takes_pictures = any(_names_picture(name, self.flat(source)) for source in sources)
-                alone = [BeforeValidator(_not_alone)] if takes_pictures else []
+                alone = [BeforeValidator(require_list)] if takes_pictures else []
                 return Annotated[(_tuple[inner, ...], _field(**limits), Ordered, *alone)]
             case "object":
                 return _dict[str, self.type_of(others, "", inside)]
@@ -459,13 +459,6 @@ def _read_text(default: Any, *, takes_picture: bool) -> WrapValidator:
         return read_picture(value, as_text, info) if takes_picture and not is_plain else str(as_text(value))
 
     return WrapValidator(read)
-
-
-def _not_alone(value: Any) -> Any:
-    if is_one_picture(value):
-        reason = "needs a list and has one picture: put it in brackets."
-        raise PydanticCustomError("picture", "{reason}", {"reason": reason})
-    return value
 
 
 def _one_of(rule: Mapping[str, Any]) -> Any:

@@ -280,6 +280,14 @@ def read_picture(value: Any, as_text: ValidatorFunctionWrapHandler, info: Valida
     return picture if isinstance(picture, Image) else plain
 
 
+def require_list(value: Any) -> Any:
+    """The value; raises for one picture where several are wanted, because an array would fall apart into its rows."""
+    if isinstance(value, BaseModel) or is_one_picture(value):
+        reason = "needs a list and has one picture: put it in brackets."
+        raise PydanticCustomError("picture", "{reason}", {"reason": reason})
+    return value
+
+
 Picture = Annotated[
     Text,
     WrapValidator(read_picture),

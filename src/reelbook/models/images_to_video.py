@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 from .base import File, Input, Output, Part
-from .images import Picture, is_one_picture, is_picture
+from .images import Picture, is_picture, require_list
 from .value_types import Integer, Ordered, Real, coerce_float, coerce_tuple, is_wire_json
 
 MAX_FRAMES = 100_000
@@ -40,7 +40,9 @@ class ImagesToVideo(Input):
 
     endpoint_id: ClassVar[str] = "svc/frames-api/images-to-video"
 
-    images: Annotated[tuple[Frame, ...], Ordered] = Field(min_length=1, json_schema_extra=_or_bare_pictures)
+    images: Annotated[tuple[Frame, ...], Ordered, BeforeValidator(require_list)] = Field(
+        min_length=1, json_schema_extra=_or_bare_pictures
+    )
     """The pictures in order. One without a number of frames is held for one second."""
     fps: Real = Field(default=24.0, ge=1, le=120)
     """Frames per second of the video."""
@@ -50,14 +52,10 @@ class ImagesToVideo(Input):
     def _hold_bare_pictures_for_a_second(cls, values: Any, info: ValidationInfo) -> Any:
         if not isinstance(values, dict) or "images" not in values:
             return values
-        exact = is_wire_json(info)
-        if not exact and (isinstance(values["images"], Frame) or is_one_picture(values["images"])):
-            words = "`images` needs a list and has one picture: put it in brackets."
-            raise PydanticCustomError("one_picture", words, {"field": "images"})
         # Fields report their own problems later; until then any number will do.
-        second = 24
+        second, exact = 24, is_wire_json(info)
         try:
-            images = coerce_tuple(values["images"])
+            images = coerce_tuple(values["images"] if exact else require_list(values["images"]))
         except PydanticCustomError:
             return values
         with suppress(PydanticCustomError):

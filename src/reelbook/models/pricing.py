@@ -104,31 +104,28 @@ class Rate:
     rate: Decimal = Field(ge=0, lt=1_000_000, decimal_places=12)
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Per-unit rates by model, supplied by the user. Estimates from them are labelled as assumed."""
+Rates = Mapping[str, Rate]
+"""Per-unit rates by model, supplied by the user. Estimates from them are labelled as assumed."""
 
-    by_model: Mapping[str, Rate] = field(default_factory=dict)
 
-    @classmethod
-    def read(cls, path: str | Path) -> Rates:
-        """The rates in a TOML file, one table per model: `unit = "second"` and `rate = 0.4375`."""
-        try:
-            # In decimal, as written: a binary number would have lost its last digits.
-            tables = tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=Decimal)
-            by_model = TypeAdapter(dict[str, Rate]).validate_python(tables)
-            for model, rate in by_model.items():
-                _units_of(get_endpoint(model), rate.unit)
-        except (OSError, ValueError, RecursionError, UnknownModel) as error:
-            reason = str(error)
-            if isinstance(error, ValidationError):
-                first = error.errors()[0]
-                reason = f"{' '.join(map(str, first['loc']))}: {first['msg'].lower()}"
-            raise BadRates(
-                f"The rates in {path} cannot be used: {reason[:600].rstrip('.')}. "
-                'Write one table for each model, such as ["svc/smart-resize"], with unit = "image" and rate = 0.4375.'
-            ) from error
-        return cls(by_model)
+def read_rates(path: str | Path) -> Rates:
+    """The rates in a TOML file, one table per model: `unit = "second"` and `rate = 0.4375`."""
+    try:
+        # In decimal, as written: a binary number would have lost its last digits.
+        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=Decimal)
+        rates = TypeAdapter(dict[str, Rate]).validate_python(tables)
+        for model, rate in rates.items():
+            _units_of(get_endpoint(model), rate.unit)
+    except (OSError, ValueError, RecursionError, UnknownModel) as error:
+        reason = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            reason = f"{' '.join(map(str, first['loc']))}: {first['msg'].lower()}"
+        raise BadRates(
+            f"The rates in {path} cannot be used: {reason[:600].rstrip('.')}. "
+            'Write one table for each model, such as ["svc/smart-resize"], with unit = "image" and rate = 0.4375.'
+        ) from error
+    return rates
 
 
 def estimate(request: Input, rates: Rates | None = None) -> Estimate:
@@ -141,7 +138,7 @@ def estimate(request: Input, rates: Rates | None = None) -> Estimate:
     if row is None:
         return Estimate(credits=None)
     amount, lines = Fraction(row.base_credits), [Line("base", credits=Decimal(row.base_credits))]
-    if rates and (rate := rates.by_model.get(row.id)):
+    if rates and (rate := rates.get(row.id)):
         units = _units_of(row, rate.unit)(request)
         amount = Fraction(rate.rate) * units
         label = f"{float(units):g} {rate.unit}{'' if units == 1 else 's'} at {rate.rate} each (your rates)"

@@ -94,11 +94,7 @@ class TextToVideo(Input):
 
     @property
     def frame_size(self) -> tuple[int, int]:
-        """Width and height of the clip.
-
-        >>> TextToVideo(prompt="a boat", resolution="480p").frame_size
-        (854, 480)
-        """
+        """Width and height of the clip."""
         return FRAME_SIZES[self.resolution, self.aspect_ratio]
 
 
