@@ -91,12 +91,6 @@ class Shelf:
         while (path := self.find(sha256)) is not None:
             path.unlink(missing_ok=True)
 
-    def names(self) -> Iterator[tuple[str, Path]]:
-        """Iterate over hash and path of all files."""
-        for entry in list_entries(self.folder):
-            if SHA256.fullmatch(entry.name[:64]) and entry.name[64:] in SUFFIXES:
-                yield entry.name[:64], Path(entry.path)
-
     @property
     def size(self) -> int:
         """Total size of the files on this machine, in bytes."""

@@ -32,18 +32,18 @@ def get_paths(shelf: Shelf) -> Mapping[str, str]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     start = f"{shelf.folder}{os.sep}"
-    return {name[:64]: start + name for name in names if name[64:] in SUFFIXES}
+    return {name[:64]: start + name for name in names if name[64:] in SUFFIXES and SHA256.fullmatch(name[:64])}
 
 
 def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = None) -> str:
     """Check all files, or those of some runs: damaged ones are moved aside, and runs that lost a file reopened."""
     stored = _find_stored_runs(ledger)
     chosen = {sha256 for run in stored if only is None or run.id in only for sha256 in run.hashes}
-    names = [(sha256, path) for sha256, path in shelf.names() if only is None or sha256 in chosen]
-    damaged = [_move_aside(path) for sha256, path in names if hash_file(path) != sha256]
-    missing = chosen - {sha256 for sha256, _ in shelf.names()}
+    paths = {sha256: Path(path) for sha256, path in get_paths(shelf).items() if only is None or sha256 in chosen}
+    damaged = [_move_aside(path) for sha256, path in paths.items() if hash_file(path) != sha256]
+    missing = chosen - get_paths(shelf).keys()
     lost = _mark_lost(ledger, [run.id for run in stored if not missing.isdisjoint(run.hashes)])
-    parts = [f"{format_count(len(names), 'file')} checked"]
+    parts = [f"{format_count(len(paths), 'file')} checked"]
     if damaged:
         parts.append(f"{len(damaged):,} damaged and moved to {damaged[0].parent}")
     if missing:
@@ -72,7 +72,7 @@ def prune_files(
         sources, files = HASHES.findall(source), HASHES.findall(results)
         named.update(sources, files)
         needed.update(sources, () if run_id in going else files)
-    files_here = {sha256: path for sha256, path in shelf.names() if sha256 not in needed}
+    files_here = {sha256: Path(path) for sha256, path in get_paths(shelf).items() if sha256 not in needed}
     losing = {run.id: [files_here[sha256] for sha256 in {*run.hashes} if sha256 in files_here] for run in old}
     sizes = {run: sum(path.stat().st_size for path in paths) for run, paths in losing.items() if paths}
     files_to_remove = _find_spare(shelf, named, min(before, time.time() - MIN_AGE_SECONDS))

@@ -73,7 +73,7 @@ def printable(text: str) -> str:
     >>> printable("busy\\x1b[2J\\x9b31m,\\r\\ntry later")
     'busy�[2J�31m,\\ntry later'
     """
-    return text.replace("\r\n", "\n").translate(CONTROLS)
+    return text if text.isprintable() else text.replace("\r\n", "\n").translate(CONTROLS)
 
 
 def format_line(text: str) -> str:
