@@ -8,7 +8,6 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -54,9 +53,18 @@ class Shelf:
         path = self.find(sha256)
         if path is not None and path.stat().st_size == len(content):
             return path
-        with self._new_part(len(content)) as part:
-            part.write_bytes(content)
-            return self.place(part, sha256, suffix)
+        try:
+            part = self.part(uuid4().hex)
+            try:
+                part.write_bytes(content)
+                return self.place(part, sha256, suffix)
+            finally:
+                part.unlink(missing_ok=True)
+        except OSError as error:
+            text = self.format_disk_error(error, len(content))
+            raise ReelbookError(
+                f"{text[0].upper()}{text[1:]}. Nothing was lost: no half-written file stays there."
+            ) from error
 
     def part(self, key: str) -> Path:
         """The path for a partial download with this key, in the shelf's folder, so that a rename completes it.
@@ -106,34 +114,14 @@ class Shelf:
             f"{self.folder} cannot be written ({why}): make it writable, or choose another folder with REELBOOK_LIBRARY"
         )
 
-    @contextmanager
-    def _new_part(self, wanted: int) -> Iterator[Path]:
-        """A path for a file of this size that is written or moved in the block, and removed if it is not."""
-        try:
-            part = self.part(uuid4().hex)
-            try:
-                yield part
-            finally:
-                part.unlink(missing_ok=True)
-        except OSError as error:
-            text = self.format_disk_error(error, wanted)
-            raise ReelbookError(
-                f"{text[0].upper()}{text[1:]}. Nothing was lost: no half-written file stays there."
-            ) from error
-
-
-def list_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Iterate over the entries of a folder, which need not exist."""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-        yield from entries
-
 
 def list_files(folder: Path) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
-    """The files in a folder with their facts; without those that another process removes meanwhile."""
-    for entry in list_entries(folder):
-        with contextlib.suppress(FileNotFoundError):
-            if entry.is_file(follow_symlinks=False):
-                yield entry, entry.stat()
+    """The files in a folder, which need not exist, with their facts; without those that another process removes meanwhile."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):
+                if entry.is_file(follow_symlinks=False):
+                    yield entry, entry.stat()
 
 
 def hash_file(path: Path) -> str:

@@ -129,12 +129,13 @@ def parse_text(text: Any, hook: Callable[[dict[str, Any]], Any] | None = _shorte
     >>> parse_text('{"image_url": {"sha256": "ab"}}'), parse_text("half of it {")
     ({'image_url': 'sha256:ab'}, None)
     """
-    with contextlib.suppress(TypeError, ValueError, RecursionError):
+    try:
         if hook and text and '"sha256"' in text:
             return json.loads(text, object_hook=hook)
         # Twice as fast, but it refuses lone surrogates.
         return json.loads(text) if "\\u" in text else from_json(text, cache_strings="keys")
-    return None
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _read_objects(texts: Sequence[Any]) -> dict[str, list[Any]]:

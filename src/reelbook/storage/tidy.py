@@ -14,7 +14,7 @@ from ..util.printable import format_count
 from .ledger import claims
 from .ledger.transitions import COMPLETED, Entry, State, move
 from .ledger.writer import Ledger
-from .shelf import HASHES, SHA256, SUFFIXES, Shelf, hash_file, list_entries, list_files
+from .shelf import HASHES, SHA256, SUFFIXES, Shelf, hash_file, list_files
 
 DAMAGED = "damaged"
 """The folder to which damaged files are moved; they are never deleted."""
@@ -32,14 +32,15 @@ def get_paths(shelf: Shelf) -> Mapping[str, str]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     start = f"{shelf.folder}{os.sep}"
-    return {name[:64]: start + name for name in names if name[64:] in SUFFIXES and SHA256.fullmatch(name[:64])}
+    return {name[:64]: start + name for name in names if name[64:] in SUFFIXES}
 
 
 def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = None) -> str:
     """Check all files, or those of some runs: damaged ones are moved aside, and runs that lost a file reopened."""
     stored = _find_stored_runs(ledger)
     chosen = {sha256 for run in stored if only is None or run.id in only for sha256 in run.hashes}
-    paths = {sha256: Path(path) for sha256, path in get_paths(shelf).items() if only is None or sha256 in chosen}
+    here = {sha256: Path(path) for sha256, path in get_paths(shelf).items() if SHA256.fullmatch(sha256)}
+    paths = here if only is None else {sha256: path for sha256, path in here.items() if sha256 in chosen}
     damaged = [_move_aside(path) for sha256, path in paths.items() if hash_file(path) != sha256]
     missing = chosen - get_paths(shelf).keys()
     lost = _mark_lost(ledger, [run.id for run in stored if not missing.isdisjoint(run.hashes)])
@@ -148,9 +149,9 @@ def _find_spare(shelf: Shelf, named: Collection[str], before: float) -> list[Pat
 
 def _remove_orphaned_derived(shelf: Shelf) -> None:
     """Remove posters and previews of files that no longer exist; both can always be made again from the files."""
-    here = {entry.name[:64] for entry in list_entries(shelf.folder)}
+    here = get_paths(shelf)
     for name in DERIVED_FOLDERS:
-        for derived in list_entries(shelf.folder.parent / name):
+        for derived in (shelf.folder.parent / name).glob("*"):
             if SHA256.fullmatch(derived.name[:64]) and derived.name[:64] not in here:
                 with contextlib.suppress(OSError):
-                    os.unlink(derived.path)  # noqa: PTH108  # A DirEntry has no unlink.
+                    derived.unlink()
