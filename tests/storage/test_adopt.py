@@ -51,7 +51,7 @@ def test_runs_and_files_come_over_and_nothing_there_changes(make: Make, tmp_path
     assert ours.library.frame["prompt"].tolist()[:2] == ["a paper boat", "a tram"]
     assert [line["request_id"] for line in claims.read_lines(ours.folder)] == ["request-t", "request-f"]
     assert snapshot(theirs.folder) == before
-    with pytest.raises(ReelbookError, match="no ledger"):
+    with pytest.raises(ReelbookError, match="There is no library in"):
         ours.library.adopt(tmp_path)
 
 
