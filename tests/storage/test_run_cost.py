@@ -12,7 +12,7 @@ from reelbook.storage.ledger import transitions
 from reelbook.storage.ledger.schema import count_scope, join_scope
 from reelbook.storage.ledger.transitions import State
 from reelbook.sweeps.plan_rows import Row
-from reelbook.sweeps.progress import Standing, find_rows
+from reelbook.sweeps.progress import RunName, Standing, find_rows
 from reelbook.sweeps.tables import build_frame
 from tests.storage.made import BOAT, SERVICE, Made, Move
 from tests.sweeps.dots import dots
@@ -73,8 +73,7 @@ def test_the_cost_of_a_run_on_every_screen(
 ) -> None:
     """Shown in the tables of the library and of a sweep, in the summary; spent and set aside in the panel; counted by a budget."""
     entry = made.entry(made.sent(BOAT, *moves, price=price))
-    key = entry.identity, entry.take
-    stored = find_rows(made.ledger, SERVICE, [key])[key]
+    stored = find_rows(made.ledger, SERVICE, {0: RunName(entry.identity, entry.take, "")})[0]
     standing = Standing(cast(Row, None), None)
     standing.load(stored, {}, UNKNOWN)
     plan = dots(1)

@@ -174,9 +174,12 @@ class Executor:
             return load_standings(rows, names, self.context, self.service, price=options.price)
 
         standings = await asyncio.to_thread(load)
+        # An uncertain run must be resolved by the user.
+        ends = (RunStatus.UNCERTAIN, RunStatus.COMPLETED)
+        due = [standing for standing in standings if standing.name is not None and standing.status not in ends]
         # Paid runs come first, because they cost nothing more, whatever the budget.
-        due = sorted((standing for standing in standings if standing.is_due), key=lambda standing: not standing.is_paid)
-        self._queue, self.standings = deque(due), standings
+        self._queue = deque(sorted(due, key=lambda standing: not standing.is_paid))
+        self.standings = standings
 
     async def _add_advice(self, error: OverBudget) -> OverBudget:
         """The error of a used-up limit, with the limit that would finish the plan."""

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import InvalidInput, ReelbookError, RunFailed, ServiceError
 from ..models.images import Image, pictures_of
 from ..runs.follow import error_kind_of
-from ..storage.ledger.transitions import COLUMNS, Entry, State
+from ..storage.ledger.transitions import Entry, State
 from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import format_canonical, make_identity
 from ..storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
@@ -38,6 +38,7 @@ MAX_RESULTS, MAX_RECENT_ENDS = 24, 40
 UNDER_WAY = frozenset({RunStatus.WAITING, RunStatus.RUNNING})
 RunKey = tuple[str, int]
 """Identity and take, which together identify a run of a service."""
+K = TypeVar("K", bound=Hashable)
 
 
 # What the ledger knows of a plan.
@@ -80,21 +81,19 @@ async def name_rows(
     return await context.name(), names
 
 
-def find_rows(ledger: Ledger, service: str, keys: Iterable[RunKey]) -> dict[RunKey, Entry]:
-    """The entries of those runs that are in the ledger, by key."""
-    wanted = set(keys)
-    query = f"SELECT {COLUMNS} FROM entries WHERE service = ? AND identity IN (SELECT value FROM json_each(?))"
-    values = (service, json.dumps([identity for identity, _ in wanted]))
-    stored = (Entry(*row) for row in ledger.read(lambda db: db.execute(query, values).fetchall()))
-    return {key: entry for entry in stored if (key := (entry.identity, entry.take)) in wanted}
+def find_rows(ledger: Ledger, service: str, names: Mapping[K, RunName | InvalidInput | None]) -> dict[K, Entry]:
+    """The entries of those runs that are in the ledger, by the keys of their names."""
+    keys = {key: name.key for key, name in names.items() if isinstance(name, RunName)}
+    identities = json.dumps([identity for identity, _ in keys.values()])
+    found = ledger.find_entries("service = ? AND identity IN (SELECT value FROM json_each(?))", service, identities)
+    stored = {(entry.identity, entry.take): entry for entry in found}
+    return {key: stored[name] for key, name in keys.items() if name in stored}
 
 
 def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     """A snapshot of the results that the library has for a plan, queried once for all its rows."""
     service, names = background.wait(name_rows(plan.distinct, context, take=take), CALL_SECONDS)
-    keys = {key: name.key for key, name in names.items() if isinstance(name, RunName)}
-    stored, files = find_rows(context.ledger, service, keys.values()), get_paths(context.shelf)
-    entries = {key: stored[name] for key, name in keys.items() if name in stored}
+    entries, files = find_rows(context.ledger, service, names), get_paths(context.shelf)
     have = frozenset(key for key, entry in entries.items() if has_result(entry, files))
     costs = {key: entry.credits or 0 for key, entry in entries.items()}
     due = len(plan.distinct) - len(have)
@@ -122,11 +121,12 @@ def forecast(runs: int, model: str, ledger: Ledger, service: str) -> float | Non
 
     That pace is the time in which at least one of them was under way, divided by their number.
     """
-    query = (
-        "SELECT sent, finished FROM runs WHERE service = ? AND model = ? AND state = ? AND finished > sent"
-        f" ORDER BY id DESC LIMIT {MAX_PAST_RUNS}"
+    recent = f"finished > sent AND id > (SELECT max(id) - {MAX_PAST_RUNS} FROM runs)"
+    past = sorted(
+        ledger.select(
+            "sent, finished", f"service = ? AND model = ? AND state = 'stored' AND {recent}", (service, model)
+        )
     )
-    past = sorted(ledger.read(lambda db: db.execute(query, (service, model, State.STORED)).fetchall()))
     busy = until = 0.0
     for sent, finished in past:
         busy, until = busy + max(finished - max(sent, until), 0.0), max(until, finished)
@@ -187,19 +187,13 @@ class Standing:
         """Whether the run is paid for, and its result is still missing."""
         return self.status in UNDER_WAY or self.status == RunStatus.UNFINISHED
 
-    @property
-    def is_due(self) -> bool:
-        """Whether the run is to be sent or followed; an uncertain run must be resolved by the user."""
-        return self.name is not None and self.status not in (RunStatus.UNCERTAIN, RunStatus.COMPLETED)
-
 
 def load_standings(
     rows: Iterable[Row], names: Mapping[Hashable, RunName | InvalidInput], context: ClientContext, service: str,
     *, price: int | None = None,
 ) -> list[Standing]:  # fmt: skip
     """The distinct runs of the rows with their state in the library; `names` are by the rows' keys."""
-    keys = [name.key for name in names.values() if isinstance(name, RunName)]
-    stored, files = find_rows(context.ledger, service, keys), get_paths(context.shelf)
+    stored, files = find_rows(context.ledger, service, names), get_paths(context.shelf)
     runs: dict[object, Standing] = {}
     for row in rows:
         name = names.get(row.key)
@@ -208,8 +202,8 @@ def load_standings(
             runs[key].numbers.append(row.number)
             continue
         runs[key] = make_standing(row, name)
-        if key in stored:
-            runs[key].load(stored[key], files, price)
+        if row.key in stored:
+            runs[key].load(stored[row.key], files, price)
     return list(runs.values())
 
 

@@ -110,9 +110,8 @@ def make_result_table(
     """A table with one row per row of the plan, indexed by number, from how its runs stand."""
     by_number = {number: standing for standing in runs for number in standing.numbers}
     standings = [by_number[row.number] for row in plan]
-    keys = [None if standing.name is None else standing.name.key for standing in standings]
-    stored = find_rows(context.ledger, service, filter(None, keys))
-    entries = [None if key is None else stored.get(key) for key in keys]
+    stored = find_rows(context.ledger, service, {number: standing.name for number, standing in by_number.items()})
+    entries = [stored.get(row.number) for row in plan]
     frame = build_frame(plan, standings, entries, get_paths(context.shelf), take=take, service=service)
     frame.attrs["reelbook"] = {
         "model": plan.base.endpoint_id, "service": service, "axes": list(plan.columns), "labels": sorted(plan.labels),

@@ -198,10 +198,7 @@ class RaceRuns:
 
     def find_stored(self, rows: Iterable[Row]) -> dict[Hashable, Entry]:
         """The ledger rows of runs that are in the ledger, by the keys of the plan's rows."""
-        names = {row.key: name for row in rows if isinstance(name := self._names.get(row.key), RunName)}
-        keys = [name.key for name in names.values()]
-        stored = find_rows(self._context.ledger, self._service, keys)
-        return {key: stored[name.key] for key, name in names.items() if name.key in stored}
+        return find_rows(self._context.ledger, self._service, {row.key: self._names.get(row.key) for row in rows})
 
     def spent(self) -> int:
         """What all runs have cost or may have cost, whoever paid and whenever."""
