@@ -50,7 +50,7 @@ MESSAGES: list[tuple[type[Input], dict[str, Any], str]] = [
     (TextToVideo, {"loras": [{"path": "a", "weight": "b"}]}, "There is no field `weight` of `loras[0]`. Did you mean `weight_name`?"),
     (TextToVideo, {"frames": 49}, "There is no field `frames`. Did you mean `num_frames`?"),
     (ImageToVideo, {"duration": 5}, "`duration` = 5 is not one of '5', '10'. Did you mean '5'?"),
-    (ImageToVideo, {"prompt": "a" * 2501}, "`prompt` has 2,501 characters; at most 2,500 are allowed. Shorten it."),
+    (ImageToVideo, {"prompt": "a" * 2501}, "`prompt` needs at most 2,500 characters and has 2,501."),
     (ImageToVideo, {"cfg": 0.5}, "There is no field `cfg`. The fields are: cfg_scale, duration, image_url, negative_prompt, prompt."),
     (SmartResize, {"target_sizes": []}, "`target_sizes` needs at least 1 entry and has 0."),
     (SmartResize, {"target_sizes": ["300x600"] * 101}, "`target_sizes` needs at most 100 entries and has 101."),

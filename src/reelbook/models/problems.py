@@ -95,15 +95,12 @@ def _problem(schema: Mapping[str, Any], finding: Mapping[str, Any]) -> Problem:
             nearest, bounds = nearest_number(value, limits), format_bounds(limits)
             what = f"outside {bounds}" if " to " in bounds else f"outside the bounds ({bounds})"
             what = f"not a multiple of {format_number(facts['multiple_of'])}" if kind == "multiple_of" else what
-            words = f"{shown} is {what}.{_hint(nearest)}"
-        case "string_too_long":
-            nearest = value[: facts["max_length"]]
-            words = f"{subject} has {len(value):,} characters; at most {len(nearest):,} are allowed. Shorten it."
+            words = f"{shown} is {what}."
         case "string_pattern_mismatch":
             words = f"{shown} does not have the form `{facts['pattern'][:200]}`."
-        case "too_short" | "too_long" | "string_too_short":
+        case "too_short" | "too_long" | "string_too_short" | "string_too_long":
             bound = f"at least {facts['min_length']:,}" if "min_length" in facts else f"at most {facts['max_length']:,}"
-            entry, entries = ("character", "characters") if kind == "string_too_short" else ("entry", "entries")
+            entry, entries = ("character", "characters") if kind.startswith("string") else ("entry", "entries")
             # A value without a length is an iterator, which was read up to its limit.
             has = f"{len(value):,}" if hasattr(value, "__len__") else "none" if kind == "too_short" else "more"
             words = f"{subject} needs {bound} {entry if bound.endswith(' 1') else entries} and has {has}."
@@ -112,7 +109,9 @@ def _problem(schema: Mapping[str, Any], finding: Mapping[str, Any]) -> Problem:
         case _ if not finding["loc"]:
             return Problem(loc, f"{finding['msg']}", kind, None, nearest)
         case _:
-            words = f"{shown}: {finding['msg'].rstrip('.')}.{_hint(nearest)}"
+            words = f"{shown}: {finding['msg'].rstrip('.')}."
+    if nearest is not None:
+        words += f" The nearest allowed value is {nearest if isinstance(nearest, str) else format_number(nearest)}."
     return Problem(loc, words, kind, compact_value(value), nearest)
 
 
@@ -235,12 +234,6 @@ def _join(words: Sequence[str], total: int | None = None) -> str:
     """Words separated by commas; those beyond the first forty are only counted."""
     more = (len(words) if total is None else total) - MAX_LISTED
     return ", ".join(words[:MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _hint(nearest: Any) -> str:
-    if nearest is None:
-        return ""
-    return f" The nearest allowed value is {format_number(nearest) if isinstance(nearest, (int, float)) else nearest}."
 
 
 # The rules of a JSON schema.
