@@ -89,6 +89,11 @@ def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any
     named = find_file(file, "rb.provenance")
     if isinstance(named, LocalFile):
         return metadata.read(named.path, named.facts, _find_by_content)
+    if not isinstance(named, Path):
+        raise ReelbookError(
+            f"rb.provenance is of a file or of a run, and not of {type(named).__name__}. "
+            "Pass a run, a path, or a row such as table.loc[[7]]."
+        )
     return metadata.read(named, find=_find_by_content)
 
 

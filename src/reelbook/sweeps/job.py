@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from ..errors import Interrupted, ReelbookError
 from ..runs.run import CancelResult
+from ..storage.run_status import RunStatus
 from ..util import registry
 from ..util.background_loop import TICK_SECONDS, background
 from ..util.printable import format_count
@@ -171,6 +172,9 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         state = "paused" if executor.is_paused else "running" if executor.is_prepared else "preparing"
         if self._done.is_set() or executor.stopped_by is not None:
             state = "done" if self._done.is_set() else "stopping"
+        # A stop after everything was sent, and without cancelled runs, had no effect.
+        is_missing = any(run.status in (RunStatus.NOT_STARTED, RunStatus.CANCELLED) for run in executor.standings)
+        reason = None if state == "done" and isinstance(reason, Stopped) and not is_missing else reason
         return make_progress(
             executor.standings, now=executor.ended or time.monotonic(), began=executor.began, state=state,
             reason=None if reason is None else str(reason), budget=self._options.budget, spend=self._options.spend,
