@@ -283,7 +283,6 @@ class Client:
 
     def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
         """Submit in the background and return the run; an interrupt ends the wait, after which nothing is sent."""
-        future: Future[Run] | None = None
 
         async def submit() -> Run:
             # As a task of the client, so that closing it waits for the answer.
@@ -299,8 +298,6 @@ class Client:
         except KeyboardInterrupt:
             submission.stopped = True
             self._mark_stop("while submitting")
-            if future is not None and future.done() and not (future.cancelled() or future.exception()):
-                raise Interrupted(future.result().resume_hint) from None  # The service has just accepted the run.
             raise Interrupted(
                 "You interrupted a run while it was being submitted. If the request had not left this machine yet, it never "
                 "will; if it had, its answer is recorded in the background. Run the cell again to pick it up while it is in progress."

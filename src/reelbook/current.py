@@ -221,15 +221,11 @@ def _say(text: str) -> None:
 
 def find_keyring_key(address: str) -> str | None:
     """The key stored in the system's keyring for this address; None without one, or without the extra `keys`."""
-    try:
+    with contextlib.suppress(Exception):  # Also where the system has no keyring, or a locked one.
         import keyring
-        from keyring.errors import KeyringError
-    except ImportError:
-        return None
-    try:
+
         return keyring.get_password(KEYRING, address.rstrip("/"))
-    except KeyringError:
-        return None
+    return None
 
 
 session = Session()

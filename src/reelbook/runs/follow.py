@@ -18,9 +18,9 @@ from .. import errors
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
 from ..media.metadata.file_marks import read_marks
-from ..models.base import File, Output
+from ..models.base import File, Input, Output
 from ..models.catalog import find_endpoint
-from ..models.images import unwrap_pictures
+from ..models.images import pictures_of, unwrap_pictures
 from ..models.queue_status import ANSWER_LOST, QueueStatus
 from ..storage.ledger import claims, transitions
 from ..storage.ledger.transitions import Entry, State
@@ -46,8 +46,8 @@ STORED_SCHEME = "reelbook:"
 class FollowedRun:
     """An accepted run and what is known of it: its row, status, log, output, media and failure, until its media are here."""
 
-    def __init__(self, context: ClientContext, entry: Entry, *, watched: bool, source: str) -> None:
-        self.context = context
+    def __init__(self, context: ClientContext, entry: Entry, input: Input | None, *, watched: bool) -> None:
+        self.context, self.input = context, input
         self.request_id = entry.request_id or ""
         """The service's id of the run."""
         self.entry = entry
@@ -59,7 +59,7 @@ class FollowedRun:
         self._log: list[str] = []
         self._output: Output | None = None
         self._media: tuple[LocalFile, ...] = ()
-        self._source, self._is_watched, self._is_sent_here = source, watched, False
+        self._is_watched, self._is_sent_here = watched, False
         self._listeners: list[Callable[[Any], None]] = []
         self._started = time.monotonic()
         self._took: float | None = None
@@ -236,10 +236,11 @@ class FollowedRun:
         if entry.state != State.STORED or None in paths:
             return False
         output = self._output = self._parse_output(json.loads(entry.output or "{}"))
+        picture = next((picture for _, picture in pictures_of(self.input)), "") if self.input else ""
         facts = {
             "model": entry.model, "input": unwrap_pictures(json.loads(entry.input)), "request_id": entry.request_id,
             "credits": entry.credits, "credits_source": entry.credits_source, "service": entry.service,
-            "seed": getattr(output, "seed", None), "source": self._source,
+            "seed": getattr(output, "seed", None), "source": getattr(picture, "label", picture),
             "made_at": None if entry.finished is None else datetime.fromtimestamp(entry.finished, UTC),
         }  # fmt: skip
         files = map(File.model_validate, entry.files)

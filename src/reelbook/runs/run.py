@@ -14,7 +14,7 @@ from ..errors import Interrupted, InvalidInput, ReelbookError, RunTimeout
 from ..media.local_file import LocalFile
 from ..models.base import Input, Output
 from ..models.catalog import find_endpoint
-from ..models.images import Image, pictures_of, unwrap_pictures
+from ..models.images import Image, unwrap_pictures
 from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
 from ..storage.ledger.transitions import ATTACHED, Entry, State
 from ..storage.ledger.writer import describe_maker
@@ -58,11 +58,9 @@ class Run(FollowedRun):
         self.take = entry.take
         """Which of several repetitions of the same input this is."""
         self.endpoint_id = entry.model
-        self.input = input if input is not None else input_from_entry(entry)
         self.displayed_in: int | None = None
         """Execution count of the cell that already displays this run, so that it is not displayed there twice."""
-        sources = [getattr(picture, "label", picture) for _, picture in pictures_of(self.input)] if self.input else []
-        super().__init__(context, entry, watched=watched, source=next(iter(sources), ""))
+        super().__init__(context, entry, input or input_from_entry(entry), watched=watched)
         self._task: asyncio.Task[None] | None = None
         self.from_library = entry.state == State.STORED
         """Whether the result was already in the library, so that nothing was sent and nothing was paid."""

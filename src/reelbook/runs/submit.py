@@ -285,8 +285,6 @@ class Submission:
         except BaseException as error:
             if accepted is None:
                 await context.record(entry.id, partial(self._record_failure, entry=entry, error=error))
-            if isinstance(error, UncertainRun) and entry.attempt_key is not None:
-                raise UncertainRun(error.address, error.reason, error.credits, True, error.status) from None
             raise
         finally:
             context.in_flight.pop(entry.id, None)

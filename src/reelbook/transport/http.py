@@ -231,7 +231,7 @@ class Http:
             sent += 1
 
         def uncertain(reason: str, status: int = 0) -> UncertainRun:
-            return UncertainRun(address.origin, reason, credits, status=status)
+            return UncertainRun(address.origin, reason, credits, idempotency_key is not None, status)
 
         async with slots:
             while True:
