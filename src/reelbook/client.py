@@ -27,7 +27,7 @@ from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import FORKED, Ledger, translate_errors
 from .storage.library import Library
 from .storage.library_folder import library_folder, parse_folder
-from .storage.shelf import Shelf
+from .storage.shelf import Shelf, open_shelf
 from .transport.http import Key
 from .util import registry
 from .util.background_loop import TICK_SECONDS, background
@@ -84,8 +84,7 @@ class Client:
                 address, key, name = access.base_url, Key(access.key), access.id
             ledger = self.ledger = Ledger.acquire(library)
             opened.callback(ledger.release)
-            media = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
-            self.shelf = Shelf(parse_folder(media, "be the folder of a shelf"))
+            self.shelf = open_shelf(shelf or os.getenv("REELBOOK_SHELF") or library / "media")
             renew = None
             if (service := self._embedded) is not None:
                 ledger.submit(partial(claims.name_service, address=service.maker, own_id=name))

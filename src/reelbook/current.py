@@ -71,7 +71,7 @@ class Session:
         """Connect to the embedded service, or to the one at this URL, and return the client.
 
         The defaults come from `REELBOOK_URL` or `REELBOOK_MODELS`, and `REELBOOK_API_KEY`; the key also from the system's keyring.
-        `shelf` is a folder for the media outside the library's folder, such as on a larger disk. `rates` is the path of a TOML table of
+        `shelf` stores the media outside the library's folder, such as in `s3://bucket/folder`. `rates` is the path of a TOML table of
         per-unit prices, which the embedded service charges, and which count where a hosted one states none. `models` is the path of a
         `models.toml`, which says what runs each model: the embedded service itself, a paid service on your account, or weights of
         your own.

@@ -1,18 +1,22 @@
-"""The shelf: content by its hash, complete or not at all."""
+"""The shelf: content by its hash, here or at a URL, complete or not at all."""
 
 from __future__ import annotations
 
 import hashlib
 import resource
 import stat
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
+import fsspec  # type: ignore[import-untyped]  # It ships no types.
 import pytest
 
-import reelbook as rb
 from reelbook.errors import ReelbookError
 from reelbook.models.file_kinds import BINARY, KINDS, TEXT
-from reelbook.storage.shelf import SUFFIXES, Shelf
+from reelbook.storage.shelf import SUFFIXES, RemoteShelf, Shelf, open_shelf
 
 
 def sha(content: bytes) -> str:
@@ -24,11 +28,21 @@ def shelf(tmp_path: Path) -> Shelf:
     return Shelf(tmp_path / "shelf")
 
 
+@pytest.fixture
+def url() -> str:
+    return f"memory://{uuid4().hex}"
+
+
 def download(shelf: Shelf, content: bytes, suffix: str = ".png") -> Path:
     """What a download does when all bytes have arrived."""
     part = shelf.part("k")
     part.write_bytes(content)
     return shelf.place(part, sha(content), suffix)
+
+
+def remote_files(url: str) -> list[str]:
+    system, root = fsspec.core.url_to_fs(url)
+    return sorted(path.rpartition("/")[2] for path in system.find(root))
 
 
 def test_content_is_kept_under_its_hash_for_its_owner_only(shelf: Shelf) -> None:
@@ -77,10 +91,63 @@ def test_a_full_disk_leaves_no_half_file_and_says_what_to_do(shelf: Shelf) -> No
     assert shelf.keep(bytes(100_000), ".bin").stat().st_size == 100_000
 
 
-def test_an_address_is_no_shelf(tmp_path: Path) -> None:
-    """It is refused in a sentence without its login, and no folder of its name is made."""
-    with pytest.raises(ReelbookError, match="it is an address") as caught:
-        rb.connect("http://127.0.0.1:9", api_key="key", library=tmp_path, shelf="s3://user:secret@bucket/films")
+def test_a_remote_shelf_serves_another_machine(url: str, tmp_path: Path) -> None:
+    """What one machine keeps or downloads, another one finds there, and may discard; no content is believed unchecked."""
+    here, there = RemoteShelf(url, tmp_path / "here"), RemoteShelf(url, tmp_path / "there")
+    kept, brought = here.keep(b"kept", ".png"), download(here, b"brought", suffix=".mp4")
 
+    found = [there.find(path.stem) for path in (kept, brought)]
+
+    assert [path and path.read_bytes() for path in found] == [b"kept", b"brought"]
+    assert remote_files(url) == sorted([kept.name, brought.name])
+    assert dict(RemoteShelf(url, tmp_path / "third").names()).keys() == {kept.stem, brought.stem}
+    assert there.find("0" * 64) is None
+    there.discard(brought.stem)
+    system, root = fsspec.core.url_to_fs(url)
+    system.pipe_file(f"{root}/{kept.name[:2]}/{kept.name}", b"ke")
+    assert RemoteShelf(url, tmp_path / "fourth").find(kept.stem) is None
+    here.keep(b"kept", ".png")
+    assert RemoteShelf(url, tmp_path / "fourth").find(kept.stem) is not None
+    assert remote_files(url) == [kept.name]
+
+
+def test_a_result_is_safe_here_while_the_remote_shelf_is_down(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One warning without a login, no failure; all of it goes there with the next file. Until then nothing counts as missing."""
+    shelf = RemoteShelf(url, tmp_path / "here")
+
+    def unreachable(*arguments: Any, **options: Any) -> Any:
+        raise ConnectionError("secret-login@host is unreachable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shelf._system, "find", unreachable)
+        with pytest.warns(UserWarning, match="cannot be used") as warned:
+            kept = [shelf.keep(b"one", ".png"), shelf.keep(b"two", ".png")]
+        with pytest.raises(ReelbookError, match=r"cannot be used \(ConnectionError\)") as caught:
+            shelf.find("0" * 64)
+    between = remote_files(url)
+    kept.append(shelf.keep(b"three", ".png"))
+
+    assert len(warned) == 1
     assert "secret" not in str(caught.value)
-    assert not Path("s3:").exists()
+    assert caught.value.__cause__ is None
+    assert between == []
+    assert remote_files(url) == sorted(path.name for path in kept)
+
+
+def test_a_shelf_that_cannot_be_opened_says_what_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an unknown kind, or without the packages, which a local shelf never imports; no login is shown."""
+    shelf = open_shelf("memory://user:secret@bucket/films")
+    code = "import sys; from reelbook.storage.shelf import Shelf; Shelf('x'); print('fsspec' in sys.modules)"
+    local = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    with pytest.raises(ReelbookError, match="cannot be opened"):
+        open_shelf("nothing-known://bucket")
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+
+    with pytest.raises(ReelbookError, match=r"pip install 'reelbook\[cloud\]'") as caught:
+        open_shelf("s3://user:secret@bucket/films")
+
+    assert repr(shelf) == "<Shelf at memory://bucket/films>"
+    assert "secret" not in f"{caught.value}{shelf.folder}"
+    assert local.stdout == "False\n"

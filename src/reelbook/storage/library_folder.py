@@ -34,8 +34,7 @@ def parse_folder(named: Any, purpose: str = "be the folder of a library") -> Pat
     try:
         if "://" not in str(named):
             return Path(named).expanduser().absolute()
-        # Without the login that an address may have.
-        named, reason = str(named).rpartition("@")[2], "it is an address, and not on this machine"
+        reason = "it is an address, and not on this machine"
     except (RuntimeError, TypeError) as error:
         reason = str(error)
     raise ReelbookError(

@@ -1,4 +1,4 @@
-"""The shelf: media files by the hash of their content, in a folder."""
+"""The shelf: media files by the hash of their content, in a local folder or also at a URL that fsspec supports."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import errno
 import hashlib
 import os
 import re
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
+
+import platformdirs
 
 from ..errors import ReelbookError
 from ..util.printable import format_size
@@ -35,9 +40,10 @@ class Shelf:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder).expanduser().absolute()
+        self._address = str(self.folder)
 
     def __repr__(self) -> str:
-        return f"<Shelf at {self.folder}>"
+        return f"<Shelf at {self._address}>"
 
     def find(self, sha256: str) -> Path | None:
         """Find the local path of the file with this hash; None if missing."""
@@ -50,21 +56,13 @@ class Shelf:
     def keep(self, content: bytes, suffix: str) -> Path:
         """Store content from memory and return its path."""
         sha256 = hashlib.sha256(content).hexdigest()
-        path = self.find(sha256)
+        path = Shelf.find(self, sha256)
         if path is not None and path.stat().st_size == len(content):
+            self.share(path)
             return path
-        try:
-            part = self.part(uuid4().hex)
-            try:
-                part.write_bytes(content)
-                return self.place(part, sha256, suffix)
-            finally:
-                part.unlink(missing_ok=True)
-        except OSError as error:
-            text = self.format_disk_error(error, len(content))
-            raise ReelbookError(
-                f"{text[0].upper()}{text[1:]}. Nothing was lost: no half-written file stays there."
-            ) from error
+        with self._new_part(len(content)) as part:
+            part.write_bytes(content)
+            return self.place(part, sha256, suffix)
 
     def part(self, key: str) -> Path:
         """The path for a partial download with this key, in the shelf's folder, so that a rename completes it.
@@ -82,7 +80,7 @@ class Shelf:
         if not SHA256.fullmatch(sha256):
             raise ValueError(f"{sha256!r} is not a SHA-256 hash.")
         # An existing file may be damaged: it is replaced by the one just verified.
-        path = self.find(sha256) or self.folder / f"{sha256}{suffix if suffix in SUFFIXES else '.bin'}"
+        path = Shelf.find(self, sha256) or self.folder / f"{sha256}{suffix if suffix in SUFFIXES else '.bin'}"
         file = os.open(part, os.O_RDWR | getattr(os, "O_BINARY", 0))
         try:
             if os.name == "posix":
@@ -92,12 +90,22 @@ class Shelf:
             os.close(file)
         part.replace(path)
         sync_folder(self.folder)
+        self.share(path)
         return path
+
+    def share(self, path: Path) -> None:
+        """Copy a new file to where others look for it, too: nowhere, if the shelf is a folder."""
 
     def discard(self, sha256: str) -> None:
         """Delete the file with this hash."""
-        while (path := self.find(sha256)) is not None:
+        while (path := Shelf.find(self, sha256)) is not None:
             path.unlink(missing_ok=True)
+
+    def names(self) -> Iterator[tuple[str, Path]]:
+        """Iterate over hash and path of all files."""
+        for entry, _ in list_files(self.folder):
+            if _is_name(entry.name):
+                yield entry.name[:64], Path(entry.path)
 
     @property
     def size(self) -> int:
@@ -114,6 +122,115 @@ class Shelf:
             f"{self.folder} cannot be written ({why}): make it writable, or choose another folder with REELBOOK_LIBRARY"
         )
 
+    @contextmanager
+    def _new_part(self, wanted: int) -> Iterator[Path]:
+        """A path for a file of this size that is written or moved in the block, and removed if it is not."""
+        try:
+            part = self.part(uuid4().hex)
+            try:
+                yield part
+            finally:
+                part.unlink(missing_ok=True)
+        except OSError as error:
+            text = self.format_disk_error(error, wanted)
+            raise ReelbookError(
+                f"{text[0].upper()}{text[1:]}. Nothing was lost: no half-written file stays there."
+            ) from error
+
+
+class RemoteShelf(Shelf):
+    """Files also at a URL such as `s3://bucket/films`, in folders of their first two characters; the local folder is a cache."""
+
+    def __init__(self, url: str, cache: Path | None = None) -> None:
+        # Hashed: a URL may contain credentials, and folder names are visible to other users.
+        name = hashlib.sha256(url.encode()).hexdigest()[:16]
+        super().__init__(cache or platformdirs.user_cache_path("reelbook") / "shelves" / name)
+        parts = urlsplit(url)
+        self._address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        self._is_behind = False
+        """Whether files are missing at the URL, because it could not be reached."""
+        try:
+            from fsspec.core import url_to_fs  # type: ignore[import-untyped]  # It ships no types.
+
+            self._system, root = url_to_fs(url)
+        except (ImportError, ValueError):
+            raise ReelbookError(
+                f"A shelf at {self._address} cannot be opened. Give a folder, or a URL such as s3://bucket/films, for which "
+                "the packages are installed by: pip install 'reelbook[cloud]'"
+            ) from None
+        self._root = str(root).rstrip("/")
+
+    def find(self, sha256: str) -> Path | None:
+        """Find the local path of the file with this hash, which is downloaded first; None if missing or damaged there.
+
+        An unreachable URL is an error, not None: a file considered lost may be paid for again.
+        """
+        if (path := super().find(sha256)) is not None or not SHA256.fullmatch(sha256):
+            return path
+        for name, size in self._list(sha256).items():
+            with self._new_part(size) as part:
+                with self._remote_errors():
+                    self._system.get_file(self._path(name), str(part))
+                return self.place(part, sha256, name[64:]) if hash_file(part) == sha256 else None
+        return None
+
+    def share(self, path: Path) -> None:
+        """Upload a new file, with those that could not be uploaded before. A failure is a warning: the file is safe here."""
+        try:
+            there = self._list("" if self._is_behind else path.name)
+            for source in [file for _, file in super().names()] if self._is_behind else [path]:
+                if there.get(source.name) != source.stat().st_size:
+                    with self._remote_errors():
+                        self._system.put_file(str(source), self._path(source.name))
+            self._is_behind = False
+        except ReelbookError as error:
+            if not self._is_behind:
+                where = f"Until then new files are kept in {self.folder} only; each new one tries again."
+                warnings.warn(f"{error} {where}", stacklevel=3)
+            self._is_behind = True
+
+    def discard(self, sha256: str) -> None:
+        """Delete the file with this hash, also at the URL."""
+        super().discard(sha256)
+        for name in self._list(sha256) if SHA256.fullmatch(sha256) else ():
+            with self._remote_errors():
+                self._system.rm_file(self._path(name))
+
+    def names(self) -> Iterator[tuple[str, Path]]:
+        """Iterate over hash and path of all files; for those only at the URL, the future local path."""
+        here = dict(super().names())
+        yield from (here | {name[:64]: self.folder / name for name in self._list() if name[:64] not in here}).items()
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name[:2]}/{name}"
+
+    def _list(self, start: str = "") -> dict[str, int]:
+        """The names and sizes of the files at the URL whose names start with this, or of all."""
+        with self._remote_errors(), contextlib.suppress(FileNotFoundError):
+            # Other clients write there too, so a cached listing may be out of date.
+            self._system.invalidate_cache()
+            entries = self._system.find(f"{self._root}/{start[:2]}", detail=True).values()
+            sizes = {str(entry["name"]).rpartition("/")[2]: int(entry["size"] or 0) for entry in entries}
+            return {name: size for name, size in sizes.items() if name.startswith(start) and _is_name(name)}
+        return {}
+
+    @contextmanager
+    def _remote_errors(self) -> Iterator[None]:
+        """Convert any error to `ReelbookError`: each store has its own exceptions."""
+        try:
+            yield
+        except Exception as error:
+            # Not `from error`: a store's message may contain the credentials.
+            raise ReelbookError(
+                f"The shelf at {self._address} cannot be used ({type(error).__name__}). Check the address, the network and "
+                "the permission to read and write there, then try again; what is on this machine is untouched."
+            ) from None
+
+
+def open_shelf(place: Path | str) -> Shelf:
+    """The shelf in a folder or at a URL."""
+    return RemoteShelf(str(place)) if "://" in str(place) else Shelf(place)
+
 
 def list_files(folder: Path) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
     """The files in a folder, which need not exist, with their facts; without those that another process removes meanwhile."""
@@ -128,3 +245,7 @@ def hash_file(path: Path) -> str:
     """The SHA-256 of a file's content as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_name(name: str) -> bool:
+    return bool(SHA256.fullmatch(name[:64])) and name[64:] in SUFFIXES

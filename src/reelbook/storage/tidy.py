@@ -39,12 +39,11 @@ def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = No
     """Check all files, or those of some runs: damaged ones are moved aside, and runs that lost a file reopened."""
     stored = _find_stored_runs(ledger)
     chosen = {sha256 for run in stored if only is None or run.id in only for sha256 in run.hashes}
-    here = {sha256: Path(path) for sha256, path in get_paths(shelf).items() if SHA256.fullmatch(sha256)}
-    paths = here if only is None else {sha256: path for sha256, path in here.items() if sha256 in chosen}
-    damaged = [_move_aside(path) for sha256, path in paths.items() if hash_file(path) != sha256]
-    missing = chosen - get_paths(shelf).keys()
+    names = [(sha256, path) for sha256, path in shelf.names() if path.exists() and (only is None or sha256 in chosen)]
+    damaged = [_move_aside(path) for sha256, path in names if hash_file(path) != sha256]
+    missing = chosen - {sha256 for sha256, _ in shelf.names()}
     lost = _mark_lost(ledger, [run.id for run in stored if not missing.isdisjoint(run.hashes)])
-    parts = [f"{format_count(len(paths), 'file')} checked"]
+    parts = [f"{format_count(len(names), 'file')} checked"]
     if damaged:
         parts.append(f"{len(damaged):,} damaged and moved to {damaged[0].parent}")
     if missing:
@@ -73,7 +72,7 @@ def prune_files(
         sources, files = HASHES.findall(source), HASHES.findall(results)
         named.update(sources, files)
         needed.update(sources, () if run_id in going else files)
-    files_here = {sha256: Path(path) for sha256, path in get_paths(shelf).items() if sha256 not in needed}
+    files_here = {sha256: path for sha256, path in shelf.names() if path.exists() and sha256 not in needed}
     losing = {run.id: [files_here[sha256] for sha256 in {*run.hashes} if sha256 in files_here] for run in old}
     sizes = {run: sum(path.stat().st_size for path in paths) for run, paths in losing.items() if paths}
     files_to_remove = _find_spare(shelf, named, min(before, time.time() - MIN_AGE_SECONDS))
