@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import queue
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+import reelbook as rb
 from reelbook.api.table_accessor import Reel
 from reelbook.media.frame_index import read_frame_index
 from reelbook.util import notebook
@@ -21,6 +23,7 @@ from reelbook.widgets.link import MAX_OPEN, TEXT, TableFileSender
 from reelbook.widgets.notebook import is_page_attached
 from reelbook.widgets.table_clips import show_table
 from tests.clips import film
+from tests.faults.standin import StandIn
 from tests.numbered import kind_of, numbered_clip
 
 Sent = list[tuple[dict[str, Any], bytes]]
@@ -272,3 +275,21 @@ def test_a_table_of_results_shows_itself_with_pictures(monkeypatch: pytest.Monke
     else:
         assert cell.shown == []
         assert "dataframe" in formats["text/html"]
+
+
+def test_a_grid_of_a_sweep_that_ended_before_it_was_displayed_has_all_clips(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Between its making and its display anything may happen, on a busy machine."""
+    told: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    monkeypatch.setattr(TableFileSender, "send", lambda _, message, buffers=None: told.put(message))
+    with StandIn() as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path):
+        job = rb.sweep(rb.TextToVideo(prompt="a boat"), seed=[1, 2]).start(budget=106)
+        grid = job.grid()
+        job.wait(60)
+        _, sender = grid.connect(lambda key, files, _: TableFileSender(key, files))
+        cells = told.get(timeout=60)["cells"]
+        sender.close()
+
+    assert [cell["row"] for cell in cells] == [0, 1]
+    assert all("data-rb-clip" in cell["html"] for cell in cells)

@@ -79,7 +79,8 @@ class Grid:
 
     def _connect(self, make: Callable[[str, Any, pd.DataFrame], TableFileSender | None]) -> None:
         self._sender = make(self._grid.key, find_files(self._table.head(MAX_CELLS)), self._table)
-        if self._job is not None and not self._job.is_done:
+        # It may have ended since the grid was made, which is some time before its display.
+        if self._job is not None and (not self._job.is_done or _list_states(self._job.frame) != self._states):
             self._job.on_change(self._update)
 
     def _update(self, job: SweepJob) -> None:
