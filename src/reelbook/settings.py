@@ -70,7 +70,7 @@ class Options:
         return [*Options.__annotations__]
 
     def __repr__(self) -> str:
-        return "options: " + ", ".join(f"{name}={getattr(self, name)!r}" for name in dir(self))
+        return "options: " + ", ".join(f"{name}={getattr(self, name)!r}" for name in Options.__annotations__)
 
 
 def _check_option(name: str, value: Any) -> Any:
