@@ -17,6 +17,7 @@ from reelbook.api import (
 )
 from reelbook.decide.race.sentences import Contender, End, RaceProgress, RaceState
 from reelbook.display.cards import (
+    MEANING,
     client_card,
     estimate_table,
     file_card,
@@ -290,7 +291,7 @@ def _judge(media: Media, text: str) -> Iterator[Bundle]:
 
 
 def _options(_: Media, text: str) -> Iterator[Bundle]:
-    chosen = SimpleNamespace(embed=text, theme=text, max_width=text)
+    chosen = SimpleNamespace(**dict.fromkeys(MEANING, text))
     yield {"text/html": options_table(cast(Any, chosen))}
 
 

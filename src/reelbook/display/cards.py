@@ -12,7 +12,7 @@ from markupsafe import Markup
 from ..errors import ReelbookError
 from ..models.catalog import find_endpoint
 from ..models.pricing import estimate
-from ..settings import Options, options
+from ..settings import options
 from ..storage.ledger.writer import describe_maker
 from ..util.data_address import is_data_address
 from ..util.missing_values import is_missing
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..media.metadata.provenance import Provenance
     from ..models.base import File, Input, Output
     from ..models.pricing import Estimate, Line
+    from ..settings import Options
     from ..storage.library import Library
     from ..storage.uncertain import Uncertain
 
@@ -65,9 +66,7 @@ MEANING = {
 
 def options_table(options: Options) -> str:
     """A row for each option with its value and meaning, and how to set one."""
-    rows = [
-        (name, f"{getattr(options, name)!r} · {MEANING.get(name, '')}".rstrip(" ·")) for name in Options.__annotations__
-    ]
+    rows = [(name, f"{getattr(options, name)!r} · {meaning}") for name, meaning in MEANING.items()]
     advice = 'rb.options.embed = "full" for the session; with rb.options(embed="full"): for a block.'
     return render_card(blocks.heading("Options"), blocks.facts(rows), blocks.small(advice))
 
