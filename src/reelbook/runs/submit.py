@@ -230,10 +230,14 @@ class Submission:
         service = await context.name()
         self._sources, text, identity = await identify(request, context.shelf)
         take, reusable, price = None if self.take is None else int(self.take), is_reusable(request), None
-        stored = "service = ? AND identity = ? AND (? IS NULL OR take = ?) AND state = 'stored'"
+
+        def find_stored(db: sqlite3.Connection) -> list[Entry]:
+            where = "service = ? AND identity = ? AND (? IS NULL OR take = ?) AND state = 'stored'"
+            return transitions.find_entries(db, where, service, identity, take, take)
+
         # A result of the library needs no price, and so no service that answers.
         is_wanted_again = not reusable or self.fresh or self.name is not None
-        if is_wanted_again or not context.ledger.find_entries(stored, service, identity, take, take):
+        if is_wanted_again or not await context.ledger.transact(find_stored):
             estimate = await context.estimate(request)
             # The model's own price, or the caller's, holds even if the service states less.
             prices = (
