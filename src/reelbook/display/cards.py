@@ -391,7 +391,7 @@ def _render_poster(path: str | None, what: str) -> Markup:
 
     # Twice the size on the page, for screens of high density.
     picture = None if path is None else make_thumbnail(Path(path), 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
-    style = f"display:block;width:{POSTER_WIDTH}px;height:{POSTER_HEIGHT}px;border-radius:6px;object-fit:contain"
+    style = f"display:block;width:{POSTER_WIDTH}px;min-width:{POSTER_WIDTH}px;height:{POSTER_HEIGHT}px;border-radius:6px;object-fit:contain"
     if picture is None or path is None:
         return Markup('<div class="rb-poster" style="{}"></div>').format(style)
     return Markup('<img class="rb-poster" src="{}" width="{}" height="{}" alt="{}" style="{}"{}>').format(
