@@ -42,7 +42,8 @@ class Page:
 @pytest.fixture(autouse=True)
 def _leaves_no_thread() -> Iterator[None]:
     yield
-    assert not [one for one in threading.enumerate() if one.name.startswith("reelbook-measuring")]
+    live.updater.join(PATIENCE)
+    assert not [one for one in threading.enumerate() if one.name == "reelbook-progress"]
 
 
 @pytest.fixture
@@ -51,7 +52,8 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Page:
     page = Page()
     monkeypatch.setattr(live, "get_kernel_shell", lambda: page)
     monkeypatch.setattr("IPython.display.display", page.display)
-    monkeypatch.setattr(live, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(live, "QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(live, "UPDATE_SECONDS", 0.005)
     return page
 
 

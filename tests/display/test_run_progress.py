@@ -61,6 +61,7 @@ def cell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cell]:
     """A cell of a notebook, with a clock that ticks quickly."""
     cell = Cell()
     monkeypatch.setattr(run_progress, "get_kernel_shell", lambda: cell)
+    monkeypatch.setattr(live, "get_kernel_shell", lambda: cell)
     monkeypatch.setattr("IPython.display.display", cell.display)
     monkeypatch.setattr(live, "UPDATE_SECONDS", 0.005)
     yield cell
@@ -202,8 +203,8 @@ class TestTerminal:
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         """It is written over while the run works, and what stays says what came of it and where it is."""
-        monkeypatch.setattr(run_progress, "is_terminal", lambda: True)
-        monkeypatch.setattr(live, "LINE_SECONDS", 0.001)
+        monkeypatch.setattr(live, "is_terminal", lambda: True)
+        monkeypatch.setattr(live, "UPDATE_SECONDS", 0.001)
         looked, run = threading.Event(), under_way()
 
         def looked_at(run: Run) -> str:

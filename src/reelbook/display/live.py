@@ -33,8 +33,6 @@ OutputKey = Sequence[Any]
 
 UPDATE_SECONDS = 0.25
 """Interval between two messages. A page that receives more than it can draw lags, and so does the notebook."""
-LINE_SECONDS = 0.25
-"""How often the line of a terminal is rewritten."""
 QUIET_SECONDS = 1.0
 """The delay before a count is displayed."""
 BAR = Markup(
@@ -48,25 +46,28 @@ LINE = Markup("<div><bdi>{}</bdi></div>")
 class LiveOutput:
     """One output that is updated until it is over."""
 
-    send: Callable[[Bundle], object]
-    bundle: Callable[[], Bundle]
-    key: Callable[[], OutputKey]
+    send: Callable[[Any], object]
+    bundle: Callable[[], Any]
+    key: Callable[[], OutputKey] | None = None
+    """A summary of what is displayed, where that is quicker to compare than the bundles."""
     is_over: Callable[[], bool] = lambda: False
-    sent_key: OutputKey = ()
+    sent: Any = ()
+    """The bundle that was sent last, or its key."""
     is_closed: bool = False
     _sending: threading.Lock = field(default_factory=threading.Lock)
 
     def update(self) -> bool | None:
         """Send the output if it has changed or is over; None if it has not, else whether it is over."""
         # Read before the output is made: if it ends meanwhile, it is sent once more.
-        is_over, key = self.is_over(), self.key()
-        if key == self.sent_key and not is_over:
+        is_over = self.is_over()
+        news = self.key() if self.key else self.bundle()
+        if news == self.sent and not is_over:
             return None
-        bundle = self.bundle()
+        bundle = self.bundle() if self.key else news
         with self._sending:
             if not self.is_closed:
                 self.send(bundle)
-        self.sent_key = key
+        self.sent = news
         return is_over
 
     def close(self) -> None:
@@ -149,32 +150,19 @@ def new_output(bundle: Bundle) -> Any:
     return display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
 
-@contextmanager
-def updating_output(now: Callable[[], Bundle], final: Callable[[bool], Bundle]) -> Iterator[Callable[[Bundle], object]]:
-    """An output of the cell, updated from `now` while the block runs, then replaced by `final(was_interrupted)`.
+class CellOutput:
+    """A function that displays a bundle as an output of the cell in which it was made, and later ones in its place."""
 
-    Yields a function that replaces the output, also after the block.
-    """
-    first = now()
-    handle = new_output(first)
+    def __init__(self) -> None:
+        # A kernel would display what another thread shows without this context in another cell.
+        self._context = copy_context()
+        self._handle: Any = None
 
-    def send(bundle: Bundle) -> None:
-        handle.update(bundle, raw=True)
-
-    output = LiveOutput(send, now, lambda: tuple(now().items()), sent_key=tuple(first.items()))
-    updater.add(output)
-    is_interrupted = False
-    try:
-        yield send
-    except KeyboardInterrupt:
-        is_interrupted = True
-        raise
-    finally:
-        updater.remove(output)
-        send(final(is_interrupted))
-
-
-# One line of a terminal that is rewritten in place.
+    def __call__(self, bundle: Bundle) -> None:
+        if self._handle is None:
+            self._handle = self._context.run(new_output, bundle)
+        else:
+            self._handle.update(bundle, raw=True)
 
 
 def is_terminal() -> bool:
@@ -182,32 +170,57 @@ def is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-@contextmanager
-def updating_line(now: Callable[[], str], final: Callable[[], str]) -> Iterator[None]:
-    """Write `now()` repeatedly while the block lasts, and `final()` at its end, unless that is empty."""
-    over = threading.Event()
-
-    def rewrite() -> None:
-        while not over.wait(LINE_SECONDS):
-            write_line(now())
-
-    writer = threading.Thread(target=rewrite, name="reelbook-progress", daemon=True)
-    writer.start()
-    try:
-        yield
-    finally:
-        over.set()
-        writer.join()
-        last = final()
-        write_line(last, "\n" if last else "")
-
-
 def write_line(text: str, end: str = "") -> None:
-    """Replace the text on the line."""
+    """Replace the text on the line of a terminal."""
     room = shutil.get_terminal_size().columns - 1
     flat = " ".join(printable(text).splitlines())
     sys.stderr.write(f"\r\x1b[K{flat[:room]}{end}")
     sys.stderr.flush()
+
+
+@contextmanager
+def updating_output(
+    now: Callable[[], Bundle],
+    final: Callable[[bool], Bundle],
+    line: Callable[[], str],
+    last_line: Callable[[], str],
+    *,
+    delay: float = 0.0,
+) -> Iterator[Callable[[Bundle], object]]:
+    """Display what changes while the block runs, and in the end what stays: in the cell, or on a line of a terminal.
+
+    `now()` and `final(was_interrupted)` are the bundles for a cell, `line()` and `last_line()` the texts for a terminal;
+    elsewhere nothing is displayed, nor is what takes less than `delay` seconds. Yields a function that replaces the output
+    of a cell, also after the block.
+    """
+    show: Callable[[Any], object] = write_line
+    read: Callable[[], Any] = line
+    is_cell = get_kernel_shell() is not None
+    if is_cell:
+        original_links.prepare_links()
+        show, read = CellOutput(), now
+    elif not is_terminal():
+        yield lambda bundle: None
+        return
+    due, first = time.monotonic() + delay, None
+    if not delay:
+        show(first := read())
+    output = LiveOutput(show, lambda: read() if time.monotonic() >= due else first, sent=first)
+    updater.add(output)
+    is_interrupted = False
+    try:
+        yield show
+    except KeyboardInterrupt:
+        is_interrupted = True
+        raise
+    finally:
+        updater.remove(output)
+        if time.monotonic() >= due:
+            if is_cell:
+                show(final(is_interrupted))
+            else:
+                last = last_line()
+                write_line(last, "\n" if last else "")
 
 
 # Why a cell is waiting.
@@ -216,20 +229,16 @@ def write_line(text: str, end: str = "") -> None:
 @contextmanager
 def waiting_line() -> Iterator[Callable[[str], None]]:
     """Yield a function that displays a text in a notebook cell or on one line of a terminal; elsewhere the first one is logged."""
-    last, handle, is_logged = "", None, False
+    last, is_logged, show_in_cell = "", False, CellOutput()
 
     def show(text: str) -> None:
-        nonlocal last, handle, is_logged
+        nonlocal last, is_logged
         if text == last:
             return
         last = text
         words = f"{STATE_SIGNS['waiting']} {text}" if text else ""
         if get_kernel_shell() is not None:
-            bundle: Bundle = {"text/plain": words, "text/html": f"<div>{escape(words)}</div>" if words else ""}
-            if handle is None:
-                handle = new_output(bundle)
-            else:
-                handle.update(bundle, raw=True)
+            show_in_cell({"text/plain": words, "text/html": f"<div>{escape(words)}</div>" if words else ""})
         elif is_terminal():
             write_line(words)
         elif text and not is_logged:
@@ -250,25 +259,22 @@ def watch_job(job: SweepJob) -> Iterator[None]:
     """Display a sweep while the block runs; after an interrupt also its buttons, which need an idle kernel."""
     from .sweep_panel import HINT, format_panel, panel_bundle
 
-    if get_kernel_shell() is not None:
-        original_links.prepare_links()
-        with updating_output(
-            lambda: panel_bundle(job.progress, hint=HINT), lambda _: panel_bundle(job.progress)
-        ) as show:
-            try:
-                yield
-            except KeyboardInterrupt:
+    def line() -> str:
+        return format_panel(job.progress)
+
+    with updating_output(
+        lambda: panel_bundle(job.progress, hint=HINT), lambda _: panel_bundle(job.progress), line, line
+    ) as show:
+        try:
+            yield
+        except KeyboardInterrupt:
+            if get_kernel_shell() is not None:
                 # Paid runs continue, and the panel follows them after the cell has ended.
                 job.interrupt()
                 job.on_change(lambda job: show(panel_bundle(job.progress)))
                 if job.progress.queued:
                     registry.find("show_buttons")(job)
-                raise
-    elif is_terminal():
-        with updating_line(lambda: format_panel(job.progress), lambda: format_panel(job.progress)):
-            yield
-    else:
-        yield
+            raise
 
 
 # Measuring, a report, or an animation.
@@ -310,35 +316,14 @@ def watch_measuring(files: int) -> AbstractContextManager[Count]:
 @contextmanager
 def watch_count(count: Count) -> Iterator[Count]:
     """Display a count while the block runs, if that takes longer than `QUIET_SECONDS`."""
-    display = _choose_display(count)
-    if display is None:
+    with updating_output(
+        lambda: _make_line(count.line, BAR, count.done / count.of if count.of else 1.0),
+        lambda _: _make_line(count.result or count.line),
+        lambda: count.line,
+        lambda: count.line if count.stays else "",
+        delay=QUIET_SECONDS,
+    ):
         yield count
-        return
-    over = threading.Event()
-
-    def show() -> None:
-        if not over.wait(QUIET_SECONDS):
-            with display:
-                over.wait()
-
-    # Without the context of this cell, a kernel would display the output in another one.
-    displayer = threading.Thread(target=copy_context().run, args=(show,), name="reelbook-measuring", daemon=True)
-    displayer.start()
-    try:
-        yield count
-    finally:
-        over.set()
-        displayer.join()
-
-
-def _choose_display(count: Count) -> AbstractContextManager[object] | None:
-    """The output of a cell or the line of a terminal; None where there is neither."""
-    if get_kernel_shell() is not None:
-        return updating_output(
-            lambda: _make_line(count.line, BAR, count.done / count.of if count.of else 1.0),
-            lambda _: _make_line(count.result or count.line),
-        )
-    return updating_line(lambda: count.line, lambda: count.line if count.stays else "") if is_terminal() else None
 
 
 def _make_line(text: str, html: Markup = LINE, share: float = 1.0) -> Bundle:

@@ -13,7 +13,7 @@ from ..storage.run_status import ENDED
 from ..util.notebook import get_kernel_shell
 from . import original_links
 from .formatting import STATE_SIGNS, format_credits, join_with_dots
-from .live import Bundle, LiveOutput, OutputKey, is_terminal, new_output, updater, updating_line, updating_output
+from .live import Bundle, LiveOutput, new_output, updater, updating_output
 from .run_card import format_failure, progress_card, run_figure, run_strip_jpeg
 from .run_text import format_attach_code, format_run, format_status
 from .theme import blocks, render_card
@@ -32,21 +32,14 @@ _runs_by_cell: dict[int, int] = {}
 @contextmanager
 def watch(run: Run) -> Iterator[None]:
     """Display a run's progress during the block, in a notebook cell or on one line of a terminal, and nowhere else."""
-    shell = get_kernel_shell()
-    if shell is None:
-        if not is_terminal():
-            yield
-            return
-        with updating_line(lambda: format_status(run), lambda: format_last_line(run)):
-            yield
-        return
-    original_links.prepare_links()
     with updating_output(
         lambda: progress_bundle(run),
         lambda is_interrupted: (interrupted_bundle if is_interrupted else final_bundle)(run),
+        lambda: format_status(run),
+        lambda: format_last_line(run),
     ):
         yield
-    if run.status == "completed":
+    if run.status == "completed" and (shell := get_kernel_shell()) is not None:
         run.displayed_in = shell.execution_count
 
 
@@ -66,22 +59,16 @@ def show(run: Run) -> None:
     original_links.prepare_links()
     cell = shell.execution_count
     _runs_by_cell[cell] = _runs_by_cell.pop(cell, 0) + 1
-    key = progress_key(run)
-    handle = new_output(progress_bundle(run))
+    first = progress_bundle(run)
+    handle = new_output(first)
     updater.add(
         LiveOutput(
             lambda bundle: handle.update(bundle, raw=True),
             lambda: live_bundle(run, many=_runs_by_cell.get(cell, 1) > MAX_WITH_CLIPS),
-            lambda: progress_key(run),
             is_over=lambda: run.status in ENDED,
-            sent_key=key,
+            sent=first,
         )
     )
-
-
-def progress_key(run: Run) -> OutputKey:
-    """The key of a run's progress for `LiveOutput`."""
-    return run.status, *run.progress, len(run.logs), int(run.timings["total"])
 
 
 def live_bundle(run: Run, *, many: bool) -> Bundle:

@@ -187,17 +187,15 @@ class RunPanel(anywidget.AnyWidget):
     """The run as HTML."""
 
     def __init__(self, run: Run) -> None:
-        # Read first: a run that ends while it is rendered needs one more update.
-        key = run_progress.progress_key(run)
-        super().__init__(html=str(run_progress.live_bundle(run, many=False)["text/html"]))
+        first = run_progress.live_bundle(run, many=False)
+        super().__init__(html=str(first["text/html"]))
         self._run = run
         updater.add(
             LiveOutput(
                 self._update,
                 lambda: run_progress.live_bundle(run, many=False),
-                lambda: run_progress.progress_key(run),
                 is_over=lambda: run.status in ENDED,
-                sent_key=key,
+                sent=first,
             )
         )
 
