@@ -239,6 +239,20 @@ def test_the_plan_follows_the_form(bench: Open) -> None:
     assert form.form.jobs == ()
 
 
+def test_what_cannot_be_read_stops_a_sweep_of_another_field(bench: Open) -> None:
+    """Half a JSON value would otherwise be sent as a text, and paid for; in the field that varies itself it does not count."""
+    form = bench(KINDS["scene_tree"])
+    form.form.edit("root", {"shape": "box"})
+    form.tell(do="edit", view="v", n=1, names=["note"], draft={"note": '{"half'})
+
+    told = form.vary(camera='{"shape": "box"}\n{"shape": "ball"}')
+    varied = form.vary(note='"calm"\n"windy"')
+
+    assert ("number" in told, told["why"].split(" is not JSON")[0]) == (False, "Correct the form first. Note")
+    assert "number" in varied, varied
+    assert [row.input.wire()["note"] for row in preview(form).plan if row.input] == ["calm", "windy"]
+
+
 def test_the_newest_wins(bench: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a plan is being made others are asked for: the kernel never waits, and only the last of them is made and shown."""
     form = bench()

@@ -116,7 +116,7 @@ def find_base(form: Form, draft: Draft, axes: Sequence[VariedField]) -> Input:
         try:
             return form.checked()
         except InvalidInput:
-            return form.kind(**draft.plain() | {axis.name: axis.values[0] for axis in axes})
+            return draft.read(**{axis.name: axis.values[0] for axis in axes})
 
 
 def format_too_many_runs(axes: Sequence[VariedField]) -> str:

@@ -68,9 +68,12 @@ class Draft:
             problem = wrong_type((name,), error.type, value, WANTED[error.type], None)
             raise InvalidInput(self._kind.__name__, [problem]) from None
 
-    def read(self) -> Input:
-        """The inputs; `InvalidInput` names every invalid field."""
+    # `self` is positional-only, because a described model may have a field of that name.
+    def read(self, /, **varied: Any) -> Input:
+        """The inputs, with these values in place of the typed ones; `InvalidInput` names every invalid field."""
         values, unread = self._read_values()
+        values |= varied
+        unread = [problem for problem in unread if problem.loc[0] not in varied]
         if not unread:
             return self._kind(**values)
         failed = {problem.loc[0] for problem in unread}
