@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -62,6 +61,7 @@ def test_an_axis_takes_what_has_values() -> None:
         ("num_frames", frame["num_frames"], [49, 97]),
         ("seed", (number for number in (3, 4)), [3, 4]),
         ("prompt", "abc", ["abc"]),
+        ("seed", np.array(5), [5]),
         ("temporal_adain_factor", np.linspace(0, 1, 21)[2:4], [0.1, 0.15]),
     ]
     resize = SmartResize(image_url="a.png", target_sizes=["64x64"])
@@ -111,23 +111,6 @@ def test_a_column_that_is_no_field_is_refused_unless_kept() -> None:
 
     plan = sweep(BOAT, rows(frame, keep=["num_frame", "seed"]))
     assert (plan[0].num_frame, plan[0].num_frames, plan[0].seed, set(plan.labels)) == (49, 121, 1, {"num_frame"})
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: sweep(BOAT, seed=[1, 2], budget=500), r"`budget` says how a plan is run.*rb\.sweep\(…\)\.run\(budget=…\)"),
-        (lambda: sweep(BOAT, seed=[]), "`seed` has no values"),
-        (lambda: sweep(BOAT, "seed"), r"a single axis goes by its name: seed=range\(4\)"),
-        (zipped, "takes axes that vary together"),
-        (lambda: template("a {colour boat"), "{{ and }} where braces are meant"),
-        (lambda: sweep.read("there-is-none.toml"), r"there-is-none\.toml could not be read: No such file"),
-    ],
-)  # fmt: skip
-def test_a_slip_is_answered_with_what_to_write(call: Callable[[], object], words: str) -> None:
-    """Before anything is planned."""
-    with pytest.raises(InvalidInput, match=words):
-        call()
 
 
 def test_a_spot_inside_a_varied_field_is_laid_into_each_of_its_values() -> None:
@@ -282,13 +265,20 @@ def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 # Mistakes.
 
 
+PLAN = sweep(BOAT, seed=range(3))
 MISTAKES: dict[str, Any] = {
     "Did you mean `num_frames`?": lambda: sweep(BOAT, num_frame=[49]),
+    "rb.sweep(…).run(budget=…)": lambda: sweep(BOAT, seed=[1, 2], budget=500),
     "`seed` has no values": lambda: sweep(BOAT, seed=[]),
+    "takes axes that vary together": zipped,
     "`seed` is named twice": lambda: sweep(BOAT, zipped(seed=[1], prompt=["a"]), seed=[2]),
     "starts from an input": lambda: sweep(TextToVideo, seed=[1]),  # type: ignore[arg-type]
     "not from 'a boat'": lambda: sweep("a boat", seed=[1]),  # type: ignore[arg-type]
     "a single axis goes by its name": lambda: sweep(BOAT, 7),
+    "pass it by position: sweep(input, sampled(…))": lambda: sweep(BOAT, seed=sampled(3, num_frames=(9, 17))),
+    "not as [1, 2]": lambda: zipped([1, 2]),  # type: ignore[arg-type]
+    "not as 'num_frames'": lambda: sampled(3, "num_frames"),  # type: ignore[arg-type]
+    "two columns of one name": lambda: sweep(BOAT, pd.DataFrame([[1, 2]], columns=["seed", "seed"])),
     "frame.to_pandas()": lambda: sweep(BOAT, polars.DataFrame({"seed": [1]})),
     "That makes more than 1,000,000 runs": lambda: sweep(BOAT, seed=range(10**9)),
     "the most that a plan holds": lambda: sweep(BOAT, seed=range(10**4), num_frames=range(10**4)),
@@ -297,6 +287,12 @@ MISTAKES: dict[str, Any] = {
     "{colour} has none": lambda: template("a {colour} boat"),
     "or there is no such gap": lambda: template("a boat", colour=["red"]),
     "`colour` has no values": lambda: template("a {colour} boat", colour=[]),
+    "The template 5 cannot be filled": lambda: template(5),  # type: ignore[arg-type]
+    "{{ and }} where braces are meant": lambda: template("a {colour boat"),
+    "Unknown format code 'd'": lambda: sweep(BOAT, template("a {colour:d} boat", colour=["red"])),
+    "from 9 to True": lambda: sweep(BOAT, sampled(5, num_frames=(9, True))),
+    "from True to False": lambda: sweep(BOAT, sampled(5, num_frames=(True, False))),
+    "from 0 to a very long number": lambda: sweep(BOAT, sampled(5, temporal_adain_factor=(0, 10**400))),
     "the smaller one first": lambda: sweep(BOAT, sampled(5, num_frames=(300, 9))),
     "multiples of 0.05": lambda: sweep(BOAT, sampled(5, temporal_adain_factor=(0.51, 0.54))),
     "There is no field `num_frame`": lambda: sweep(BOAT, sampled(5, num_frame=(9, 257))),
@@ -304,6 +300,17 @@ MISTAKES: dict[str, Any] = {
     "a number of runs from 1": lambda: sampled(0, num_frames=(9, 257)),
     "'latin' or 'sobol'": lambda: sampled(5, num_frames=(9, 257), method="halton"),  # type: ignore[arg-type]
     '{"seed": (0, 99)}': lambda: sampled(5, num_frames=(9, 257), seed=(0, 99)),  # type: ignore[arg-type]
+    "a whole number from 1, not 1.5": lambda: PLAN.repeated(1.5),  # type: ignore[arg-type]
+    "a whole number from 1, not 0": lambda: PLAN.repeated(0),
+    "a whole number from 1, not True": lambda: PLAN.repeated(True),
+    "a whole number from 1, not 'x'": lambda: PLAN.repeated("x"),  # type: ignore[arg-type]
+    "determines the order, not [1]": lambda: PLAN.shuffled([1]),  # type: ignore[arg-type]
+    "'seed > 1' is none": lambda: PLAN.where("seed > 1"),  # type: ignore[arg-type]
+    "such as lambda run: run.seed > 1; 5 is none": lambda: PLAN.derived(x=5),  # type: ignore[arg-type]
+    "7 is none": lambda: PLAN.priced(7),  # type: ignore[arg-type]
+    "where nobody knows, not -5": lambda: PLAN.priced(lambda _: -5),
+    "where nobody knows, not 5.5": lambda: PLAN.priced(lambda _: 5.5),  # type: ignore[arg-type,return-value]
+    "could not be written: No such file": lambda: PLAN.to_toml("no-folder/plan.toml"),
 }
 
 

@@ -84,14 +84,15 @@ def test_brackets_take_what_pandas_takes() -> None:
     assert [run.seed for run in plan[1:3]] == [1, 2]
     assert [run.seed for run in plan[[4, 0]]] == [run.seed for run in plan[np.array([4, 0])]] == [4, 0]
     assert [run.seed for run in plan[plan.frame["seed"] > 2]] == [3, 4]
-    for wrong in (5, [True, False], "seed"):
-        with pytest.raises(IndexError):
+    wrong: Any
+    for wrong in (5, 1.5, [0, 5], [True, False], "seed"):
+        with pytest.raises(IndexError, match="A plan of 5 runs takes a number from 0, a slice,"):
             plan[wrong]
 
 
 def test_repeats_are_takes() -> None:
     """Takes 0, 1, 2 … of each run, and repeats of repeats are as many more."""
-    plan = sweep(BOAT, num_frames=[49, 97]).repeated(2).repeated(2)
+    plan = sweep(BOAT, num_frames=[49, 97]).repeated(2).repeated(np.int64(2))  # type: ignore[arg-type]
 
     assert [(run.num_frames, run.take) for run in plan] == [(frames, take) for frames in (49, 97) for take in range(4)]
     assert plan.credits == 8 * 53

@@ -103,6 +103,7 @@ def test_a_file_keeps_the_axes_and_not_the_rows() -> None:
     assert "which a file cannot hold" in explicit
 
 
+TABLE = '\n[[parts]]\ncolumns = ["seed"]\nrows = [{seed = 1}]'
 HEAD = 'format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\n'
 MISTAKES: list[tuple[str, str]] = [
     ("= nothing", "could not be read as TOML"),
@@ -112,6 +113,11 @@ MISTAKES: list[tuple[str, str]] = [
     (HEAD + 'prompt = "a"\n[[parts]]\naxes = "seed"', "`parts.0"),
     (HEAD + 'prompt = "a"\n[[parts]]\naxis = "sed"\nvalues = [1]', "Did you mean `seed`"),
     (HEAD + "prompt = 1", "needs text"),
+    (HEAD + 'prompt = "a"\n[[parts]]\ntemplate = "a {colour} boat"', "there are no words for {colour}"),
+    (HEAD + 'prompt = "a"\n[[parts]]\ntemplate = "a {colour boat"', "The template 'a {colour boat' cannot be filled"),
+    ('columns = ["seed"]\ntakes = [0, 1]\n' + HEAD + 'prompt = "a"' + TABLE, "has 1 run and 2 takes"),
+    ('columns = ["seed"]\ntakes = [-1]\n' + HEAD + 'prompt = "a"' + TABLE, "`takes.0`"),
+    ('columns = ["sed"]\n' + HEAD + 'prompt = "a"' + TABLE, "Did you mean `seed`"),
 ]
 
 

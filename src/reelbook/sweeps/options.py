@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from numbers import Integral
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..errors import InvalidInput
 from ..models.problems import format_literal
-from .values import usage_error
+from .values import is_whole, usage_error
 
 MAX_AT_ONCE = 256
 MAX_STORED = 10**15
@@ -21,9 +20,8 @@ _RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(s|m|h)(ec|econd|in|inute|our)?\s*
 
 
 def parse_whole(value: Any) -> int:
-    """A whole number: also 1300.0, a likely result of a computation, or one of numpy; no fraction and no boolean."""
-    is_whole = value.is_integer() if isinstance(value, float) else isinstance(value, Integral)
-    if not is_whole or isinstance(value, bool):
+    """A whole number of any type; `ValueError` for anything else."""
+    if not is_whole(value):
         raise ValueError("no whole number")
     return int(value)
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import InvalidInput, ReelbookError
 from ..models.base import Input
+from ..models.problems import format_literal
 from ..util.missing_values import is_missing
 from .values import (
     check_count,
@@ -23,6 +24,7 @@ from .values import (
     coerce_value,
     get_fields,
     get_schema,
+    is_whole,
     parse_field_path,
     read_records,
     usage_error,
@@ -89,6 +91,9 @@ class Rows(SweepPart):
         return Table(self.columns, [{**blank, **row} for row in self.rows], labels)
 
 
+TEMPLATE_ADVICE = "Write template('a {colour} boat', colour=[…]), and {{ and }} where braces are meant."
+
+
 class Template(SweepPart):
     """A text with gaps and the words for each gap; every combination is one text, the last gap varying fastest."""
 
@@ -102,7 +107,13 @@ class Template(SweepPart):
             raise usage_error(f"The gap {{{taken[0]}}} has the name of a field of the model; give it another name.")
         check_count(prod(map(len, self.words.values())))
         fillings = [dict(zip(self.words, values, strict=True)) for values in product(*self.words.values())]
-        settings = [{**words, self.field: self.template.format_map(words)} for words in fillings]
+        try:
+            settings = [{**words, self.field: self.template.format_map(words)} for words in fillings]
+        except Exception as error:  # A word of any type may raise anything for a format such as {colour:d}.
+            reason = f"there are no words for {{{error.args[0]}}}" if isinstance(error, KeyError) else error
+            raise usage_error(
+                f"The template {format_literal(self.template)} cannot be filled: {reason}. {TEMPLATE_ADVICE}"
+            ) from error
         return Table((*self.words, self.field), settings, frozenset(self.words))
 
 
@@ -118,9 +129,10 @@ def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
 
         rb.sweep(boat, rb.zipped(seed=[1, 2], prompt=["a boat", "a kite"]))
     """
-    if not axes and not more:
+    together = _join_axes(axes, more)
+    if not together:
         raise usage_error("zipped(…) takes axes that vary together, such as zipped(seed=[1, 2], prompt=[…, …]).")
-    return Zipped(zipped=make_axes({**(axes or {}), **more}))
+    return Zipped(zipped=make_axes(together))
 
 
 def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
@@ -132,7 +144,7 @@ def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
     """
     records = read_records(table)
     names = list(dict.fromkeys(str(name) for record in records for name in record))
-    labels = (keep,) if isinstance(keep, str) else tuple(keep)
+    labels = tuple(map(str, coerce_axis_values("keep", keep))) if keep else ()
     cells = [
         {str(name): coerce_value(cell) for name, cell in record.items() if not is_missing(cell)} for record in records
     ]
@@ -149,24 +161,41 @@ def template(text: str, /, **words: Any) -> Template:
     try:
         gaps = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
         unpaired = {*gaps} ^ {*words}
-    except ValueError:  # A single brace.
-        gaps, unpaired = [], {text}
+    except (TypeError, ValueError) as error:  # It is no text, or has a single brace.
+        raise usage_error(
+            f"The template {format_literal(text)} cannot be filled: {error}. {TEMPLATE_ADVICE}"
+        ) from error
     if unpaired:
         raise usage_error(
-            f"Each gap of a template needs its words, and {{{min(unpaired)}}} has none, or there is no such gap. Write "
-            "template('a {colour} boat', colour=[…]), and {{ and }} where braces are meant."
+            f"Each gap of a template needs its words, and {{{min(unpaired)}}} has none, or there is no such gap. "
+            f"{TEMPLATE_ADVICE}"
         )
     return Template(template=text, words={gap: coerce_axis_values(gap, words[gap]) for gap in gaps})
 
 
 def make_axes(axes: Mapping[str, Any]) -> tuple[AnyPart, ...]:
     """A part for each name: an axis, or the given template for that field."""
+    for name, given in axes.items():
+        if isinstance(given, (SweepPart, Sampled)) and not isinstance(given, Template):
+            part = f"{type(given).__name__.lower()}(…)"
+            raise usage_error(
+                f"`{name}` is given {part}, which names its fields itself; pass it by position: sweep(input, {part})."
+            )
     return tuple(
         given.model_copy(update={"field": name})
         if isinstance(given, Template)
         else Axis(axis=str(name), values=coerce_axis_values(name, given))
         for name, given in axes.items()
     )
+
+
+def _join_axes(axes: Any, more: Mapping[str, Any]) -> dict[str, Any]:
+    """The axes given in a dict and by their names."""
+    if not isinstance(axes, Mapping | None):
+        raise usage_error(
+            f"Axes go by their names, such as seed=[1, 2], or in a dict of them, not as {format_literal(axes)}."
+        )
+    return {str(name): given for name, given in {**(axes or {}), **more}.items()}
 
 
 def merge(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -219,9 +248,9 @@ def sampled(
 
         rb.sweep(boat, rb.sampled(40, num_frames=(9, 257), resolution=["480p", "720p"]))
     """
-    drawn = {**(fields or {}), **more}
-    is_whole = isinstance(n, Integral) and isinstance(seed, Integral)
-    if not (is_whole and n > 0 and seed >= 0 and drawn and method in ("latin", "sobol")):
+    drawn = _join_axes(fields, more)
+    is_right = is_whole(n) and n > 0 and is_whole(seed) and seed >= 0
+    if not (is_right and drawn and method in ("latin", "sobol")):
         raise usage_error(
             "sampled(…) takes a number of runs from 1, then the fields to draw, such as num_frames=(9, 257); `method` is 'latin' or "
             "'sobol'. Its `seed` is the sampler's own whole number; to draw those of the runs, write sampled(n, {\"seed\": (0, 99)})."
@@ -234,12 +263,17 @@ def _make_draw(model: type[Input], name: str, given: Any) -> Callable[[float], A
     """The function that maps a number between 0 and 1 to a value of a field: of a range, by its steps, or of a list."""
     rule = get_schema(model, parse_field_path(model, name))
     is_range = isinstance(given, tuple) and len(given) == 2 and all(isinstance(end, Real) for end in given)
-    if not is_range or "enum" in rule:
+    if not is_range or "enum" in rule or rule.get("type") == "boolean":
         values = coerce_axis_values(name, given)
         return lambda point: values[int(point * len(values))]
-    low, high = map(float, given) if any(isinstance(end, float) for end in given) else map(int, given)
-    if not -math.inf < low <= high < math.inf:
-        raise usage_error(f"`{name}` is to be drawn from {low} to {high}; give two numbers, the smaller one first.")
+    try:
+        low, high = map(int if all(isinstance(end, Integral) for end in given) else float, given)
+        is_range = -math.inf < low <= high < math.inf and math.isfinite(float(high - low))
+    except OverflowError:
+        is_range = False
+    if not is_range or bool in map(type, given):
+        ends = " to ".join(map(format_literal, given))
+        raise usage_error(f"`{name}` is to be drawn from {ends}; give two numbers, the smaller one first.")
     step = Fraction(str(rule["multipleOf"])) if "multipleOf" in rule else None
     if rule.get("type") == "integer":
         # The integral multiples of 5/2 are those of 5.

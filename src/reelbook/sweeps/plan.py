@@ -23,12 +23,13 @@ from ..models.pricing import Estimate
 from ..models.problems import format_literal
 from ..util import registry
 from ..util.notebook import get_kernel_shell
+from ..util.printable import format_count
 from .options import RunOptions, check_options
 from .parts import AnyPart, Rows, Sampled, SweepPart, make_axes, merge, rows
-from .plan_file import PlanFile, format_plan_file, read_plan_file
+from .plan_file import PlanFile, format_plan_file, read_plan_file, write_plan_file
 from .plan_rows import Known, Row, RowMaker, value_key
 from .plan_summary import format_plan, sum_or_none
-from .values import check_count, coerce_value, get_fields, usage_error
+from .values import check_count, coerce_value, get_fields, is_whole, parse_field_path, usage_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,13 +72,21 @@ class Plan:
     def __getitem__(self, place: slice | Iterable[Any]) -> Plan: ...
     def __getitem__(self, place: Any) -> Row | Plan:
         """One row by its number, or a plan of the rows selected by a slice, a list of numbers or a mask."""
-        if isinstance(place, Integral):
-            return self.rows[place]
-        numbers = np.arange(len(self))[place if isinstance(place, slice) else list(place)]
+        try:
+            if isinstance(place, Integral):
+                return self.rows[place]
+            numbers = np.arange(len(self))[place if isinstance(place, slice) else list(place)]
+        except (TypeError, IndexError):
+            raise IndexError(
+                f"plan[{format_literal(place)}] selects nothing. A plan of {format_count(len(self), 'run')} takes a number from 0, "
+                "a slice, a list of such numbers, or a mask with a value for each run."
+            ) from None
         return self._with_rows(self.rows[number] for number in numbers)
 
     def __add__(self, other: Plan) -> Plan:
         """The runs of both plans; runs of the second that are also in the first are dropped."""
+        if not isinstance(other, Plan):
+            return NotImplemented
         if type(other.base) is not type(self.base):
             raise usage_error(
                 "These plans are for two models. Run both, and put their tables together with pandas.concat."
@@ -113,21 +122,35 @@ class Plan:
 
     def repeated(self, takes: int) -> Plan:
         """Every run several times, as takes 0, 1, 2 …, which the library distinguishes."""
-        check_count(len(self) * takes)
-        return self._with_rows(replace(row, take=row.take * takes + take) for row in self.rows for take in range(takes))
+        if not is_whole(takes) or takes < 1:
+            raise usage_error(
+                f"repeated(…) takes how often each run is made, a whole number from 1, not {format_literal(takes)}."
+            )
+        check_count(len(self) * int(takes))
+        places = range(int(takes))
+        return self._with_rows(replace(row, take=row.take * len(places) + take) for row in self.rows for take in places)
 
     def shuffled(self, seed: int = 0) -> Plan:
         """The runs in random order, determined by the seed."""
+        if not is_whole(seed):
+            raise usage_error(
+                f"shuffled(…) takes a whole number, which determines the order, not {format_literal(seed)}."
+            )
         # By `random()` only, whose sequence is stable between Python versions.
-        draw = random.Random(coerce_value(seed))
+        draw = random.Random(int(seed))
         places = [draw.random() for _ in self.rows]
         return self._with_rows(row for _, row in sorted(zip(places, self.rows, strict=True), key=lambda pair: pair[0]))
 
     def priced(self, price: Callable[[Input], Estimate | int | None]) -> Plan:
         """The plan with prices from a function: those of the service, or your own."""
+        _require_function(price)
         prices: dict[Input | None, Estimate] = {}
         for request in {row.input: None for row in self.distinct if row.input is not None}:
             answer = price(request)
+            if not (answer is None or isinstance(answer, Estimate) or (is_whole(answer) and answer >= 0)):
+                raise usage_error(
+                    f"A price is a whole number of credits, or None where nobody knows, not {format_literal(answer)}."
+                )
             prices[request] = answer if isinstance(answer, Estimate) else Estimate(answer)
         return replace(self, rows=tuple(replace(row, estimate=prices.get(row.input)) for row in self.rows))
 
@@ -179,7 +202,7 @@ class Plan:
         """The plan as TOML to review and commit, also written to a file if a path is given."""
         text = format_plan_file(self._make_file())
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8", newline="\n")
+            write_plan_file(path, text)
         return text
 
     def run(
@@ -255,8 +278,16 @@ class Plan:
         return replace(self, rows=tuple(renumbered), parts=None)
 
 
+def _require_function(given: Any) -> None:
+    if not callable(given):
+        raise usage_error(
+            f"A plan calls a function for each of its runs, such as lambda run: run.seed > 1; {format_literal(given)} is none."
+        )
+
+
 def _call_on_row(function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
     """Call a user's function on a row; `otherwise` is returned if it fails on an impossible row."""
+    _require_function(function)
     try:
         return function(row)
     except Exception:
@@ -324,8 +355,13 @@ class Sweep:
         plan = make_plan((models or session.model)(file.model)(**file.base), file.parts)
         if file.columns is None:
             return plan
-        takes = zip(plan.rows, file.takes or (0,) * len(plan), strict=True)
-        rows = tuple(replace(row, take=take) for row, take in takes)
+        takes = file.takes or (0,) * len(plan)
+        if len(takes) != len(plan):
+            counts = f"{format_count(len(plan), 'run')} and {format_count(len(takes), 'take')}"
+            raise usage_error(f"{path} has {counts}; give one take for each run, or leave them out.")
+        for name in set(file.columns) - plan.labels:
+            parse_field_path(type(plan.base), name)
+        rows = tuple(replace(row, take=take) for row, take in zip(plan.rows, takes, strict=True))
         return replace(plan, columns=file.columns, rows=rows, parts=None)
 
 

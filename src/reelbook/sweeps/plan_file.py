@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -27,7 +27,7 @@ class PlanFile(BaseModel):
     model: str
     columns: tuple[str, ...] | None = None
     """What varies, if the only part has rows: these may also change other fields."""
-    takes: tuple[int, ...] = ()
+    takes: tuple[Annotated[int, Field(ge=0)], ...] = ()
     """The takes of these rows, if they are not all the first."""
     base: dict[str, Any] = Field(default_factory=dict)
     parts: tuple[AnyPart, ...] = ()
@@ -47,13 +47,21 @@ def format_plan_file(file: PlanFile) -> str:
     return TITLE + (ONE_BY_ONE if file.columns is not None else "") + text
 
 
+def write_plan_file(path: str | Path, text: str) -> None:
+    """Write the file of a plan."""
+    try:
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise usage_error(f"{path} could not be written: {error.strerror}.") from error
+
+
 def read_plan_file(path: str | Path) -> PlanFile:
     """Read the file of a plan."""
     try:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise usage_error(f"{path} could not be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise usage_error(f"{path} could not be read as TOML: {error}.") from error
     try:
         return PlanFile.model_validate(_replace(data, NOTHING, None))

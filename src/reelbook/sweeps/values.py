@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
+from numbers import Integral
 from os import PathLike
 from typing import Any
 
@@ -39,13 +40,20 @@ def check_count(runs: int) -> None:
         )
 
 
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number: also 1300.0, a likely result of a computation, or one of numpy; no boolean."""
+    return (
+        value.is_integer() if isinstance(value, float) else isinstance(value, Integral) and not isinstance(value, bool)
+    )
+
+
 # Values and tables.
 
 
 def coerce_axis_values(name: str, given: Any) -> tuple[Any, ...]:
     """The values of an axis, from a list, an array, a generator, or a single value."""
     is_single = isinstance(given, (str, bytes, bytearray, Mapping, BaseModel, PathLike)) or _is_picture(given)
-    if is_single or not isinstance(given, Iterable):
+    if is_single or not isinstance(given, Iterable) or getattr(given, "ndim", None) == 0:
         return (coerce_value(given),)
     values = tuple(coerce_value(value) for value in islice(given, MAX_RUNS + 1))
     check_count(len(values))
@@ -79,6 +87,10 @@ def coerce_value(value: Any) -> Any:
 def read_records(table: Any) -> list[Mapping[Any, Any]]:
     """The rows of a DataFrame or list of dicts as mappings."""
     is_frame = hasattr(table, "columns") and hasattr(table, "iloc")
+    if is_frame and not table.columns.is_unique:
+        raise usage_error(
+            "This table has two columns of one name, and nobody can know which is meant; rename one of them."
+        )
     records = table.to_dict(orient="records") if is_frame else table
     if not isinstance(records, list) or not all(isinstance(row, Mapping) for row in records):
         raise usage_error(
