@@ -304,6 +304,27 @@ def test_a_clip_plays_in_its_poster_under_a_pointer(opened: Open, clips: list[st
     assert page.locator(".rb-stage").count() == 0
 
 
+def test_only_the_latest_visit_of_a_pointer_plays(opened: Open, clips: list[str]) -> None:
+    """Also where the copy for an earlier visit arrives after it has ended."""
+    page = opened(render_table(runs(3, clips), key="mine"))
+    page.evaluate(
+        """window.answers = [];
+        addEventListener("reelbook:want", (event) => { event.preventDefault(); answers.push(event.detail.answer); });"""
+    )
+    listen(page, "mine")
+    poster = page.locator("button.rb-poster").nth(1)
+    urls = [data_uri("video/mp4", Path(clip).read_bytes()) for clip in clips[:2]]
+
+    for visits in (1, 2):
+        page.mouse.move(0, 0)
+        poster.hover()
+        page.wait_for_function("visits => answers.length === visits", arg=visits)
+    page.evaluate("urls => urls.forEach((url, visit) => answers[visit](url))", urls)
+
+    expect(poster.locator("video")).to_have_count(1)
+    expect(poster.locator("video")).to_have_attribute("src", urls[1])
+
+
 def test_rows_stand_in_groups(opened: Open) -> None:
     """By any column that rows have in common; each group says what it comes to, and sorting and filtering are within it."""
     page = opened(render_table(runs(12)))

@@ -73,11 +73,16 @@ def test_an_axis_has_ticks_that_fit_its_column() -> None:
     labels = labels_of(Plot(SWEEP, "num_frames", "resolution"))
     prompts = labels_of(Plot(pd.DataFrame({"a": [f"{prompt} by day", f"{prompt} by night"], "b": [1, 2]}), "a", "b"))
 
+    scenes = [
+        f"a paper boat {where} on a rainy street by night" for where in ("at a bridge", "at a bank", "in a puddle")
+    ]
+    alike = labels_of(Plot(pd.DataFrame({"a": scenes, "b": [1, 2, 3]}), "a", "b", "a"))
     many = labels_of(Plot(pd.DataFrame({"a": [*range(40)], "b": [0.25] * 40}), "a", "b"))
 
     assert labels == {"49", "97", "121", "480p", "1080p", "auto", "num_frames", "resolution"}
     assert all(label.isdecimal() for label in many if re.fullmatch(r"\d[\d.]*", label) and not label.startswith("0."))
     assert len({label for label in prompts if "…" in label}) == 2
+    assert len({label.lstrip("\N{ZERO WIDTH SPACE}") for label in alike if "…" in label}) == 3
 
 
 def labels_of(plot: Plot) -> set[str]:

@@ -146,14 +146,15 @@ export function playOver(poster: HTMLButtonElement, wanted: Wanted) {
   };
   poster.addEventListener("mouseenter", () => {
     if (isCalm() || poster.disabled || poster.ariaExpanded === "true") return;
-    resting = window.setTimeout(async () => {
+    const visit = window.setTimeout(async () => {
       const url = wanted.known ?? (await askFile({ ...wanted, copy: "preview" })).url;
-      if (!url || !resting) return;
+      if (!url || resting !== visit) return;
       const video = makeVideo(url, "", { class: "rb-over", "aria-hidden": "true" });
       video.controls = false;
       poster.append(video);
       video.play().catch(() => video.remove());
     }, REST);
+    resting = visit;
   });
   poster.addEventListener("mouseleave", stop);
   poster.addEventListener("click", stop);
