@@ -53,6 +53,16 @@ def test_a_race_finds_the_best_setting_under_its_budget(served: Served, client: 
     assert table["request_id"].is_unique
 
 
+def test_an_axis_named_like_a_figure_keeps_its_values_in_the_ranking(client: Client) -> None:
+    """It has the prefix that it has in tables, and the figure has its name."""
+    plan = make_plan(3, 1, 2).derived(mean=lambda row: row[FIRST] * 100, copy=lambda row: row["fps"])
+
+    ranking = race(plan, over=("fps", "copy"), budget=1.0, sure=0.6).ranking()
+
+    assert sorted(ranking["label_mean"]) == [100, 200, 300]
+    assert ranking["mean"].iloc[0] < 100
+
+
 def test_a_repeated_race_costs_nothing_and_comes_to_the_same_choice(served: Served, client: Client) -> None:
     """The cell run again, also where the budget ended it, and with a larger budget, which only goes on."""
     for budget in (6 * PRICE, 500):

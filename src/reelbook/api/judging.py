@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..current import session
 from ..decide.race.settings import make_race_options, race_error
-from ..decide.ranking import find_clips, usage_error
+from ..decide.ranking import find_clips, judge_error
 from ..decide.ratings import Ratings
 from ..storage.judgements import MAX_LETTERS, Kind
 from ..storage.library import Library
@@ -51,7 +51,7 @@ def judge(
     """
     asked, name = _check_text(question, "question"), _check_text(_find_user() if rater is None else rater, "rater")
     if kind not in tuple(Kind):
-        raise usage_error(f"`kind` is one of {', '.join(Kind)}, not {kind!r:.40}.")
+        raise judge_error(f"`kind` is one of {', '.join(Kind)}, not {kind!r:.40}.")
     table = _find_table(table_or_plan)
     source = _find_library(table, library)
     # The request ids of runs with a result.
@@ -59,7 +59,7 @@ def judge(
     keys = [None if entry is None or entry.output is None else entry.request_id for entry in entries]
     clips = find_clips(table, keys)
     if not len(clips):
-        raise usage_error(
+        raise judge_error(
             "No row of this table has a clip in the library, so there is nothing to judge. Run the sweep first, or filter less."
         )
     return Ratings(table, clips, source.judgements, question=asked, rater=name, kind=kind)
@@ -109,7 +109,7 @@ def _find_table(given: Any) -> pd.DataFrame:
         return make_stored_table(given, session.client().context)
     table = find_table(given)
     if table is None:
-        raise usage_error(f"rb.judge takes a table of runs, a job or a plan, not {type(given).__name__}.")
+        raise judge_error(f"rb.judge takes a table of runs, a job or a plan, not {type(given).__name__}.")
     return table
 
 
@@ -131,5 +131,5 @@ def _find_user() -> str:
 def _check_text(value: Any, name: str) -> str:
     text = value.strip() if isinstance(value, str) else ""
     if not text or len(text) > MAX_LETTERS:
-        raise usage_error(f"`{name}` is a text of 1 to {MAX_LETTERS:,} letters, not {value!r:.60}.")
+        raise judge_error(f"`{name}` is a text of 1 to {MAX_LETTERS:,} letters, not {value!r:.60}.")
     return text

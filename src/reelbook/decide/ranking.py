@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidInput, Problem
 from ..sweeps.plan_rows import number_values
 from ..sweeps.table_files import find_column
+from ..sweeps.values import usage_error
 from ..util.missing_values import is_missing
 from .posterior import Belief, FloatArray, IntArray, learn_pairs, logistic
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ..errors import InvalidInput
 
 CONTENT = frozenset({"prompt", "image", "image_url", "images"})
 """Inputs that say what a clip shows; clips are compared within the same content as far as possible."""
@@ -88,13 +90,13 @@ class Clips:
         """The clip of a row, by its number; an `InvalidInput` if the row has none."""
         if isinstance(row, bool) or not isinstance(row, (int, np.integer)) or int(row) not in self.by_row:
             few = ", ".join(map(str, list(self.by_row)[:4])) + (", …" if len(self.by_row) > 4 else "")
-            raise usage_error(f"The table has no clip in row {row!r:.40}. The rows with a clip are {few or 'none'}.")
+            raise judge_error(f"The table has no clip in row {row!r:.40}. The rows with a clip are {few or 'none'}.")
         return self.by_row[int(row)]
 
 
-def usage_error(sentence: str) -> InvalidInput:
+def judge_error(sentence: str) -> InvalidInput:
     """The error for a judgement that cannot be stored, or a table that cannot be judged."""
-    return InvalidInput("judge", [Problem((), sentence, "judge")])
+    return usage_error(sentence, "judge")
 
 
 def find_clips(table: pd.DataFrame, keys: Sequence[str | None]) -> Clips:
@@ -103,7 +105,7 @@ def find_clips(table: pd.DataFrame, keys: Sequence[str | None]) -> Clips:
     if not all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in labels) or (
         len(set(labels)) < len(labels)
     ):
-        raise usage_error(
+        raise judge_error(
             "The rows of this table have no numbers of their own: its index has texts or repeats itself. "
             "Pass table.reset_index(drop=True)."
         )

@@ -25,10 +25,10 @@ from .ranking import (
     choose_pair,
     choose_row,
     find_axes,
+    judge_error,
     number_levels,
     rank_clips,
     rank_units,
-    usage_error,
 )
 
 if TYPE_CHECKING:
@@ -230,14 +230,14 @@ class Ratings:
             return rank_clips(self.clips, self.pairs).make_frame(self.clips.rows, name="run")
         axes = ", ".join(find_axes(self.source)) or "none"
         if not isinstance(by, str) or by not in self.source.columns:
-            raise usage_error(
+            raise judge_error(
                 f"There is no column {by!r:.60} to rank by; those that vary are {axes}. ratings.agreement() compares the raters."
             )
         values, of_rows = number_levels(self.source, by)
         by_row = dict(zip(map(int, self.source.index), of_rows, strict=True))
         levels = np.array([by_row[row] for row in self.clips.rows])
         if len(set(levels.tolist())) < 2:
-            raise usage_error(
+            raise judge_error(
                 f"{by} has the same value in all clips, so there is nothing to rank. What varies: {axes}."
             )
         return Ranking(self.pairs, levels, np.arange(len(values))[:, None]).make_frame(values, name=by)
@@ -267,23 +267,23 @@ class Ratings:
         """
         first, second = self.clips.get_clip(left), self.clips.get_clip(right)
         if first == second:
-            raise usage_error(f"Rows {left} and {right} are the same clip. Compare two different ones.")
+            raise judge_error(f"Rows {left} and {right} are the same clip. Compare two different ones.")
         if answer not in PAIR_ANSWERS:
-            raise usage_error(f"The answer to a pair is one of {', '.join(PAIR_ANSWERS)}, not {answer!r:.40}.")
+            raise judge_error(f"The answer to a pair is one of {', '.join(PAIR_ANSWERS)}, not {answer!r:.40}.")
         self._add(Kind.PAIRS, first, second, answer, seconds, mark)
 
     def rate(self, row: int, stars: int | None, seconds: float | None = None, *, mark: str = "") -> None:
         """Store 1 to 5 stars for a row, in place of earlier ones of this rater; None withdraws them."""
         clip = self.clips.get_clip(row)
         if stars is not None and (isinstance(stars, bool) or stars not in range(1, MAX_STARS + 1)):
-            raise usage_error(f"A rating is a number of stars from 1 to {MAX_STARS}, or None, not {stars!r:.40}.")
+            raise judge_error(f"A rating is a number of stars from 1 to {MAX_STARS}, or None, not {stars!r:.40}.")
         self._add(Kind.STARS, clip, None, Answer.NONE if stars is None else str(int(stars)), seconds, mark)
 
     def keep(self, row: int, wanted: bool | None, seconds: float | None = None, *, mark: str = "") -> None:
         """Store whether a row is to be kept, in place of an earlier answer of this rater; None withdraws it."""
         clip = self.clips.get_clip(row)
         if wanted is not None and not isinstance(wanted, (bool, np.bool_)):
-            raise usage_error(f"Whether to keep a row is True, False or None, not {wanted!r:.40}.")
+            raise judge_error(f"Whether to keep a row is True, False or None, not {wanted!r:.40}.")
         answer = Answer.NONE if wanted is None else Answer.KEEP if wanted else Answer.REJECT
         self._add(Kind.KEEP, clip, None, answer, seconds, mark)
 
@@ -323,7 +323,7 @@ class Ratings:
             if took is not None and not 0 <= took < MAX_SECONDS:
                 raise ValueError
         except (TypeError, ValueError, OverflowError):
-            raise usage_error(f"The seconds of a judgement are a number from 0, not {seconds!r:.40}.") from None
+            raise judge_error(f"The seconds of a judgement are a number from 0, not {seconds!r:.40}.") from None
         keys = self.clips.keys
         other = None if second is None else keys[second]
         self._store.add(Judgement(self.rater, self.question, kind, keys[first], other, str(answer), took, mark=mark))

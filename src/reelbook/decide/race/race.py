@@ -183,12 +183,16 @@ class Race(BackgroundJob["Race"]):
             )  # fmt: skip
 
     def ranking(self) -> pd.DataFrame:
-        """One row per setting, the best first: its values, mean, low, high (90%), chance to be the best, runs, credits."""
+        """One row per setting, the best first: its values, mean, low, high (90%), chance to be the best, runs, credits.
+
+        An axis named like one of these has the prefix `input_` or `label_`.
+        """
         import pandas as pd
 
         progress = self.progress
         rows, axes = progress.contenders, progress.axes
-        columns = {name: build_column([row.values[name] for row in rows]).array for name in axes}
+        titles = {name: f"{'label' if name in self.plan.labels else 'input'}_{name}" for name in FIGURES}
+        columns = {titles.get(name, name): build_column([row.values[name] for row in rows]).array for name in axes}
         for name, kind in FIGURES.items():
             columns[name] = pd.Series([getattr(row, name) for row in rows], dtype=kind).array
         return pd.DataFrame(columns, index=pd.Index([row.number for row in rows], name="setting"))
