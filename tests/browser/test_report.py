@@ -15,15 +15,13 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, Request
 
 import reelbook as rb
-from reelbook.api import table_accessor
+from reelbook.api import table_accessor  # noqa: F401  # Gives tables their `.reel`.
 from reelbook.display.report.make_report import write_report
 from reelbook.storage.run_identity import format_canonical
 from tests.browser.looks import shot
 from tests.clips import film
 
 pytestmark = pytest.mark.browser
-
-assert table_accessor.MEASURES  # The import hangs `table.reel` into pandas.
 
 FRAMES = (25, 49, 73)
 RATE = 24

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from reelbook.errors import ReelbookError
-from reelbook.media.measuring.measures import Cache, measure_files
+from reelbook.media.measuring.measures import measure_files
 from reelbook.media.measuring.metrics import METRICS, measure_file
 from tests.media.moving import Pixels, flat, noise, panned, picture, written
 from tests.support import examples
@@ -229,15 +229,23 @@ def test_any_executor_gives_the_same_figures(clips: list[Path], tmp_path: Path) 
 
 
 def test_what_was_measured_once_is_not_measured_again(clips: list[Path], tmp_path: Path) -> None:
-    """Another metric and another file are measured; a file of the shelf is known by its name, and not even read."""
-    cache, executor = Cache(tmp_path / "library" / "measures"), Pickling()
-    cache.keep("ab" * 32, {"sharpness 1": 12.5})
-    measure_files(clips[:1], ["sharpness"], cache=cache, executor=executor)
+    """Of files on a shelf: another metric is measured, another reference too; of files elsewhere nothing is kept."""
+    executor, shelf = Pickling(), tmp_path / "library" / "media"
+    shelf.mkdir(parents=True)
+    first, second = (shelf / f"{name * 32}.mp4" for name in ("ab", "cd"))
+    for clip, path in zip(clips, (first, second), strict=False):
+        path.write_bytes(clip.read_bytes())
+    measure_files([first], ["sharpness"], executor=executor)
 
-    figures = measure_files(clips[:2], FEW, cache=cache, executor=executor)
-    again = measure_files(clips[:2], FEW, cache=cache, executor=executor)
-    known = measure_files([tmp_path / f"{'ab' * 32}.mp4"], ["sharpness"], cache=cache, executor=executor)
+    figures = measure_files([first], [*FEW, "ssim"], reference=second, executor=executor)
+    again = measure_files([first], [*FEW, "ssim"], reference=second, executor=executor)
+    measure_files([first], ["ssim"], reference=clips[1], executor=executor)
+    measure_files([clips[0], clips[0]], ["motion"], executor=executor)
+    measure_files([clips[0]], ["motion"], executor=executor)
 
-    assert executor.asked == [("1.mp4", ("sharpness",)), ("1.mp4", ("motion",)), ("2.mp4", ("sharpness", "motion"))]
-    assert figures == again == [measure_file(path, FEW) for path in clips[:2]]
-    assert known == [{"sharpness": 12.5, "error": None}]
+    assert executor.asked == [
+        (first.name, ("sharpness",)), (first.name, ("motion", "ssim")), (first.name, ("ssim",)),
+        ("1.mp4", ("motion",)), ("1.mp4", ("motion",)),
+    ]  # fmt: skip
+    assert figures == again == [measure_file(first, [*FEW, "ssim"], reference=second)]
+    assert [path.parent.name for path in (tmp_path / "library").rglob("*.json")] == ["measures"]

@@ -13,10 +13,9 @@ import pandas as pd
 from ..display.live import watch_measuring
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
-from ..media.measuring.measures import Cache, measure_files
+from ..media.measuring.measures import measure_files
 from ..media.measuring.metrics import METRICS
 from ..models.base import File
-from ..storage.library_folder import library_folder
 from ..storage.select_runs import find_table
 from ..storage.table import build_column
 from ..sweeps.cost import Costs, compute_costs
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 METRIC_FACTS = ("meaning", "definition", "unit", "range", "better")
 """The columns of the table of metrics."""
-MEASURES = "measures"
-"""The folder of a library with the cache of measurements."""
 
 
 class Metrics(pd.DataFrame):
@@ -157,7 +154,7 @@ class Reel:
         """Measure the first file of each run, and return the table with a column per metric.
 
         `metrics` are names from `table.reel.metrics`, all by default. `reference` is a file, or the label or row of the
-        run to compare the others with. Measurements are cached in the library. If the table already has a column of
+        run to compare the others with. Measurements of a library's files are kept in it. If the table already has a column of
         the same name, the metric's is `measured_…`; earlier measurements in the table are replaced.
 
         Files are decoded in threads, or by any executor. Progress is displayed after a second;
@@ -166,13 +163,8 @@ class Reel:
         firsts = [found[0] if found else None for found in find_paths(self._table)]
         against = self._reference(reference, firsts)
         existing = [path for path in firsts if path is not None]
-        # Of the library that contains the files, in its subfolder `media`.
-        folder = Path(existing[0]).parent.parent if existing else library_folder()
         with _progress_callback(progress, len(set(existing))) as report:
-            figures = measure_files(
-                existing, metrics, reference=against, executor=executor, progress=report,
-                cache=Cache(folder / MEASURES),
-            )  # fmt: skip
+            figures = measure_files(existing, metrics, reference=against, executor=executor, progress=report)
         by_path = dict(zip(existing, figures, strict=True))
         names = list(dict.fromkeys(name for found in by_path.values() for name in found if name in METRICS))
         columns = {

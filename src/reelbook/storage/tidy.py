@@ -20,8 +20,8 @@ DAMAGED = "damaged"
 """The folder to which damaged files are moved; they are never deleted."""
 MIN_AGE_SECONDS = 86_400.0
 """Minimum age for removal: younger partial downloads, and files not yet referenced by a run, may still be in use."""
-DERIVED_FOLDERS = ("posters", "previews")
-"""The folders next to the shelf with posters and previews made from its files."""
+DERIVED_FOLDERS = ("posters", "previews", "measures")
+"""The folders next to the shelf with posters, previews and measurements of its files."""
 _TEXTS = "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')"
 
 
@@ -147,7 +147,7 @@ def _find_spare(shelf: Shelf, named: Collection[str], before: float) -> list[Pat
 
 
 def _remove_orphaned_derived(shelf: Shelf) -> None:
-    """Remove posters and previews of files that no longer exist; both can always be made again from the files."""
+    """Remove what was made from files that no longer exist."""
     here = get_paths(shelf)
     for name in DERIVED_FOLDERS:
         for derived in (shelf.folder.parent / name).glob("*"):

@@ -1,12 +1,10 @@
-"""Measure many local files in parallel, with a cache."""
+"""Measure many local files in parallel; figures of files on a library's shelf are kept beside it."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import closing
@@ -14,6 +12,7 @@ from pathlib import Path
 
 from ...errors import ReelbookError
 from ...util.replace_file import replace_file
+from ..derived_cache import get_cache_path
 from .metrics import METRICS, Measured, Metric, Value, measure_file, select_metrics
 
 OnProgress = Callable[[int, int], object]
@@ -21,7 +20,8 @@ OnProgress = Callable[[int, int], object]
 
 WAKE_SECONDS = 0.5
 """Interval at which a wait wakes: Windows delivers Ctrl-C only then."""
-_SHELF_NAME = re.compile(r"[0-9a-f]{64}")
+FOLDER = "measures"
+"""The folder of a library with the figures of its files."""
 
 
 def measure_files(
@@ -30,13 +30,12 @@ def measure_files(
     *,
     reference: Path | str | None = None,
     executor: Executor | None = None,
-    cache: Cache | None = None,
     progress: OnProgress | None = None,
 ) -> list[Measured]:
     """Measure many files; returns their figures in order, with the reason under `error` for a file that failed.
 
-    Files are decoded in threads, or by the given executor. With a cache, only missing figures are measured. `progress` is
-    called in this thread; repeated files count once.
+    Files are decoded in threads, or by the given executor. Of a file on a shelf, only figures that are not kept yet are
+    measured. `progress` is called in this thread; repeated files count once.
 
     >>> measure_files([], ["sharpness"])
     []
@@ -44,36 +43,30 @@ def measure_files(
     names = select_metrics(metrics, has_reference=reference is not None)
     compares = any(METRICS[name].compares for name in names)
     other = _find_reference(reference) if reference is not None and compares else None
-    compared = _sha256(other) if cache is not None and other is not None else None
-    keys = {name: _key(METRICS[name], name, compared) for name in names}
+    keys = {name: _key(METRICS[name], name, other) for name in names}
     listed = [_absolute(path) for path in paths]
-    hashes = {path: None if cache is None else _sha256(path) for path in dict.fromkeys(listed)}
-    figures = {path: _find_known(cache, sha256, keys) for path, sha256 in hashes.items()}
-    errors: dict[str, Value] = dict.fromkeys(hashes)
+    kept = {path: _read_figures(path) for path in dict.fromkeys(listed)}
+    figures: dict[str, Measured] = {
+        path: {name: known[key] for name, key in keys.items() if key in known} for path, known in kept.items()
+    }
+    errors: dict[str, Value] = dict.fromkeys(figures)
     missing = {path: tuple(name for name in names if name not in known) for path, known in figures.items()}
     due = {path: wanted for path, wanted in missing.items() if wanted}
-    count = len(hashes) - len(due)
+    count = len(figures) - len(due)
     if progress is not None:
-        progress(count, len(hashes))
+        progress(count, len(figures))
     # Closing matters: whatever interrupts this loop, an error of the callback included, also cancels what has not begun.
     with closing(_measure(executor, due, other)) as results:
         for path, measured in results:
             errors[path] = measured.pop("error", None)
-            sha256 = hashes[path]
-            # Failures are not cached: a later attempt may have more memory, or a better decoder.
-            if cache is not None and sha256 is not None and errors[path] is None:
-                cache.keep(sha256, {keys[name]: value for name, value in measured.items()})
+            # Failures are not kept: a later attempt may have more memory, or a better decoder.
+            if errors[path] is None:
+                _keep_figures(path, {key: measured[name] for name, key in keys.items() if key and name in measured})
             figures[path] |= measured
             count += 1
             if progress is not None:
-                progress(count, len(hashes))
+                progress(count, len(figures))
     return [{**{name: figures[path].get(name) for name in names}, "error": errors[path]} for path in listed]
-
-
-def _find_known(cache: Cache | None, sha256: str | None, keys: Mapping[str, str]) -> Measured:
-    """The figures of a file that are in the cache."""
-    cached = cache.find(sha256) if cache is not None and sha256 is not None else {}
-    return {name: cached[key] for name, key in keys.items() if key in cached}
 
 
 def _measure(
@@ -112,8 +105,11 @@ def _lost(path: str, names: tuple[str, ...], error: BaseException) -> Measured:
 
 
 def _key(metric: Metric, name: str, reference: str | None) -> str:
-    """The key of a figure in the cache."""
-    return f"{name} {metric.version}" + (f" {reference}" if metric.compares else "")
+    """The name under which a figure is kept; empty for a comparison with a file that may change under its name."""
+    if not metric.compares:
+        return f"{name} {metric.version}"
+    is_shelved = reference is not None and get_cache_path(reference, FOLDER, "") is not None
+    return f"{name} {metric.version} {Path(reference or '').stem}" if is_shelved else ""
 
 
 def _absolute(path: Path | str) -> str:
@@ -128,47 +124,23 @@ def _find_reference(reference: Path | str) -> str:
     return path
 
 
-def _sha256(path: str) -> str | None:
-    """The hash of a file's content, taken from its name for a file on the shelf; None if it cannot be read."""
-    if _SHELF_NAME.fullmatch(Path(path).stem):
-        return Path(path).stem
+def _read_figures(path: str) -> dict[str, Value]:
+    """The figures that are kept of a file, by their keys."""
+    entry = get_cache_path(path, FOLDER, "figures.json")
     try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
+        values = json.loads(entry.read_text(encoding="utf-8")) if entry else None
+    except (OSError, ValueError):
+        return {}
+    figures = values.items() if isinstance(values, dict) else ()
+    return {name: value for name, value in figures if value is None or isinstance(value, (int, float, str))}
 
 
-class Cache:
-    """Figures by the hash of a file's content and by name; entries that cannot be read or written are ignored.
+def _keep_figures(path: str, figures: Mapping[str, Value]) -> None:
+    """Keep figures of a file on a shelf; disk errors are ignored.
 
     Of two processes that measure the same file at once, one may measure some of its figures again.
-
-    >>> from tempfile import mkdtemp
-    >>> cache = Cache(mkdtemp())
-    >>> cache.keep("c0ffee", {"sharpness 1": 12.5})
-    >>> cache.find("c0ffee"), cache.find("decaf")
-    ({'sharpness 1': 12.5}, {})
     """
-
-    def __init__(self, folder: Path | str) -> None:
-        self.folder = Path(folder)
-
-    def find(self, sha256: str) -> dict[str, Value]:
-        """All cached figures of the file with this hash."""
-        try:
-            values = json.loads(self._get_path(sha256).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        figures = values.items() if isinstance(values, dict) else ()
-        return {name: value for name, value in figures if value is None or isinstance(value, (int, float, str))}
-
-    def keep(self, sha256: str, values: Mapping[str, Value]) -> None:
-        """Add figures; disk errors are ignored."""
-        path = self._get_path(sha256)
+    if entry := get_cache_path(path, FOLDER, "figures.json"):
         with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, json.dumps({**self.find(sha256), **values}).encode())
-
-    def _get_path(self, sha256: str) -> Path:
-        return self.folder / sha256[:2] / f"{sha256}.json"
+            entry.parent.mkdir(mode=0o700, exist_ok=True)
+            replace_file(entry, json.dumps({**_read_figures(path), **figures}).encode())
