@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,6 +96,27 @@ def test_the_latest_open_client_is_the_default_and_gives_its_place_back(tmp_path
         assert session.client() is first
         with pytest.raises(errors.ReelbookError, match="closed"):
             second.start(rb.TextToVideo(prompt="x"))
+
+
+def test_a_library_without_a_client_is_opened_once(tmp_path: Path) -> None:
+    """However often it is named; and after a folder was replaced, what is there now is read."""
+    for name in ("a", "b"):
+        with rb.connect(library=tmp_path / name) as client:
+            client.run(dot(1))
+
+    def count_open() -> int:
+        return [thread.name for thread in threading.enumerate()].count("reelbook-ledger")
+
+    before = count_open()
+    found = [rb.library(tmp_path / "a").run(1) for _ in range(20)]
+    opened = count_open() - before
+    shutil.rmtree(tmp_path / "a")
+    (tmp_path / "b").rename(tmp_path / "a")
+    other = rb.library(tmp_path / "a").run(1)
+
+    assert len({run.request_id for run in found}) == 1
+    assert opened == 1
+    assert other.request_id != found[0].request_id
 
 
 @pytest.mark.parametrize(

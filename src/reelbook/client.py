@@ -350,7 +350,7 @@ def open_library(client: Client | None, folder: str | Path | None = None) -> Lib
             runs=lambda entries: [_get_run(entry, client.context, client) for entry in entries],
         )  # fmt: skip
     # Without a client, the library is readable and nothing can be sent.
-    shelf, ledger = Shelf(path / "media"), cache(lambda: Ledger(path))
+    shelf, ledger = Shelf(path / "media"), cache(lambda: Ledger.acquire(path))
     offline = cache(lambda: ClientContext("http://no-service.invalid", None, ledger(), shelf))
     return Library(path, ledger, shelf, runs=lambda entries: [_get_run(entry, offline(), None) for entry in entries])
 

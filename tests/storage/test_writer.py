@@ -16,10 +16,15 @@ import pytest
 
 from reelbook.cli import main
 from reelbook.errors import LibraryError
+from reelbook.storage.judgements import Judgement
 from reelbook.storage.ledger import claims, transitions, writer
 from reelbook.storage.ledger.claims import RunRequest, Verdict
 from reelbook.storage.ledger.transitions import State
 from reelbook.storage.ledger.writer import Ledger, rebuild_ledger
+from reelbook.storage.library import Library
+from reelbook.storage.shelf import Shelf
+from reelbook.storage.tidy import forget_runs
+from tests.storage.made import Made
 
 RUNS = 400
 PAGE = 4096
@@ -312,6 +317,73 @@ def test_what_was_uncertain_stays_so(hurt: Path, has_copy: bool) -> None:
 
     assert "and 1 uncertain" in said
     assert verdict.action == "ask"
+
+
+@pytest.mark.parametrize("index", ["sound", "damaged"])
+def test_each_uncertain_run_is_kept_that_can_be_read(
+    tmp_path: Path, index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A page that is gone takes the runs on it, not the others; that some could not be read is said."""
+    folder, names = tmp_path / "library", [f"doubt {number}" for number in range(60)]
+    ledger = Ledger(folder)
+    for name in names:
+        run = sent(ledger, name)
+        ledger.transact_now(partial(lambda run, db: transitions.move(db, run, State.UNCERTAIN), run.id))
+    ledger.close()
+    (folder / writer.BACKUP_NAME).unlink(missing_ok=True)
+    with (folder / writer.NAME).open("r+b") as file:
+        content = file.read()
+        pages = [content.index(b"doubt 30 and") // PAGE]
+        if index == "damaged":
+            with sqlite3.connect(folder / writer.NAME) as db:
+                query = "SELECT rootpage - 1 FROM sqlite_master WHERE name = 'runs_uncertain'"
+                pages += [page for (page,) in db.execute(query)]
+            db.close()
+        for page in pages:
+            file.seek(page * PAGE)
+            file.write(bytes(PAGE))
+
+    assert main(["library", "rebuild", str(folder)]) == 0
+
+    said, kept = capsys.readouterr().out, {name for name, state in runs(folder) if state == "uncertain"}
+    lost = {*names} - kept
+    assert "doubt 30" in lost
+    assert len(lost) < 20
+    assert f"{len(lost)} runs of it could not be read" in said
+
+
+def test_what_was_accepted_last_is_known_when_old_runs_are_forgotten(ledger: Ledger, folder: Path) -> None:
+    """Another process has written it into the list, and ended before it could write it into the ledger."""
+    line = claims.make_acceptance(claim(ledger, "boat"), "r1")
+    claims.append_lines(folder, [{**line, "identity": "of another process"}])
+
+    forget_runs(Shelf(folder / "media"), ledger, line["at"] - 60)
+
+    assert ("of another process", "r1") in runs(folder, "identity, request_id")
+
+
+def test_what_is_to_be_kept_in_a_folder_that_only_can_be_read_is_an_error(
+    make: Callable[[str], Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A judgement or a decision would be gone with the process; what is there can be read all the same."""
+    made = make("library")
+    made.uncertain()
+    monkeypatch.setattr(os, "access", lambda *_: False)  # Root may write everywhere.
+    reader = Ledger(made.folder)
+    library = Library(made.folder, lambda: reader, made.shelf)
+    judgement = Judgement("me", "which?", "keep", "request-1", None, "keep")
+    calls: list[Callable[[], object]] = [
+        lambda: library.judgements.add(judgement), library.uncertain[0].write_off, library.uncertain[0].resubmit,
+        lambda: library.uncertain[0].attach("r1"),
+    ]  # fmt: skip
+
+    for call in calls:
+        with pytest.raises(LibraryError, match="cannot be written"):
+            call()
+
+    assert (len(library), len(library.uncertain), library.judgements.read()) == (1, 1, [])
+    assert library.verify() == "0 files checked, all sound"
+    reader.close()
 
 
 @pytest.mark.parametrize("before", ["planned", "being sent", "refused", "failed"])

@@ -133,7 +133,7 @@ def _mark_lost(ledger: Ledger, runs: Collection[int]) -> tuple[int, ...]:
             move(db, run, COMPLETED)
         return free
 
-    return ledger.transact_now(mark)
+    return ledger.transact_now(mark) if runs else ()
 
 
 def _find_spare(shelf: Shelf, named: Collection[str], before: float) -> list[Path]:

@@ -271,6 +271,7 @@ def mark_as_read(db: sqlite3.Connection, folder: Path) -> None:
 
 def forget_before(db: sqlite3.Connection, folder: Path, before: float) -> None:
     """Leave the lines out that are older than this moment and whose runs the ledger has; on its thread."""
+    catch_up(db, folder)
     lines = [json.dumps(line).encode("ascii") for line in read_lines(folder) if line["at"] >= before]
     replace_file(folder / LIST_NAME, b"".join(line + b"\n" for line in lines), mode=PRIVATE)
     mark_as_read(db, folder)

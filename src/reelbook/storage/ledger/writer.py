@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast
 
 from ...errors import LibraryError, ReelbookError
 from ...util.file_locks import write_lock
+from ...util.printable import format_count
 from ...util.queue_batches import take_batch
 from ...util.replace_file import PRIVATE, open_replacement, replace_file, sync_folder
 from . import claims
@@ -71,9 +72,14 @@ class Ledger(claims.Process):
 
     @classmethod
     def acquire(cls, folder: Path) -> Ledger:
-        """The ledger of a library, shared by all clients of this process, each of which releases it."""
+        """The ledger of a library, shared by all its users in this process.
+
+        A client releases it. For a library without a client it stays open: nobody knows when its last row was looked at.
+        """
         with _guard:
-            ledger = _shared[folder] = _shared.get(folder) or cls(folder)
+            ledger = _shared.get(folder)
+            if ledger is None or ledger._pid != os.getpid() or not ledger._is_there:
+                ledger = _shared[folder] = cls(folder)
             ledger._users += 1
             return ledger
 
@@ -82,7 +88,8 @@ class Ledger(claims.Process):
         with _guard:
             self._users -= 1
             if not self._users:
-                del _shared[self.folder]
+                if _shared.get(self.folder) is self:
+                    del _shared[self.folder]
                 self.close()
 
     def submit(self, work: Work[T], *, line: Mapping[str, Any] | None = None) -> Future[T]:
@@ -106,13 +113,15 @@ class Ledger(claims.Process):
         return await asyncio.wrap_future(self.submit(work, line=line))
 
     def transact_now(self, work: Work[T]) -> T:
-        """Blocking form of `submit`."""
+        """Blocking form of `submit`, for what is to be kept."""
+        if self._can_only_read():
+            raise LibraryError(str(self.folder), "it cannot be written")
         return self.submit(work).result(CALL_SECONDS)
 
     def read(self, work: Work[T]) -> T:
         """Run a read-only query on a separate connection. It blocks commits, so it must not wait for one."""
         if self.is_reader:
-            return self.transact_now(work)
+            return self.submit(work).result(CALL_SECONDS)
         self._check_there()
         with translate_errors(self.folder), contextlib.closing(connect(self.folder / NAME)) as db:
             db.execute("PRAGMA query_only = 1")
@@ -240,13 +249,17 @@ class Ledger(claims.Process):
 
     def _check_there(self) -> None:
         """Raise if the file is not the one that was opened: another one would not have the paid runs."""
+        if not self._is_there:
+            raise LibraryError(
+                str(self.folder), "it was moved, deleted or replaced while it was open",
+                "Put the folder back, or connect again to use what is there now.",
+            )  # fmt: skip
+
+    @property
+    def _is_there(self) -> bool:
         with contextlib.suppress(OSError):
-            if self._file_id in (None, (self.folder / NAME).stat()[1:3]):
-                return
-        raise LibraryError(
-            str(self.folder), "it was moved, deleted or replaced while it was open",
-            "Put the folder back, or connect again to use what is there now.",
-        )  # fmt: skip
+            return self._file_id in (None, (self.folder / NAME).stat()[1:3])
+        return False
 
     def _drop(self) -> None:
         """Close the connection, and undo what it has not committed."""
@@ -258,7 +271,7 @@ class Ledger(claims.Process):
 
 _guard = threading.Lock()
 _shared: dict[Path, Ledger] = {}
-"""The ledgers of this process's clients."""
+"""The ledgers that are open in this process."""
 
 
 # The file.
@@ -366,12 +379,11 @@ _REASONS = {
     f"another process has kept it locked for {BUSY_SECONDS:.0f} s": (sqlite3.SQLITE_BUSY, -errno.EAGAIN),
 }  # fmt: skip
 """The reasons for errors, by the codes of SQLite and the negative ones of the system."""
-_KEEP_DOUBTS = """
-INSERT INTO runs (service, identity, take, model, input, attempt, price, created, sent, state, error_type, error)
-    SELECT service, identity, take, model, input, attempt, price, created, sent, 'uncertain', 'uncertain',
-        'its answer was lost, and later the ledger'
-    FROM damaged.runs WHERE id IN (SELECT id FROM damaged.runs WHERE state = 'uncertain'
-        UNION ALL SELECT id FROM damaged.runs WHERE owner IS NOT NULL AND state = 'sending')
+_DOUBT = ("service", "identity", "take", "model", "input", "attempt", "price", "created", "sent")
+"""The columns of an uncertain run that a new ledger keeps."""
+_KEEP_DOUBT = f"""
+INSERT INTO runs ({", ".join(_DOUBT)}, state, error_type, error)
+    VALUES ({", ".join("?" * len(_DOUBT))}, 'uncertain', 'uncertain', 'its answer was lost, and later the ledger')
     ON CONFLICT (service, identity, take) DO UPDATE SET state = 'uncertain', error_type = excluded.error_type,
         error = excluded.error, attempt = excluded.attempt, price = excluded.price, sent = excluded.sent
         WHERE state IN ('planned', 'rejected', 'failed', 'cancelled')
@@ -395,16 +407,47 @@ def rebuild_ledger(folder: Path) -> str:
             backup.unlink(missing_ok=True)
     Ledger(folder).close()  # It puts back what the list has.
     with translate_errors(folder), write_lock(folder), contextlib.closing(connect(path)) as db:
-        with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
-            # What was sent without an answer is in no list: it stays uncertain, as far as it can be read.
-            db.execute("ATTACH ? AS damaged", (f"{kept.absolute().as_uri()}?mode=rw",))
-            db.execute(_KEEP_DOUBTS)
+        unread = _keep_doubts(db, kept)
         counts = db.execute("SELECT count(*), count(request_id), coalesce(sum(state = 'uncertain'), 0) FROM main.runs")
         runs, paid, uncertain = counts.fetchone()
     return (
         f"The ledger in {folder} was made again: {runs:,} runs, {paid:,} of them paid for and {uncertain:,} uncertain (see "
-        f"rb.library().uncertain). The damaged file is kept as {kept.name}."
+        f"rb.library().uncertain). The damaged file is kept as {kept.name}.{unread}"
     )
+
+
+def _keep_doubts(db: sqlite3.Connection, kept: Path) -> str:
+    """Keep the uncertain runs of a damaged file, each as far as it can be read; returns a sentence on what could not.
+
+    What was sent without an answer is in no list.
+    """
+    unread, query = 0, f"SELECT {', '.join(_DOUBT)} FROM runs WHERE id = ? AND state IN ('uncertain', 'sending')"
+    try:
+        with contextlib.closing(connect(kept)) as damaged:
+            for run in _find_doubts(damaged):
+                try:
+                    db.executemany(_KEEP_DOUBT, damaged.execute(query, (run,)).fetchall())
+                except (sqlite3.Error, UnicodeDecodeError):
+                    unread += 1
+    except (sqlite3.Error, UnicodeDecodeError):
+        return " Uncertain runs could not be read from it: compare the account's history at the service."
+    if not unread:
+        return ""
+    return (
+        f" {format_count(unread, 'run')} of it could not be read: whether one of them was sent, only the account's history at the "
+        "service shows."
+    )
+
+
+def _find_doubts(db: sqlite3.Connection) -> Sequence[int]:
+    """The numbers of the runs of a damaged file that may be uncertain."""
+    try:
+        query = "SELECT id FROM runs WHERE state = 'uncertain' UNION SELECT id FROM runs WHERE owner IS NOT NULL"
+        return [run for (run,) in db.execute(query)]
+    except sqlite3.Error:
+        # Its indexes are damaged, too: any row may be one.
+        last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone() or (0,)
+        return range(1, last[0] + 1)
 
 
 def _is_sound(path: Path) -> bool:
