@@ -62,7 +62,7 @@ def _service_elsewhere(service: HostedService) -> Finding:
     """Whether a service elsewhere answers, speaks the API and takes the key."""
     from .client import Client
     from .errors import Forbidden, NotFound, ReelbookError, Refused
-    from .models.queue_status import parse_count
+    from .models.base import parse_count
 
     name, left = f"the service {service.name!r} at {service.host}", None
     with tempfile.TemporaryDirectory(prefix="reelbook-doctor-", ignore_cleanup_errors=True) as folder:

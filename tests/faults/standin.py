@@ -67,6 +67,9 @@ FOREIGN: Mapping[str, Any] = {
     "call": {"detail": "There is no such method here.", "error_type": "method_not_allowed"},
     "problem": {"type": "about:blank", "title": "Gone", "status": 410, "detail": "It is not here."},
     "path": {"detail": [{"loc": ["path", "request_id"], "msg": "is no UUID", "type": "uuid_parsing"}]},
+    "query": {
+        "detail": [{"loc": ["query", "logs"], "msg": "Extra inputs are not permitted", "type": "extra_forbidden"}]
+    },
     "cut": b'{"detail": "The engine has fai',
     "list": ["no"],
     "null": None,

@@ -20,7 +20,7 @@ from tests.faults.test_answers import BOAT, CODES
 from tests.support import deep
 from tests.transport.variants import Hosted, Reply, page
 
-OWN_SHAPE = frozenset({"gate", "call", "path"})
+OWN_SHAPE = frozenset({"gate", "call", "path", "query"})
 """Bodies in which services of this family refuse a call, too."""
 PAGES = tuple(f"{code} page" for code in CODES)
 BODIES = tuple(f"{code} {how}" for how in FOREIGN if how not in OWN_SHAPE for code in (400, 403, 404, 422, 429, 503))

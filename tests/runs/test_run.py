@@ -11,6 +11,7 @@ import reelbook as rb
 from reelbook.current import session
 from reelbook.display.run_card import format_failure
 from reelbook.models.base import Output
+from reelbook.runs import submit
 from tests.faults.standin import StandIn
 from tests.support import png
 from tests.sweeps.dots import Scripted
@@ -29,12 +30,13 @@ def hosted() -> Iterator[Hosted]:
 
 
 def test_an_output_of_another_shape_is_kept_because_it_is_paid_for(hosted: Hosted, tmp_path: Path) -> None:
-    """No seed, no prompt, the file under another name: the run succeeds, and its file is brought home."""
+    """No seed, no prompt, the file under another name and with odd facts: the run succeeds, and its file is brought home."""
     root = f"/{MODEL}/requests/r1"
     hosted.on("POST", "/models/run", {"requestId": "r1"})
     status = {"status": "COMPLETED", "request_id": "r1", "logs": [{"message": "made"}]}
     hosted.on("GET", f"{root}/status", Reply(202, status))
-    hosted.on("GET", root, {"clips": [{"url": f"{hosted.base_url}/file", "label": "x"}], "seed": "seven"})
+    facts = {"label": "x", "file_size": "41 kB", "content_type": 7, "file_name": ["a"]}
+    hosted.on("GET", root, {"clips": [{"url": f"{hosted.base_url}/file", **facts}], "seed": "seven"})
 
     with rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:
         run = client.run(BOAT)
@@ -57,6 +59,24 @@ def test_a_result_of_the_library_asks_the_service_for_no_price(tmp_path: Path) -
 
     assert asked == [["/models/pricing/estimate", "/models/run"], []]
     assert run.from_library
+
+
+def test_a_result_of_the_library_asks_a_service_elsewhere_nothing(
+    hosted: Hosted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One on this machine is asked which one it is; a hosted one may be silent."""
+    monkeypatch.setattr(submit, "is_loopback", lambda address: False)
+    output = {"video": {"url": f"{hosted.base_url}/file"}, "seed": 7, "prompt": "a boat"}
+    hosted.on("POST", "/models/run", {"requestId": "r1", "output": output})
+    with rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:
+        client.run(BOAT)
+    with rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:
+        before = len(hosted.seen())
+        run = client.run(BOAT)
+        asked = hosted.seen()[before:]
+
+    assert run.from_library
+    assert asked == []
 
 
 def test_a_file_that_cannot_be_fetched_leaves_the_run_to_be_picked_up(hosted: Hosted, tmp_path: Path) -> None:

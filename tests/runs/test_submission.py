@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import reelbook as rb
@@ -118,6 +119,25 @@ def test_without_a_seed_each_start_is_a_new_take(hosted: Hosted, client: Client)
 
     assert [first.take, second.take, third.take] == [0, 1, 2]
     assert len(hosted.seen("POST", RUN)) == 3
+
+
+@pytest.mark.parametrize("take", [1.5, -1, "a", True, 10**20])
+def test_a_take_that_is_no_number_of_one_is_refused_before_anything_is_sent(
+    hosted: Hosted, client: Client, take: Any
+) -> None:
+    """A sentence says what it may be."""
+    with pytest.raises(rb.ReelbookError, match=r"`take` is .*; give a whole number from 0"):
+        client.run(BOAT, take=take)
+
+    assert hosted.seen("POST") == []
+    assert states(client) == []
+
+
+def test_a_take_may_be_a_number_of_numpy(served: Served, tmp_path: Path) -> None:
+    """As the rows of a table have them."""
+    take: Any = np.int64(3)
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
+        assert client.run(dot(), take=take).take == 3
 
 
 def test_the_same_run_from_many_threads_is_paid_for_once(served: Served, tmp_path: Path) -> None:

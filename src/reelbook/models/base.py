@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from ..errors import InvalidInput, Problem
 from ..util.printable import printable
@@ -143,6 +144,24 @@ class Input(Part):
         return self.model_dump(mode="json", exclude_none=True)
 
 
+def parse_count(value: Any) -> int | None:
+    """A count, also from text or from 3.0; None for anything else.
+
+    >>> [parse_count(value) for value in (3, 3.0, "3", True, -1, "three", None)]
+    [3, 3, 3, None, None, None, None]
+    """
+    try:
+        count = Decimal(str(value)[:40])
+        return int(count) if 0 <= count < 10**18 and count == int(count) else None
+    except ArithmeticError:
+        return None
+
+
+# A malformed optional field of an answer counts as missing, so that a paid run is still followed and fetched.
+Count = Annotated[int | None, BeforeValidator(parse_count)]
+Words = Annotated[str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)]
+
+
 class Output(BaseModel):
     """Base class of outputs. Fields outside the specification are preserved."""
 
@@ -169,11 +188,11 @@ class File(Output):
 
     url: str
     """Where to fetch it."""
-    content_type: str | None = None
+    content_type: Words = None
     """Its MIME type, as far as the service says."""
-    file_name: str | None = None
+    file_name: Words = None
     """Its name; the service makes one up where nobody gave one."""
-    file_size: int | None = None
+    file_size: Count = None
     """Its size in bytes."""
 
 

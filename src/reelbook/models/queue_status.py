@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
 from ..util.printable import printable
-from .base import Output
+from .base import Count, Output, Words
 
 IN_QUEUE, IN_PROGRESS, COMPLETED = STATUSES = ("IN_QUEUE", "IN_PROGRESS", "COMPLETED")
 """The three states in the specification."""
@@ -19,29 +18,13 @@ MAX_LOG_LINES, MAX_LINE_LENGTH = 5_000, 2_000
 """How much of a log is kept."""
 
 
-def parse_count(value: Any) -> int | None:
-    """A count, also from text or from 3.0; None for anything else.
-
-    >>> [parse_count(value) for value in (3, 3.0, "3", True, -1, "three", None)]
-    [3, 3, 3, None, None, None, None]
-    """
-    try:
-        count = Decimal(str(value)[:40])
-        return int(count) if 0 <= count < 10**18 and count == int(count) else None
-    except ArithmeticError:
-        return None
-
-
 def _status(value: Any) -> Any:
     """One of the three states in their canonical spelling; anything else unchanged."""
     name = value.strip().upper().replace(" ", "_") if isinstance(value, str) else value
     return name if name in STATUSES else value
 
 
-# A malformed optional field counts as missing, so that a paid run can still be followed.
-_ParsedCount = Annotated[int | None, BeforeValidator(parse_count)]
 _Table = Annotated[dict[str, Any] | None, BeforeValidator(lambda value: value if isinstance(value, dict) else None)]
-_Address = Annotated[str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)]
 
 
 class QueueStatus(Output):
@@ -51,17 +34,17 @@ class QueueStatus(Output):
     """`IN_QUEUE`, `IN_PROGRESS` or `COMPLETED`; any other value counts as unfinished."""
     request_id: str
     """The id of the request."""
-    queue_position: _ParsedCount = None
+    queue_position: Count = None
     """The number of requests ahead of it."""
     logs: Any = None
     """The log; a free-form object in the specification, a list at other services."""
     metrics: _Table = None
     """Figures about the run, free-form."""
-    status_url: _Address = None
+    status_url: Words = None
     """The URL of the status."""
-    response_url: _Address = None
+    response_url: Words = None
     """The URL of the result."""
-    cancel_url: _Address = None
+    cancel_url: Words = None
     """The URL for cancellation."""
 
     @property

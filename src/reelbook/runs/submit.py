@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from numbers import Integral
 from typing import Any, TypeVar
 
 from ..errors import LibraryError, ReelbookError, ServiceError, TooManyRequests, UncertainRun
@@ -41,6 +42,9 @@ MAX_BUSY_SECONDS = 120.0
 """A paid request that is refused with 429 is sent again for so long."""
 PRICE_SECONDS = 3600.0
 """How long an estimate is reused: a gateway runs for months, and prices change."""
+
+MAX_TAKE = 10**15
+"""Bound for numbers of takes, because the library stores 64-bit integers."""
 
 log = logging.getLogger("reelbook")
 
@@ -190,6 +194,16 @@ class Submission:
     _sends: int = 0
     _sources: Mapping[Any, Source] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        take = self.take
+        if take is None:
+            return
+        if not isinstance(take, Integral) or isinstance(take, bool) or not 0 <= take <= MAX_TAKE:
+            raise ReelbookError(
+                f"`take` is {take!r:.100}; give a whole number from 0 to {MAX_TAKE:,}. Nothing was sent."
+            )
+        self.take = int(take)
+
     async def submit(self) -> tuple[Verdict, Accepted | None]:
         """Find or send the run; return its ledger row with the action taken, and the service's answer if sent now.
 
@@ -229,13 +243,13 @@ class Submission:
         context, request = self.context, self.request
         service = await context.name()
         self._sources, text, identity = await identify(request, context.shelf)
-        take, reusable, price = None if self.take is None else int(self.take), is_reusable(request), None
+        take, reusable, price, is_idempotent = self.take, is_reusable(request), None, False
 
         def find_stored(db: sqlite3.Connection) -> list[Entry]:
             where = "service = ? AND identity = ? AND (? IS NULL OR take = ?) AND state = 'stored'"
             return transitions.find_entries(db, where, service, identity, take, take)
 
-        # A result of the library needs no price, and so no service that answers.
+        # A result of the library needs nothing of the service, which may not answer.
         is_wanted_again = not reusable or self.fresh or self.name is not None
         if is_wanted_again or not await context.ledger.transact(find_stored):
             estimate = await context.estimate(request)
@@ -245,7 +259,7 @@ class Submission:
                 estimate.catalog if self.price is None else self.price,
             )
             price = max((price for price in prices if price is not None), default=None)
-        is_idempotent = "idempotency" in (await context.calls.service_info()).features
+            is_idempotent = "idempotency" in (await context.calls.service_info()).features
         return RunRequest(
             service, identity, request.endpoint_id, text, price, is_idempotent, reusable,
             take=take, fresh=self.fresh, join=self.join, name=self.name, budget=self.budget, spend=self.spend,

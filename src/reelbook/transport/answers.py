@@ -20,7 +20,8 @@ from typing import Any
 
 from .. import errors
 from ..errors import NotReady, ReelbookError, RunCancelled, RunFailed, ServiceBroken, ServiceError, Unreachable
-from ..models.queue_status import QueueStatus, parse_count
+from ..models.base import parse_count
+from ..models.queue_status import QueueStatus
 from ..util.printable import format_line, map_texts, replace_surrogates
 
 MAX_TEXT_LENGTH, MAX_ID_LENGTH = 500, 8_000
@@ -44,6 +45,8 @@ CALL_ERROR_TYPES = re.compile("bad_?request|not_?(found|ready|allowed)|conflict|
 """Error types that concern one call and not the run."""
 PROBLEM_FIELDS = frozenset({"type", "title", "status"})
 """Fields of problem details (RFC 9457), which gateways and frameworks generate."""
+CALL_PLACES = ("path", "query", "header", "cookie")
+"""Where in a request a value stands that concerns the call and not the run; the run's input is in its `body`."""
 PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
 UNFINISHED = re.compile(r"still|in progress|in queue|not ready", re.IGNORECASE)
 
@@ -231,8 +234,9 @@ def get_end_by_refusal(request_id: str, error: ReelbookError) -> RunFailed | Run
         return None
     if error.error_type == "cancelled" or error.status == 499:
         return RunCancelled(request_id)
-    # A detail such as {"loc": ["path", …]} is about the address.
-    is_about_the_call = CALL_ERROR_TYPES.search(error.error_type or "") or "['path'" in str(error.facts)
+    problems = error.facts.get("detail")
+    places = [_get_place(problem)[:1] for problem in problems] if isinstance(problems, list) else []
+    is_about_the_call = CALL_ERROR_TYPES.search(error.error_type or "") or any([name] in places for name in CALL_PLACES)
     if error.error_type in ENDING_ERROR_TYPES or (error.status in (400, 409, 422) and not is_about_the_call):
         return RunFailed(request_id, error.message, error.error_type)
     return None
@@ -288,9 +292,17 @@ def _get_reason(answer: ServiceAnswer, body: Mapping[str, Any]) -> str:
 
 def _format_problem(problem: Mapping[str, Any]) -> str:
     """One problem with an input, after the field that it is about."""
-    loc, words = problem.get("loc"), str(problem.get("msg", ""))
-    name = ".".join(str(part) for part in loc if part not in ("body", "input")) if isinstance(loc, list) else ""
-    return f"{name}: {words}" if name and name.rpartition(".")[2] not in words else words
+    place, words = _get_place(problem), str(problem.get("msg", ""))
+    for leading in (("body", *CALL_PLACES), ("input",)):
+        if place and place[0] in leading:
+            del place[0]
+    return f"{'.'.join(place)}: {words}" if place and place[-1] not in words else words
+
+
+def _get_place(problem: Any) -> list[str]:
+    """The path of the value that a problem is about; its first part says where in the request it stands."""
+    loc = problem.get("loc") if isinstance(problem, dict) else None
+    return [str(part) for part in loc] if isinstance(loc, list) else []
 
 
 def _request_id(answer: ServiceAnswer) -> str | None:
