@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import socket
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -23,6 +25,15 @@ from tests.transport.variants import Fault, Hosted, Received, Reply, page
 
 CANARY = Canary()
 RUN = "/models/run"
+
+
+class Watch(Clock):
+    """The time as it passes."""
+
+    def __call__(self) -> float:
+        return time.monotonic()
+
+
 FAULTS: list[Fault] = ["close", "reset", "half", "garbage", "deaf"]
 
 
@@ -76,6 +87,27 @@ def test_a_call_ends_at_its_deadline_though_bytes_keep_dripping(hosted: Hosted, 
 
     assert isinstance(error, errors.Unreachable)
     assert "no answer within 0.3 s" in str(error)
+
+
+def test_waiting_for_a_turn_does_not_count_against_the_deadline(hosted: Hosted) -> None:
+    """Forty calls of a tenth of a second go eight at a time; each has its own time from when it leaves."""
+    hosted.on("GET", "/x", Reply(200, {"a": 1}, delay=0.1))
+
+    async def work(http: Http) -> list[Any]:
+        return await asyncio.gather(*[free(hosted.base_url)(http) for _ in range(40)])
+
+    ends = outcome(work, clock=Watch(), attempt_seconds=0.3, free_seconds=0.3, max_attempts=1)
+
+    assert ends == [{"a": 1}] * 40
+
+
+def test_a_host_that_is_not_reached_in_time_is_said_with_that_time() -> None:
+    """A connection has less time than an answer."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"https://127.0.0.1:{silent.getsockname()[1]}"  # It never answers the greeting of TLS.
+        error = outcome(free(address), connect_seconds=0.2, max_attempts=1)
+
+    assert "no connection within 0.2 s" in str(error)
 
 
 @pytest.mark.parametrize(("asked", "floor"), [("7", 7.0), ("600", 60.0), ("soon", 0.0)])
@@ -265,6 +297,8 @@ def test_the_deadline_begins_when_the_bytes_leave(hosted: Hosted) -> None:
         (Reply(404, {"error": {"message": "gone", "code": "nf"}}), errors.NotFound, "gone"),
         (Reply(422, {"detail": [{"loc": ["a", 0], "msg": "m"}, "and", 7, None]}), errors.Refused, "a.0: m. (Re"),
         (Reply(422, {"detail": [{"loc": ["body", "x"], "msg": "x is bad"}]}), errors.Refused, "x is bad. (Re"),
+        (Reply(422, {"detail": [{"loc": ["query", "x"], "msg": "too long"}]}), errors.Refused, "x: too long. (Re"),
+        (Reply(422, {"detail": [{"loc": ["body", "input", "path"], "msg": "odd"}]}), errors.Refused, "path: odd. (Re"),
         (Reply(409, {"error": "busy"}), errors.Refused, "busy"),
         (Reply(422, b'"quoted words"'), errors.Refused, "quoted words"),
         (Reply(500, {"detail": {"odd": 1}}), errors.ServiceBroken, "answered 500 with the text"),
@@ -284,6 +318,7 @@ def test_every_way_of_saying_no_becomes_the_matching_error(hosted: Hosted, reply
 
     assert type(error) is kind
     assert says in str(error)
+    assert "query." not in str(error)
     assert "(Request r-77.)" in str(error)
     assert str(error).isprintable()
     assert len(str(error)) < 1_000

@@ -19,6 +19,7 @@ import pytest
 
 from reelbook.errors import (
     Forbidden,
+    LibraryError,
     NotFound,
     ReelbookError,
     Refused,
@@ -159,6 +160,19 @@ def test_what_the_library_knows_is_not_believed_for_long(before: float) -> None:
 
     assert late <= 5
     assert calls <= 5.5
+
+
+def test_a_library_that_cannot_be_read_does_not_end_a_run() -> None:
+    """It is followed like that of a new model."""
+    service = Pretended()
+
+    def unreadable(_: str) -> list[float]:
+        raise LibraryError("/x", "another process has kept it locked for 60 s")
+
+    async def story() -> float:
+        return await service.follow(Poller(service.status, past=unreadable))
+
+    assert moved(story()) <= 2.5
 
 
 @pytest.mark.parametrize(

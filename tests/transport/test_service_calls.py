@@ -15,7 +15,7 @@ from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.queue_status import QueueStatus
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.transport.service_calls import ServiceCalls, ServiceInfo
-from tests.transport.patience import outcome
+from tests.transport.patience import Clock, outcome
 from tests.transport.variants import Answering, Hosted, Reply, page
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ def told(work: Callable[[ServiceCalls], Any], base_url: str, renew: Callable[[],
 OWN = {"service": "reelbook", "id": "s-1", "features": ["uploads", 7, None]}
 NOTHING: list[Answering] = [
     {"service": 7, "id": {"odd": 1}, "features": "uploads"}, ["uploads"], page(200, "Welcome"), page(404), Reply(401, {"detail": "key?"}),
-    Reply(307, {}, {"location": "/docs"}), Reply(204, b""),
+    Reply(204, b""),
 ]  # fmt: skip
 
 
@@ -56,6 +56,22 @@ def test_what_a_service_offers_is_asked_once(hosted: Hosted, answer: Answering) 
     expected = ServiceInfo("s-1", frozenset({"uploads"})) if answer is OWN else ServiceInfo()
     assert told(work, hosted.base_url) == {expected}
     assert len(hosted.seen()) == 1
+
+
+@pytest.mark.parametrize("answer", [Reply(307, {}, {"location": "/login"}), Reply(503), Reply(429)], ids=str)
+def test_what_says_nothing_of_the_service_settles_nothing(hosted: Hosted, answer: Reply) -> None:
+    """A network that wants a login points elsewhere: a minute later the service is asked again."""
+    clock = Clock()
+    hosted.on("GET", "/", answer)
+
+    async def work(calls: ServiceCalls) -> list[ServiceInfo]:
+        first = await calls.service_info()
+        hosted.on("GET", "/", OWN)
+        clock.now += 61
+        return [first, await calls.service_info()]
+
+    known = ServiceInfo("s-1", frozenset({"uploads"}))
+    assert outcome(lambda http: work(ServiceCalls(http, hosted.base_url)), clock=clock) == [ServiceInfo(), known]
 
 
 FILE = {"url": "https://host.example/a.mp4"}

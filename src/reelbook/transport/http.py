@@ -14,7 +14,7 @@ import socket
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -181,9 +181,13 @@ class Http:
         longest = policy.large_seconds / 2 if is_large else policy.attempt_seconds
         deadline = policy.clock() + (policy.large_seconds if is_large else policy.free_seconds)
         while True:
-            failed, seconds = address.base_url, min(longest, max(deadline - policy.clock(), 0.0))
+            asked = policy.clock()
             try:
-                answer = await self._send(method, address.origin + path, seconds, request)
+                async with self._free_slots:
+                    deadline += policy.clock() - asked  # Its time runs from its turn.
+                    failed = address.base_url
+                    seconds = min(longest, max(deadline - policy.clock(), 0.0))
+                    answer = await self._send(method, address.origin + path, seconds, request)
                 if answer.is_good:
                     return answer
                 raise parse_refusal(answer)
@@ -286,7 +290,7 @@ class Http:
                 limit.reschedule(asyncio.get_running_loop().time() + seconds)
 
         async def work() -> ServiceAnswer:
-            async with limit, nullcontext() if before_send else self._free_slots:
+            async with limit:
                 request = client.build_request(
                     method, url, extensions={"trace": trace} if before_send else None, **options
                 )
@@ -307,7 +311,7 @@ class Http:
             caught: BaseException = failures[0] if failures else error
         if not failures:
             if isinstance(caught, Exception):
-                caught = Unreachable("/".join(url.split("/")[:3]), _format_reason(caught, seconds))
+                caught = Unreachable("/".join(url.split("/")[:3]), _format_reason(caught, seconds, self.policy))
             caught.__cause__ = caught.__context__ = None
         raise caught.with_traceback(None)
 
@@ -341,8 +345,10 @@ def _make_request(body: Any = None, upload: tuple[str, bytes, str] | None = None
     return {"content": content, "headers": {"content-type": "application/json"}}
 
 
-def _format_reason(error: Exception, seconds: float) -> str:
+def _format_reason(error: Exception, seconds: float, policy: RetryPolicy) -> str:
     """Why there is no response, in Reelbook's words: httpx's messages can repeat what was sent."""
+    if isinstance(error, httpx.ConnectTimeout):
+        return f"no connection within {policy.connect_seconds:.3g} s"
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, socket.gaierror):
@@ -350,6 +356,6 @@ def _format_reason(error: Exception, seconds: float) -> str:
         if isinstance(cause, ssl.SSLError):
             return "no encrypted connection could be made: its certificate or its protocol is not as it should be"
         cause = cause.__cause__ or cause.__context__
-    if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+    if isinstance(error, TimeoutError):
         return f"no answer within {seconds:.3g} s"
     return "the connection was refused" if isinstance(error, httpx.ConnectError) else "the connection broke"

@@ -7,6 +7,7 @@ longer pauses.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import random
@@ -15,7 +16,7 @@ from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from ..errors import ReelbookError, ServiceBroken, TooManyRequests, Unreachable
+from ..errors import LibraryError, ReelbookError, ServiceBroken, TooManyRequests, Unreachable
 from ..models.queue_status import STATUSES, QueueStatus
 from .answers import REFUSED_SECONDS, is_about_the_account
 from .http import get_pause
@@ -95,7 +96,10 @@ class Poller:
         clock = asyncio.get_running_loop().time
         age = 0.0 if submitted_at is None else max(time.time() - submitted_at, 0.0)
         if endpoint_id not in self._durations:
-            self._durations[endpoint_id] = deque(self._past(endpoint_id), MAX_DURATIONS)
+            self._durations[endpoint_id] = deque(maxlen=MAX_DURATIONS)
+            # Without them, the run is followed like that of a new model.
+            with contextlib.suppress(LibraryError):
+                self._durations[endpoint_id].extend(self._past(endpoint_id))
         run = _Run(endpoint_id, request_id, clock() - age, clock(), closely)
         self._runs[endpoint_id][run] = None
         try:

@@ -60,8 +60,8 @@ class ServiceCalls:
                 try:
                     value = (await self._free("GET", "/")).value
                 except ServiceError as error:
-                    is_settled = error.status < 500 and error.status not in (408, 425, 429)
-                    if required and (error.status < 400 or not is_settled):
+                    is_settled = 400 <= error.status < 500 and error.status not in (408, 425, 429)
+                    if required and not is_settled:
                         raise
                     value = {} if is_settled else None
                 # A page may come from a network that wants a login: until another answer no feature is assumed.
