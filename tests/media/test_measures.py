@@ -207,6 +207,9 @@ class Pickling(Executor):
         if Path(path).name == "lost.mp4":
             future.set_exception(BrokenExecutor("A process ended."))
             return future
+        if Path(path).name == "cancelled.mp4":
+            future.cancel()
+            return future
         sent, given, named = pickle.loads(pickle.dumps((fn, args, options)))
         future.set_result(pickle.loads(pickle.dumps(sent(*given, **named))))
         return future
@@ -217,7 +220,7 @@ def test_any_executor_gives_the_same_figures(clips: list[Path], tmp_path: Path) 
     steps: list[int] = []
 
     figures = measure_files(
-        [*clips, tmp_path / "lost.mp4"],
+        [*clips, tmp_path / "lost.mp4", tmp_path / "cancelled.mp4"],
         reference=clips[1],
         executor=Pickling(),
         progress=lambda done, of: steps.append(done),
@@ -225,7 +228,8 @@ def test_any_executor_gives_the_same_figures(clips: list[Path], tmp_path: Path) 
 
     assert figures[:3] == [measure_file(path, reference=clips[1]) for path in clips]
     assert "the executor lost it (BrokenExecutor: A process ended.)" in str(figures[3]["error"])
-    assert steps == [0, 1, 2, 3, 4]
+    assert "the executor lost it (CancelledError)" in str(figures[4]["error"])
+    assert steps == [0, 1, 2, 3, 4, 5]
 
 
 def test_what_was_measured_once_is_not_measured_again(clips: list[Path], tmp_path: Path) -> None:

@@ -333,6 +333,36 @@ def test_nullable_is_a_word_of_3_0_only() -> None:
         assert "needs text, not nothing" in refusal(lambda name=name: new(**{name: None}))  # type: ignore[misc]
 
 
+def test_a_keyword_is_one_only_where_a_rule_stands() -> None:
+    """Not as the name of a field or of a part, nor inside of a default."""
+    fields = {
+        "nullable": {"type": "boolean", "nullable": True},
+        "properties": {"$ref": "#/components/schemas/nullable"},
+        "default": {"type": "object", "default": {"nullable": True, "items": [1]}},
+    }
+
+    kind = describe(document({"properties": fields}, version="3.0.3", nullable={"type": "integer"}))
+
+    assert list(kind.model_fields) == list(fields)
+    assert kind(nullable=False, properties=2).wire() == {
+        "nullable": False, "properties": 2, "default": {"nullable": True, "items": [1]},
+    }  # fmt: skip
+
+
+def test_bounds_may_be_written_with_a_point() -> None:
+    """As a service in another language writes them: 1.0 is 1, for a length as for a number."""
+    fields = {
+        "text": {"type": "string", "minLength": 1.0, "maxLength": 3.0},
+        "tags": {"type": "array", "minItems": 1.0, "maxItems": 2.0, "items": {"type": "integer", "minimum": 2.0}},
+    }
+    kind = describe(with_fields(fields))
+
+    assert kind(text="abc", tags=[2, 3]).wire() == {"text": "abc", "tags": [2, 3]}
+    assert "needs at most 3 characters and has 4" in refusal(lambda: kind(text="abcd"))
+    assert "needs at least 1 entry and has 0" in refusal(lambda: kind(tags=[]))
+    assert "The nearest allowed value is 2" in refusal(lambda: kind(tags=[1]))
+
+
 @pytest.mark.parametrize(
     ("description", "reason"),
     [

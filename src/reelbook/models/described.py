@@ -59,6 +59,10 @@ _LIMITS = {
     "minLength": "min_length", "maxLength": "max_length", "minItems": "min_length", "maxItems": "max_length",
 }  # fmt: skip
 _ENVELOPE = {"endpointId", "input"}
+_RULES_BY_NAME = {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions", "schemas"}
+"""Keywords with an object of rules, whose names are those of fields or of the rules."""
+_VALUES = {"default", "const", "enum", "example", "examples"}
+"""Keywords with values, which are no rules."""
 # Of any type, because mypy knows types that are made while it runs from none that are written.
 _field: Any = Field
 _tuple: Any = tuple
@@ -330,7 +334,7 @@ class _Builder:
             return self.records[key]
         if "enum" in rule or "const" in rule:
             return _one_of(rule)
-        limits = {own: rule[word] for word, own in _LIMITS.items() if word in rule}
+        limits = {own: _whole_or_same(rule[word]) for word, own in _LIMITS.items() if word in rule}
         match kind:
             case "":
                 forms = rule.get("anyOf") or rule.get("oneOf") or [True]
@@ -372,13 +376,21 @@ def _object(value: Any) -> Mapping[str, Any]:
     return value
 
 
-def _modernise(node: Any, *, is_3_0: bool) -> Any:
-    """A description in the words of OpenAPI 3.1, each rule of one type, without the fields that only the service writes."""
+def _modernise(node: Any, *, is_3_0: bool, is_rule: bool = True) -> Any:
+    """A description in the words of OpenAPI 3.1, each rule of one type, without the fields that only the service writes.
+
+    Where `is_rule` is False the node is an object of rules.
+    """
     if isinstance(node, list):
         return [_modernise(item, is_3_0=is_3_0) for item in node]
     if not isinstance(node, dict):
         return node
-    rule = {word: _modernise(value, is_3_0=is_3_0) for word, value in node.items()}
+    if not is_rule:
+        return {name: _modernise(rule, is_3_0=is_3_0) for name, rule in node.items()}
+    rule = {
+        word: value if word in _VALUES else _modernise(value, is_3_0=is_3_0, is_rule=word not in _RULES_BY_NAME)
+        for word, value in node.items()
+    }
     if isinstance(fields := rule.get("properties"), dict):
         unasked = {name for name, field in fields.items() if isinstance(field, dict) and field.get("readOnly") is True}
         rule["properties"] = {name: field for name, field in fields.items() if name not in unasked}
@@ -404,6 +416,11 @@ def _modernise(node: Any, *, is_3_0: bool) -> Any:
         forms = [{**rule, "type": kind} if kind else rule for kind in types if kind != "null"]
         return {**notes, "anyOf": [*forms, *([{"type": "null"}] if takes_null else [])]}
     return rule
+
+
+def _whole_or_same(bound: Any) -> Any:
+    """The bound, 1 for 1.0: pydantic takes no float for a length."""
+    return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
 
 
 def _is_annotation(word: str) -> bool:

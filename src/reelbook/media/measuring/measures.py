@@ -6,7 +6,15 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import closing
 from pathlib import Path
 
@@ -84,11 +92,14 @@ def _measure(
                 yield path, _lost(path, names, error)
         pending = {*paths}
         while pending:
-            done, pending = wait(pending, WAKE_SECONDS, FIRST_COMPLETED)
+            wait(pending, WAKE_SECONDS, FIRST_COMPLETED)
+            # `wait` does not count a future that was cancelled by its executor.
+            done = {future for future in pending if future.done()}
+            pending -= done
             for future in done:
                 path = paths[future]
                 # An error in one file must not stop the others.
-                failure = future.exception()
+                failure = CancelledError() if future.cancelled() else future.exception()
                 yield path, dict(future.result()) if failure is None else _lost(path, due[path], failure)
     finally:
         for future in paths:
