@@ -53,12 +53,15 @@ def test_a_race_finds_the_best_setting_under_its_budget(served: Served, client: 
     assert table["request_id"].is_unique
 
 
-def test_an_axis_named_like_a_figure_keeps_its_values_in_the_ranking(client: Client) -> None:
-    """It has the prefix that it has in tables, and the figure has its name."""
-    plan = make_plan(3, 1, 2).derived(mean=lambda row: row[FIRST] * 100, copy=lambda row: row["fps"])
+def test_an_axis_named_like_a_figure_keeps_its_values(client: Client) -> None:
+    """It has the prefix that it has in tables, and the figure has its name; in the ranking, and in the table of the runs."""
+    plan = make_plan(3, 1, 2).derived(mean=lambda row: row[FIRST] * 100, setting=lambda row: f"take {row.fps}")
 
-    ranking = race(plan, over=("fps", "copy"), budget=1.0, sure=0.6).ranking()
+    found = race(plan, over=("fps", "setting"), budget=1.0, sure=0.6)
+    ranking = found.ranking()
 
+    assert set(found.table["label_setting"]) == {"take 2.0", "take 3.0"}
+    assert set(found.table["setting"]) == {0, 1, 2}
     assert sorted(ranking["label_mean"]) == [100, 200, 300]
     assert ranking["mean"].iloc[0] < 100
 

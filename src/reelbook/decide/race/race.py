@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,9 +125,15 @@ class Race(BackgroundJob["Race"]):
             table = add_metric_columns(table, measured)
         if self._options.draft:
             columns["draft"] = [True] * len(rows) + [False] * len(finals)
+        table = table.rename(columns=self._rename_own(columns))
         result = table.assign(**{name: build_column(values).array for name, values in columns.items()})
         result.attrs = table.attrs
         return result
+
+    def _rename_own(self, figures: Collection[str]) -> dict[str, str]:
+        """Another name for each column of the plan that has the name of a figure, by the same prefixes as in any table."""
+        own = self.plan.labels
+        return {name: f"{'label' if name in own else 'input'}_{name}" for name in self.plan.columns if name in figures}
 
     @property
     def spent(self) -> int:
@@ -191,7 +197,7 @@ class Race(BackgroundJob["Race"]):
 
         progress = self.progress
         rows, axes = progress.contenders, progress.axes
-        titles = {name: f"{'label' if name in self.plan.labels else 'input'}_{name}" for name in FIGURES}
+        titles = self._rename_own(FIGURES)
         columns = {titles.get(name, name): build_column([row.values[name] for row in rows]).array for name in axes}
         for name, kind in FIGURES.items():
             columns[name] = pd.Series([getattr(row, name) for row in rows], dtype=kind).array
