@@ -33,8 +33,10 @@ def record(
     met = limit is None or (judged >= limit if at_least else judged <= limit)
     row = {"what": what, "ours": ours, "unit": unit, "peer": peer, "theirs": theirs, "ratio": ratio, "limit": limit}
     _add({**row, "at_least": at_least, "met": met})
+    beside = f", {peer} {theirs:.4g}" if theirs is not None else ""
+    print(f"  {what}: {ours:.4g} {unit}{beside}", flush=True)
     if not met:
-        print(f"  BEYOND ITS LIMIT: {what}: {judged:.4g}, {'at least' if at_least else 'at most'} {limit:.4g}")
+        print(f"  BEYOND ITS LIMIT: {judged:.4g}, {'at least' if at_least else 'at most'} {limit:.4g}")
     return met
 
 

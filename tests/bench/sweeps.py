@@ -1,19 +1,18 @@
-"""Sweeps of instant runs: what everything of ours costs a run, and how quickly the table of ten thousand is there.
+"""Sweeps beside what one would write by hand: a plan, runs of known length, instant runs, and a table of many.
 
-    .venv/bin/python tests/bench/sweeps.py [--runs 500] [--rounds 3]
+    PYTHONPATH=. .venv/bin/python tests/bench/sweeps.py [--runs 500] [--rounds 3]
 
-Instant runs are clips of one frame, 16 × 16, on the embedded service, which runs in a process of its own here, so that its
-time is not counted as ours; over real HTTP, every step durable. The peer is what one would write without Reelbook: a pool
-of threads around a plain client, which keeps nothing but the answers. The rounds alternate; medians are shown. The wall
-time has the work of the service in it, for both alike; what is ours of it is the processor time of this process.
-
-The table of ten thousand comes from a library that has them: a ledger and a shelf as sweeps leave them.
+Runs go over real HTTP, every step durable. The peer is a pool of threads around a plain client, which keeps nothing but
+the answers, or a loop over pydantic; the rounds alternate, and medians are shown. The wall time has the work of the
+service in it, for both alike; what is ours of it is the processor time of this process. The table of ten thousand comes
+from a library that has them: a ledger and a shelf as sweeps leave them.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import statistics
 import subprocess
@@ -24,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,24 +31,29 @@ import httpx
 import pandas as pd
 
 import reelbook as rb
+from reelbook.models.pricing import estimate
 from reelbook.storage.ledger import writer
 from reelbook.storage.ledger.transitions import State
 from reelbook.storage.run_identity import dumps
 from reelbook.sweeps.plan import Plan, sweep
-from reelbook.sweeps.plan_rows import spread_rows
 from reelbook.sweeps.progress import RunName, Standing, name_rows
 from reelbook.sweeps.tables import make_result_table
 from reelbook.util.background_loop import background
-from tests.bench.plans import AXES
 from tests.bench.results import record
+from tests.faults.standin import StandIn
 from tests.support import as_data_uri, png
 
 KEY = "bench-key"
-LIMIT_MS, AGAIN_MS, TABLE_SECONDS = 15.0, 3.0, 1.0
-RATIO = 1.6
-"""Beside the peer, which writes nothing down and asks for no price. Each run is asked about on its own, as the peer does."""
 AT_ONCE = 64
-ROUNDS = 3
+KNOWN_RUNS, KNOWN_SECONDS = 128, 2.0
+BOAT = rb.TextToVideo(prompt="a paper boat")
+AXES: dict[str, list[Any]] = {
+    "seed": list(range(100)),
+    "num_frames": [49, 97, 121, 145, 169],
+    "aspect_ratio": ["16:9", "1:1"],
+    "first_pass_num_inference_steps": list(range(3, 13)),
+}
+"""Ten thousand runs."""
 
 
 @dataclass(frozen=True)
@@ -59,69 +64,133 @@ class Cost:
     cpu: float
     """Of this process alone."""
     again: float = 0.0
-    calls: float = 0.0
 
 
-def main() -> None:
+def main() -> int:
     options = argparse.ArgumentParser(description="Measure sweeps.")
     options.add_argument("--runs", type=int, default=500)
-    options.add_argument("--rounds", type=int, default=ROUNDS)
+    options.add_argument("--rounds", type=int, default=3)
     given = options.parse_args()
+    print(f"load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores; medians of {given.rounds} rounds")
+    met = [measure_plan(given.rounds)]
+    with tempfile.TemporaryDirectory() as folder:
+        met.append(measure_known_length(Path(folder) / "known"))
+        with serving(Path(folder) / "service") as address:
+            met.append(measure_instant(address, Path(folder), given.runs, given.rounds))
+            met.append(measure_table(address, Path(folder) / "large"))
+    return 0 if all(met) else 1
+
+
+# A plan.
+
+
+def measure_plan(rounds: int) -> bool:
+    """Ten thousand runs, each validated and priced, all of them in a DataFrame: beside the same by hand."""
+    by_plan(), by_hand()  # Warm: what is imported once is not the plan's.
+    pairs = [(processor_seconds(by_plan), processor_seconds(by_hand)) for _ in range(rounds)]
+    ours, theirs = (statistics.median(side) for side in zip(*pairs, strict=True))
+    return record(
+        "plan of 10,000 runs", ours, 1.2, unit="s CPU", peer="by hand", theirs=theirs, ratio=ours / theirs
+    )  # fmt: skip
+
+
+def by_plan() -> pd.DataFrame:
+    plan = sweep(BOAT, **AXES)
+    return plan.frame.assign(total=plan.credits)
+
+
+def by_hand() -> pd.DataFrame:
+    """The same, as short as one would write it."""
+    rows = product(*AXES.values())
+    runs = [rb.TextToVideo(prompt="a paper boat", **dict(zip(AXES, row, strict=True))) for row in rows]
+    return pd.DataFrame([run.model_dump() for run in runs]).assign(
+        total=sum(estimate(run).credits or 0 for run in runs)
+    )
+
+
+def processor_seconds(make: Callable[[], pd.DataFrame]) -> float:
+    """Seconds of the processor, with nothing left over from the one before."""
+    gc.collect()
+    began = time.process_time()
+    frame = make()
+    took = time.process_time() - began
+    if len(frame) != 10_000 or set(frame["total"]) != {530_000}:
+        raise SystemExit(f"{make.__name__} made {len(frame):,} runs for {frame['total'][0]:,} credits: unfair")
+    return took
+
+
+# Runs of known length, at a service that shows only the specification.
+
+
+def measure_known_length(library: Path) -> bool:
+    """The calls, the processor time and the wall time of runs that take two seconds each."""
+    command = [sys.executable, __file__, "serve"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        with rb.connect(address, api_key=KEY, library=library) as client:
+            plan, before = sweep(BOAT, seed=range(KNOWN_RUNS)), client.context.http.calls_made
+            wall, cpu = time.perf_counter(), time.process_time()
+            check_completed(plan.run(budget=plan.credits, concurrency=AT_ONCE, progress=False))
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            calls = client.context.http.calls_made - before
+        process.stdin.close()
+    what = f"{KNOWN_RUNS} runs of {KNOWN_SECONDS:g} s, {AT_ONCE} at once"
+    record(f"{what}: processor for each", 1000 * cpu / KNOWN_RUNS, unit="ms CPU")
+    record(what, wall, 4.4, unit="s")
+    return record(f"{what}: calls for each", calls / KNOWN_RUNS, 4.0)
+
+
+def serve_known_length() -> None:
+    """The service, until whoever started it closes the pipe."""
+    with StandIn(seconds=KNOWN_SECONDS) as service:
+        print(service.base_url, flush=True)
+        sys.stdin.read()
+
+
+def check_completed(table: pd.DataFrame) -> None:
+    if (table["status"] != "completed").any():
+        raise SystemExit(f"Not all were completed: {table['status'].value_counts().to_dict()}")
+
+
+# Instant runs, at the embedded service.
+
+
+def measure_instant(address: str, folder: Path, runs: int, rounds: int) -> bool:
+    """A durable run beside a plain one, and a run from the library."""
+    by_sweep(address, folder / "warm", 8, 1000)
     mine, theirs = [], []
-    with tempfile.TemporaryDirectory() as folder, _service(Path(folder) / "service") as address:
-        _ours(address, Path(folder) / "warm", 8, 1000)
-        for number in range(given.rounds):
-            mine.append(_ours(address, Path(folder) / f"library-{number}", given.runs, number))
-            theirs.append(_threads(address, given.runs, number))
-        table, order, free = _table(address, Path(folder) / "large")
-    ours, peer = _median(mine), _median(theirs)
-    print(
-        f"{given.runs} instant runs, {AT_ONCE} at once, load {os.getloadavg()[0]:.2f}, medians of {given.rounds}, ms per run:"
-    )
-    print(
-        f"  ours, durable:       {ours.wall:5.1f} wall, {ours.cpu:5.1f} CPU, {ours.calls:.1f} calls (limit {LIMIT_MS:g} CPU)"
-    )
-    print(
-        f"  threads and httpx:   {peer.wall:5.1f} wall, {peer.cpu:5.1f} CPU; ours takes {ours.wall / peer.wall:.2f} × the wall time (limit {RATIO:g})"
-    )
-    print(f"  from the library:    {ours.again:5.2f} wall (limit {AGAIN_MS:g})")
-    print(
-        f"10,000 runs: table {table:.3f} s (limit {TABLE_SECONDS:g}), order {order:.3f} s, run again for nothing {free:.1f} s"
-    )
-    kept = [
-        record("an instant run, durable", ours.cpu, LIMIT_MS, unit="ms CPU", peer="threads and httpx", theirs=peer.cpu),
-        record("the same on the clock", ours.wall, RATIO, unit="ms", peer="threads and httpx", theirs=peer.wall, ratio=ours.wall / peer.wall),
-        record("a run from the library", ours.again, AGAIN_MS, unit="ms"),
-        record("table of 10,000 runs", table, TABLE_SECONDS, unit="s"),
-    ]  # fmt: skip
-    if not all(kept):
-        raise SystemExit("Over the limit.")
+    for number in range(rounds):
+        mine.append(by_sweep(address, folder / f"library-{number}", runs, number))
+        theirs.append(by_threads(address, runs, number))
+    ours, peer = median_of(mine), median_of(theirs)
+    what, peers = "an instant run, durable", "threads and httpx"
+    clock = ours.wall / peer.wall
+    met = [
+        record(what, ours.cpu, 15.0, unit="ms CPU", peer=peers, theirs=peer.cpu),
+        record(f"{what}, on the clock", ours.wall, 1.6, unit="ms", peer=peers, theirs=peer.wall, ratio=clock),
+        record("a run from the library", ours.again, 3.0, unit="ms"),
+    ]
+    return all(met)
 
 
-def _plan(runs: int, round_number: int) -> Plan:
+def by_sweep(address: str, library: Path, runs: int, round_number: int) -> Cost:
     # A picture of another colour for each round; the runs of a round differ in their speed.
     dot = rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16, f"#{round_number + 1:06x}"), frames=1)])
-    return sweep(dot, fps=[round(1 + number * 0.1, 1) for number in range(runs)])
-
-
-def _ours(address: str, library: Path, runs: int, round_number: int) -> Cost:
+    plan = sweep(dot, fps=[round(1 + number * 0.1, 1) for number in range(runs)])
     with rb.connect(address, api_key=KEY, library=library) as client:
         client.features()
-        plan, before = _plan(runs, round_number), client.context.http.calls_made
         wall, cpu = time.perf_counter(), time.process_time()
-        table = plan.run(budget=plan.credits, concurrency=AT_ONCE, progress=False)
+        check_completed(plan.run(budget=plan.credits, concurrency=AT_ONCE, progress=False))
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        calls = client.context.http.calls_made - before
         again = time.perf_counter()
-        same = plan.run(budget=0, progress=False)
+        check_completed(plan.run(budget=0, progress=False))
         again = time.perf_counter() - again
-    for found in (table, same):
-        if (found["status"] != "completed").any():
-            raise SystemExit(f"Not all were completed: {found['status'].value_counts().to_dict()}")
-    return Cost(1000 * wall / runs, 1000 * cpu / runs, 1000 * again / runs, calls / runs)
+    return Cost(1000 * wall / runs, 1000 * cpu / runs, 1000 * again / runs)
 
 
-def _threads(address: str, runs: int, round_number: int) -> Cost:
+def by_threads(address: str, runs: int, round_number: int) -> Cost:
     """The peer: submit, ask until it is over, fetch the answer and the file."""
     picture = as_data_uri(png(16, 16, f"#{round_number + 1:06x}"))
     # Other speeds than ours, so that the service makes each clip anew for both.
@@ -129,85 +198,29 @@ def _threads(address: str, runs: int, round_number: int) -> Cost:
         {"images": [{"url": picture, "frames": 1}], "fps": round(51.5 + number * 0.1, 1)} for number in range(runs)
     ]
     wall, cpu = time.perf_counter(), time.process_time()
-    headers = {"x-api-key": KEY}
     # As many are kept as there are threads: closing the others raced with their next use, and ended the bench.
     limits = httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE)
     with (
-        httpx.Client(base_url=address, headers=headers, timeout=60, limits=limits, trust_env=False) as http,
+        httpx.Client(base_url=address, headers={"x-api-key": KEY}, timeout=60, limits=limits, trust_env=False) as http,
         ThreadPoolExecutor(AT_ONCE) as pool,
     ):
-        sizes = list(pool.map(lambda one: _one(http, one), inputs))
-    assert all(sizes)
+        assert all(pool.map(lambda job: run_plainly(http, job), inputs))
     return Cost(1000 * (time.perf_counter() - wall) / runs, 1000 * (time.process_time() - cpu) / runs)
 
 
-def _one(http: httpx.Client, input: dict[str, Any]) -> int:
+def run_plainly(http: httpx.Client, input: dict[str, Any]) -> int:
     model = rb.ImagesToVideo.endpoint_id
     told = http.post("/models/run", json={"endpointId": model, "input": input}).raise_for_status().json()
-    one = f"/{model}/requests/{told['requestId']}"
-    while http.get(f"{one}/status").json()["status"] != "COMPLETED":
+    request = f"/{model}/requests/{told['requestId']}"
+    while http.get(f"{request}/status").json()["status"] != "COMPLETED":
         time.sleep(0.1)
-    url = http.get(one).raise_for_status().json()["video"]["url"]
+    url = http.get(request).raise_for_status().json()["video"]["url"]
     return len(http.get(url).raise_for_status().content)
 
 
-def _table(address: str, library: Path) -> tuple[float, float, float]:
-    """Seconds for the table of ten thousand finished runs, for their order, and for the whole of a run at no cost."""
-    plan = sweep(rb.TextToVideo(prompt="a paper boat"), **AXES)
-    began = time.perf_counter()
-    spread_rows(plan)
-    order = time.perf_counter() - began
-    with rb.connect(address, api_key=KEY, library=library) as client:
-        service, found = background.wait(name_rows(plan, client.context), 60)
-    names = [name for name in found.values() if isinstance(name, RunName)]
-    _fill(library, service, names)
-    standings = [Standing(row, name, [row.number], status="completed") for row, name in zip(plan, names, strict=True)]
-    with rb.connect(address, api_key=KEY, library=library) as client:
-        best = min(
-            _timed(plan, lambda: make_result_table(plan, standings, client.context, service)) for _ in range(ROUNDS)
-        )
-        return best, order, _timed(plan, lambda: plan.run(budget=0, progress=False))
-
-
-def _timed(plan: Plan, made: Callable[[], pd.DataFrame]) -> float:
-    began = time.perf_counter()
-    frame = made()
-    took = time.perf_counter() - began
-    if (frame["status"] != "completed").any() or frame["output_seed"].nunique() != len(plan):
-        raise SystemExit(f"The table is not whole: {frame['status'].value_counts().to_dict()}")
-    if frame["output_video"].isna().any() or frame["credits"].sum() != 53 * len(plan):
-        raise SystemExit("The table lacks files or credits.")
-    return took
-
-
-def _fill(library: Path, service: str, names: Sequence[RunName]) -> None:
-    """Write these runs into the ledger and onto the shelf, as if each had been paid for and was finished."""
-    facts = [_facts(service, number, name) for number, name in enumerate(names)]
-    with contextlib.closing(writer.connect(library / writer.NAME)) as db:
-        db.execute("BEGIN")
-        db.executemany(
-            f"INSERT INTO runs ({', '.join(facts[0])}) VALUES ({', '.join('?' * len(facts[0]))})",
-            [tuple(one.values()) for one in facts],
-        )
-        db.execute("COMMIT")
-    (library / "media").mkdir(exist_ok=True)
-    for number in range(len(names)):
-        (library / "media" / f"{number:064x}.mp4").touch()
-
-
-def _facts(service: str, number: int, name: RunName) -> dict[str, Any]:
-    video = {"content_type": "video/mp4", "url": f"https://example.org/{number}.mp4"}
-    return {
-        "service": service, "identity": name.identity, "take": name.take, "model": rb.TextToVideo.endpoint_id,
-        "input": name.input, "state": State.STORED, "attempt": 1, "request_id": f"r{number}", "price": 53, "charged": 53,
-        "output": dumps({"prompt": "a paper boat", "seed": number, "video": video}),
-        "media": dumps([{**video, "sha256": f"{number:064x}", "suffix": ".mp4"}]),
-        "queued_s": 0.5, "running_s": 8.25, "created": 1.7e9, "sent": 1.7e9, "finished": 1.7e9 + 10,
-    }  # fmt: skip
-
-
 @contextmanager
-def _service(data: Path) -> Iterator[str]:
+def serving(data: Path) -> Iterator[str]:
+    """The address of a service in a process of its own."""
     command = [sys.executable, "-m", "reelbook", "serve", "--port", "0", "--data", str(data), "--key", KEY]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
@@ -219,9 +232,72 @@ def _service(data: Path) -> Iterator[str]:
             process.wait(30)
 
 
-def _median(rounds: list[Cost]) -> Cost:
-    return Cost(*(statistics.median(getattr(one, name) for one in rounds) for name in Cost.__dataclass_fields__))
+def median_of(rounds: list[Cost]) -> Cost:
+    return Cost(*(statistics.median(getattr(cost, name) for cost in rounds) for name in Cost.__dataclass_fields__))
+
+
+# Ten thousand runs that are there.
+
+
+def measure_table(address: str, library: Path) -> bool:
+    """The table of ten thousand finished runs, and the whole of a run at no cost."""
+    plan = sweep(BOAT, **AXES)
+    with rb.connect(address, api_key=KEY, library=library) as client:
+        service, found = background.wait(name_rows(plan, client.context), 60)
+    names = [name for name in found.values() if isinstance(name, RunName)]
+    fill(library, service, names)
+    standings = [Standing(row, name, [row.number], status="completed") for row, name in zip(plan, names, strict=True)]
+    with rb.connect(address, api_key=KEY, library=library) as client:
+        table = min(
+            whole_table_seconds(plan, lambda: make_result_table(plan, standings, client.context, service))
+            for _ in range(3)
+        )
+        record(
+            "10,000 runs again for nothing",
+            whole_table_seconds(plan, lambda: plan.run(budget=0, progress=False)),
+            unit="s",
+        )  # fmt: skip
+    return record("table of 10,000 runs", table, 1.0, unit="s")
+
+
+def whole_table_seconds(plan: Plan, make: Callable[[], pd.DataFrame]) -> float:
+    began = time.perf_counter()
+    frame = make()
+    took = time.perf_counter() - began
+    check_completed(frame)
+    if frame["output_seed"].nunique() != len(plan) or frame["output_video"].isna().any():
+        raise SystemExit("The table lacks results.")
+    return took
+
+
+def fill(library: Path, service: str, names: Sequence[RunName]) -> None:
+    """Write these runs into the ledger and onto the shelf, as if each had been paid for and was finished."""
+    facts = [facts_of(service, number, name) for number, name in enumerate(names)]
+    with contextlib.closing(writer.connect(library / writer.NAME)) as db:
+        db.execute("BEGIN")
+        db.executemany(
+            f"INSERT INTO runs ({', '.join(facts[0])}) VALUES ({', '.join('?' * len(facts[0]))})",
+            [tuple(row.values()) for row in facts],
+        )
+        db.execute("COMMIT")
+    (library / "media").mkdir(exist_ok=True)
+    for number in range(len(names)):
+        (library / "media" / f"{number:064x}.mp4").touch()
+
+
+def facts_of(service: str, number: int, name: RunName) -> dict[str, Any]:
+    video = {"content_type": "video/mp4", "url": f"https://example.org/{number}.mp4"}
+    return {
+        "service": service, "identity": name.identity, "take": name.take, "model": rb.TextToVideo.endpoint_id,
+        "input": name.input, "state": State.STORED, "attempt": 1, "request_id": f"r{number}", "price": 53, "charged": 53,
+        "output": dumps({"prompt": "a paper boat", "seed": number, "video": video}),
+        "media": dumps([{**video, "sha256": f"{number:064x}", "suffix": ".mp4"}]),
+        "queued_s": 0.5, "running_s": 8.25, "created": 1.7e9, "sent": 1.7e9, "finished": 1.7e9 + 10,
+    }  # fmt: skip
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["serve"]:
+        serve_known_length()
+    else:
+        raise SystemExit(main())
