@@ -157,10 +157,10 @@ def test_keys_step_and_set_the_range(opened: Open, clip: LocalFile) -> None:
 def test_a_handle_is_dragged(opened: Open, clip: LocalFile) -> None:
     """The frame at the handle is on the screen meanwhile; the two never cross."""
     page = opened(clip)
-    handle = page.get_by_role("slider", name="Begin of the range").bounding_box()
-    assert handle is not None
+    line = page.locator(".rb-line").bounding_box()
+    assert line is not None
 
-    page.mouse.move(handle["x"] + 6, handle["y"] + 20)
+    page.mouse.move(line["x"] - 6, line["y"] + 20)
     page.mouse.down()
     page.mouse.move(*drag_to(page, 10 / 24), steps=5)
     page.mouse.up()
@@ -168,7 +168,7 @@ def test_a_handle_is_dragged(opened: Open, clip: LocalFile) -> None:
     end = page.get_by_role("slider", name="End of the range")
     end.press("Home")
 
-    expect(end).to_have_attribute("aria-valuenow", "12")
+    expect(end).to_have_value("11")
     expect(page.get_by_role("button", name="Save range")).to_have_text("Save range · 2 frames")
 
 

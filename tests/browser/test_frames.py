@@ -50,12 +50,13 @@ BARS = """async (count) => {
 
 SCRIPT = """
 import { Clip, pageFrames } from "./media/clip.ts";
-import { Clock, watchView } from "./media/clock.ts";
+import { Clock } from "./media/clock.ts";
 import { middleOf } from "./media/clock_time.ts";
+import { watchSight } from "./page/element.ts";
 READ_NUMBER
 window.clips = [...document.querySelectorAll("[data-rb-clip]")].map((box) => new Clip(box));
 window.readNumber = readNumber;
-Object.assign(window, {store: pageFrames(), Clock, watchView});
+Object.assign(window, {store: pageFrames(), Clock, watchSight});
 window.numberIn = ({picture, video}) => picture?.canvas
   ? readNumber(picture.canvas, picture.canvas.width, picture.canvas.height)
   : readNumber(video, video.videoWidth, video.videoHeight);
@@ -231,7 +232,9 @@ def test_a_removed_output_gives_its_memory_back(page: Page, tmp_path: Path) -> N
         tmp_path,
         [Markup('<div id="root">{}</div>').format(Markup("").join([markup(path, as_preview=False)] * 4))],
     )
-    page.evaluate("window.clock = new Clock(clips); watchView(clock); clock.seek(3)")
+    page.evaluate(
+        "window.clock = new Clock(clips); clips.forEach(clip => watchSight(clip.box, isSeen => clock.see(clip, isSeen))); clock.seek(3)"
+    )
     page.wait_for_function("store.used > 0 && clips.every(({shown}) => shown === 3)")
 
     page.evaluate("document.querySelector('#root').remove()")

@@ -38,7 +38,7 @@ CLOCKS = {"grid": f"{GRID}.clock", "explore": f"{GRID}.clock", "compare": f"{COM
 SURFACES = {
     "grid": "figure .rb-clip", "explore": ".rb-one-clip", "compare": ".rb-compare-view", "explorer": ".rb-stage.rb-clip",
     "plot": ".rb-drawing:visible", "table": ".rb-summary", "strip": ".rb-line", "chart": ".rb-compare-plot",
-    "wipe": ".rb-compare-handle",
+    "wipe": ".rb-compare-wipe",
 }  # fmt: skip
 """What a finger is on when it scrolls the page."""
 OFTEN = ("grid", "explorer", "plot", "table", "wipe")

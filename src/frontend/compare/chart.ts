@@ -1,8 +1,7 @@
 /** The chart of differences: the lines of the chosen pair, a mark at the present frame, and seeking by pointer. */
 
 import type { Clock } from "../media/clock.ts";
-import { drag } from "../media/handle.ts";
-import { made } from "../page/element.ts";
+import { made, slider } from "../page/element.ts";
 
 /** What Python has drawn and written of two files. */
 type Pair = { words: string; lines: Record<string, { points: string; range: string }> };
@@ -15,19 +14,15 @@ export function compareChart(root: HTMLElement, clock: Clock): (a: number, b: nu
     root.querySelector("[data-rb-data]")?.textContent || "{}",
   );
   const mark = made("i", { class: "rb-compare-now" });
+  // The time line is the one that keys and screen readers have.
+  const line = slider("Frame", (frame) => clock.seek(frame), { tabindex: -1, "aria-hidden": "true" });
   const move = () => {
     mark.style.left = `${100 * clock.shareOf(clock.frame)}%`;
     mark.hidden = clock.frames < 2;
+    line.max = String(clock.frames - 1);
+    line.value = String(clock.frame);
   };
-  if (plot) {
-    const seek = ({ clientX }: PointerEvent) => {
-      const { left, width } = plot.getBoundingClientRect();
-      clock.seek(((clientX - left) / width) * (clock.frames - 1));
-    };
-    plot.append(mark);
-    plot.addEventListener("pointerdown", (event) => event.button || seek(event));
-    drag(plot, seek);
-  }
+  plot?.append(mark, line);
   clock.addEventListener("frame", move);
   clock.addEventListener("change", move);
   return (a, b) => {

@@ -1,12 +1,11 @@
 /** Files compared to the pixel: two of them composed on one stage, or all side by side, on one clock. */
 
 import { Camera, moveCamera } from "../media/camera.ts";
-import { Clock, watchPage } from "../media/clock.ts";
+import { Clock } from "../media/clock.ts";
 import { frameAt, middleOf, within } from "../media/clock_time.ts";
-import { buttons, isWriting, keys } from "../media/controls.ts";
-import { makeHandle } from "../media/handle.ts";
+import { buttons, isWriting } from "../media/controls.ts";
 import { isCalm } from "../media/video.ts";
-import { choose, made } from "../page/element.ts";
+import { choose, made, slider, watchSight } from "../page/element.ts";
 import { answerKey } from "../page/keys.ts";
 import { compareChart } from "./chart.ts";
 import { type Choice, compareControls } from "./controls.ts";
@@ -23,7 +22,7 @@ export class CompareViewer {
   /** Not for screen readers, and not seen: where clips are played. */
   #room = made("div", { class: "rb-room", "aria-hidden": "true" });
   items = [...this.root.querySelectorAll<HTMLElement>("[data-rb-item]")].map(
-    (figure) => new CompareItem(figure, this.#room),
+    (figure) => new CompareItem(figure, this.#room, () => this.#due()),
   );
   /** Which of the items are A and B. */
   pair = [0, 1];
@@ -40,7 +39,6 @@ export class CompareViewer {
   views = this.items.map(makeView);
   stage = made("div", { class: "rb-compare-stage" }, ...this.views.map(({ el }) => el));
   controls = compareControls(this.choice, () => this.#arrange(), this.camera);
-  #handle = this.#makeHandle();
   #words = made("p", { class: "rb-compare-words", role: "status" });
   #names = [0, 1].map((side) => this.#makeList(side));
   #live = made(
@@ -68,7 +66,6 @@ export class CompareViewer {
   #isAwake = false;
   #hasB = false;
   #timer = 0;
-  #forget = () => {};
 
   constructor(readonly root: HTMLElement & { compare?: CompareViewer }) {
     root.dataset.rbReady = "";
@@ -77,6 +74,7 @@ export class CompareViewer {
     const stills = root.querySelector(".rb-compare-stills") as HTMLElement;
     stills.after(this.#live);
     stills.classList.add("rb-compare-saved");
+    this.views[0].el.append(made("span", { class: "rb-compare-line" }), this.#makeWipe());
     this.#listen();
     this.#choose(0, 1);
     this.controls.update();
@@ -92,10 +90,6 @@ export class CompareViewer {
     }
     camera.addEventListener("change", () => this.#due());
     this.#room.addEventListener("reelbook:drawn", () => this.#due());
-    for (const item of this.items) {
-      item.addEventListener("change", () => this.#due());
-      item.still?.addEventListener("load", () => this.#due());
-    }
     // In the same picture of the page as the clips; what else changes waits for the next.
     clock.addEventListener("frame", () => this.#draw());
     let by = clock.by;
@@ -104,8 +98,7 @@ export class CompareViewer {
       by = clock.by;
     });
     new ResizeObserver(() => this.#measure()).observe(this.stage);
-    new IntersectionObserver(([{ isIntersecting }]) => this.#see(isIntersecting)).observe(this.stage);
-    this.#forget = watchPage(clock);
+    watchSight(this.stage, (isInView) => this.#see(isInView));
   }
 
   #see(isInView: boolean) {
@@ -121,9 +114,7 @@ export class CompareViewer {
   /** Stop, and give all memory back. */
   close() {
     clearInterval(this.#timer);
-    this.#forget();
     this.clock.close();
-    for (const item of this.items) item.close();
   }
 
   /** The items on the stage. */
@@ -140,13 +131,8 @@ export class CompareViewer {
       const letter = "AB"[this.pair.indexOf(place)];
       name.textContent = mode === "side" ? `${letter ? `${letter} · ` : ""}${this.items[place].label}` : "";
     });
-    this.#handle.hidden = mode !== "wipe";
-    for (const item of this.items) {
-      const isWanted = this.#isInView && seen.includes(item);
-      if (item.clip && item.clip.isInView !== isWanted)
-        isWanted ? this.clock.join(item.clip) : this.clock.leave(item.clip);
-      else if (!item.clip && isWanted && !item.isAsked) item.load();
-    }
+    this.stage.dataset.mode = mode;
+    for (const item of this.items) item.see(this.#isInView && seen.includes(item), this.clock);
     clearInterval(this.#timer);
     if (mode === "flicker" && isFlickering && this.#isInView) {
       this.#timer = window.setInterval(() => {
@@ -183,7 +169,7 @@ export class CompareViewer {
     this.#compose();
   }
 
-  /** Zoom, pan and the handle of the wipe. */
+  /** Zoom, pan and the line of the wipe. */
   #place() {
     const { scale, origin, isFitted } = this.camera;
     for (const { canvas } of this.views) {
@@ -192,9 +178,7 @@ export class CompareViewer {
       canvas.style.imageRendering = scale * devicePixelRatio > 1 && !isFitted ? "pixelated" : "auto";
     }
     this.stage.toggleAttribute("data-zoomed", !isFitted);
-    const { share } = this.choice;
-    this.#handle.setAttribute("aria-valuenow", String(Math.round(100 * share)));
-    this.#handle.style.setProperty("--at", `${100 * share}%`);
+    this.stage.style.setProperty("--at", `${100 * this.choice.share}%`);
   }
 
   /** Draw what is there, if all of it is of one time; else the stage stays as it was. */
@@ -246,28 +230,13 @@ export class CompareViewer {
     return within(Math.round((this.choice.share * view[0] - origin[0]) / scale), 0, box[0]);
   }
 
-  #makeHandle() {
-    const { choice } = this;
-    const view = this.views[0].el;
-    const name = { "aria-label": "Wipe between A and B", "aria-valuemin": "0", "aria-valuemax": "100" };
-    const handle = makeHandle(
-      { class: "rb-compare-handle", ...name },
-      {
-        get: () => choice.share,
-        set: (share) => {
-          choice.share = within(share, 0, 1);
-          this.#due();
-        },
-        at: ({ clientX }) => {
-          const { left, width } = view.getBoundingClientRect();
-          return (clientX - left) / width;
-        },
-        most: () => 1,
-        step: 0.01,
-      },
-    );
-    view.append(handle);
-    return handle;
+  /** The slider of the wipe: a key moves it by a hundredth, a pointer as finely as it likes. */
+  #makeWipe() {
+    const move = (percent: number) => {
+      this.choice.share = percent / 100;
+      this.#due();
+    };
+    return slider("Wipe between A and B", move, { class: "rb-compare-wipe", step: "any" });
   }
 
   /** Which of the files is A, or B. */
@@ -303,8 +272,7 @@ export class CompareViewer {
       this.#isHelping = !this.#isHelping;
       this.#due();
     };
-    answerKey(event, { ...this.camera.keys, a: next(0), A: next(0), b: next(1), B: next(1), "?": help });
-    if (!event.defaultPrevented && this.clock.clips.length) keys(event, this.clock);
+    answerKey(event, { ...this.camera.keys, a: next(0), b: next(1), "?": help });
   }
 }
 

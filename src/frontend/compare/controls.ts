@@ -1,7 +1,7 @@
 /** The buttons of a comparison: its modes, what each of them can be set to, and zoom. */
 
 import { type Camera, zoomButtons } from "../media/camera.ts";
-import { button, choose, made } from "../page/element.ts";
+import { button, choices, choose, made, slider } from "../page/element.ts";
 
 const MODES = {
   wipe: "Wipe",
@@ -30,17 +30,9 @@ export function compareControls(choice: Choice, changed: () => void, camera: Cam
     Object.assign(choice, change);
     update();
   };
-  const modes = Object.entries(MODES).map(([mode, words]) =>
-    button(words, () => set({ mode: mode as Mode }), { "data-rb-mode": mode }),
-  );
-  const opacity = made("input", {
-    type: "range",
-    min: 0,
-    max: 100,
-    value: 100 * choice.opacity,
-    "aria-label": "Opacity of B",
-    oninput: () => set({ opacity: Number(opacity.value) / 100 }),
-  });
+  const names = Object.keys(MODES) as Mode[];
+  const modes = choices("Compare by", Object.values(MODES), (place) => set({ mode: names[place] }));
+  const opacity = slider("Opacity of B", (percent) => set({ opacity: percent / 100 }), { value: 100 * choice.opacity });
   const share = made("span");
   const factors = FACTORS.map((factor): [number, string] => [factor, `× ${factor}`]);
   const factor = choose("Amplified by", factors, choice.factor, (value) => set({ factor: Number(value) }));
@@ -57,19 +49,9 @@ export function compareControls(choice: Choice, changed: () => void, camera: Cam
     side: [],
   };
   const groups = Object.entries(settings).map(([mode, nodes]) => made("span", { "data-rb-of": mode }, ...nodes));
-  const options = made(
-    "div",
-    {
-      class: "rb-compare-options",
-      // Arrows move these, and not the clips.
-      onkeydown: (event: KeyboardEvent) => {
-        if ((event.target as HTMLElement).matches("input, select")) event.stopPropagation();
-      },
-    },
-    ...groups,
-  );
+  const options = made("div", { class: "rb-compare-options" }, ...groups);
   const update = () => {
-    for (const one of modes) one.setAttribute("aria-pressed", String(one.dataset.rbMode === choice.mode));
+    modes.press(names.indexOf(choice.mode));
     for (const group of groups) group.hidden = group.dataset.rbOf !== choice.mode;
     const end = 255 / choice.factor;
     share.textContent = `${opacity.value} % of B`;
@@ -78,8 +60,7 @@ export function compareControls(choice: Choice, changed: () => void, camera: Cam
     play.textContent = choice.isFlickering ? "Stop" : "Start";
     changed();
   };
-  const modeBar = made("div", { class: "rb-compare-modes", role: "group", "aria-label": "Compare by" }, ...modes);
-  const bar = made("div", { class: "rb-compare-bar" }, modeBar, zoomButtons(camera));
+  const bar = made("div", { class: "rb-compare-bar" }, modes.group, zoomButtons(camera));
   return { bar, options, update };
 }
 

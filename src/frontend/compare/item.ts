@@ -1,38 +1,52 @@
 /** One of the compared files: its still from the markup until the kernel has brought it, then its frames. */
 
 import { Clip, makeClipBox } from "../media/clip.ts";
+import type { Clock } from "../media/clock.ts";
+import { made } from "../page/element.ts";
 import { ASK_AGAIN, bringFile, onKernel } from "../page/kernel_files.ts";
 
 const NOBODY = "Run the cell again to compare them frame by frame; these are small copies of the middle frames.";
 
-/** A clip or a picture. Dispatches `change` when there is something else to draw, or to say. */
-export class CompareItem extends EventTarget {
+/** A clip or a picture. */
+export class CompareItem {
   place = Number(this.figure.dataset.rbItem);
   label = this.figure.dataset.rbLabel ?? "";
   size = [Number(this.figure.dataset.width), Number(this.figure.dataset.height)];
   still = this.figure.querySelector("img");
-  isAsked = false;
   /** Whether nobody has brought the file. */
   isAbsent = false;
   clip: Clip | null = null;
   #picture: HTMLImageElement | null = null;
-  #wanted: { key: string; row: number; place: number };
-  #forget: () => void;
+  #loading: Promise<void> | undefined;
   #words = "";
 
-  /** @param room Where the boxes of clips are put; they are not seen. */
+  /**
+   * @param room Where the boxes of clips are put; they are not seen.
+   * @param changed Called when there is something else to draw, or to say.
+   */
   constructor(
     readonly figure: HTMLElement,
     room: HTMLElement,
+    readonly changed: () => void,
   ) {
-    super();
-    const [key, row, place] = (figure.dataset.rbKey ?? "").split(" ");
-    this.#wanted = { key, row: Number(row), place: Number(place ?? 0) };
-    if (figure.dataset.rbKind === "film") this.clip = this.#makeClip(room);
-    this.#forget = onKernel(key, () => {
-      if (this.clip?.isBroken) this.clip.retry();
-      else if (!this.clip && this.isAbsent) this.load();
+    this.still?.addEventListener("load", changed);
+    if (figure.dataset.rbKind === "film") {
+      const { frames = "", rate = "" } = figure.dataset;
+      this.clip = new Clip(makeClipBox({ frames, rate }), () => this.#bring());
+      room.append(this.clip.box);
+      // What plays is drawn by the clock.
+      this.clip.video?.addEventListener("seeked", changed);
+    }
+    onKernel(this.#wanted.key, () => {
+      if (!this.isAbsent || !figure.isConnected) return;
+      if (this.clip) this.clip.retry();
+      else this.#loading = this.#load();
     });
+  }
+
+  get #wanted() {
+    const [key, row, place = 0] = (this.figure.dataset.rbKey ?? "").split(" ");
+    return { key, row: Number(row), place: Number(place) };
   }
 
   /** The frame or the picture that is there now; null before. */
@@ -49,48 +63,34 @@ export class CompareItem extends EventTarget {
     return this.#words || (this.clip?.isBroken ? `${this.label} cannot be played in this browser.` : "");
   }
 
-  /** Ask for a picture; a clip asks for itself. */
-  async load() {
-    if (this.clip || this.#picture) return;
-    this.isAsked = true;
-    const { url, words } = await this.#bring();
-    const picture = Object.assign(new Image(), { src: url ?? "" });
-    const isThere = await picture.decode().then(
-      () => true,
-      () => false,
-    );
-    if (isThere) this.#picture = picture;
-    this.#say(isThere ? "" : words || "It cannot be read as a picture here.");
+  /** It has come onto the stage, or has gone. */
+  see(isSeen: boolean, clock: Clock) {
+    if (this.clip) clock.see(this.clip, isSeen);
+    else if (isSeen) this.#loading ??= this.#load();
   }
 
-  close() {
-    this.#forget();
-    this.clip?.unload();
-    this.#picture = null;
-  }
-
-  #makeClip(room: HTMLElement) {
-    const { frames = "", rate = "" } = this.figure.dataset;
-    const box = makeClipBox({ frames, rate });
-    room.append(box);
-    const clip = new Clip(box, async () => {
-      const found = await this.#bring();
-      this.#say(found.bytes || found.url ? "" : (found.words ?? ""));
-      return found;
-    });
-    // What plays is drawn by the clock.
-    clip.video?.addEventListener("seeked", () => this.dispatchEvent(new Event("change")));
-    return clip;
+  async #load() {
+    const { url } = await this.#bring();
+    if (!url) return;
+    const picture = made("img", { src: url });
+    try {
+      await picture.decode();
+      this.#picture = picture;
+      this.changed();
+    } catch {
+      this.#say("It cannot be read as a picture here.");
+    }
   }
 
   async #bring() {
     const found = await bringFile(this.#wanted, () => this.#say("Waiting for the kernel to send it."));
     this.isAbsent = !found.url;
-    return found.words === ASK_AGAIN ? { ...found, words: NOBODY } : found;
+    this.#say(found.words === ASK_AGAIN ? NOBODY : (found.words ?? ""));
+    return found;
   }
 
   #say(words: string) {
     this.#words = words;
-    this.dispatchEvent(new Event("change"));
+    this.changed();
   }
 }

@@ -2,12 +2,11 @@
 
 import { Camera, moveCamera, PAN } from "../media/camera.ts";
 import { Clip, makeClipBox, type Source } from "../media/clip.ts";
-import { Clock, watchPage, watchView } from "../media/clock.ts";
+import { Clock } from "../media/clock.ts";
 import { within } from "../media/clock_time.ts";
-import { buttons, keys } from "../media/controls.ts";
+import { buttons } from "../media/controls.ts";
 import { canDecode } from "../media/frames.ts";
-import { makeHandle } from "../media/handle.ts";
-import { made } from "../page/element.ts";
+import { made, slider, watchSight } from "../page/element.ts";
 import { ASK_AGAIN, askKernel, bringFile, onKernel } from "../page/kernel_files.ts";
 import { answerKey } from "../page/keys.ts";
 import { actionBar } from "./actions.ts";
@@ -35,7 +34,7 @@ function explorer(root: HTMLElement) {
     note.hidden = isOpen;
   };
   onKernel(key, open);
-  new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && open()).observe(root);
+  watchSight(root, (isInView) => isInView && open());
 }
 
 /** The file, or a small copy of a clip that is too large, or that this browser cannot decode. */
@@ -69,7 +68,6 @@ function explore(root: HTMLElement & { clock?: Clock }, file: Source & { isCopy?
   root.addEventListener("keydown", (event) => {
     const arrows = { ArrowUp: () => camera.pan(0, PAN), ArrowDown: () => camera.pan(0, -PAN) };
     answerKey(event, { ...camera.keys, "?": () => say(EXPLORER_KEYS), ...(camera.isFitted ? {} : arrows) });
-    if (clock && !event.defaultPrevented) keys(event, clock);
   });
   root.setAttribute("aria-keyshortcuts", clock ? "Space ArrowLeft ArrowRight Home End L [ ] + - 0 ?" : "+ - 0");
   if (clock) followKernel(root, clock);
@@ -85,8 +83,7 @@ function makeClock(root: HTMLElement & { clock?: Clock }, box: HTMLElement, file
   root.classList.add("rb-clock");
   buttons(root, clock);
   filmstrip(root, clock);
-  watchView(clock);
-  watchPage(clock);
+  watchSight(box, (isInView) => clock.see(clip, isInView));
   return clock;
 }
 
@@ -130,15 +127,12 @@ function filmstrip(root: HTMLElement, clock: Clock) {
     clock.range = moved;
     clock.seek(moved[side]);
   };
-  const at = ({ clientX }: PointerEvent) => {
-    const { left, width } = line.getBoundingClientRect();
-    return Math.round(((clientX - left) / width) * last());
-  };
   const handles = ["Begin of the range", "End of the range"].map((label, side) =>
-    makeHandle(
-      { class: "rb-handle", "aria-label": label, "data-side": side, title: `${label} (${"[]"[side]})` },
-      { get: () => range()[side], set: (to) => move(side, to), at, most: last, step: 1 },
-    ),
+    slider(label, (to) => move(side, to), {
+      class: "rb-handle",
+      "data-side": side,
+      title: `${label} (${"[]"[side]})`,
+    }),
   );
   const place = () => {
     const [begin, end] = range();
@@ -147,9 +141,9 @@ function filmstrip(root: HTMLElement, clock: Clock) {
     shades[1].style.left = `${100 * clock.shareOf(end)}%`;
     handles.forEach((handle, side) => {
       const frame = range()[side];
-      handle.style.left = `${100 * clock.shareOf(frame)}%`;
-      const values = { now: frame + 1, min: 1, max: clock.frames, text: `frame ${frame + 1} of ${clock.frames}` };
-      for (const [name, value] of Object.entries(values)) handle.setAttribute(`aria-value${name}`, String(value));
+      handle.max = String(last());
+      handle.value = String(frame);
+      handle.setAttribute("aria-valuetext", `frame ${frame + 1} of ${clock.frames}`);
     });
   };
   line.prepend(made("div", { class: "rb-film-strip", "aria-hidden": "true" }, ...images), ...shades, needle);

@@ -6,23 +6,24 @@
  */
 
 import { Clip } from "../media/clip.ts";
-import { Clock, watchPage, watchView } from "../media/clock.ts";
-import { buttons, keys } from "../media/controls.ts";
-import { button, made, payloadOf } from "../page/element.ts";
+import { Clock } from "../media/clock.ts";
+import { buttons } from "../media/controls.ts";
+import { button, choices, made, payloadOf, watchSight } from "../page/element.ts";
 import { ASK_AGAIN, bringFile, onKernel } from "../page/kernel_files.ts";
-import { answerKey } from "../page/keys.ts";
 import { Picks } from "./picks.ts";
 import { Stage } from "./stage.ts";
 import "../table/table.ts"; // The rows below the clips.
 
 export type Run = { row: number; codes: number[]; name: string; label: string; price: string; state: string };
-export type Group = { model: string; axes: { name: string; values: string[]; bare: string[] }[]; runs: Run[] };
+export type Group = { model: string; axes: { name: string; bare: string[] }[]; runs: Run[] };
 
 const STILLS_ONLY = "Run the cell again to play the clips; these are stills.";
 const BUSY = "Loading, waiting for the kernel.";
+const VIEWS = ["grid", "one"] as const;
+type View = (typeof VIEWS)[number];
 
 /** What somebody has set in a grid. */
-type Held = { frame?: number; view?: "grid" | "one"; tab?: number; row?: number };
+type Held = { frame?: number; view?: View; tab?: number; row?: number };
 
 /** A grid of clips. */
 export class Grid {
@@ -36,18 +37,15 @@ export class Grid {
   /** Where the files of the page are, by row and place; empty for one that the kernel sends. */
   addresses: Map<string, string> = new Map();
   #clips: Map<HTMLElement, Clip> = new Map();
-  #view = watchView(this.clock);
   #picks = new Picks(this, this.#payload);
   #absent = made("p", { class: "rb-notes", role: "status" });
-  #views = { grid: button("Grid", () => this.show("grid")), one: button("One at a time", () => this.show("one")) };
+  #views = choices("View", ["Grid", "One at a time"], (place) => this.show(VIEWS[place]));
   #stage = new Stage(this);
 
   constructor(readonly root: HTMLElement) {
     for (const figure of root.querySelectorAll<HTMLElement>("figure[data-row]")) this.#take(figure);
     this.clock.measure();
-    const views = { class: "rb-views", role: "group", "aria-label": "View" };
-    const bar = made("div", { class: "rb-viewer-bar" }, ...this.#tabs(), this.#picks.count);
-    bar.append(made("div", views, ...Object.values(this.#views)));
+    const bar = made("div", { class: "rb-viewer-bar" }, this.#tabs(), this.#picks.count, this.#views.group);
     const summary = root.querySelector(".rb-summary");
     summary ? summary.after(bar) : root.prepend(bar);
     root.addEventListener("keydown", (event) => this.#key(event));
@@ -58,19 +56,17 @@ export class Grid {
       group.prepend(this.#stage.node);
       buttons(group, this.clock);
       group.append(this.#absent);
-      group.addEventListener("keydown", (event) => keys(event, this.clock));
     }
-    watchPage(this.clock);
     onKernel(this.key, () => this.#retry());
     onKernel(this.key, ({ cells }) => root.isConnected && cells.forEach((cell: any) => this.#replace(cell)), "cells");
     this.clock.addEventListener("change", () => (this.held.frame = this.clock.frame));
     if (this.held.frame) this.clock.seek(this.held.frame);
-    this.show(this.held.view ?? (root.dataset.view === "one" ? "one" : "grid"));
+    this.show(this.held.view ?? (root.dataset.view as View));
   }
 
-  show(view: "grid" | "one", row = this.held.row ?? this.groups[0]?.runs[0]?.row) {
+  show(view: View, row = this.held.row ?? this.groups[0]?.runs[0]?.row) {
     this.root.dataset.view = this.held.view = view;
-    for (const [name, one] of Object.entries(this.#views)) one.setAttribute("aria-pressed", String(name === view));
+    this.#views.press(VIEWS.indexOf(view));
     if (view === "one") this.#stage.open(row);
     else this.#stage.close();
   }
@@ -116,8 +112,7 @@ export class Grid {
       if (clip.video) clip.video.controls = false;
       this.#clips.set(figure, clip);
       this.clock.clips.push(clip);
-      this.#view.add(clip);
-      if (this.key) box.dataset.rbEager = "";
+      watchSight(box, (isInView) => this.clock.see(clip, isInView));
     }
     if (place > 0 || !this.runs.has(row)) return;
     box.addEventListener("click", () => this.held.view === "one" || this.#enlarge(row));
@@ -144,38 +139,25 @@ export class Grid {
   #retry() {
     this.#setAbsent(false);
     for (const clip of this.clock.clips) clip.retry();
-    this.#stage.retry();
   }
 
   /** The values of a third axis, one at a time. */
   #tabs() {
     const parts = [...this.root.querySelectorAll<HTMLElement>("[data-rb-part]")];
-    if (parts.length < 2 || this.groups.length > 1) return [];
+    if (parts.length < 2 || this.groups.length > 1) return null;
     this.root.dataset.tabs = "";
+    const names = parts.map((part) => part.dataset.rbPart ?? "");
     const choose = (chosen: number) => {
       this.held.tab = chosen;
+      tabs.press(chosen);
       parts.forEach((part, place) => {
         part.hidden = place !== chosen;
-        tabs[place].setAttribute("aria-selected", String(place === chosen));
-        tabs[place].tabIndex = place === chosen ? 0 : -1;
       });
     };
-    const tabs = parts.map((part, place) => {
-      const name = part.dataset.rbPart ?? "";
-      part.setAttribute("role", "tabpanel");
-      part.setAttribute("aria-label", name);
-      return button(made("bdi", {}, name), () => choose(place), { role: "tab" });
-    });
-    const list = made("div", { role: "tablist", "aria-label": "Parts of the grid" }, ...tabs);
-    list.addEventListener("keydown", (event) => {
-      const go = (step: number) => () => {
-        choose(((this.held.tab ?? 0) + step + parts.length) % parts.length);
-        tabs[this.held.tab ?? 0].focus();
-      };
-      answerKey(event, { ArrowRight: go(1), ArrowLeft: go(-1) });
-    });
+    const tabs = choices("Parts of the grid", names, choose);
+    tabs.group.classList.add("rb-tabs");
     choose(Math.min(this.held.tab ?? 0, parts.length - 1));
-    return [list];
+    return tabs.group;
   }
 
   #key(event: KeyboardEvent) {

@@ -49,6 +49,6 @@ export class Picks {
     const chosen = view === "one" ? row : figure ? Number(figure.dataset.row) : undefined;
     if (!this.#picked.isListening || chosen === undefined || isWriting(event)) return;
     const tick = () => this.#toggle(chosen);
-    answerKey(event, { x: tick, X: tick });
+    answerKey(event, { x: tick });
   }
 }

@@ -1,14 +1,10 @@
-/** One clip of a grid at a time, as large as fits: a control for every axis, and the original file where a kernel sends it. */
+/** One clip of a grid at a time, as large as fits: a slider for every axis, and the original file where a kernel sends it. */
 
-import { pageFrames } from "../media/clip.ts";
-import { frameAt } from "../media/clock_time.ts";
-import { DecodedPicture } from "../media/decoded_picture.ts";
-import { Frames } from "../media/frames.ts";
-import { choose, made } from "../page/element.ts";
+import { Clip, makeClipBox } from "../media/clip.ts";
+import { choose, made, slider } from "../page/element.ts";
 import { bringFile } from "../page/kernel_files.ts";
 import type { Grid, Group, Run } from "./grid.ts";
 
-const FEW = 8; // Values of an axis that are all visible; more are a slider.
 const REST = 250; // Milliseconds that a clip stands before its original is fetched.
 
 /** The large view of a grid. */
@@ -20,12 +16,11 @@ export class Stage {
     "aria-label": "The clip, large",
     onclick: () => this.grid.clock.toggle(),
   });
-  #sharp = made("div", { class: "rb-sharp" });
   #axes = made("div", { class: "rb-axes" });
   #words = made("p", { class: "rb-one-words", role: "status" });
   node = made("div", { class: "rb-one" }, this.holder, made("div", {}, this.#axes, this.#words));
-  /** The original file of the row on the stage. */
-  #original: DecodedPicture | null = null;
+  /** The original file of the row on the stage, on the copy in the page. */
+  #original: Clip | null = null;
   #timer = 0;
   #row = -1;
   /** That whose axes are drawn, and what shows the values of a run in them. */
@@ -35,7 +30,7 @@ export class Stage {
   #giveBack: (() => void) | null = null;
 
   constructor(readonly grid: Grid) {
-    for (const event of ["frame", "change"]) grid.clock.addEventListener(event, () => this.#sharpen());
+    this.holder.addEventListener("reelbook:drawn", () => this.#sharpen());
   }
 
   open(row: number) {
@@ -49,7 +44,7 @@ export class Stage {
       const mark = document.createComment("");
       box.replaceWith(mark);
       this.#giveBack = () => mark.replaceWith(box);
-      this.holder.replaceChildren(box, this.#sharp);
+      this.holder.replaceChildren(box);
     }
     if (this.#group !== group) this.#drawAxes(group);
     for (const update of this.#updates) update(run);
@@ -64,14 +59,12 @@ export class Stage {
     clearTimeout(this.#timer);
     this.#giveBack?.();
     this.#giveBack = null;
-    this.#sharp.replaceChildren();
-    this.#original?.close();
-    this.#original = null;
     this.#row = -1;
-  }
-
-  retry() {
-    if (this.#row >= 0) this.#fetch(this.#row);
+    const { clock } = this.grid;
+    clock.clips = clock.clips.filter((clip) => clip !== this.#original);
+    this.#original?.unload();
+    this.#original?.box.remove();
+    this.#original = null;
   }
 
   #drawAxes(group: Group) {
@@ -82,79 +75,47 @@ export class Stage {
         const run = this.grid.runs.get(this.#row)?.run;
         if (run) this.open(nearest(group, run, place, code).row);
       };
-      const nodes = bare.length > FEW ? this.#slider(name, bare, place, move) : this.#choices(group, place, move);
-      return made("fieldset", { class: "rb-axis" }, made("legend", {}, name), ...nodes);
+      const input = slider(name, move, { min: 0, max: bare.length - 1 });
+      const output = made("output");
+      this.#updates.push(({ codes }) => {
+        input.value = String(codes[place]);
+        output.textContent = bare[codes[place]];
+        input.setAttribute("aria-valuetext", output.textContent);
+      });
+      return made("div", { class: "rb-axis" }, made("bdi", {}, name), output, input);
     });
     // Runs that no axis tells apart.
     if (!group.axes.length || group.runs.length > new Set(group.runs.map(({ codes }) => codes.join())).size) {
       const runs = group.runs.map(({ row, name }): [number, string] => [row, name]);
       const list = choose("run", runs, this.#row, (row) => this.open(Number(row)));
       this.#updates.push(({ row }) => (list.value = String(row)));
-      fields.push(made("fieldset", { class: "rb-axis" }, made("legend", {}, "run"), list));
+      fields.push(made("div", { class: "rb-axis" }, "run", list));
     }
     this.#axes.replaceChildren(...fields);
   }
 
-  #slider(name: string, values: string[], place: number, move: (code: number) => void) {
-    const output = made("output");
-    const input = made("input", {
-      type: "range",
-      min: 0,
-      max: values.length - 1,
-      "aria-label": name,
-      oninput: () => move(Number(input.value)),
-      onkeydown: (event: KeyboardEvent) => event.stopPropagation(), // Arrows move it, and not the clips.
+  /** Have the original decoded as well; where it cannot be, the copy stays. */
+  #fetch(row: number) {
+    const { key, clock } = this.grid;
+    const copy = this.grid.clipOf(row);
+    if (!key || !copy) return;
+    const box = makeClipBox(
+      { frames: copy.frames, rate: copy.box.dataset.rate ?? "" },
+      { class: "rb-sharp", hidden: "" },
+    );
+    this.holder.append(box);
+    this.#original = new Clip(box, async () => {
+      const { index, bytes } = await bringFile({ key, row });
+      return { index, bytes };
     });
-    this.#updates.push(({ codes }) => {
-      input.value = String(codes[place]);
-      output.textContent = values[codes[place]];
-      input.setAttribute("aria-valuetext", values[codes[place]]);
-    });
-    return [input, output];
+    clock.clips.push(this.#original);
+    clock.see(this.#original, true);
   }
 
-  #choices({ axes, runs }: Group, place: number, move: (code: number) => void) {
-    const { bare, name } = axes[place];
-    const group = `${name} ${Math.random()}`; // Other grids have groups of their own.
-    const labels = bare.map((text, code) => {
-      const input = made("input", { type: "radio", name: group, "aria-label": text, onchange: () => move(code) });
-      const label = made("label", { title: text }, input, made("bdi", {}, text));
-      this.#updates.push(({ codes }) => {
-        input.checked = codes[place] === code;
-        // The nearest run has another value of another axis as well.
-        const hasRun = runs.some((run) =>
-          run.codes.every((other, axis) => other === (axis === place ? code : codes[axis])),
-        );
-        label.toggleAttribute("data-none", !hasRun);
-      });
-      return label;
-    });
-    return [made("div", { class: "rb-choices", role: "radiogroup", "aria-label": name }, ...labels)];
-  }
-
-  async #fetch(row: number) {
-    const clip = this.grid.clipOf(row);
-    if (!this.grid.key || !clip || this.#original) return;
-    const { index, bytes } = await bringFile({ key: this.grid.key, row });
-    if (!index || !bytes || this.#row !== row || this.#original) return;
-    const frames = new Frames(pageFrames(), index, bytes);
-    if (frames.count !== clip.frames) return frames.close();
-    this.#original = new DecodedPicture(frames, document.createElement("div"), clip.rate);
-    this.#sharpen();
-  }
-
-  /** Show the frame of the original over that of the copy, as soon as it is decoded. */
-  async #sharpen() {
-    const picture = this.#original;
-    const clip = this.grid.clipOf(this.#row);
-    if (!clip || !picture) return;
-    const { clock } = this.grid;
-    const number = frameAt(clip, clock.timeFor(clip, clock.time));
-    if (picture.shown !== number) this.#sharp.replaceChildren(); // Never another frame than the copy below it.
-    if (clock.playing) picture.follow(number);
-    else await picture.show(number).catch(() => null);
-    if (picture === this.#original && picture.shown === number && picture.canvas.parentNode !== this.#sharp)
-      this.#sharp.replaceChildren(picture.canvas);
+  /** Show the original while it is at the frame of the copy below it, and never at another one. */
+  #sharpen() {
+    const copy = this.grid.clipOf(this.#row);
+    if (this.#original) this.#original.box.hidden = this.#original.shown !== copy?.shown;
   }
 }
 

@@ -5,10 +5,10 @@
  * somebody looks at this one, and comes when the answer is on disk. An answer that the kernel cannot take yet waits in the page.
  */
 
-import { Clock, watchPage } from "../media/clock.ts";
-import { buttons, isWriting, keys } from "../media/controls.ts";
+import { Clock } from "../media/clock.ts";
+import { buttons, isWriting } from "../media/controls.ts";
 import { isCalm } from "../media/video.ts";
-import { made } from "../page/element.ts";
+import { made, watchSight } from "../page/element.ts";
 import { askKernel, onKernel } from "../page/kernel_files.ts";
 import { answerKey } from "../page/keys.ts";
 import { type Judged, type JudgeSide, makeSide } from "./side.ts";
@@ -57,13 +57,13 @@ export class Judge {
     this.held = this.#read();
     const { live, rater, slots } = this.#parts;
     live.append(this.#room);
-    buttons(live, this.clock);
+    buttons(root, this.clock);
     // While a pair is on the screen: what plays or stops at other times is nobody's wish.
     this.clock.addEventListener("change", () => {
       if (this.isAsking) this.#hold({ isPlaying: this.clock.playing });
     });
     root.addEventListener("keydown", (event) => this.#onKey(event));
-    for (const one of root.querySelectorAll<HTMLElement>("[data-rb-answer]")) {
+    for (const one of this.#parts.answers) {
       // The focus goes to the panel: a space bar would press the button again.
       one.addEventListener("click", () => {
         root.focus({ preventScroll: true });
@@ -77,9 +77,8 @@ export class Judge {
     for (const slot of slots) slot.addEventListener("click", () => this.clock.clips.length && this.clock.toggle());
     onKernel(this.key, () => root.isConnected && this.start());
     onKernel(this.key, () => this.lose(), "gone");
-    watchPage(this.clock);
-    // It goes on observing an output that is taken off the page, which Lab puts back after an undo or a long scroll.
-    new IntersectionObserver(([{ isIntersecting }]) => this.#see(isIntersecting)).observe(root);
+    // Also an output that is taken off the page, which Lab puts back after an undo or a long scroll.
+    watchSight(root, (isInView) => this.#see(isInView));
   }
 
   /** Put what only a script can use on the page, and find its parts. */
@@ -94,6 +93,7 @@ export class Judge {
       note: find("[data-rb-judge-note]"),
       prompt: find("[data-rb-judge-prompt]"),
       stage: find(".rb-judge-stage"),
+      answers: [...root.querySelectorAll<HTMLElement>("[data-rb-answer]")],
       slots: [...root.querySelectorAll<HTMLElement>(".rb-judge-slot")],
       transport: find("[data-rb-transport]"),
       words: find(".rb-judge-words"),
@@ -220,8 +220,7 @@ export class Judge {
   #see(isInView: boolean) {
     if (!isInView && !this.root.isConnected) return this.#close();
     this.#isInView = isInView;
-    for (const clip of this.clock.clips)
-      if (clip.isInView !== isInView) isInView ? this.clock.join(clip) : this.clock.leave(clip);
+    for (const clip of this.clock.clips) this.clock.see(clip, isInView);
     if (!isInView || this.#isStarted) return;
     this.#isStarted = true;
     this.start();
@@ -254,12 +253,12 @@ export class Judge {
   #onKey(event: KeyboardEvent) {
     if (isWriting(event) || this.#parts.live.hidden) return;
     const undo = () => this.undo();
-    const tools = { u: undo, U: undo, Backspace: undo, "?": () => this.#toggleHelp() } as Record<string, () => unknown>;
-    const named = this.root.querySelector<HTMLElement>(`[data-rb-key="${CSS.escape(event.key)}" i]`);
-    const act = named ? () => this.answer(named.dataset.rbAnswer ?? "") : tools[event.key];
+    const known: Record<string, () => unknown> = { u: undo, backspace: undo, "?": () => this.#toggleHelp() };
+    for (const { dataset } of this.#parts.answers)
+      known[dataset.rbKey?.toLowerCase() ?? ""] = () => this.answer(dataset.rbAnswer ?? "");
+    const act = known[event.key.toLowerCase()];
     // A key that is held down acts once.
     answerKey(event, { [event.key]: act && (() => event.repeat || act()) });
-    if (!event.defaultPrevented) keys(event, this.clock);
   }
 
   #read(): Held {

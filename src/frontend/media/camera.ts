@@ -113,7 +113,7 @@ export function moveCamera(el: HTMLElement, camera: Camera, click: () => void = 
     return Math.hypot(one[0] - other[0], one[1] - other[1]);
   };
   el.addEventListener("pointerdown", (event) => {
-    if (event.button || (event.target as HTMLElement).closest("[role=slider]")) return;
+    if (event.button || (event.target as HTMLElement).closest("input")) return;
     start = at(event);
     held.set(event.pointerId, start);
     isClick = held.size === 1;

@@ -165,16 +165,15 @@ export class Clock extends EventTarget implements Player {
     return middleOf(clip, within(Math.floor(time * this.rate + 1e-4), 0, clip.frames - 1));
   }
 
-  /** A clip has come into view. */
-  async join(clip: Clip) {
-    clip.isInView = true;
-    if (this.#isAwake) await clip.show(this.timeFor(clip, this.time));
-    else if ("rbEager" in clip.box.dataset) clip.load(); // So that the first step need not wait for the kernel.
-  }
-
-  /** A clip has gone out of view, or off the page. */
-  leave(clip: Clip) {
-    clip.isInView = false;
+  /** A clip has come into view, or has gone out of it or off the page. */
+  see(clip: Clip, isInView: boolean) {
+    if (clip.isInView === isInView) return;
+    clip.isInView = isInView;
+    if (isInView) {
+      if (this.#isAwake) clip.show(this.timeFor(clip, this.time));
+      else if (clip.bring) clip.load(); // So that the first step need not wait for the kernel.
+      return;
+    }
     clip.rest();
     if (!clip.box.isConnected) clip.unload();
     if (this.clips.every(({ box }) => !box.isConnected)) this.#stop();
@@ -253,36 +252,15 @@ export class Clock extends EventTarget implements Player {
   }
 }
 
-/** Clips join when they come into view, and leave when they go. */
-export function watchView(clock: Clock): { add: (clip: Clip) => void; stop: () => void } {
-  const byBox: Map<Element, Clip> = new Map();
-  const observer = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      const clip = byBox.get(target);
-      if (!clip || clip.isInView === isIntersecting) continue;
-      if (isIntersecting) clock.join(clip);
-      else clock.leave(clip);
-    }
-  });
-  const add = (clip: Clip) => {
-    byBox.set(clip.box, clip);
-    observer.observe(clip.box);
-  };
-  clock.clips.forEach(add);
-  return { add, stop: () => observer.disconnect() };
-}
-
-/** Pause while the page is hidden, and continue from the same position afterwards. @returns Stop watching. */
-export function watchPage(clock: Clock): () => void {
+/** Pause while the page is hidden, and continue from the same position afterwards. */
+export function watchPage(clock: Clock) {
   let goesOn = false;
-  const change = () => {
+  document.addEventListener("visibilitychange", () => {
     if (document.hidden) {
       goesOn = clock.playing;
       clock.pause();
     } else if (goesOn) {
       clock.play();
     }
-  };
-  document.addEventListener("visibilitychange", change);
-  return () => document.removeEventListener("visibilitychange", change);
+  });
 }

@@ -2,7 +2,7 @@
 
 import { button, choose, made, shaped } from "../page/element.ts";
 import { answerKey } from "../page/keys.ts";
-import type { Clock } from "./clock.ts";
+import { type Clock, watchPage } from "./clock.ts";
 
 const PLAYED = "Played by the browser, which may not decode single frames here: steps take longer.";
 const SPEEDS: [number, string][] = [
@@ -31,7 +31,7 @@ export interface Player {
   setRange?(side: 0 | 1): unknown;
 }
 
-/** Fill the place `[data-rb-transport]` with the time line and the buttons of a clock. */
+/** Fill the place `[data-rb-transport]` with the time line and the buttons of a clock, which the keys of all players move as well. */
 export function buttons(root: HTMLElement, clock: Clock) {
   const act = (name: string, label: string, title: string, content: Node | string, press: () => unknown) =>
     button(content, press, { "data-rb-do": name, "aria-label": label, title });
@@ -101,6 +101,10 @@ export function buttons(root: HTMLElement, clock: Clock) {
   const bar = root.querySelector("[data-rb-transport]") as HTMLElement;
   bar.className = "rb-transport";
   bar.replaceChildren(line, back, play, on, status, more, note);
+  root.addEventListener("keydown", (event) => {
+    if (!event.defaultPrevented && clock.clips.length) keys(event, clock);
+  });
+  watchPage(clock);
 }
 
 function icon(name: keyof typeof ICONS, kind = "") {
@@ -124,7 +128,6 @@ export function keys(event: KeyboardEvent, player: Player, more: Record<string, 
     Home: () => player.seek(0),
     End: () => player.seek(player.frames - 1),
     l: () => player.turnLoop(),
-    L: () => player.turnLoop(),
     ...(player.setRange && { "[": () => player.setRange?.(0), "]": () => player.setRange?.(1) }),
     ...more,
   });

@@ -1,6 +1,6 @@
 /** A clip with the browser's own buttons. */
 
-import { made } from "../page/element.ts";
+import { made, watchSight } from "../page/element.ts";
 import { keys, type Player } from "./controls.ts";
 
 const VIDEO_KEYS = "Space play, pause · ← → one frame · Shift ← → ten · Home first · End last · L loop · ? these keys";
@@ -56,9 +56,7 @@ export function enliven(
   video.addEventListener("keydown", (event) => {
     if (event.key.length === 1 && !event.altKey && !event.ctrlKey && !event.metaKey) event.stopPropagation(); // Jupyter would run or add a cell.
   });
-  new IntersectionObserver((seen) => {
-    if (!seen[seen.length - 1].isIntersecting) video.pause();
-  }).observe(video);
+  watchSight(video, (isInView) => isInView || video.pause());
 }
 
 /** Play while the pointer is over it, one at a time. */

@@ -66,6 +66,32 @@ export function choose(
   return list;
 }
 
+/** A slider, whose keys move it and not the clips around it. */
+export function slider(name: string, act: (value: number) => void, attributes: Record<string, any> = {}) {
+  const input = made("input", {
+    type: "range",
+    "aria-label": name,
+    oninput: () => act(Number(input.value)),
+    onkeydown: (event: KeyboardEvent) => /^(Arrow|Page|Home|End)/.test(event.key) && event.stopPropagation(),
+    ...attributes,
+  });
+  return input;
+}
+
+/** Buttons of which one is pressed, in a group. @returns The group, and what presses another one. */
+export function choices(name: string, words: string[], act: (place: number) => void) {
+  const buttons = words.map((word, place) => button(made("bdi", {}, word), () => act(place)));
+  const group = made("span", { class: "rb-group", role: "group", "aria-label": name }, ...buttons);
+  const press = (pressed: number) =>
+    buttons.forEach((one, place) => one.setAttribute("aria-pressed", String(place === pressed)));
+  return { group, press };
+}
+
+/** Says whether an element is in view, and whenever that changes; leaving the page counts. */
+export function watchSight(element: Element, change: (isInView: boolean) => void) {
+  new IntersectionObserver((seen) => change(seen[seen.length - 1].isIntersecting)).observe(element);
+}
+
 /** The data that Python has written into an element. */
 export const payloadOf = (root: Element) =>
   JSON.parse(root.querySelector(':scope > script[type="application/json"]')?.textContent ?? "{}");

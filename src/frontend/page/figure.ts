@@ -2,7 +2,7 @@
 
 import { enliven, playUnderPointer } from "../media/video.ts";
 import { copyText } from "./copy.ts";
-import { made } from "./element.ts";
+import { made, watchSight } from "./element.ts";
 import { askFile, onKernel } from "./kernel_files.ts";
 
 type Media = HTMLVideoElement | HTMLImageElement;
@@ -61,10 +61,10 @@ function upgrade(media: Media, root: HTMLElement, link: HTMLAnchorElement) {
   };
   onKernel(key, ask);
   onKernel(key, lose, "gone");
-  new IntersectionObserver(([{ isIntersecting }]) => {
-    inView = isIntersecting;
+  watchSight(media, (isInView) => {
+    inView = isInView;
     ask();
-  }).observe(media);
+  });
 }
 
 /** Bring the figures of a page, or of a part of it, to life. */

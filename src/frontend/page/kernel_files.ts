@@ -51,18 +51,11 @@ export function watchKernel(key: string, change: (isThere: boolean) => void) {
   onKernel(key, () => change(false), "gone");
 }
 
-/**
- * Calls back at an event of the connection of a key: by default when it is there, which may be after the page.
- * @returns Forget it.
- */
+/** Calls back at an event of the connection of a key: by default when it is there, which may be after the page. */
 export function onKernel(
   key: string,
   action: (detail: any) => void,
   what: "here" | "gone" | "cells" | "told" = "here",
-): () => void {
-  const listener = ({ detail }: any) => {
-    if (detail.key === key) action(detail);
-  };
-  addEventListener(`reelbook:${what}`, listener);
-  return () => removeEventListener(`reelbook:${what}`, listener);
+) {
+  addEventListener(`reelbook:${what}`, ({ detail }: any) => detail.key === key && action(detail));
 }
