@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
+from unittest.mock import patch
 
 import pandas as pd
 from playwright.sync_api import Page
@@ -24,7 +25,9 @@ from reelbook.decide.ratings import Ratings
 from reelbook.display.theme import read_static
 from reelbook.storage.judgements import Judgements
 from reelbook.storage.ledger.writer import Ledger
+from reelbook.widgets import link
 from reelbook.widgets.judge import JudgeLink, make_bundle
+from tests.widgets.at_once import AtOnce
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Which moves more naturally?"
@@ -80,13 +83,14 @@ class LinkInTest:
         self.updates: list[str] = []
         self.link.update = lambda bundle: self.updates.append(bundle["text/html"])
         self._sent: list[Any] = []
-        self.link.send = self._collect
+        setattr(self.link, "send", self._collect)  # noqa: B010  # mypy lets no method be replaced.
         self.html = make_bundle(ratings, key=key, group=self.link.group)["text/html"]
 
     def handle(self, message: dict[str, Any]) -> Answers:
         """Handle a message of the page, and return what the kernel sends."""
         self._sent = []
-        self.link._on_message(self.link, message, [])
+        with patch.object(link, "file_senders", AtOnce()):
+            self.link._on_message(self.link, message, [])
         return self._sent
 
     def _collect(self, content: Any, buffers: Any = None) -> None:

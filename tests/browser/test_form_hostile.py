@@ -14,8 +14,8 @@ from reelbook.current import Session
 from reelbook.display.form_snapshot import form_bundle
 from reelbook.models.base import Input
 from reelbook.models.described import describe
-from reelbook.widgets.forms.base_widget import pack_script
 from reelbook.widgets.forms.form import Form
+from reelbook.widgets.link import pack_script
 from tests.browser.bundle import split_module
 from tests.browser.test_hostile import FOREIGN, HOME, USE, Watched, found_again, page_of
 from tests.hostile import TEXTS

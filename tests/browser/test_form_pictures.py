@@ -19,6 +19,7 @@ from PIL import ImageDraw
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect
 
 from reelbook.widgets.forms.pictures import Pictures
+from reelbook.widgets.link import Link
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.bundle import bundle, read_styles
 from tests.browser.looks import shot
@@ -94,23 +95,24 @@ def file(name: str, content: bytes, kind: str = "image/png") -> Any:
     return {"name": name, "mimeType": kind, "buffer": content}
 
 
-class Kernel:
+class Kernel(Link):
     """The kernel's side: the pictures of a form, with a library in a folder."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self.session: Any = self
         self.folder = folder
         self.current = self.shelf = self
         self.out: list[tuple[dict[str, Any], list[str]]] = []
         self.runs = pd.DataFrame()
-        self.pictures = Pictures(self)
+        self.pictures = Pictures(self, self.session)
 
     def handle(self, content: dict[str, Any], buffers: list[str]) -> list[tuple[dict[str, Any], list[str]]]:
         self.pictures.handlers[content["do"]](content, [memoryview(base64.b64decode(part)) for part in buffers])
         answers, self.out = self.out, []
         return answers
 
-    def send(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+    def send(self, content: Any, buffers: Any = None) -> None:
         self.out.append((content, [base64.b64encode(part).decode() for part in buffers or []]))
 
     def in_background(self, name: str, function: Callable[[], None]) -> None:

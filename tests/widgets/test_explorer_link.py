@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from reelbook.media.local_file import Explorer
-from reelbook.widgets import explorer_link, notebook
 from reelbook.widgets import link as link_module
-from reelbook.widgets.explorer_link import ExplorerLink, show_explorer
+from reelbook.widgets import notebook
+from reelbook.widgets.explorer_link import ExplorerLink, view_explorer
+from reelbook.widgets.link import show_view
 from tests.clips import at, film, number_of
 
 
@@ -22,13 +23,17 @@ class Linked:
     def __init__(self, explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.explorer, self.link = explorer, ExplorerLink("a key", explorer)
         self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
-        monkeypatch.setattr(self.link, "send", lambda told, buffers=None: self.sent.append((told, buffers or [])))
+        monkeypatch.setattr(self.link, "_send", self._collect)
+
+    def _collect(self, message: dict[str, Any], buffers: Any = None) -> None:
+        if message["method"] == "custom":
+            self.sent.append((message["content"], buffers or []))
 
     def ask(self, **message: Any) -> tuple[dict[str, Any], list[bytes]]:
         """The answer to a message of the page."""
         self.link._handle_custom_msg({"id": "7", **message}, [])
         for thread in threading.enumerate():
-            if thread.name == f"reelbook-{message['do']}":
+            if thread.name == f"reelbook-explorer-{message['do']}":
                 thread.join()
         return self.sent[-1]
 
@@ -115,14 +120,14 @@ def test_where_nobody_looks_there_is_no_connection(
 ) -> None:
     """A notebook that is only executed has the stills alone; a page has both."""
     displayed: list[dict[str, Any]] = []
-    monkeypatch.setattr(explorer_link, "display", lambda bundle, raw: displayed.append(bundle))
-    monkeypatch.setattr(explorer_link, "is_jupyter_server", lambda: True)
+    monkeypatch.setattr(link_module, "new_output", displayed.append)
+    monkeypatch.setattr(link_module, "is_jupyter_server", lambda: True)
     link_module.open_links.clear()
 
-    show_explorer(linked.explorer)
+    show_view(view_explorer, linked.explorer)
     assert len(link_module.open_links) == 0
-    monkeypatch.setattr(explorer_link, "is_page_attached", lambda: True)
-    show_explorer(linked.explorer)
+    monkeypatch.setattr(link_module, "is_page_attached", lambda: True)
+    show_view(view_explorer, linked.explorer)
 
     assert 'data-key=""' in displayed[0]["text/html"]
     (link,) = link_module.open_links

@@ -12,7 +12,7 @@ from reelbook.display import embedding
 from reelbook.display import original_links as asked
 from reelbook.display.figure import file_figure
 from reelbook.widgets import link
-from reelbook.widgets.link import FigureFileSender, register_file
+from reelbook.widgets.link import Link, register_file
 from tests.clips import film
 from tests.display.stand_in import bare
 
@@ -23,7 +23,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "get_kernel_shell", lambda: SimpleNamespace(execution_count=3))
     monkeypatch.setattr(link, "is_page_attached", lambda: True)
     monkeypatch.setattr(link, "is_jupyter_server", lambda: True)
-    monkeypatch.setattr(link, "_figure_senders", {})
+    monkeypatch.setattr(link, "_figure_links", {})
     monkeypatch.setattr(asked, "_providers", [register_file])
 
 
@@ -43,8 +43,8 @@ def test_each_file_has_its_row_and_all_one_key(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("looked_at")
 def test_nothing_but_these_files_is_brought(tmp_path: Path) -> None:
     """A row that was never given out is no file."""
-    made = FigureFileSender()
-    made.rows.link(tmp_path / "a.mp4")
+    made = Link()
+    made.link_file(tmp_path / "a.mp4")
 
     assert [made._find_path(row, place) for row, place in ((0, 0), (0, 1), (1, 0), (-1, 0))] == [
         str(tmp_path / "a.mp4"), None, None, None,

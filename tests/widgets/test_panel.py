@@ -110,7 +110,7 @@ def test_a_sweep_that_ends_while_its_panel_is_rendered_is_shown_at_its_end(
         job.wait(WAIT)
         return Handle()
 
-    monkeypatch.setattr(panel_module, "_display", displayed)
+    monkeypatch.setattr(panel_module, "new_output", displayed)
     show_job(job)
 
     assert is_final.wait(WAIT), sent

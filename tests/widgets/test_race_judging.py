@@ -11,7 +11,8 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.widgets.judge import EMPTY, RaceJudging
+from reelbook.widgets.judge import RaceJudging
+from reelbook.widgets.link import EMPTY
 from tests.support import png
 
 DOT = rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16), frames=2)])

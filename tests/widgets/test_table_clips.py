@@ -18,13 +18,14 @@ import reelbook as rb
 from reelbook.api.table_accessor import Reel
 from reelbook.media.frame_index import read_frame_index
 from reelbook.util import notebook
-from reelbook.widgets import link, register, table_clips
-from reelbook.widgets.link import MAX_OPEN, TEXT, TableFileSender
+from reelbook.widgets import link, register
+from reelbook.widgets.link import MAX_OPEN, Link, show_view
 from reelbook.widgets.notebook import is_page_attached
-from reelbook.widgets.table_clips import show_table
+from reelbook.widgets.views import view_table
 from tests.clips import film
 from tests.faults.standin import StandIn
 from tests.numbered import kind_of, numbered_clip
+from tests.widgets.at_once import AtOnce
 
 Sent = list[tuple[dict[str, Any], bytes]]
 
@@ -41,7 +42,8 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sent]:
 
     def ask(files: list[list[str]], message: Any) -> Sent:
         sent: Sent = []
-        made = TableFileSender("a word", files)
+        made = Link("a word", files)
+        monkeypatch.setattr(link, "file_senders", AtOnce())
         monkeypatch.setattr(
             made, "send", lambda said, buffers=None: sent.append((said, bytes(buffers[0]) if buffers else b""))
         )
@@ -85,9 +87,7 @@ def test_a_file_comes_in_parts(brought: Callable[..., Sent], clip: Path, monkeyp
 @pytest.mark.parametrize("want", [[0, 1], [2, 0], [-1, 0], [0, -1], [10**30, 0]])
 def test_what_the_table_does_not_have_is_not_brought(brought: Callable[..., Sent], clip: Path, want: list[int]) -> None:
     """A place beyond the table is answered with words."""
-    assert brought([[str(clip)]], {"want": want}) == [
-        ({"clip": want, "words": "There is no such file in this table."}, b"")
-    ]
+    assert brought([[str(clip)]], {"want": want}) == [({"clip": want, "words": "There is no such file here."}, b"")]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_file_that_goes_while_it_is_brought_is_told(
 
 def test_it_holds_nothing_but_its_word(clip: Path) -> None:
     """No path and no bytes are in the state that a notebook may save; its script is small."""
-    made = TableFileSender("a word", [[str(clip)]])
+    made = Link("a word", [[str(clip)]])
 
     state = made.get_state()
     made.close()
@@ -164,8 +164,7 @@ class Cell:
         parent = {"header": {}, "metadata": metadata}
         shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda channel: parent))
         monkeypatch.setattr(notebook, "get_kernel_shell", lambda: shell)
-        monkeypatch.setattr(table_clips, "display", self.display)
-        monkeypatch.setattr(link, "display", self.display)
+        monkeypatch.setattr(link, "new_output", self.display)
         link.open_links.clear()
 
     def display(self, bundle: dict[str, Any], **_: Any) -> Any:
@@ -183,7 +182,7 @@ def test_a_table_is_one_output_on_a_jupyter_page(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("JPY_SESSION_NAME", "book.ipynb")
     cell = Cell(monkeypatch, {"cellId": "1"})
 
-    show_table(reel(str(clip)))
+    show_view(view_table, reel(str(clip)))
 
     (made,) = link.open_links
     (shown,) = cell.shown
@@ -197,12 +196,12 @@ def test_elsewhere_the_courier_is_shown_until_the_page_has_it(monkeypatch: pytes
     monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
     cell = Cell(monkeypatch, {"cellId": "1"})
 
-    show_table(reel(str(clip)))
+    show_view(view_table, reel(str(clip)))
     before = dict(cell.shown[1])
     link.open_links[0]._handle_custom_msg({"here": True}, [])
 
     assert "application/vnd.jupyter.widget-view+json" in before
-    assert before["text/plain"] == TEXT
+    assert before["text/plain"] == Link.text
     assert cell.shown[1] == {"text/plain": "", "text/html": ""}
 
 
@@ -211,7 +210,7 @@ def test_an_executed_notebook_gets_no_widget(monkeypatch: pytest.MonkeyPatch, pa
     """Where nobody looks, as in nbclient and papermill, and where there is no file, there is only the table."""
     cell = Cell(monkeypatch, {} if paths else {"cellId": "1"})
 
-    show_table(reel(*paths))
+    show_view(view_table, reel(*paths))
 
     assert len(cell.shown) == 1
     assert not link.open_links
@@ -226,11 +225,11 @@ def test_only_the_latest_tables_are_served(monkeypatch: pytest.MonkeyPatch, clip
     """A cell may be run a hundred times: the oldest connections are closed."""
     monkeypatch.setenv("JPY_SESSION_NAME", "book.ipynb")
     Cell(monkeypatch, {"cellId": "1"})
-    show_table(reel(str(clip)))
+    show_view(view_table, reel(str(clip)))
     first = link.open_links[0]
 
     for _ in range(MAX_OPEN):
-        show_table(reel(str(clip)))
+        show_view(view_table, reel(str(clip)))
 
     assert len(link.open_links) == MAX_OPEN
     assert first not in link.open_links
@@ -239,7 +238,7 @@ def test_only_the_latest_tables_are_served(monkeypatch: pytest.MonkeyPatch, clip
 
 def test_a_closed_sender_can_go() -> None:
     """Nothing holds it: a notebook that shows tables all day must not keep them all."""
-    sender = TableFileSender("key", [["clip.mp4"]])
+    sender = Link("key", [["clip.mp4"]])
     gone = weakref.ref(sender)
 
     sender.close()
@@ -282,12 +281,12 @@ def test_a_grid_of_a_sweep_that_ended_before_it_was_displayed_has_all_clips(
 ) -> None:
     """Between its making and its display anything may happen, on a busy machine."""
     told: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    monkeypatch.setattr(TableFileSender, "send", lambda _, message, buffers=None: told.put(message))
+    monkeypatch.setattr(Link, "send", lambda _, message, buffers=None: told.put(message))
     with StandIn() as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path):
         job = rb.sweep(rb.TextToVideo(prompt="a boat"), seed=[1, 2]).start(budget=106)
         grid = job.grid()
         job.wait(60)
-        _, sender = grid.connect(lambda key, files, _: TableFileSender(key, files))
+        sender = grid.view().connect()
         cells = told.get(timeout=60)["cells"]
         sender.close()
 

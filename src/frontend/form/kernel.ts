@@ -16,7 +16,7 @@ export class KernelLink {
   constructor(model: any) {
     this.model = model;
     this._onMessage = (content: any, buffers: any[]) => {
-      this.#answers.get(content?.reply)?.(content, buffers ?? []);
+      this.#answers.get(content?.did)?.(content, buffers ?? []);
       for (const key of Object.keys(content ?? {})) this._fire(key, content, buffers ?? []);
     };
     model.on("msg:custom", this._onMessage);

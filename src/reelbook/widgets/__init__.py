@@ -20,12 +20,15 @@ RESULT_COLUMNS = frozenset({"status", "credits", "request_id", "input_json"})
 DISPLAYS = (
     ("reelbook.sweeps.job", "SweepJob", "panel", "show_job"),
     ("reelbook.decide.race.race", "Race", "panel", "show_job"),
-    ("reelbook.api.table_accessor", "Reel", "table_clips", "show_table"),
-    ("reelbook.display.plots.plot_html", "Plot", "table_clips", "show_plot"),
-    ("reelbook.media.local_file", "Explorer", "explorer_link", "show_explorer"),
     ("reelbook.decide.ratings", "Ratings", "judge", "show_judge"),
 )
 """Module and name of a type, and which function of which module here displays it; imported at first use."""
+VIEWS = (
+    ("reelbook.api.table_accessor", "Reel", "views", "view_table"),
+    ("reelbook.display.plots.plot_html", "Plot", "views", "view_plot"),
+    ("reelbook.media.local_file", "Explorer", "explorer_link", "view_explorer"),
+)
+"""The same for a function that makes the `View` of a value and a key, with which any notebook displays it."""
 
 
 def register(shell: Any) -> None:
@@ -35,17 +38,23 @@ def register(shell: Any) -> None:
         run = ("reelbook.runs.run", "Run", "panel", "show_run")
         for module, name, here, function in (*DISPLAYS, *([run] if is_voila() else [])):
             formatter.for_type_by_name(module, name, partial(_call, here, function))
+        for module, name, here, function in VIEWS:
+            formatter.for_type_by_name(module, name, partial(_show, here, function))
         for module in ("pandas", "pandas.core.frame"):  # By its version.
             formatter.for_type_by_name(module, "DataFrame", _show_results)
         set_link_provider(partial(_call, "link", "register_file"))
 
 
-def _call(module: str, function: str, value: Any) -> Any:
-    return getattr(import_module(f".{module}", __name__), function)(value)
+def _call(module: str, function: str, *values: Any) -> Any:
+    return getattr(import_module(f".{module}", __name__), function)(*values)
+
+
+def _show(module: str, function: str, value: Any) -> None:
+    _call("link", "show_view", partial(_call, module, function), value)
 
 
 def _show_results(table: Any) -> None:
     """A table of runs with all its columns as `table.reel`; any other table, and a part of the columns, as ever."""
     if not set(table.columns) >= RESULT_COLUMNS or not isinstance(table.attrs.get("reelbook"), dict):
         raise NotImplementedError  # IPython goes on with its other formatters.
-    _call("table_clips", "show_table", table.reel)
+    _show("views", "view_table", table.reel)

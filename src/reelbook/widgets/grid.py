@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import secrets
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
+from ..display.live import new_output
 from ..display.report.clip_grid import MAX_CELLS, grid_bundle, make_clip_grid
 from ..display.tables.table_html import format_table
-from ..display.tables.table_media import find_files
 from ..errors import ReelbookError
-from ..sweeps.table_files import get_ticked
+from ..sweeps.table_files import get_ticked, tick
 from ..util.notebook import get_kernel_shell
-from .link import TableFileSender
-from .table_clips import open_sender
+from .link import TableLink, View, show_link
+from .notebook import is_page_attached
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,9 +41,8 @@ class Grid:
         self._table, self._view, self._parts, self._job = table, view, dict(parts), job
         # Now, because a wrong name is an error of this call and not of its display.
         self._grid = make_clip_grid(table, key=secrets.token_urlsafe(16), view=view, parts=parts)
-        self._sender: TableFileSender | None = None
+        self._link: TableLink | None = None
         self._output: Any = None
-        self._guard = threading.Lock()
         self._states = _list_states(table)
         self._updated_at = 0.0
 
@@ -56,8 +54,7 @@ class Grid:
     @property
     def selected(self) -> pd.DataFrame:
         """The ticked rows, in the order of the table."""
-        places = self._sender.selected_rows if self._sender is not None else get_ticked(self._table)
-        return self._table.iloc[[place for place in places if place < len(self._table)]]
+        return self._table.iloc[[place for place in get_ticked(self._table) if place < len(self._table)]]
 
     def __repr__(self) -> str:
         return f"<grid of {format_table(self._table)}>"
@@ -66,45 +63,48 @@ class Grid:
         if get_kernel_shell() is None:
             display({"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]
             return
-        self._output = display(grid_bundle(self._grid), raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
-        self._connect(open_sender)
+        self._output = new_output(grid_bundle(self._grid))
+        if len(self._table) and is_page_attached():
+            show_link(self._connect())
+        else:
+            self._follow()
 
-    def connect(
-        self, make: Callable[[str, Any, pd.DataFrame], TableFileSender]
-    ) -> tuple[dict[str, Any], TableFileSender]:
-        """The output as a MIME bundle and the connection with which it works; `make` makes that of a key, files and a table."""
-        self._connect(make)
-        assert self._sender is not None
-        return grid_bundle(self._grid), self._sender
+    def view(self) -> View:
+        """What a cell shows of it, outside of IPython."""
+        return View(grid_bundle(self._grid), self._connect)
 
-    def _connect(self, make: Callable[[str, Any, pd.DataFrame], TableFileSender | None]) -> None:
-        self._sender = make(self._grid.key, find_files(self._table.head(MAX_CELLS)), self._table)
+    def _connect(self) -> TableLink:
+        self._link = TableLink(self._grid.key, self._table, MAX_CELLS)
+        self._follow()
+        return self._link
+
+    def _follow(self) -> None:
         # It may have ended since the grid was made, which is some time before its display.
         if self._job is not None and (not self._job.is_done or _list_states(self._job.frame) != self._states):
             self._job.on_change(self._update)
 
     def _update(self, job: SweepJob) -> None:
         """Replace the cells whose runs have another state; at the end the whole output, for the saved notebook."""
-        with self._guard:
-            now = time.monotonic()
-            if not job.is_done and now - self._updated_at < UPDATE_SECONDS:
-                return
-            self._updated_at = now
-            table = job.frame
-            states = _list_states(table)
-            changed = [row for row, state in enumerate(states[:MAX_CELLS]) if state != self._states[row]]
-            if not changed and not job.is_done:
-                return
-            self._table, self._states = table, states
-            try:
-                self._grid = make_clip_grid(table, key=self._grid.key, view=self._view, parts=self._parts)
-            except ReelbookError:
-                return  # A file that goes meanwhile; the next update says so.
-            if self._sender is not None:
-                self._sender.set_files(find_files(table.head(MAX_CELLS)))
-                self._sender.send({"cells": [self._grid.make_cell(row) for row in changed]})
-            if job.is_done and self._output is not None:
-                self._output.update(grid_bundle(self._grid), raw=True)
+        now = time.monotonic()
+        if not job.is_done and now - self._updated_at < UPDATE_SECONDS:
+            return
+        self._updated_at = now
+        table = job.frame
+        states = _list_states(table)
+        changed = [row for row, state in enumerate(states[:MAX_CELLS]) if state != self._states[row]]
+        if not changed and not job.is_done:
+            return
+        tick(table, get_ticked(self._table))
+        self._table, self._states = table, states
+        try:
+            self._grid = make_clip_grid(table, key=self._grid.key, view=self._view, parts=self._parts)
+        except ReelbookError:
+            return  # A file that goes meanwhile; the next update says so.
+        if self._link is not None:
+            self._link.set_table(table)
+            self._link.send({"cells": [self._grid.make_cell(row) for row in changed]})
+        if job.is_done and self._output is not None:
+            self._output.update(grid_bundle(self._grid), raw=True)
 
 
 def _list_states(table: pd.DataFrame) -> list[str]:

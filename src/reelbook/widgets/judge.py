@@ -6,14 +6,16 @@ import hashlib
 import math
 import secrets
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
 from ..display.judge_panel import KEEP, PAIRS, judge_bundle
+from ..display.live import new_output
 from ..display.ratings_card import format_progress, ratings_card, render_ratings
 from ..display.tables.table_media import find_files
 from ..errors import ReelbookError
@@ -22,8 +24,8 @@ from ..media.frame_index import read_frame_index
 from ..media.local_file import LocalFile
 from ..models.base import File
 from ..util.notebook import get_kernel_shell
-from .link import TableFileSender, keep_open
-from .notebook import is_jupyter_server, is_page_attached
+from .link import EMPTY, Link, keep_open, show_link
+from .notebook import is_page_attached
 
 if TYPE_CHECKING:
     from ..decide.race.race import Race
@@ -37,15 +39,14 @@ MAX_SECONDS = 86_400.0
 MAX_NAME, MAX_MARK = 200, 64
 """Letters of a rater's name, and of the mark of an answer."""
 STARS = {str(count): count for count in range(1, 6)}
-EMPTY = {"text/plain": "", "text/html": ""}
 GONE = "These clips are not in the table any more, so the answer was not saved."
 
 
-class JudgeLink(TableFileSender):
+class JudgeLink(Link):
     """Answers one panel. The page knows clips by numbers that say nothing about them, and their files have no other name."""
 
     def __init__(self, key: str, ratings: Ratings) -> None:
-        super().__init__(key, ())
+        super().__init__(key)
         self._ratings = ratings
         self.update: Callable[[dict[str, Any]], None] = lambda _: None
         """Replaces the output of the panel."""
@@ -61,12 +62,8 @@ class JudgeLink(TableFileSender):
         self._is_ended = False
         """Whether the page knows of nothing more to judge."""
         self._facts: dict[int, dict[str, Any]] = {}
-        self._actions: Mapping[str, Callable[[dict[str, Any]], None]] = {
-            "next": self._set_rater,
-            "answer": self._answer,
-            "undo": self._undo,
-            "rank": self._rank,
-        }
+        actions = {"next": self._set_rater, "answer": self._answer, "undo": self._undo, "rank": self._rank}
+        self.handlers = {name: partial(self._act, action) for name, action in actions.items()}
         self._number_rows()
 
     @property
@@ -76,18 +73,15 @@ class JudgeLink(TableFileSender):
             self._ratings.question, self._ratings.kind, str(self._ratings.rater), *map(str, self.numbers.values())
         )
 
-    def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
-        action = content.get("do") if isinstance(content, dict) else None
-        if not isinstance(action, str) or action not in self._actions:
-            super()._on_message(widget, content, buffers)
-            return
+    def _act(self, action: Callable[[dict[str, Any]], None], content: dict[str, Any], _: Any) -> None:
         # In the kernel's thread, one after the other: each is short, and an answer is saved before the next clips go out.
         error = ""
         try:
-            self._actions[action](content)
+            action(content)
         except (ReelbookError, OSError) as problem:
             error = str(problem)
-        self.send({"did": str(content.get("id")), "error": error, **({} if action == "rank" else self._make_reply())})
+        reply = {} if content["do"] == "rank" else self._make_reply()
+        self.send({"did": content.get("id"), "error": error, **reply})
 
     def _make_reply(self) -> dict[str, Any]:
         self._fill()
@@ -223,11 +217,9 @@ def show_judge(ratings: Ratings) -> None:
         return
     key = secrets.token_urlsafe(16)
     link = JudgeLink(key, ratings)
-    output = display(make_bundle(ratings, key=key, group=link.group), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+    output = new_output(make_bundle(ratings, key=key, group=link.group))
     link.update = lambda bundle: output.update(bundle, raw=True)
-    keep_open(link)
-    if not is_jupyter_server():
-        link.show()
+    show_link(link)
 
 
 class RaceJudging:

@@ -1,38 +1,48 @@
-"""The link between a page and the kernel: files sent on request, ticked rows, and connections that stay open."""
+"""The link between a page and the kernel: files sent on request, messages and their answers, and all threads of widgets."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import io
+import json
 import logging
 import os
 import secrets
 import threading
 import time
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import anywidget
 import traitlets
-from IPython.display import display
 
 from ..display.embedding import MIME_TYPES
 from ..display.formatting import format_size
+from ..display.live import Bundle, LiveOutput, OutputKey, new_output, updater
 from ..display.theme import read_static
 from ..errors import ReelbookError
 from ..media.bounded_open import is_video
 from ..media.frame_index import read_frame_index, read_uneven_times
 from ..media.posters import get_poster, make_thumbnail
 from ..media.previews import get_preview, make_preview
+from ..sweeps.table_files import get_ticked, tick
 from ..util.notebook import get_kernel_shell
-from .notebook import is_jupyter_server, is_page_attached
+from .json_values import sendable
+from .notebook import forget_reply_thread, is_jupyter_server, is_page_attached
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 log = logging.getLogger("reelbook")
 
-Send = Callable[[dict[str, Any], "list[bytes] | None"], object]
-Link = TypeVar("Link", bound="TableFileSender")
+Handler = Callable[[dict[str, Any], list[memoryview]], object]
+AnyLink = TypeVar("AnyLink", bound="Link")
 
 CHUNK_BYTES = 4_000_000
 """Bytes of one message."""
@@ -45,46 +55,27 @@ SMALL, POSTERS = (192, 108), (0, 320, 640)
 """The box of a small poster; the longest sides of posters that can be requested, where 0 is a small one."""
 MAX_OPEN = 100
 """Connections of a session; the oldest is closed for a new one."""
-TEXT = "Brings the clips of the table above; it works while the notebook's kernel runs."
+EMPTY = {"text/plain": "", "text/html": ""}
 
 file_senders = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="reelbook-files")
-open_links: deque[TableFileSender] = deque()
+open_links: deque[Link] = deque()
 
 
-def parse_want(content: Any, kind: type) -> list[Any] | None:
-    """The file that a page asks for: a key of this kind, a place, and which copy of it; None if that makes no sense.
+def parse_want(content: Mapping[str, Any]) -> list[Any] | None:
+    """The file that a page asks for: a row, a place, and which copy of it; None if that makes no sense.
 
-    >>> parse_want({"want": [3, 0, "preview"]}, int), parse_want({"want": ["3", 0]}, int), parse_want({"want": ["r1", 0, 640]}, str)
-    ([3, 0, 'preview'], None, ['r1', 0, 640])
+    >>> parse_want({"want": [3, 0, "preview"]}), parse_want({"want": ["3", 0]}), parse_want({"want": [3, 0, 640]})
+    ([3, 0, 'preview'], None, [3, 0, 640])
     """
-    want = content.get("want") if isinstance(content, dict) else None
-    if not isinstance(want, list) or [type(part) for part in want[:2]] != [kind, int]:
+    want = content["want"]
+    if not isinstance(want, list) or not all(map(_is_number, want[:2])):
         return None
     copies = (PREVIEW, *POSTERS)
     return want if len(want) == 2 or (len(want) == 3 and type(want[2]) in (int, str) and want[2] in copies) else None
 
 
-def send_file(send: Send, want: list[Any], path: str | Path | None, *, name: str, unknown: str) -> None:
-    """Send what a page has asked for, or the reason why it is not sent, in which the file is called `name`.
-
-    The page identifies a file by a key and a place; its paths are never read.
-    """
-    from ..display.tables.table_media import is_media  # Here, because it brings pandas along.
-
-    copy = want[2] if len(want) > 2 else None
-    reason = unknown if path is None else find_refusal(Path(path), name, as_preview=copy == PREVIEW)
-    try:
-        # A table may be untrusted, and name any file.
-        if path is not None and not reason and is_media(str(path)):
-            for message, part in make_messages(Path(path), want):
-                send(message, [part])
-            return
-    except (OSError, ReelbookError) as error:
-        reason = f"{name} is not there any more." if isinstance(error, OSError) else str(error).replace(str(path), name)
-    # Any other decoder error is a fault of this file.
-    except Exception:
-        reason = ""
-    send({"clip": want, "words": reason or f"{name} cannot be read as a clip or a picture."}, None)
+def _is_number(value: Any) -> bool:
+    return type(value) is int
 
 
 def make_messages(path: Path, want: list[Any]) -> Iterator[tuple[dict[str, Any], bytes]]:
@@ -133,114 +124,218 @@ def find_refusal(path: Path, name: str, *, as_preview: bool = False) -> str:
     )
 
 
-class TableFileSender(anywidget.AnyWidget):
-    """Sends the files of one table. The page identifies them by row and position; its paths are never read."""
+class Link(anywidget.AnyWidget):
+    """A widget and its page: sends the files of its rows, has a function for each message, and threads for what takes time.
 
-    # The text and not a path: anywidget watches a file, and would keep every sender alive for that.
+    A path from the page is never read: it names a file by its row and place here.
+    """
+
+    # The text and not a path: anywidget watches a file, and would keep every widget alive for that.
     _esm = read_static("kernel_link.js")
     key = traitlets.Unicode().tag(sync=True)
-    """The random key that the table's requests carry."""
-    selected: Any = traitlets.List().tag(sync=True)
-    """The numbers of the ticked rows."""
+    """The random key by which what is displayed requests its files."""
+    text = "Brings the clips of the display above; it works while the notebook's kernel runs."
+    """What stands in its place on pages without widgets."""
+    thread_label = "link"
+    """Part of the names of its threads."""
+    is_closed = True
+    """True until the constructor is done: a widget whose construction fails is closed, too."""
+    _own_layout: Any = None
 
-    def __init__(
-        self,
-        key: str,
-        files: Sequence[Sequence[str]],
-        *,
-        selected: Sequence[int] = (),
-        select: Callable[[Sequence[int]], None] = lambda _: None,
-    ) -> None:
-        """`select` is called with the numbers of the ticked rows."""
-        super().__init__(key=key, selected=list(selected))
-        self._select = select
-        self.selected_rows: tuple[int, ...] = tuple(selected)
+    def setup_instance(self, *args: Any, **traits: Any) -> None:
+        """What is there before any constructor: a form has parts that lock it before it is a widget."""
+        self.lock = threading.RLock()
+        self.handlers: Mapping[str, Handler] = {}
+        """The function for each message `{do: name}` of the page."""
+        super().setup_instance(*args, **traits)
+
+    def __init__(self, key: str = "", files: Sequence[Sequence[str]] = (), **traits: Any) -> None:
         self.set_files(files)
         self._view: Any = None
+        super().__init__(key=key or secrets.token_urlsafe(16), **traits)
+        self._own_layout = self.layout
+        self.is_closed = False
         self.on_msg(self._on_message)
 
     def set_files(self, files: Sequence[Sequence[str]]) -> None:
         """Replace the files of all rows, for a table that grows."""
-        self._files = tuple(map(tuple, files))
+        self._files = [tuple(paths) for paths in files]
 
-    def _on_message(self, _: Any, content: Any, __: Any) -> None:
-        # Possibly on another thread: this reads only what does not change, and sends.
-        want = parse_want(content, int)
-        if want is not None:
-            # Not in the kernel's thread: a preview takes its time, and several are made at once.
-            file_senders.submit(self._send_file, want) if want[2:] else self._send_file(want)
-        elif isinstance(content, dict) and isinstance(content.get("selected"), list):
-            self._select_rows(content["selected"])
+    def register(self, path: Path) -> int:
+        """Add a file as a row of its own, and return its number."""
+        with self.lock:
+            if (str(path),) not in self._files:
+                self._files.append((str(path),))
+            return self._files.index((str(path),))
+
+    def link_file(self, path: Path | None) -> str:
+        """Add a file, and return the key by which a figure requests it."""
+        return "" if path is None else f"{self.key} {self.register(path.absolute())}"
+
+    def send(self, content: Any, buffers: Any = None) -> None:
+        """Send a message to the page; does nothing once closed."""
+        if not self.is_closed and self.comm is not None:
+            super().send(content, buffers)
+
+    def in_background(self, name: str, function: Callable[[], None]) -> None:
+        """Call a function in a new thread; an error in it is displayed on the page."""
+
+        def work() -> None:
+            try:
+                function()
+            except Exception as error:
+                if not isinstance(error, ReelbookError):
+                    log.debug("%s of a %s failed", name, self.thread_label, exc_info=True)
+                self.send({"trouble": str(error) or type(error).__name__})
+
+        threading.Thread(target=work, name=f"reelbook-{self.thread_label}-{name}", daemon=True).start()
+
+    def answer(self, content: Mapping[str, Any], make: Callable[[], dict[str, Any]]) -> None:
+        """Send the page what `make` returns, its `buffers` beside it, or an `error`, as the answer to its request."""
+
+        def work() -> None:
+            try:
+                answer = make()
+            # Whatever fails, the page waits for an answer.
+            except Exception as error:
+                answer = {"error": _format_error(error)}
+            self.send({"did": content.get("id"), **answer}, answer.pop("buffers", None))
+
+        self.in_background(str(content.get("do")), work)
+
+    def close(self) -> None:
+        """Remove it from the page."""
+        self.is_closed, self.handlers = True, {}
+        # ipywidgets leaves the layout open.
+        if self._own_layout is not None:
+            self._own_layout.close()
+        super().close()
+
+    def bundle(self) -> dict[str, Any]:
+        """The MIME bundle for a cell, with a text for pages without widgets."""
+        mimebundle = self._repr_mimebundle_()
+        return {**(mimebundle[0] if mimebundle else {}), "text/plain": self.text}
+
+    def show_in(self, output: Any) -> None:
+        """Display it in an output until the page has loaded it; for front ends that find widgets nowhere else."""
+        self._view = output
+        output.update(self.bundle(), raw=True)
+
+    def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
+        if not isinstance(content, dict):
+            return
+        if "want" in content:
+            if (want := parse_want(content)) is not None:
+                # Not in the kernel's thread: a preview takes its time, and several are made at once.
+                file_senders.submit(self._send_file, want)
         elif self._view is not None and content == {"here": True}:
             # The page has it now; without a kernel it is useless, so the saved notebook does not contain it.
-            self._view.update({"text/plain": "", "text/html": ""}, raw=True)
+            self._view.update(EMPTY, raw=True)
             self._view = None
-
-    def _select_rows(self, rows: list[Any]) -> None:
-        self.selected_rows = tuple(self._keep_valid(rows))
-        self._select(self.selected_rows)
-
-    def _keep_valid(self, rows: list[Any]) -> list[int]:
-        """The rows that the table has, because a page may send anything."""
-        return sorted({row for row in rows if type(row) is int and 0 <= row < len(self._files)})
+        elif (handle := self.handlers.get(str(content.get("do")))) is not None:
+            try:
+                # A page can send half of a pair of surrogates, which could not be sent back.
+                handle(sendable(content), list(buffers or ()))
+            except ReelbookError as error:
+                self.send({"trouble": str(error)})
 
     def _send_file(self, want: list[Any]) -> None:
-        path = self._find_path(want[0], want[1])
-        send_file(
-            self.send, want, path, name=self._get_name(path or ""), unknown="There is no such file in this table."
-        )
+        """Send what the page has asked for, or the reason why it is not sent."""
+        from ..display.tables.table_media import is_media  # Here, because it brings pandas along.
 
-    def _get_name(self, path: str) -> str:
-        """What a file is called in messages to the page."""
-        return path
+        path = self._find_path(want[0], want[1])
+        if path is None:
+            self.send({"clip": want, "words": "There is no such file here."})
+            return
+        name = self._get_name(path)
+        reason = find_refusal(Path(path), name, as_preview=want[2:] == [PREVIEW])
+        try:
+            # A table may be untrusted, and name any file.
+            if not reason and is_media(path):
+                for message, part in make_messages(Path(path), want):
+                    self.send(message, [part])
+                return
+        except (OSError, ReelbookError) as error:
+            reason = f"{name} is not there any more." if isinstance(error, OSError) else str(error).replace(path, name)
+        # Any other decoder error is a fault of this file.
+        except Exception:
+            reason = ""
+        self.send({"clip": want, "words": reason or f"{name} cannot be read as a clip or a picture."})
 
     def _find_path(self, row: int, place: int) -> str | None:
         if 0 <= row < len(self._files) and 0 <= place < len(self._files[row]):
             return self._files[row][place]
         return None
 
-    def show(self) -> None:
-        """Display it in the cell until the page has loaded it; for front ends that find widgets nowhere else."""
-        self._view = display(self._make_bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
+    def _get_name(self, path: str) -> str:
+        """What a file is called in messages to the page."""
+        return path
 
-    def show_in(self, output: Any) -> None:
-        """The same in an output that the cell has already, so that it may happen after the cell has ended."""
-        self._view = output
-        output.update(self._make_bundle(), raw=True)
-
-    def _make_bundle(self) -> dict[str, Any]:
-        mimebundle = self._repr_mimebundle_()
-        return {**(mimebundle[0] if mimebundle else {}), "text/plain": TEXT}
+    def _send(self, msg: Any, buffers: Any = None) -> None:
+        super()._send(msg, buffers)
+        forget_reply_thread(self)
 
 
-class FileRows:
-    """The files that one page may request, by a random key and the number of a row. A path from the page is never read."""
+def _format_error(error: Exception) -> str:
+    if isinstance(error, ReelbookError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename or 'The file'} cannot be read ({error.strerror})."
+    return f"It could not be read ({error!r:.200})."
 
-    def __init__(self, key: str = "") -> None:
-        self.key = key or secrets.token_urlsafe(16)
-        self._paths: list[str] = []
-        self._guard = threading.Lock()
 
-    def register(self, path: Path) -> int:
-        """Add a file, and return its row."""
-        with self._guard:
-            if str(path) not in self._paths:
-                self._paths.append(str(path))
-            return self._paths.index(str(path))
+class TableLink(Link):
+    """Sends the files of one table, and ticks its rows. The table is held weakly, because it may be large."""
 
-    def link(self, path: Path | None) -> str:
-        """Add a file, and return the key by which a figure requests it."""
-        return "" if path is None else f"{self.key} {self.register(path.absolute())}"
+    selected: Any = traitlets.List().tag(sync=True)
+    """The numbers of the rows that are ticked at first."""
 
-    def find(self, row: int, place: int) -> str | None:
-        """The path of a row."""
-        return self._paths[row] if 0 <= row < len(self._paths) and place == 0 else None
+    def __init__(self, key: str, table: pd.DataFrame, most: int) -> None:
+        """It sends the files of the first rows, `most` at the most."""
+        super().__init__(key, selected=list(get_ticked(table)))
+        self._most = most
+        self.set_table(table)
 
-    def answer(self, widget: Any, content: Any) -> None:
-        """Send a widget's page what it wants, in the background: `{want: [row, 0, copy?]}`."""
-        if (want := parse_want(content, int)) is not None:
-            path, unknown = self.find(want[0], want[1]), "There is no such file here."
-            file_senders.submit(send_file, widget.send, want, path, name=f"The file {path}", unknown=unknown)
+    def set_table(self, table: pd.DataFrame) -> None:
+        """Send the files of this table, and tick its rows."""
+        from ..display.tables.table_media import find_files  # Here, because it brings pandas along.
+
+        self._table = weakref.ref(table)
+        self.set_files(find_files(table.head(self._most)))
+
+    def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
+        super()._on_message(widget, content, buffers)
+        rows = content.get("selected") if isinstance(content, dict) else None
+        if isinstance(rows, list) and (table := self._table()) is not None:
+            # A page may send anything.
+            tick(table, [row for row in {*filter(_is_number, rows)} if 0 <= row < len(self._files)])
+
+
+class ScriptLink(Link):
+    """A form, or a part of a studio, drawn by one of the package's scripts, which a page requests once for all widgets."""
+
+    _esm = read_static("loader.js")
+    script_key = traitlets.Unicode().tag(sync=True)
+    """The name of the script that draws it."""
+
+    def __init__(self, script: str, **traits: Any) -> None:
+        script_key, self._script = pack_script(script)
+        super().__init__(script_key=script_key, **traits)
+
+    def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
+        if isinstance(content, dict) and content.get("do") == "script":
+            self.send({"script": self.script_key}, [self._script])
+        else:
+            super()._on_message(widget, content, buffers)
+
+
+@cache
+def pack_script(name: str) -> tuple[str, bytes]:
+    """The key and the compressed source of the module that draws a kind of widget, `form` or `studio`."""
+    source = f"const STYLE = {json.dumps(read_static(f'{name}.css'))};\n{read_static(f'{name}.js')}"
+    # Without a timestamp, so that the same script always has the same key.
+    packed = gzip.compress(source.encode(), 9, mtime=0)
+    return hashlib.sha256(packed).hexdigest()[:16], packed
 
 
 class NewestOnly:
@@ -285,7 +380,65 @@ class NewestOnly:
             del work, request
 
 
-def keep_open(link: Link) -> Link:
+class LiveUpdates:
+    """Throttled updates of a widget, from a start until it is over; it can be started again."""
+
+    def __init__(
+        self,
+        publish: Callable[[Bundle], None],
+        bundle: Callable[[], Bundle],
+        key: Callable[[], OutputKey] | None = None,
+        is_over: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._publish, self._bundle, self._key, self._is_over = publish, bundle, key, is_over
+        # A separate lock: `start` is called while an owner changes, under locks of the owner.
+        self._guard = threading.Lock()
+        self._card: LiveOutput | None = None
+        """The output registered with the clock; None while there is nothing to update."""
+        self._is_closed = False
+
+    def start(self) -> None:
+        """Start updates, until the owner is over."""
+        with self._guard:
+            if self._card is None and not self._is_closed:
+                card = LiveOutput(self._send, self._bundle, self._key, is_over=lambda: self._release_if_over(card))
+                self._card = card
+                updater.add(card)
+
+    def close(self) -> None:
+        """Stop updates."""
+        with self._guard:
+            # The clock drops a card that is not current; removing it here would deadlock a close during an update.
+            self._is_closed, self._card = True, None
+
+    def _send(self, bundle: Bundle) -> None:
+        try:
+            if not self._is_closed:
+                self._publish(bundle)
+        # The clock would drop a card that fails once, and the page would not be updated any more.
+        except Exception:
+            log.debug("a page could not be updated", exc_info=True)
+
+    def _release_if_over(self, card: LiveOutput) -> bool:
+        """Release the card if the owner is over; return whether it is released. Later updates get another card."""
+        with self._guard:
+            if self._card is card and self._is_over():
+                self._card = None
+            return self._card is not card
+
+
+def weakly(method: Callable[..., None]) -> Callable[..., None]:
+    """The method while its owner is in use elsewhere, too; afterwards nothing. For what may outlive the owner."""
+    reference = weakref.WeakMethod(method)
+
+    def call(*values: Any) -> None:
+        if (found := reference()) is not None:
+            found(*values)
+
+    return call
+
+
+def keep_open(link: AnyLink) -> AnyLink:
     """Keep a connection open; the oldest of many is closed."""
     open_links.append(link)
     if len(open_links) > MAX_OPEN:
@@ -293,15 +446,27 @@ def keep_open(link: Link) -> Link:
     return link
 
 
-class FigureFileSender(TableFileSender):
-    """Sends the files of figures, one row for each. A path from the page is never read."""
+def show_link(link: Link) -> None:
+    """Keep the connection of a display in this cell open, and show it to pages that find widgets nowhere else."""
+    keep_open(link)
+    if not is_jupyter_server():
+        link.show_in(new_output(EMPTY))
 
-    def __init__(self) -> None:
-        self.rows = FileRows()
-        super().__init__(self.rows.key, ())
 
-    def _find_path(self, row: int, place: int) -> str | None:
-        return self.rows.find(row, place)
+class View(NamedTuple):
+    """What a cell shows of a value, and the connection with which it works; None where there is nothing to send."""
+
+    bundle: Bundle
+    connect: Callable[[], Link] | None
+
+
+def show_view(make: Callable[[Any, str], View], value: Any) -> None:
+    """Display the view that is made of a value and a key, connected with the kernel where the cell runs on a page."""
+    key = secrets.token_urlsafe(16) if is_page_attached() else ""
+    view = make(value, key)
+    new_output(view.bundle)
+    if key and view.connect is not None:
+        show_link(view.connect())
 
 
 def register_file(path: Path | None) -> str:
@@ -310,16 +475,16 @@ def register_file(path: Path | None) -> str:
     if shell is None:
         return ""
     cell = None if is_jupyter_server() else shell.execution_count
-    if cell not in _figure_senders:
+    if cell not in _figure_links:
         # Only the main thread knows the page of its cell.
         if threading.current_thread() is not threading.main_thread() or not is_page_attached():
             return ""
-        _figure_senders.clear()
-        _figure_senders[cell] = sender = FigureFileSender()
+        _figure_links.clear()
+        _figure_links[cell] = link = Link()
         if cell is not None:
-            keep_open(sender).show()
-    return "" if path is None else _figure_senders[cell].rows.link(path)
+            show_link(link)
+    return _figure_links[cell].link_file(path)
 
 
-_figure_senders: dict[int | None, FigureFileSender] = {}
+_figure_links: dict[int | None, Link] = {}
 """The connection for figures: of the session, by None, or of the newest cell, by its number."""

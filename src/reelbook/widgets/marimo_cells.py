@@ -11,7 +11,8 @@ from typing import Any
 
 from ..display import HTML
 from ..display.original_links import linked_by
-from .link import FigureFileSender, TableFileSender, keep_open
+from . import VIEWS
+from .link import Link, View, keep_open
 
 Render = Callable[[Any], Any]
 
@@ -54,12 +55,11 @@ def register(marimo: Any) -> None:
     displays: dict[tuple[str, str], Render] = {
         ("reelbook.runs.run", "Run"): partial(_display_run, marimo),
         ("reelbook.sweeps.job", "SweepJob"): _make_panel,
-        ("reelbook.api.table_accessor", "Reel"): lambda reel: _frame_table(marimo, reel.table, _render_table),
-        ("reelbook.display.plots.plot_html", "Plot"): lambda plot: _frame_plot(marimo, plot),
-        ("reelbook.widgets.grid", "Grid"): lambda grid: _frame_grid(marimo, grid),
-        ("reelbook.media.local_file", "Explorer"): lambda explorer: _frame_explorer(marimo, explorer),
+        ("reelbook.widgets.grid", "Grid"): lambda grid: _frame_view(marimo, grid.view()),
         ("reelbook.widgets.studio", "Studio"): lambda _: marimo.md(STUDIO),
     }
+    for module, name, here, function in VIEWS:
+        displays[module, name] = partial(_frame_keyed, marimo, here, function)
     for (module, name), display in displays.items():
         _set_display(module, name, display)
 
@@ -92,13 +92,6 @@ def _render_run(run: Any) -> Any:
     return live_bundle(run, many=False)["text/html"]
 
 
-def _render_table(table: Any, key: str) -> Any:
-    from ..display.tables.table_html import table_bundle
-    from ..sweeps.table_files import get_group
-
-    return table_bundle(table, key=key, group=get_group(table))["text/html"]
-
-
 def _make_panel(job: Any) -> Any:
     from .panel import Panel
 
@@ -107,59 +100,31 @@ def _make_panel(job: Any) -> Any:
 
 def _frame(marimo: Any, render: Callable[..., Any], *values: Any) -> Any:
     """The HTML of a value in a frame, and what sends its original files, if it has any."""
-    senders: list[FigureFileSender] = []
+    links: list[Link] = []
 
     def link(path: Path | None) -> str:
-        if path is None:
-            return ""
-        if not senders:
-            senders.append(keep_open(FigureFileSender()))
-        return senders[0].rows.link(path)
+        if not links:
+            links.append(Link())
+        return links[0].link_file(path)
 
     with linked_by(link):
         html = str(render(*values))
-    return _join(marimo, html, *senders)
+    return _join(marimo, html, *links)
 
 
-def _frame_table(marimo: Any, table: Any, render: Callable[[Any, str], Any]) -> Any:
-    from ..display.tables.table_html import MAX_ROWS
-    from ..display.tables.table_media import find_files
-
-    key = secrets.token_urlsafe(16)
-    html = str(render(table, key))
-    return _join(marimo, html, keep_open(_make_table_sender(key, find_files(table.head(MAX_ROWS)), table)))
+def _frame_keyed(marimo: Any, module: str, function: str, value: Any) -> Any:
+    make = getattr(import_module(f"reelbook.widgets.{module}"), function)
+    return _frame_view(marimo, make(value, secrets.token_urlsafe(16)))
 
 
-def _frame_plot(marimo: Any, plot: Any) -> Any:
-    from ..display.plots.plot_html import plot_bundle
-    from ..sweeps.table_files import get_group
-
-    return _frame_table(
-        marimo, plot.table, lambda table, key: plot_bundle(plot, key=key, group=get_group(table))["text/html"]
-    )
+def _frame_view(marimo: Any, view: View) -> Any:
+    return _join(marimo, view.bundle["text/html"], *([] if view.connect is None else [view.connect()]))
 
 
-def _frame_grid(marimo: Any, grid: Any) -> Any:
-    bundle, sender = grid.connect(_make_table_sender)
-    return _join(marimo, bundle["text/html"], keep_open(sender))
-
-
-def _frame_explorer(marimo: Any, explorer: Any) -> Any:
-    from ..display.explorer_card import explorer_bundle
-    from .explorer_link import ExplorerLink
-
-    key = secrets.token_urlsafe(16)
-    return _join(marimo, explorer_bundle(explorer, key=key)["text/html"], keep_open(ExplorerLink(key, explorer)))
-
-
-def _make_table_sender(key: str, files: Any, table: Any) -> TableFileSender:
-    from .table_clips import make_sender
-
-    return make_sender(key, files, table)
-
-
-def _join(marimo: Any, html: str, *senders: TableFileSender) -> Any:
+def _join(marimo: Any, html: str, *links: Link) -> Any:
     if "<script" not in html:
         return marimo.Html(html)
     # A script that is no module runs first, before the display asks for anything.
-    return marimo.vstack([marimo.iframe(FRAME + html), *map(marimo.ui.anywidget, senders)], gap=0)
+    return marimo.vstack(
+        [marimo.iframe(FRAME + html), *(marimo.ui.anywidget(keep_open(link)) for link in links)], gap=0
+    )

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import secrets
-import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import anywidget
 import traitlets
-from IPython.display import display
 from markupsafe import Markup, escape
 
 from ..decide.race.sentences import RaceState
 from ..display import original_links, run_progress
-from ..display.live import Bundle, LiveOutput, updater
+from ..display.live import Bundle, new_output
 from ..display.race_card import format_race, race_bundle, render_race
 from ..display.sweep_panel import format_panel, panel_bundle, render_panel
 from ..display.theme import read_static
 from ..errors import ReelbookError
 from ..storage.run_status import ENDED
+from .link import EMPTY, Link, LiveUpdates
 from .notebook import find_variable_name, is_jupyter_server, is_page_attached, is_voila
 
 if TYPE_CHECKING:
     from ..runs.run import Run
 
 COMMANDS = ("pause", "resume", "cancel", "cancel_queued")
-TEXT = "Buttons for what runs; they work while the notebook's kernel runs."
 TWIN = Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>')
-EMPTY = {"text/plain": "", "text/html": ""}
 
 
-class Panel(anywidget.AnyWidget):
+class Panel(Link):
     """The progress of a sweep or a race, with its buttons; displayed alone it leaves a static picture, and fits into a layout."""
 
-    # The text and not a path: anywidget watches a file, and would keep every panel alive for that.
     _esm = read_static("panel.js")
+    text = "Buttons for what runs; they work while the notebook's kernel runs."
+    thread_label = "panel"
     html = traitlets.Unicode().tag(sync=True)
     """The panel as HTML; empty if it is displayed above the buttons already."""
     noun = traitlets.Unicode("sweep").tag(sync=True)
@@ -55,8 +53,10 @@ class Panel(anywidget.AnyWidget):
 
     def __init__(self, job: Any, *, with_html: bool = True) -> None:
         super().__init__(twin=secrets.token_hex(8), noun=getattr(job, "noun", "sweep"))
-        self.job, self._with_html, self._guard = job, with_html, threading.RLock()
-        self.on_msg(self._on_message)
+        self.job, self._with_html = job, with_html
+        # Of the buttons of a sweep a race has one. In a thread: the job responds on its own event loop.
+        commands = ("cancel",) if self._is_race else COMMANDS
+        self.handlers = {name: partial(self._press, name) for name in commands}
         job.on_change(self._update)
         self._update(job)
 
@@ -66,7 +66,7 @@ class Panel(anywidget.AnyWidget):
 
     def _update(self, job: Any) -> None:
         # Read under the lock: what one thread has read must not replace what another one read later.
-        with self._guard, self.hold_sync():
+        with self.lock, self.hold_sync():
             progress = job.progress
             if self._is_race:
                 # Of the buttons of a sweep a race has one.
@@ -81,11 +81,8 @@ class Panel(anywidget.AnyWidget):
             if self._with_html:
                 self.html = (render_race if self._is_race else render_panel)(progress)
 
-    def _on_message(self, _: Any, content: Any, __: Any) -> None:
-        command = content.get("do") if isinstance(content, dict) else None
-        if command in (COMMANDS[2:3] if self._is_race else COMMANDS):
-            # In a thread: the job responds on its own event loop, and the kernel has other messages to handle.
-            threading.Thread(target=self._run_command, args=(command,), name=f"reelbook-{command}", daemon=True).start()
+    def _press(self, command: str, *_: Any) -> None:
+        self.in_background(command, partial(self._run_command, command))
 
     def _run_command(self, command: str) -> None:
         if command != "cancel_queued":
@@ -95,11 +92,6 @@ class Panel(anywidget.AnyWidget):
             self.said = str(self.job.cancel(queued=True))
         except ReelbookError as error:
             self.said = str(error)
-
-    def bundle(self) -> dict[str, Any]:
-        """The MIME bundle for a cell, with a text for pages without widgets."""
-        mimebundle = self._repr_mimebundle_()
-        return {**(mimebundle[0] if mimebundle else {}), "text/plain": TEXT}
 
     def static_bundle(self) -> dict[str, Any]:
         """The MIME bundle of the picture above the buttons, which stays in the notebook."""
@@ -120,7 +112,7 @@ class Panel(anywidget.AnyWidget):
 def show_job(job: Any) -> None:
     """Display a sweep or a race as the value of a cell: a live panel that stays, and buttons until it is done."""
     if is_voila() and not job.is_done:
-        _display(Panel(job).bundle())
+        new_output(Panel(job).bundle())
     else:
         _show_live(job)
 
@@ -131,7 +123,7 @@ def _show_live(job: Any) -> None:
     panel = Panel(job, with_html=False)
     # Read first: a job that ends while its panel is rendered needs one more update.
     is_done = job.is_done
-    handle = _display(panel.static_bundle())
+    handle = new_output(panel.static_bundle())
     if is_done:
         panel.close()
         return
@@ -152,8 +144,8 @@ def _reserve_judging(job: Any) -> Any:
         return None
     from .judge import RaceJudging  # Here, because it brings pandas along.
 
-    output = _display(EMPTY)
-    view = None if is_jupyter_server() else _display(EMPTY)
+    output = new_output(EMPTY)
+    view = None if is_jupyter_server() else new_output(EMPTY)
     return RaceJudging(lambda bundle: output.update(bundle, raw=True), view)
 
 
@@ -163,7 +155,7 @@ def show_buttons(job: Any) -> None:
 
 
 def _show_buttons(panel: Panel) -> None:
-    below = _display(panel.bundle())
+    below = new_output(panel.bundle())
 
     def follow(job: Any) -> None:
         if job.is_done:
@@ -174,11 +166,7 @@ def _show_buttons(panel: Panel) -> None:
     panel.job.on_change(follow)
 
 
-def _display(bundle: dict[str, Any]) -> Any:
-    return display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
-
-
-class RunPanel(anywidget.AnyWidget):
+class RunPanel(Link):
     """The progress of a run, and at its end its result. The clip is the preview; scripts do not run in a widget's HTML."""
 
     # The panel of a sweep without its buttons.
@@ -187,30 +175,19 @@ class RunPanel(anywidget.AnyWidget):
     """The run as HTML."""
 
     def __init__(self, run: Run) -> None:
-        first = run_progress.live_bundle(run, many=False)
+        draw = partial(run_progress.live_bundle, run, many=False)
+        first = draw()
+        self.text = str(first["text/plain"])
         super().__init__(html=str(first["text/html"]))
-        self._run = run
-        updater.add(
-            LiveOutput(
-                self._update,
-                lambda: run_progress.live_bundle(run, many=False),
-                is_over=lambda: run.status in ENDED,
-                sent=first,
-            )
-        )
+        LiveUpdates(self._update, draw, is_over=lambda: run.status in ENDED).start()
 
     def _update(self, bundle: Bundle) -> None:
         self.html = str(bundle["text/html"])
-
-    def __repr__(self) -> str:
-        return str(run_progress.live_bundle(self._run, many=False)["text/plain"])
 
 
 def show_run(run: Run) -> None:
     """Display a run as the value of a cell in Voilà, which shows no later updates of an output: a widget until it is over."""
     if run.status in ENDED:
         run_progress.show(run)
-        return
-    panel = RunPanel(run)
-    mimebundle = panel._repr_mimebundle_()
-    _display({**(mimebundle[0] if mimebundle else {}), "text/plain": repr(panel)})
+    else:
+        new_output(RunPanel(run).bundle())

@@ -33,13 +33,12 @@ from ..storage.run_status import RunStatus
 from ..sweeps.table_files import find_column, find_paths
 from ..util.missing_values import is_missing
 from ..util.printable import format_count
-from .forms.base_widget import LiveUpdates, ScriptWidget
 from .forms.form import Form
 from .forms.runs import PressedRun, draw_or_say, list_uses, use_frame
 from .forms.schema import Node, get_sheet
 from .forms.snapshot import MAX_LINES, render_form_snapshot, render_thumb
 from .forms.sweeps import StartedJob
-from .link import NewestOnly
+from .link import LiveUpdates, NewestOnly, ScriptLink
 from .notebook import find_variable_name, forget_reply_thread
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ _writing_drafts = threading.Lock()
 """Held from reading the drafts of the forms to writing them, so that an older state never replaces a newer one."""
 
 
-class StudioPart(ScriptWidget):
+class StudioPart(ScriptLink):
     """Base class of the head and the gallery."""
 
     part = traitlets.Unicode().tag(sync=True)
@@ -221,7 +220,7 @@ class Gallery(StudioPart):
             "key": str(number), "request": str(known.get("request_id")), "status": status, "mark": STATE_SIGNS.get(status, STATE_SIGNS["running"]),
             "title": shorten(" ".join(str(known.get("prompt") or "").split()), 120) or short_model_name(model),
             "name": short_model_name(model), "facts": [fact for fact in facts if fact],
-            "error": shorten(known.get("error") or "", 160), **({"file": self.files.register(Path(files[0]))} if files else {}),
+            "error": shorten(known.get("error") or "", 160), **({"file": self.register(Path(files[0]))} if files else {}),
         }  # fmt: skip
 
     def _show(self, content: dict[str, Any], _: list[memoryview]) -> None:
@@ -230,7 +229,7 @@ class Gallery(StudioPart):
 
         def show() -> None:
             run = self._find_run(key)
-            with linked_by(self.files.link):
+            with linked_by(self.link_file):
                 self.send({"card": key, "html": draw_or_say(lambda: run_figure(run))})
 
         if key.isdecimal():
@@ -281,7 +280,7 @@ class Gallery(StudioPart):
 
     def _compare(self, rows: pd.DataFrame) -> dict[str, Any]:
         reel: Any = rows.reel
-        with linked_by(self.files.link):
+        with linked_by(self.link_file):
             return {"html": render_comparison(reel.compare())}
 
 

@@ -23,6 +23,7 @@ from reelbook.models.images import Image
 from reelbook.widgets.forms import pictures
 from reelbook.widgets.forms.earlier import MAX_TEXT_LENGTH, MAX_TEXTS
 from reelbook.widgets.forms.pictures import Pictures
+from reelbook.widgets.link import Link
 from tests.clips import film, number_of
 
 
@@ -70,16 +71,18 @@ class OneLibrary:
         return found
 
 
-class Form:
+class Form(Link):
     """What pictures need of a form; its background is the thread that asks."""
 
     def __init__(self, folder: Path) -> None:
-        self.session: Any = OneLibrary(folder)
+        super().__init__()
+        library: Any = OneLibrary(folder)
+        self.session = library
         self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
         self.started: list[Callable[[], None]] = []
-        self.pictures = Pictures(self)
+        self.pictures = Pictures(self, self.session)
 
-    def send(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+    def send(self, content: Any, buffers: Any = None) -> None:
         self.sent.append((content, list(buffers or [])))
 
     def in_background(self, name: str, function: Callable[[], None]) -> None:
@@ -92,7 +95,7 @@ class Form:
         if handler := self.pictures.handlers.get(content["do"]):
             handler({**content, "id": "7"}, [memoryview(buffer) for buffer in buffers])
         answers = self.sent[before:]
-        assert all(answer.pop("reply") == "7" for answer, _ in answers)
+        assert all(answer.pop("did") == "7" for answer, _ in answers)
         assert len(answers) < 2
         return {**answers[0][0], **({"buffers": answers[0][1]} if answers[0][1] else {})} if answers else {}
 

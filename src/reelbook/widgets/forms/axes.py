@@ -17,8 +17,8 @@ from ...errors import InvalidInput, ReelbookError
 from ...models.base import Input
 from ...sweeps.plan_summary import format_values
 from ...util.printable import format_count
+from ..json_values import sendable, to_page_json
 from .draft import Draft
-from .json_values import sendable, to_page_json
 from .schema import Node
 from .words import format_problem
 

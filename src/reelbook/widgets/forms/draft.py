@@ -18,7 +18,7 @@ from ...models.smart_resize import Size
 from ...models.value_types import coerce_json
 from ...storage.run_identity import INPUT_JSON
 from ...util.missing_values import is_missing
-from .json_values import MAX_SAFE, to_page_json
+from ..json_values import MAX_SAFE, to_page_json
 from .pictures import Pictures
 from .schema import JSON, Node
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +13,10 @@ from ...display.input_code import format_input_code
 from ...display.live import Bundle
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
+from ..json_values import to_page_json
+from ..link import Handler, LiveUpdates, ScriptLink
 from ..notebook import find_variable_name
-from .base_widget import Handler, LiveUpdates, ScriptWidget, answer_request
 from .draft import Draft, InputTrait, get_row_values
-from .json_values import to_page_json
 from .pictures import Pictures
 from .price import Pricer
 from .runs import FormRuns
@@ -33,11 +32,10 @@ if TYPE_CHECKING:
     from ...sweeps.job import SweepJob
     from .runs import PressedRun
 
-TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
 
 
-class Form(ScriptWidget):
+class Form(ScriptLink):
     """Every field of one model with its bounds, the price, and the runs.
 
     `form.value` reads and sets the inputs, `form.draft` has them as typed, `form.code` writes them as Python. It is a widget
@@ -61,6 +59,7 @@ class Form(ScriptWidget):
     """The mark of the static picture beside it, which the form hides where it is displayed."""
     kept = traitlets.Int(0).tag(sync=True)
     """The number of results in the static picture. A page that was reloaded does not get the later ones, and says so."""
+    text = "A form for a model's inputs; it works while the notebook's kernel runs."
     thread_label = "form"
     value = InputTrait()
     """The inputs; `InvalidInput` if a field is not valid."""
@@ -74,11 +73,11 @@ class Form(ScriptWidget):
     ) -> None:
         self.session = session
         self.start_run: Callable[[Input], Run] = lambda request: session.client().start(request, watched=True)
-        self.kind, self.lock = kind, threading.RLock()
+        self.kind = kind
         sheet = get_sheet(kind)
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
         self.labels = get_labels(sheet)
-        self._pictures = Pictures(self)
+        self._pictures = Pictures(self, session)
         self._draft = Draft(kind, sheet, self._pictures)
         self._pricer = Pricer(self)
         self._last_edit = ("", 0)
@@ -204,8 +203,7 @@ class Form(ScriptWidget):
 
     def bundle(self) -> dict[str, Any]:
         """The MIME bundle for a cell, with a text for pages without widgets."""
-        mimebundle = None if self.is_closed else self._repr_mimebundle_()
-        return {**(mimebundle[0] if mimebundle else {}), "text/plain": CLOSED if self.is_closed else TEXT}
+        return {"text/plain": CLOSED} if self.is_closed else super().bundle()
 
     def __repr__(self) -> str:
         return f"<Form for {self.kind.endpoint_id}: {self.state['why'] or self.state['price']['told']}>"
@@ -241,7 +239,7 @@ class Form(ScriptWidget):
                 words = [format_problem(problem, self.labels) for problem in error.problems]
                 return {"error": f"There is no code yet. {' '.join(words)}"}
 
-        answer_request(self, content, answer)
+        self.answer(content, answer)
 
     def _change(self, apply: Callable[[], None]) -> None:
         """Change the draft, validate it, update the page, and then notify the observers of the value."""

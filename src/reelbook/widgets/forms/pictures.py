@@ -6,12 +6,11 @@ import contextlib
 import hashlib
 import io
 import stat
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
@@ -33,7 +32,7 @@ from ...models.images import (
     require_picture,
 )
 from ...util.data_address import is_data_address
-from .base_widget import Host, answer_request
+from ..link import Handler, Link
 from .earlier import IN_LIBRARY, OF_CLIP, PAGE, SHA256, EarlierPictures, find_earlier_texts
 
 if TYPE_CHECKING:
@@ -52,13 +51,6 @@ Content = dict[str, Any]
 Buffers = Sequence[Any]
 
 
-class PictureHost(Host, Protocol):
-    """What `Pictures` needs of the form."""
-
-    @property
-    def session(self) -> Session: ...
-
-
 class VideoGiven(NotAPicture):
     """A video was given for a picture; its last frame could be used."""
 
@@ -66,15 +58,14 @@ class VideoGiven(NotAPicture):
 class Pictures:
     """Maps the texts of picture fields to pictures, and answers the page about them and about what earlier runs offer."""
 
-    def __init__(self, form: PictureHost) -> None:
-        self._form = form
-        self._lock = threading.RLock()
+    def __init__(self, form: Link, session: Session) -> None:
+        self._form, self._session, self._lock = form, session, form.lock
         self._in_memory: dict[str, Image] = {}
         """Pictures that the library does not have."""
         self._names: dict[str, str] = {}
         self._uploads: dict[str, bytearray] = {}
         self._earlier: EarlierPictures | None = None
-        self.handlers: Mapping[str, Callable[[Content, Buffers], None]] = {
+        self.handlers: Mapping[str, Handler] = {
             "upload": self._on_upload,
             "still": self._on_still,
             "shown": self._on_preview,
@@ -160,11 +151,11 @@ class Pictures:
                     del self._uploads[next(iter(self._uploads))]
             taken = self._uploads.get(key)
             if taken is None:
-                answer_request(self._form, content, lambda: {"error": f"{name} did not arrive whole. Choose it again."})
+                self._form.answer(content, lambda: {"error": f"{name} did not arrive whole. Choose it again."})
                 return
             taken += buffers[0]
             if part < of - 1 and len(taken) <= MAX_BYTES:
-                self._form.send({"reply": content.get("id")})
+                self._form.send({"did": content.get("id")})
                 return
             del self._uploads[key]
 
@@ -201,12 +192,12 @@ class Pictures:
             except NotAPicture as error:
                 return {"error": f"{name} {error}", "film": isinstance(error, VideoGiven)}
 
-        answer_request(self._form, content, answer)
+        self._form.answer(content, answer)
 
     def _on_preview(self, content: Content, _: Buffers) -> None:
         text = content.get("picture")
         if isinstance(text, str):
-            answer_request(self._form, content, lambda: self.preview(text))
+            self._form.answer(content, lambda: self.preview(text))
 
     def _on_earlier(self, content: Content, _: Buffers) -> None:
         start = content.get("from")
@@ -215,19 +206,15 @@ class Pictures:
 
         def answer() -> Content:
             if start == 0 or self._earlier is None:
-                self._earlier = EarlierPictures(self._form.session.library().frame)
+                self._earlier = EarlierPictures(self._session.library().frame)
             return {"earlier": self._earlier.page(start), "more": start + PAGE < len(self._earlier)}
 
-        answer_request(self._form, content, answer)
+        self._form.answer(content, answer)
 
     def _on_prompts(self, content: Content, _: Buffers) -> None:
         name = content.get("name")
         if isinstance(name, str):
-            answer_request(
-                self._form,
-                content,
-                lambda: {"texts": find_earlier_texts(self._form.session.library().frame, name)},
-            )
+            self._form.answer(content, lambda: {"texts": find_earlier_texts(self._session.library().frame, name)})
 
     # Contents.
 
@@ -262,13 +249,13 @@ class Pictures:
         assert picture.content is not None, "only for pictures in memory"
         # A full disk loses nothing: the picture is in memory, and the run stores its sources itself.
         with contextlib.suppress(ReelbookError, OSError):
-            if (client := self._form.session.current) is not None:
+            if (client := self._session.current) is not None:
                 client.shelf.keep(picture.content, sniff_kind(picture.content).suffix)
                 with self._lock:
                     self._in_memory.pop(str(picture), None)
 
     def _find_on_shelf(self, sha256: str) -> Path | None:
-        client = self._form.session.current
+        client = self._session.current
         if client is None or not SHA256.fullmatch(sha256):
             return None
         try:

@@ -32,7 +32,7 @@ from ...models.catalog import is_reusable
 from ...models.images import Image as SourcePicture
 from ...settings import options
 from ...storage.run_status import ENDED, RunStatus
-from .base_widget import Handler, LiveUpdates
+from ..link import Handler, LiveUpdates
 from .schema import get_sheet
 from .words import format_problem, format_sentence, format_service_changed, get_labels
 
@@ -431,7 +431,7 @@ def describe_entry(form: Form, entry: Entry) -> dict[str, Any]:
         **entry.details,
     }
     if (picture := entry.picture) is not None:
-        record["file"] = form.files.register(picture)
+        record["file"] = form.register(picture)
     if USE_IN in entry.actions:
         record["uses"] = [list(use) for use in list_uses(form)]
     return record
@@ -439,7 +439,7 @@ def describe_entry(form: Form, entry: Entry) -> dict[str, Any]:
 
 def send_card(form: Form, entry: Entry) -> None:
     """Send the card of an entry to the page, whose figures fetch their files from this form."""
-    with linked_by(form.files.link):
+    with linked_by(form.link_file):
         form.send({"card": entry.key, "html": draw_or_say(entry.render)})
 
 

@@ -14,7 +14,7 @@ from ...models.base import Input
 from ...models.catalog import CATALOG, find_endpoint
 from ...models.smart_resize import FORMATS
 from ...models.text_to_video import FRAME_SIZES, TextToVideo
-from .json_values import to_page_json
+from ..json_values import to_page_json
 
 Node = dict[str, Any]
 Schema = Mapping[str, Any]

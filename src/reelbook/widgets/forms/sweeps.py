@@ -22,9 +22,8 @@ from ...models.base import Input
 from ...storage.run_status import RunStatus
 from ...sweeps.table_files import find_paths
 from ...util import registry
-from ..link import NewestOnly
+from ..link import Handler, NewestOnly
 from .axes import VariedField, find_base, format_too_many_runs, parse_axes, validate_axes
-from .base_widget import Handler
 from .draft import Draft
 from .pictures import Pictures
 from .planning import (
