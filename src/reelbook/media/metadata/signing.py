@@ -6,7 +6,6 @@ import json
 import os
 import warnings
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +18,7 @@ SIGNABLE = ("image/png", "image/jpeg", "image/webp", "image/gif", "image/tiff", 
 """The kinds of files that the library signs."""
 _ENV = "env:"
 _CURVES = {"secp256r1": "es256", "secp384r1": "es384", "secp521r1": "es512"}
+"""C2PA's names of the algorithms; all others sign with RSA or Ed25519."""
 _OPTIONS = {
     "builder": {"thumbnail": {"enabled": False}},
     "verify": {"remote_manifest_fetch": False, "ocsp_fetch": False, "verify_trust": False},
@@ -29,7 +29,8 @@ _INSTEAD = "Nothing was written, and the original is where it was; rb.options.si
 def write_signed(source: IO[bytes], target: IO[bytes], signing: Signing, source_type: str) -> bool:
     """Write a signed copy of the file to the target; false if its format cannot be signed.
 
-    The signature states that Reelbook made the copy, and the digital source type if known.
+    The signature states that Reelbook made the copy, of this digital source type; if that is unknown, that it opened the
+    file.
     """
     source.seek(0)
     head = source.read(HEAD_BYTES)
@@ -49,27 +50,29 @@ def write_signed(source: IO[bytes], target: IO[bytes], signing: Signing, source_
                 c2pa.Context.from_dict(_OPTIONS) as context,
                 c2pa.Builder(json.dumps(_manifest(source_type)), context=context) as builder,
             ):
+                if not source_type:
+                    builder.set_intent(c2pa.C2paBuilderIntent.EDIT)
                 builder.sign(signer, kind, source, target)
             return True
         except c2pa.C2paError as error:
             raise ReelbookError(
                 f"The copy could not be signed with {signing.certificate} ({str(error)[:200]}). Check that the certificate is one "
-                f"for signing content, with the whole chain in the file. {_INSTEAD}"
+                f"for signing content, valid today, with the whole chain in the file, and that the key belongs to it. {_INSTEAD}"
             ) from None
     raise ReelbookError(f"Signing needs the C2PA library: pip install 'reelbook[sign]', then try again. {_INSTEAD}")
 
 
 def _manifest(source_type: str) -> dict[str, Any]:
-    action = {"action": "c2pa.created", **({"digitalSourceType": source_type} if source_type else {})}
+    actions = [{"action": "c2pa.created", "digitalSourceType": source_type}] if source_type else []
     return {
         "claim_generator_info": [{"name": "Reelbook", "version": __version__}],
-        "assertions": [{"label": "c2pa.actions.v2", "data": {"actions": [action]}}],
+        "assertions": [{"label": "c2pa.actions.v2", "data": {"actions": actions}}] if actions else [],
     }
 
 
 def _credentials(signing: Signing) -> tuple[bytes, bytes, str]:
-    """The validated chain and key in the library's format, and the name of the algorithm."""
-    from cryptography import x509
+    """The chain and the key in the library's format, and the name of the algorithm."""
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.serialization import (
         Encoding,
         NoEncryption,
@@ -79,31 +82,12 @@ def _credentials(signing: Signing) -> tuple[bytes, bytes, str]:
 
     chain = _text(signing.certificate, "certificate")
     try:
-        (leaf, *_) = x509.load_pem_x509_certificates(chain)
-    except ValueError:
-        raise _signing_error(f"{signing.certificate} holds no certificates in PEM form") from None
-    try:
         key: Any = load_pem_private_key(_text(signing.key, "private key"), password=None)
     except (TypeError, ValueError):
         raise _signing_error("The private key is not in PEM format, or is protected by a password") from None
-    now = datetime.now(UTC)
-    if not leaf.not_valid_before_utc <= now <= leaf.not_valid_after_utc:
-        ends = f"{leaf.not_valid_before_utc:%Y-%m-%d} to {leaf.not_valid_after_utc:%Y-%m-%d}"
-        raise _signing_error(f"The certificate {signing.certificate} is valid from {ends}, and not today")
-    if key.public_key() != leaf.public_key():
-        raise _signing_error(f"The private key does not belong to the first certificate of {signing.certificate}")
-    return chain, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), _algorithm(key)
-
-
-def _algorithm(key: Any) -> str:
-    kind = type(key).__name__.lower()
-    algorithm = _CURVES.get(key.curve.name, "") if "ecprivate" in kind or "ellipticcurve" in kind else ""
-    algorithm = algorithm or ("ps256" if "rsa" in kind else "ed25519" if "ed25519" in kind else "")
-    if not algorithm:
-        raise _signing_error(
-            "C2PA signs with keys of the kinds P-256, P-384, P-521, Ed25519 and RSA, and this is none of them"
-        )
-    return algorithm
+    curve = getattr(key, "curve", None)
+    algorithm = _CURVES.get(curve.name, "") if curve else "ps256" if isinstance(key, RSAPrivateKey) else "ed25519"
+    return chain, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), algorithm
 
 
 def _text(source: str, what: str) -> bytes:
