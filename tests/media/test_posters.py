@@ -148,15 +148,3 @@ def test_the_preview_of_a_long_clip_is_smaller_rather_than_nothing(tmp_path: Pat
     with av.open(io.BytesIO(content), "r", format="mp4") as copy:
         stream = copy.streams.video[0]
         assert (stream.frames, stream.width) == (150, 160)
-
-
-def test_a_preview_is_made_without_x264_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Distributions whose PyAV has no x264 make it with VP9, which browsers play as well; with neither there is none."""
-    clip = film(tmp_path / "clip.mp4", frames=12, size=(160, 90)).path
-
-    monkeypatch.setattr(previews, "ENCODERS", ("libvpx-vp9",))
-    small = get_preview(clip, longest=80)
-    monkeypatch.setattr(previews, "ENCODERS", ("no-such-encoder",))
-
-    assert b"vp09" in (small or b"")
-    assert get_preview(clip, longest=80) is None

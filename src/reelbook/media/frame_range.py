@@ -16,7 +16,7 @@ from av.filter import Graph
 from ..errors import ReelbookError
 from . import video_colours
 from .bounded_open import check_range, open_video
-from .previews import ENCODERS
+from .previews import ENCODER
 from .stills import decode_marked, read_packets, shrink_frame
 
 if TYPE_CHECKING:
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
 GIF_TICK, MIN_GIF_TICKS = Fraction(1, 100), 2
 """Its unit of time, and for how many a frame is displayed at least: browsers slow shorter ones down."""
-_OPTIONS = {
-    "libx264": {"crf": "10", "preset": "veryfast"},
-    "libvpx-vp9": {"crf": "12", "b": "0", "deadline": "realtime", "cpu-used": "6"},
-}
+_OPTIONS = {"crf": "10", "preset": "veryfast"}
 """Quality so high that a difference from the original is not visible."""
 
 
@@ -51,14 +48,13 @@ def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame
 
 def encode_clip(source: str | Path, target: Path, first: int, last: int) -> None:
     """Write an MP4 with exactly these frames in their size, at their times, in colours tagged as the source's."""
-    encoder = next(name for name in ENCODERS if name in av.codecs_available)
     with open_video(source, to_decode=False) as (_, clip):
         codec, base = clip.codec_context.name, clip.time_base or Fraction(1, 24)
         rate = clip.average_rate or clip.guessed_rate or Fraction(24)
     # The index stands at the front, so that a browser can play it while it loads.
     with av.open(str(target), "w", format="mp4", options={"movflags": "+faststart"}) as container:
         # PyAV's types know the stream's class only for a literal encoder name.
-        stream = cast(VideoStream, container.add_stream(encoder, rate=rate, options=_OPTIONS[encoder]))
+        stream = cast(VideoStream, container.add_stream(ENCODER, rate=rate, options=_OPTIONS))
         begin: int | None = None
         for frame in decode_range(source, first, last):
             colours = video_colours.get_colours(frame, codec)

@@ -37,9 +37,9 @@ def make_poster(path: str | Path, *, longest: int) -> bytes:
     return derived_cache.read_or_make(file.path, FOLDER, f"{longest}.jpg", lambda: _made(file, longest))
 
 
-def get_posters(paths: Iterable[str | Path], *, longest: int = LONGEST) -> list[bytes | None]:
+def get_posters(paths: Iterable[str | Path]) -> list[bytes | None]:
     """The posters of many files, in their order, made in parallel."""
-    return map_files(lambda path: get_poster(path, longest=longest), paths)
+    return map_files(get_poster, paths)
 
 
 def make_thumbnail(path: str | Path, width: int, height: int, *, quality: int = 70) -> bytes | None:

@@ -20,8 +20,8 @@ from .bounded_open import is_video, open_video
 from .derived_cache import FileVersion, map_files
 from .stream_facts import get_display_size, read_rotation, read_timing
 
-ENCODERS = ("libx264", "libvpx-vp9")
-"""Encoders whose output browsers play in an MP4; the first available is used."""
+ENCODER = "libx264"
+"""The encoder of clips, which every wheel of PyAV has; browsers play its output everywhere."""
 
 FOLDER = "previews"
 LONGEST, MAX_BYTES, GOP = 320, 150_000, 12
@@ -56,16 +56,12 @@ def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = G
     if not is_video(file.path):
         return None
 
-    def make() -> bytes | None:
-        encoder = next((name for name in ENCODERS if name in av.codecs_available), None)
-        return None if encoder is None else _encoded(file, encoder, longest, max_bytes, gop)
-
     ending = f"{longest}-{max_bytes}-{gop}.mp4"
-    return derived_cache.read_or_make(file.path, FOLDER, ending, make)
+    return derived_cache.read_or_make(file.path, FOLDER, ending, lambda: _encoded(file, longest, max_bytes, gop))
 
 
 @lru_cache(maxsize=16)  # Also caches that a clip cannot be made small enough, which would be tried at each display.
-def _encoded(file: FileVersion, encoder: str, longest: int, max_bytes: int, gop: int) -> bytes | None:
+def _encoded(file: FileVersion, longest: int, max_bytes: int, gop: int) -> bytes | None:
     out = io.BytesIO()
     with open_video(file.path) as (source, clip), ExitStack() as stack:
         frames, rate = read_timing(source, clip)
@@ -73,11 +69,11 @@ def _encoded(file: FileVersion, encoder: str, longest: int, max_bytes: int, gop:
         rotation = read_rotation(source, clip)
         square = get_display_size((clip.width, clip.height), clip.codec_context.sample_aspect_ratio, 0)
         box = _box(square, frames, longest, max_bytes)
-        # PyAV's types know the stream's class only for a literal encoder name.
         bits = max_bytes * 8 / (frames * box[0] * box[1])
         crf = TINY_CRF if box[0] * box[1] <= TINY_PIXELS and bits >= TINY_BITS else CRF
-        options = _options(encoder, crf, max_bytes, max(frames / rate, Fraction(1)))
-        small = cast(VideoStream, target.add_stream(encoder, rate=rate, options=options))
+        # PyAV's types know the stream's class only for a literal encoder name.
+        options = _options(crf, max_bytes, max(frames / rate, Fraction(1)))
+        small = cast(VideoStream, target.add_stream(ENCODER, rate=rate, options=options))
         _prepare(small.codec_context, box, gop)
         if rotation:
             # Not turned itself: a player turns it as it turns the original.
@@ -119,11 +115,9 @@ def _box(size: stills.PixelSize, frames: int, longest: int, max_bytes: int) -> s
     return max(2, 2 * round(size[0] * shrink / 2)), max(2, 2 * round(size[1] * shrink / 2))
 
 
-def _options(encoder: str, crf: str, max_bytes: int, seconds: Fraction) -> dict[str, str]:
+def _options(crf: str, max_bytes: int, seconds: Fraction) -> dict[str, str]:
     """The encoder's options: constant quality, capped at the rate that fits `max_bytes`."""
     room = max_bytes * 8
     rate = str(int(room * 0.85 / seconds))
-    if encoder == "libx264":
-        # The buffer lets complex scenes exceed the rate for a moment. Only gop determines where keyframes are.
-        return {"preset": "veryfast", "crf": crf, "maxrate": rate, "bufsize": str(room // 10), "sc_threshold": "0"}
-    return {"deadline": "realtime", "cpu-used": "8", "crf": "36", "b": rate}
+    # The buffer lets complex scenes exceed the rate for a moment. Only gop determines where keyframes are.
+    return {"preset": "veryfast", "crf": crf, "maxrate": rate, "bufsize": str(room // 10), "sc_threshold": "0"}
