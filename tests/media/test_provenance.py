@@ -191,7 +191,7 @@ class TestWriting:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("reelbook.media.metadata.provenance.copy_pieces", full)
-        with pytest.raises(rb.ReelbookError, match=r"could not be copied to .*No space left on device.*save it again"):
+        with pytest.raises(rb.ReelbookError, match=r"could not be saved to .*No space left on device.*save it again"):
             write(original, tmp_path / "copy.png", FACTS)
 
         assert sorted(path.name for path in tmp_path.iterdir()) == ["boat.png", "copy.png"]

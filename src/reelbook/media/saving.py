@@ -6,15 +6,13 @@ import filecmp
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from ..errors import ReelbookError
-from .metadata.provenance import write
+from .metadata.provenance import saving_to, write
 
-ADVICE = "Choose a place that can be written to, with room for the file, and save it again."
 _SAME = {".m4v": ".mp4", ".mov": ".mp4", ".mkv": ".webm", ".jpeg": ".jpg", ".tiff": ".tif"}
 """Suffixes of a format that has another, too."""
 _KNOWN = {".mp4", ".webm", ".png", ".jpg", ".webp", ".gif", ".bmp", ".tif"}
@@ -77,15 +75,3 @@ def _candidates(folder: Path, name: str) -> Iterator[Path]:
     yield folder / name
     for number in count(2):
         yield folder / f"{stem}~{number}{suffix}"
-
-
-@contextmanager
-def saving_to(target: Path) -> Iterator[None]:
-    """Convert errors of the disk and of the encoders to `ReelbookError`."""
-    try:
-        yield
-    except ReelbookError:
-        raise
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise ReelbookError(f"The frames could not be saved to {target} ({reason}). {ADVICE}") from error

@@ -7,8 +7,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BufferedReader
@@ -103,23 +103,31 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
     a file that its creator marked: signed, or with a source type of its own. The copy is written atomically and
     replaces an existing file.
     """
-    with _original(source) as original:
-        try:
-            if target.exists() and target.samefile(source):
-                raise ReelbookError(f"{target} is the original itself, which stays as it came. Choose another name.")
-            # Symbolic links are followed, as when writing a file.
-            final = Path(os.path.realpath(target))
-            final.parent.mkdir(parents=True, exist_ok=True)
-            with open_replacement(final) as copy:
-                if is_marked(original):
-                    _copy_unchanged(original, copy)
-                else:
-                    _write_ours(source, original, copy, facts)
-        except (OSError, ValueError, MalformedFile) as error:
-            raise ReelbookError(
-                f"{source} could not be copied to {target} ({_reason(error)}). "
-                "Choose a place that can be written to, with room for the file, and save it again."
-            ) from error
+    with _original(source) as original, saving_to(target):
+        if target.exists() and target.samefile(source):
+            raise ReelbookError(f"{target} is the original itself, which stays as it came. Choose another name.")
+        # Symbolic links are followed, as when writing a file.
+        final = Path(os.path.realpath(target))
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with open_replacement(final) as copy:
+            if is_marked(original):
+                _copy_unchanged(original, copy)
+            else:
+                _write_ours(source, original, copy, facts)
+
+
+@contextmanager
+def saving_to(target: Path) -> Iterator[None]:
+    """Convert errors of the disk and of the encoders to `ReelbookError`."""
+    try:
+        yield
+    except ReelbookError:
+        raise
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ReelbookError(
+            f"The file could not be saved to {target} ({_reason(error)}). "
+            "Choose a place that can be written to, with room for the file, and save it again."
+        ) from error
 
 
 def _write_ours(source: Path, original: BinaryIO, copy: BinaryIO, facts: Mapping[str, Any]) -> None:
@@ -263,25 +271,15 @@ def _find_source_type(source: Path, model: Any, record: str) -> str:
 
 
 def _from_record(fields: Mapping[str, Any], raw: Mapping[str, Any], note: str) -> Provenance:
-    model = _word(fields.get("endpointId"))
     stated = fields.get("input")
     values: dict[str, Any] = stated if isinstance(stated, dict) else {}
-    return Provenance(
-        model=model,
-        input=parse_record_input(model, values) if model else None,
-        values=values,
-        seed=_parse_int(fields.get("seed")),
-        engine=_word(fields.get("engine")),
-        engine_version=_word(fields.get("engineVersion")),
-        request_id=_word(fields.get("requestId")),
-        credits=_parse_int(fields.get("credits")),
-        credits_source=_word(fields.get("creditsSource")),
-        made_at=_parse_time(fields.get("madeAt")),
-        service=_word(fields.get("service")),
-        part=_word(fields.get("part")),
-        note=note,
-        raw=raw,
-    )
+    keys = {**NAMES, "engine": "engine", "engine_version": "engineVersion"}
+    parsers = {"seed": _parse_int, "credits": _parse_int, "made_at": _parse_time}
+    facts: dict[str, Any] = {
+        name: parsers.get(name, _word)(fields.get(key)) for name, key in keys.items() if name != "input"
+    }
+    typed = parse_record_input(facts["model"], values) if facts["model"] else None
+    return Provenance(input=typed, values=values, note=note, raw=raw, **facts)
 
 
 def _word(value: Any) -> str | None:
