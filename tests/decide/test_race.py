@@ -125,7 +125,7 @@ def test_what_the_library_holds_is_used_first_and_for_nothing(served: Served, cl
         ({"by": {"sharpness": "much"}}, "The weight of 'sharpness'"),
         ({"by": {"sharpness": 0}}, "other than 0"),
         ({"by": 7}, "`by` cannot be 7"),
-        ({"budget": None}, "The whole plan costs 1,272 credits: budget=636 pays for two runs of each setting"),
+        ({"budget": None}, "The whole plan costs 1,272 credits, and budget=0.4, 40% of that, is usually enough"),
         ({"budget": 60}, "pays for less than one run of two settings, and there are 6. One run of each costs 318 credits."),
         ({"budget": 1.5}, "a share of the price"),
         ({"budget": True}, "`budget` is True"),

@@ -32,9 +32,8 @@ def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame)
     """
     from ..widgets.forms.form import Form
 
-    model = _initial_value(model)
-    value = model if isinstance(model, Input) else None
-    return Form(type(value) if value is not None else _input_class(model), session=session, value=value)
+    kind, value = _find_model(model)
+    return Form(kind, session=session, value=value)
 
 
 def studio(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame | None = None) -> Studio:
@@ -48,26 +47,22 @@ def studio(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFram
     """
     from ..widgets.studio import Studio
 
-    model = _initial_value(model)
-    value = model if isinstance(model, Input) else None
-    kind = type(value) if value is not None else CATALOG[0].input if model is None else _input_class(model)
+    kind, value = _find_model(CATALOG[0].input if model is None else model)
     return Studio(kind, session=session, value=value)
 
 
-def _initial_value(model: Any) -> Any:
-    """The model or input of a form; for a run or a row, its input."""
-    if model is None or isinstance(model, (str, type, Input)):
-        return model
-    from .which_run import find_input  # Here, because it brings pandas along.
+def _find_model(given: Any) -> tuple[type[Input], Input | None]:
+    """The input class of a model, and the input to begin with: that of a run or a row, if one is given."""
+    if isinstance(given, str):
+        return session.model(given), None
+    if isinstance(given, type) and issubclass(given, Input) and given.endpoint_id:
+        return given, None
+    if not isinstance(given, (Input, type)):
+        from .which_run import find_input  # Here, because it brings pandas along.
 
-    return find_input(model, "rb.form")
-
-
-def _input_class(model: Any) -> type[Input]:
-    if isinstance(model, str):
-        return session.model(model)
-    if isinstance(model, type) and issubclass(model, Input) and model.endpoint_id:
-        return model
+        given = find_input(given, "rb.form")
+    if isinstance(given, Input):
+        return type(given), given
     raise ReelbookError(
-        f"A form is made for a model: rb.form(rb.TextToVideo), rb.form(some_inputs), rb.form('the/model-id') or rb.form(run), not for {model!r:.100}."
+        f"A form is made for a model: rb.form(rb.TextToVideo), rb.form(some_inputs), rb.form('the/model-id') or rb.form(run), not for {given!r:.100}."
     )

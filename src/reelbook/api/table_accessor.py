@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pandas as pd
 
 from ..display.live import watch_measuring
-from ..errors import ReelbookError
 from ..media.local_file import LocalFile
 from ..media.measuring.measures import measure_files
 from ..media.measuring.metrics import METRICS
 from ..models.base import File
-from ..storage.select_runs import find_table
 from ..storage.table import build_column
 from ..sweeps.cost import Costs, compute_costs
 from ..sweeps.table_files import find_paths, get_ticked
@@ -161,7 +159,7 @@ class Reel:
         `progress=False` disables that, and a callable receives the number of files done and the total.
         """
         firsts = [found[0] if found else None for found in find_paths(self._table)]
-        against = self._reference(reference, firsts)
+        against = reference if reference is None or isinstance(reference, (str, Path)) else self.file(reference).path
         existing = [path for path in firsts if path is not None]
         with _progress_callback(progress, len(set(existing))) as report:
             figures = measure_files(existing, metrics, reference=against, executor=executor, progress=report)
@@ -244,17 +242,6 @@ class Reel:
     def _rows(self, which: Any) -> pd.DataFrame:
         """The selected rows of this table, given by labels of its index, a mask, or as rows."""
         return find_rows_in(self._table, which)
-
-    def _reference(self, wanted: Any, firsts: Sequence[str | None]) -> str | Path | None:
-        if wanted is None or isinstance(wanted, (str, Path)):
-            return wanted
-        if find_table(wanted) is not None:
-            return self.file(wanted).path
-        positions = [position for position, run in enumerate(self._table.index) if run == wanted]
-        path = firsts[positions[0]] if positions else None
-        if path is None:
-            raise ReelbookError(f"Run {wanted} of this table has no file to compare with. Name another run, or a file.")
-        return path
 
 
 def _progress_callback(

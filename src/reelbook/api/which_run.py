@@ -86,11 +86,6 @@ def find_run_or_file(given: Any, what: str) -> Any:
         return _find_by_text(given)
     if (rows := find_table(given)) is not None:
         return _find_by_rows(rows, given, what)
-    if isinstance(given, (pd.Series, pd.Index, list, tuple)):
-        present = [value for value in given if not (pd.api.types.is_scalar(value) and pd.isna(value))]
-        if len(present) != 1:
-            raise ReelbookError(f"These are {len(present):,} values, and {what} {ONE}; {MANY}.")
-        return find_run_or_file(present[0], what)
     # A number does not say of which table it is, which the library tells.
     return session.library().runs(given) if pd.api.types.is_integer(given) else given
 

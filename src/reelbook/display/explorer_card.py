@@ -54,13 +54,7 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
     file, known = explorer.file, run_text.describe_file(explorer.file)
     probe = file.probe
     rate = probe.rate or Fraction(1)
-    facts = [
-        known.seed,
-        *run_text.format_media_facts(file),
-        known.credits,
-        known.made_by,
-        stills.format_colour_note(file.path),
-    ]
+    facts = [known.seed, *run_text.format_media_facts(file), known.credits, known.made_by]
     root = render(
         "explorer.html",
         kind="clip" if file.is_video else "picture",

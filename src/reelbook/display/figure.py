@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..errors import ReelbookError
-from ..media import stills
 from ..media.bounded_open import TooLarge
 from ..settings import options
 from . import embedding, run_text
@@ -61,7 +60,6 @@ def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = F
     try:
         box = _fit_box(file, width, MAX_HEIGHT if is_alone else MAX_ROW_HEIGHT)
         width = width if is_alone else max(box[0], MIN_CAPTION_WIDTH)
-        facts = [*facts, stills.format_colour_note(file.path)]
         shown, embedded = _show(file, join_with_dots(shorten(known.prompt, MAX_PROMPT_LENGTH), *facts), box, many)
     except TooLarge as error:
         embedded = EmbeddedPart(note=f"{error.words}; the file is {format_path(file.path)}")

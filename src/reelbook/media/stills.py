@@ -58,14 +58,6 @@ def get_size(path: str | Path) -> PixelSize:
     return bounded_open.read_picture_size(path)
 
 
-def format_colour_note(path: str | Path) -> str:
-    """A note for a clip whose colours stills cannot reproduce; empty for others."""
-    if not is_video(path):
-        return ""
-    with open_video(path, to_decode=False) as (_, stream):
-        return video_colours.format_colour_note(stream.codec_context.color_trc)
-
-
 def read_picture(path: str | Path | IO[bytes], box: PixelSize) -> Image.Image:
     """A picture scaled down to fit a box, rotated by its Exif orientation, in sRGB and opaque."""
     with bounded_open.open_picture(path, (max(box), max(box))) as source:

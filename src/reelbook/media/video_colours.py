@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 RGB, BT709, UNSPECIFIED, BT470BG, BT601, SMPTE240M, BT2020 = 0, 1, 2, 5, 6, 7, 9
 """Codes of matrices and primaries; most are the same in both tables."""
 LIMITED, FULL = 1, 2
-SRGB, PQ, HLG = 13, 16, 18
+SRGB = 13
 HD_LINES = 720
 
 AREA, SMOOTH = 0x20, 0x2020
@@ -36,12 +36,6 @@ class ColourSpace:
     range: int
     primaries: int
     transfer: int
-
-
-def format_colour_note(transfer: int) -> str:
-    """A note for an HDR clip, whose colours stills cannot reproduce; empty for others."""
-    name = {PQ: "PQ", HLG: "HLG"}.get(transfer)
-    return f"HDR ({name}), stills show its colours roughly" if name else ""
 
 
 def get_colours(frame: VideoFrame, codec: str) -> ColourSpace:

@@ -179,7 +179,6 @@ class Race(BackgroundJob["Race"]):
                 chance=min((contender.chance or 0.0 for contender in best), default=None), is_decided=self._is_sure,
                 elapsed=(self._ended or time.monotonic()) - self._began,
                 round_runs=0 if job is None else job.total, round_done=0 if job is None else job.finished,
-                judged=judge.judged if isinstance(judge, Judging) else 0,
                 awaited=judge.awaited if isinstance(judge, Judging) else 0,
                 end=self._end, reason=self._reason, without=0 if score is None else score.without,
                 first_error=next((stored.error for stored in self._stored.values() if stored.error), ""),

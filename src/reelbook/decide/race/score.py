@@ -145,14 +145,9 @@ class Judging:
         return f"judge {self._options.question}"
 
     @property
-    def judged(self) -> int:
-        """The judgements that count so far."""
-        return len(self._read())
-
-    @property
     def awaited(self) -> int:
         """The judgements that are missing until the race goes on."""
-        return max(self._target - self.judged, 0)
+        return max(self._target - len(self._read()), 0)
 
     def open(self, table: pd.DataFrame) -> None:
         """Ask about the clips of this table, which contains that of the round before."""

@@ -99,8 +99,6 @@ class RaceProgress:
     """The runs of the current round."""
     round_done: int = 0
     """Those of them that have ended."""
-    judged: int = 0
-    """The judgements that count so far."""
     awaited: int = 0
     """The judgements that the race waits for."""
     end: End = End.NONE

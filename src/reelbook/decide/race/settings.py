@@ -31,8 +31,8 @@ MAX_SETTINGS = 500
 """The time for a choice grows with the cube of the number of settings."""
 FIRST_PER_EFFECT = 1.5
 """Runs of the first rounds, for each effect of an axis' value."""
-ENOUGH_RUNS = 2
-"""Runs of each setting with which a race can be expected to decide."""
+USUAL_SHARE = 0.4
+"""The share of the whole plan's price with which a race usually decides."""
 
 
 class RaceStopped(ReelbookError):
@@ -138,14 +138,6 @@ class RaceSettings:
         """The number of settings to try before any choice by what is known: some for each effect of an axis' value."""
         effects = 1 + sum(len(set(column[column >= 0])) - 1 for column in self.levels.T) if len(self.levels) else 1
         return min(len(self.settings), math.ceil(FIRST_PER_EFFECT * effects))
-
-    def find_enough(self, price: Callable[[Row], int]) -> int:
-        """The credits with which a race of these settings can be expected to decide, at these prices.
-
-        Two runs of each setting, or of as many of them as say what each value of an axis is worth.
-        """
-        due = sum(sum(sorted(map(price, setting.rows))[:ENOUGH_RUNS]) for setting in self.settings)
-        return math.ceil(due * self.wanted / max(len(self.settings), 1))
 
 
 def group_settings(plan: Plan, over: Sequence[str], seed: int, *, is_paired: bool = False) -> RaceSettings:
@@ -289,8 +281,8 @@ def find_budget(
         )
     if given is None:
         raise race_error(
-            f"{needs}The whole plan costs {whole:,} credits: budget={race.find_enough(due)} pays for two runs of each setting, which should "
-            "be enough to decide. It is the most that the race spends from its first start on, so running the cell twice pays once."
+            f"{needs}The whole plan costs {whole:,} credits, and budget={USUAL_SHARE}, {USUAL_SHARE:.0%} of that, is usually enough to "
+            "decide. It is the most that the race spends from its first start on, so running the cell twice pays once."
         )
     budget = given if isinstance(given, int) else int(given * whole)
     prices = sorted(min(map(due, setting.rows)) for setting in race.settings)
