@@ -3,10 +3,9 @@
 import { Camera, moveCamera } from "../media/camera.ts";
 import { Clock } from "../media/clock.ts";
 import { frameAt, middleOf, within } from "../media/clock_time.ts";
-import { buttons, isWriting } from "../media/controls.ts";
+import { buttons } from "../media/controls.ts";
 import { isCalm } from "../media/video.ts";
-import { choose, made, slider, watchSight } from "../page/element.ts";
-import { answerKey } from "../page/keys.ts";
+import { answerKey, choose, isWriting, made, slider, watchSight } from "../page/element.ts";
 import { compareChart } from "./chart.ts";
 import { type Choice, compareControls } from "./controls.ts";
 import { type Drawable, drawDifference, drawOne, drawOnion, drawWipe } from "./drawing.ts";

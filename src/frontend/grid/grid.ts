@@ -8,9 +8,9 @@
 import { Clip } from "../media/clip.ts";
 import { Clock } from "../media/clock.ts";
 import { buttons } from "../media/controls.ts";
-import { button, choices, made, payloadOf, watchSight } from "../page/element.ts";
+import { answerKey, button, choices, isWriting, made, payloadOf, watchSight } from "../page/element.ts";
 import { ASK_AGAIN, bringFile, onKernel } from "../page/kernel_files.ts";
-import { Picks } from "./picks.ts";
+import { Picked } from "../page/picked.ts";
 import { Stage } from "./stage.ts";
 import "../table/table.ts"; // The rows below the clips.
 
@@ -37,7 +37,9 @@ export class Grid {
   /** Where the files of the page are, by row and place; empty for one that the kernel sends. */
   addresses: Map<string, string> = new Map();
   #clips: Map<HTMLElement, Clip> = new Map();
-  #picks = new Picks(this, this.#payload);
+  /** There are no ticks until a kernel says that it listens; other displays of the same table follow. */
+  #picked = new Picked(this.#payload, () => this.#drawPicks());
+  #count = made("span", { class: "rb-soft", role: "status" });
   #absent = made("p", { class: "rb-notes", role: "status" });
   #views = choices("View", ["Grid", "One at a time"], (place) => this.show(VIEWS[place]));
   #stage = new Stage(this);
@@ -45,7 +47,7 @@ export class Grid {
   constructor(readonly root: HTMLElement) {
     for (const figure of root.querySelectorAll<HTMLElement>("figure[data-row]")) this.#take(figure);
     this.clock.measure();
-    const bar = made("div", { class: "rb-viewer-bar" }, this.#tabs(), this.#picks.count, this.#views.group);
+    const bar = made("div", { class: "rb-viewer-bar" }, this.#tabs(), this.#count, this.#views.group);
     const summary = root.querySelector(".rb-summary");
     summary ? summary.after(bar) : root.prepend(bar);
     root.addEventListener("keydown", (event) => this.#key(event));
@@ -95,7 +97,7 @@ export class Grid {
     before.replaceWith(figure);
     this.#take(figure);
     this.clock.measure();
-    this.#picks.draw();
+    this.#drawPicks();
     if (this.held.view === "one" && this.held.row === row) this.#stage.open(row);
   }
 
@@ -119,7 +121,26 @@ export class Grid {
     const name = figure.querySelector("figcaption b");
     const large = { class: "rb-name", title: "Show it large" };
     name?.replaceWith(button(name.textContent ?? "", () => this.#enlarge(row), large));
-    this.#picks.add(row, figure);
+    const label = `Select ${this.runs.get(row)?.run.label || `row ${row}`}`;
+    const pick = { type: "checkbox", class: "rb-pick", hidden: "", "aria-label": label, title: "Select (X)" };
+    figure.querySelector("figcaption")?.prepend(made("input", { ...pick, onchange: () => this.#pick(row) }));
+  }
+
+  #pick(row: number) {
+    this.#picked.toggle(row);
+    this.#drawPicks();
+  }
+
+  #drawPicks() {
+    const { rows, isListening } = this.#picked;
+    for (const [row, figure] of this.figures) {
+      const box = figure.querySelector<HTMLInputElement>(".rb-pick");
+      if (!box) continue;
+      box.hidden = !isListening;
+      box.checked = rows.has(row);
+      figure.toggleAttribute("data-picked", isListening && rows.has(row));
+    }
+    this.#count.textContent = isListening && rows.size ? `${rows.size} selected` : "";
   }
 
   async #bring(box: HTMLElement, row: number, place: number) {
@@ -160,12 +181,19 @@ export class Grid {
     return tabs.group;
   }
 
+  /** X ticks the clip that has the focus, or the large one; Escape leads back to the grid. */
   #key(event: KeyboardEvent) {
-    if (event.key !== "Escape" || this.held.view !== "one") return;
-    event.stopPropagation();
-    this.show("grid");
-    const figure = this.figures.get(this.held.row ?? -1);
-    figure?.querySelector<HTMLElement>(".rb-name")?.focus();
+    const isLarge = this.held.view === "one";
+    const figure = isLarge ? this.figures.get(this.held.row ?? -1) : (event.target as HTMLElement).closest("figure");
+    const canPick = this.#picked.isListening && figure && !isWriting(event);
+    const leave = () => {
+      this.show("grid");
+      figure?.querySelector<HTMLElement>(".rb-name")?.focus();
+    };
+    answerKey(event, {
+      escape: isLarge ? leave : undefined,
+      x: canPick ? () => this.#pick(Number(figure.dataset.row)) : undefined,
+    });
   }
 }
 

@@ -1,7 +1,6 @@
 /** What part of a picture is on the screen, or of several at once: one zoom and one centre, moved by pointers and keys. */
 
-import { button, made } from "../page/element.ts";
-import { answerKey } from "../page/keys.ts";
+import { answerKey, button, made } from "../page/element.ts";
 import { within } from "./clock_time.ts";
 
 const STEP = 2;

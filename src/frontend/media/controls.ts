@@ -1,7 +1,6 @@
 /** The one bar of buttons below clips, and the keys of all players. */
 
-import { button, choose, made, shaped } from "../page/element.ts";
-import { answerKey } from "../page/keys.ts";
+import { answerKey, button, choose, isWriting, made, shaped } from "../page/element.ts";
 import { type Clock, watchPage } from "./clock.ts";
 
 const PLAYED = "Played by the browser, which may not decode single frames here: steps take longer.";
@@ -111,10 +110,6 @@ function icon(name: keyof typeof ICONS, kind = "") {
   const attributes = { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", class: kind };
   return shaped("svg", attributes, shaped("path", { d: ICONS[name] }));
 }
-
-/** Whether a key is typed into a field, which keeps it. */
-export const isWriting = ({ target }: Event) =>
-  (target as HTMLElement).matches("select, textarea, input:not([type=range])");
 
 /** Only while the focus is inside, and none with Ctrl, Alt or Meta. @param more Keys of one player alone. */
 export function keys(event: KeyboardEvent, player: Player, more: Record<string, () => unknown> = {}) {

@@ -1,4 +1,4 @@
-/** Elements in one call; text goes in as text, never as markup. */
+/** Elements in one call, with text as text and never as markup; what keys do, and what is in view. */
 
 /**
  * Words with dots between them, of which no line ends on a dot.
@@ -86,6 +86,23 @@ export function choices(name: string, words: string[], act: (place: number) => v
     buttons.forEach((one, place) => one.setAttribute("aria-pressed", String(place === pressed)));
   return { group, press };
 }
+
+/**
+ * Do what a key stands for, if it is known and pressed without Ctrl, Alt and Meta; nobody else hears of it then.
+ * @param known What each key does; a small letter stands for its capital, too.
+ */
+export function answerKey(event: KeyboardEvent, known: Record<string, (() => unknown) | undefined>) {
+  const isOther = event.ctrlKey || event.altKey || event.metaKey;
+  const act = isOther ? undefined : (known[event.key] ?? known[event.key.toLowerCase()]);
+  if (!act) return;
+  event.preventDefault(); // The page would scroll.
+  event.stopPropagation(); // Jupyter would run or add a cell.
+  act();
+}
+
+/** Whether a key is typed into a field, which keeps it. */
+export const isWriting = ({ target }: Event) =>
+  (target as HTMLElement).matches("select, textarea, input:not([type=range])");
 
 /** Says whether an element is in view, and whenever that changes; leaving the page counts. */
 export function watchSight(element: Element, change: (isInView: boolean) => void) {

@@ -6,8 +6,7 @@
  */
 
 import { within } from "../media/clock_time.ts";
-import { button, dotted, made, payloadOf, shaped } from "../page/element.ts";
-import { answerKey } from "../page/keys.ts";
+import { answerKey, button, dotted, made, payloadOf, shaped } from "../page/element.ts";
 import { Picked } from "../page/picked.ts";
 import { detail, isFilm, Posters, players } from "../page/player.ts";
 import { unpacked } from "../table/query.ts";
