@@ -17,7 +17,6 @@ from reelbook.display.original_links import render_open_attributes, render_poste
 from reelbook.display.tables.table_html import (
     STYLES,
     format_table,
-    render_table,
     render_table_markup,
 )
 from reelbook.display.theme import render_style
@@ -27,6 +26,7 @@ from reelbook.models.base import File
 from tests.browser.bare_page import Open
 from tests.browser.fake_kernel import listen
 from tests.browser.looks import playback, shot
+from tests.display.stand_in import render_table
 from tests.support import deep
 
 pytestmark = pytest.mark.browser

@@ -8,10 +8,12 @@ from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any, cast
 
+from reelbook.display.tables.table_html import table_bundle
 from reelbook.errors import ReelbookError
 from reelbook.media.local_file import LocalFile
 from reelbook.models.base import Output
 from reelbook.runs.run import Run
+from reelbook.settings import options
 
 
 @dataclass
@@ -71,3 +73,9 @@ class Read(HTMLParser):
 def bare(html: str) -> Read:
     """The same without style sheets and scripts, as a notebook shows it that nobody trusts."""
     return Read(re.sub(r"<(style|script)\b.*?</\1>", "", html, flags=re.DOTALL))
+
+
+def render_table(table: Any, *, embed: str = "poster", key: str = "") -> str:
+    """A table as HTML, with so much of its clips; by the key it requests them of a kernel."""
+    with options(embed=embed):
+        return str(table_bundle(table, key=key)["text/html"])

@@ -13,8 +13,7 @@ from reelbook.display.figure import file_figure
 from reelbook.display.report.make_report import write_report
 from reelbook.display.run_card import run_figure
 from reelbook.display.run_text import format_run
-from reelbook.display.tables.table_html import render_table
-from tests.display.stand_in import bare
+from tests.display.stand_in import bare, render_table
 from tests.support import Served
 from tests.sweeps.dots import DOT, dots
 

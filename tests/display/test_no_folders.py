@@ -19,9 +19,9 @@ from reelbook.display.plots.plot_html import render_plot
 from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from reelbook.display.run_card import run_figure
 from reelbook.display.sweep_panel import render_panel
-from reelbook.display.tables.table_html import render_table
 from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.progress import Progress
+from tests.display.stand_in import render_table
 from tests.sweeps.dots import dots
 
 Table = Any  # Not of tables: their many overloads take the type checker seconds.

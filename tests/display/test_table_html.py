@@ -21,18 +21,17 @@ from PIL import Image
 
 from reelbook.display import theme
 from reelbook.display.tables import table_columns, table_media
-from reelbook.display.tables.table_cells import make_column
-from reelbook.display.tables.table_columns import format_json, pack
+from reelbook.display.tables.table_columns import format_json, make_column, pack
 from reelbook.display.tables.table_html import (
     STATIC_ROWS,
     format_table,
-    render_table,
     render_table_markup,
     table_bundle,
 )
 from reelbook.display.theme import read_static
 from reelbook.media import posters
 from tests.clips import film
+from tests.display.stand_in import render_table
 from tests.hostile import TEXTS
 from tests.support import png
 

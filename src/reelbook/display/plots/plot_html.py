@@ -19,8 +19,7 @@ from ...util.printable import printable
 from ...util.replace_file import replace_file
 from ..embedding import data_uri
 from ..formatting import shorten
-from ..tables.table_cells import Column
-from ..tables.table_columns import find_columns, format_json, pack
+from ..tables.table_columns import Column, find_columns, format_json, pack
 from ..tables.table_media import PixelSize, Posters, find_files, format_column_captions, make_posters, pack_media
 from ..theme import render, render_script, render_style
 from .plot_drawing import Drawing, check_matplotlib, draw_points, render_svg, write_figure
@@ -68,13 +67,13 @@ class Plot:
         return file
 
 
-def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None = None) -> dict[str, Any]:
+def plot_bundle(plot: Plot, *, key: str = "", group: str = "") -> dict[str, Any]:
     """The plot by MIME type: HTML, a PNG for readers that show no HTML, and a line of text."""
     points = plot.points
     if not len(points.rows):
         nothing = render("plot.html", summary=points.summary, still="", drawing="", notes=[], payload="{}")
         return {"text/plain": points.summary, "text/html": str(render_style(*STYLES) + nothing)}
-    root, still = _render_root(plot, points.rows.tolist(), {"key": key, "group": group}, embed or options.embed)
+    root, still = _render_root(plot, points.rows.tolist(), {"key": key, "group": group})
     html = render_style(*STYLES) + root + render_script(SCRIPT)
     return {"text/plain": points.summary, "text/html": str(html), "image/png": still}
 
@@ -85,7 +84,7 @@ def render_plot_markup(plot: Plot, *, key: str, rows: Sequence[int], sizes: Mapp
     `rows` are the positions on the page of the table's rows, and `sizes` those of the files by their paths.
     """
     on_page = [rows[row] for row in plot.points.rows.tolist()]
-    return _render_root(plot, on_page, {"key": key, "group": key, "isReport": True}, "poster", sizes)[0]
+    return _render_root(plot, on_page, {"key": key, "group": key, "isReport": True}, sizes)[0]
 
 
 def render_plot(plot: Plot) -> str:
@@ -97,7 +96,6 @@ def _render_root(
     plot: Plot,
     numbers: Sequence[int],
     facts: Mapping[str, Any],
-    embed: str,
     sizes: Mapping[str, PixelSize] | None = None,
 ) -> tuple[Markup, bytes]:
     """The plot with its drawing, in which each point has its number, and the data for the script by point; and a PNG."""
@@ -112,7 +110,9 @@ def _render_root(
     else:
         shapes = {row: fit_size(sizes[found[0]], box) for row, found in enumerate(files) if found and found[0] in sizes}
         still, posters = b"", Posters(box, {}, shapes)
-    media, notes = pack_media(files, format_column_captions(columns, len(table)), posters, embed)
+    media, notes = pack_media(
+        files, format_column_captions(columns, len(table)), posters, None if sizes is None else {}
+    )
     if posters.left_out:
         notes = [f"{posters.left_out:,} runs have no poster here, which would make the notebook too heavy.", *notes]
     if len({*drawing.places}) < len(drawing.places):

@@ -17,7 +17,7 @@ from ...media.measuring.metrics import METRICS
 from ...util.printable import format_count, format_line, suggest
 from ..formatting import join_with_dots, shorten
 from ..report.shared_table import is_address_column, share_values
-from ..tables.table_cells import format_column_name, make_column
+from ..tables.table_columns import format_column_name, make_column
 
 NUMBER, DATE, CATEGORY = "number", "date", "category"
 NANOSECONDS_PER_DAY = 86_400 * 10**9

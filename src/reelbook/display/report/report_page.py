@@ -171,7 +171,7 @@ class ReportContent:
 
     def _render_table(self) -> Markup:
         clips = {str(path): one.original for path, one in self.media.items() if one.original}
-        return render_table_markup(self.table, key=KEY, clips=clips if self.is_folder else None)
+        return render_table_markup(self.table, key=KEY, clips=clips)
 
     @cached_property
     def _spots(self) -> dict[Path, tuple[int, int]]:

@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ...settings import options
 from ..formatting import join_with_dots, shorten
 from ..theme import render, render_script, render_style
-from .table_cells import Column
-from .table_columns import UNSETTLED, find_columns, format_json, pack_columns
-from .table_media import (
-    Posters,
-    find_files,
-    format_column_captions,
-    make_posters,
-    pack_media,
-)
+from .table_columns import UNSETTLED, Column, find_columns, format_json, pack_columns
+from .table_media import Posters, find_files, format_column_captions, make_posters, pack_media
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,9 +29,9 @@ STATIC_ROWS = 24
 MAX_ROWS = 20_000
 
 
-def table_bundle(table: pd.DataFrame, *, embed: str | None = None, key: str = "", group: str = "") -> dict[str, Any]:
-    """The table as an output of a cell: HTML and a line of text, by MIME type."""
-    content = render_table_markup(table, embed=embed or options.embed, key=key, group=group)
+def table_bundle(table: pd.DataFrame, *, key: str = "", group: str = "") -> dict[str, Any]:
+    """The table as an output of a cell: HTML and a line of text, by MIME type; by `key` it requests clips of a kernel."""
+    content = render_table_markup(table, key=key, group=group)
     html = Markup("").join([render_style(*STYLES), content, render_script(SCRIPT)])
     return {"text/plain": format_table(table), "text/html": str(html)}
 
@@ -55,30 +47,20 @@ def format_reel(reel: Any) -> str:
     return format_table(reel.table)
 
 
-def render_table(table: pd.DataFrame, *, embed: str | None = None, key: str = "") -> str:
-    """The table as HTML with style sheet and script; `key` is the key by which it requests clips."""
-    return str(table_bundle(table, embed=embed, key=key)["text/html"])
-
-
 def render_table_markup(
-    table: pd.DataFrame,
-    *,
-    embed: str = "poster",
-    key: str = "",
-    group: str = "",
-    clips: Mapping[str, str] | None = None,
+    table: pd.DataFrame, *, key: str = "", group: str = "", clips: Mapping[str, str] | None = None
 ) -> Markup:
     """The table alone, for a page that has its style sheet and script already.
 
-    `clips` are addresses by the paths of files, for a page that has them already; else `embed` decides which clips are
-    embedded.
+    `clips` are the addresses of files by their paths, for a page that has its clips already; else `rb.options.embed`
+    decides which clips are embedded.
     """
     head = table.head(MAX_ROWS)
     columns, files = find_columns(head), find_files(head)
     pictures = make_posters(files)
     captions = format_column_captions(columns, len(head))
     packed, left = pack_columns(columns)
-    media, notes = pack_media(files, captions, pictures, embed, clips, first=STATIC_ROWS)
+    media, notes = pack_media(files, captions, pictures, clips, first=STATIC_ROWS)
     payload = {"key": key, "group": group, "rows": len(head), "columns": packed, **media}
     return render(
         "table.html",

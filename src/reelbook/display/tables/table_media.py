@@ -16,8 +16,7 @@ from PIL import Image
 from ...settings import options
 from ..embedding import MAX_FULL_BYTES, MIME_TYPES, data_uri
 from ..formatting import format_credits, join_with_dots, shorten
-from .table_cells import Column, Number, format_cell
-from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, find_columns, pack
+from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, Column, Number, find_columns, format_cell, pack
 
 BOX, SMALL_BOX, FEW = (96, 54), (64, 36), 60
 """Pixels that a poster may take, in a table of few rows and in a longer one."""
@@ -127,21 +126,20 @@ def pack_media(
     files: FileLists,
     captions: Sequence[str],
     posters: Posters,
-    embed: str,
     known: Mapping[str, str] | None = None,
     *,
     first: int = 0,
-) -> tuple[dict[str, Any], Sequence[str]]:
+) -> tuple[dict[str, Any], list[str]]:
     """Files, captions, posters and clips as JSON values, and notes for the reader.
 
-    `known` are the addresses of clips that the page has already; the posters of the `first` rows are in its HTML.
+    `known` are the addresses of clips, for a page that has its clips already; the posters of the `first` rows are in its HTML.
     """
     paths, rows = [path for listed in files for path in listed], range(len(files))
-    whole = _embed_files(paths) if known is None and embed == "full" else {}
-    copies = _embed_copies(paths, whole) if known is None and embed != "poster" else {}
-    clips = {**copies, **whole} if known is None else known
+    embed = options.embed if known is None else "poster"
+    whole = _embed_files(paths) if embed == "full" else {}
+    copies = _embed_copies(paths, whole) if embed != "poster" else {}
+    clips = {**copies, **whole, **(known or {})}
     previews = {str(row): [place for place, path in enumerate(files[row]) if path in copies] for row in rows}
-    has_clips = known is not None or bool(clips)
     packed = {
         # A page does not show their folders.
         "files": [[Path(path).name for path in listed] for listed in files], "captions": pack(captions),
@@ -149,7 +147,7 @@ def pack_media(
             "box": posters.box, "sizes": pack([posters.sizes.get(row) for row in rows]),
             "addresses": pack([posters.addresses.get(row) if row >= first else None for row in rows]),
         },
-        "clips": {str(row): [clips.get(path, "") for path in files[row]] for row in rows if files[row]} if has_clips else {},
+        "clips": {str(row): [clips.get(path, "") for path in files[row]] for row in rows if files[row]} if clips else {},
         "previews": {row: places for row, places in previews.items() if places},
     }  # fmt: skip
     notes = []
@@ -157,7 +155,7 @@ def pack_media(
         notes.append(
             f"{len(copies):,} of the clips are small copies: their files together would make the notebook too heavy."
         )
-    if known is None and embed != "poster" and (missing := sum(path not in clips for path in paths)):
+    if embed != "poster" and (missing := sum(path not in clips for path in paths)):
         notes.append(
             f"{missing:,} of the clips are not in the notebook, which has no room for them or cannot read them."
         )
