@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..display.compare.compared_items import Item, format_inputs
-from ..display.compare.comparison import Comparison
+from ..display.compare.comparison import Comparison, Item, format_inputs
 from ..display.report.layout import find_input_columns, format_table_value
 from ..display.table_runs import read_runs
 from ..errors import ReelbookError

@@ -19,8 +19,7 @@ from ..original_links import get_link_key
 from ..strips import fit_jpegs, join_frames
 from ..tables.table_columns import format_json
 from ..theme import Macros, render_script, render_style
-from .compared_items import Item, PixelSize, Timing, find_frame
-from .comparison import FRAME, TIME, Comparison, Differences
+from .comparison import FRAME, TIME, Comparison, Differences, Item, PixelSize, Timing
 
 STYLES, SCRIPT = ("clock.css", "compare.css"), "compare.js"
 """The assets of a page with comparisons, once."""
@@ -51,7 +50,7 @@ class FileOnPage(NamedTuple):
 def find_on_page(item: Item) -> FileOnPage:
     """The key by which the page of a notebook requests the file from its kernel; empty without one."""
     try:
-        return FileOnPage(item.key or (get_link_key(item.file.path, MAX_FILE_BYTES) if item.file is not None else ""))
+        return FileOnPage(get_link_key(item.file.path, MAX_FILE_BYTES) if item.file is not None else "")
     except OSError:
         return FileOnPage("")
 
@@ -239,7 +238,7 @@ def _read_stills(comparison: Comparison) -> dict[int, Image.Image]:
     for place, timing in comparison.timings.items():
         file = comparison.items[place].file
         assert file is not None
-        number = find_frame(timing, ticks // 2, rate, by=comparison.by)
+        number = timing.find_frame(ticks // 2, rate, by=comparison.by)
         try:
             found[place] = _read_still(str(file.path), file.path.stat().st_mtime_ns, timing, number)
         except (ReelbookError, OSError):

@@ -22,8 +22,7 @@ from ...settings import options
 from ...sweeps.cost import compute_costs
 from ...util.printable import format_count
 from ..compare import comparison_html
-from ..compare.compared_items import Item
-from ..compare.comparison import Comparison
+from ..compare.comparison import Comparison, Item
 from ..compare.comparison_html import FileOnPage, render_comparison_markup
 from ..cost_chart import render_cost_table
 from ..formatting import format_duration, join_with_dots, shorten
