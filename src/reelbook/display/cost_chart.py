@@ -8,8 +8,10 @@ import pandas as pd
 from markupsafe import Markup
 
 from ..sweeps.cost import COLUMNS
+from ..util.missing_values import is_missing
 from ..util.printable import replace_surrogates
 from .formatting import shorten
+from .report.layout import format_table_value
 from .theme import render, render_style
 
 if TYPE_CHECKING:
@@ -43,39 +45,36 @@ def render_cost_table(costs: Costs, columns: Sequence[str] = COLUMNS) -> Markup:
         rows = rows.sort_values("credits", ascending=False, kind="stable").head(MAX_LINES)
     columns = [name for name in columns if costs[name].notna().any()]
     top = max(1, *rows[["credits", "estimated"]].fillna(0).max())
-    listed = [row for _, row in rows.iterrows()]
     return render(
         "costs.html",
         names=[replace_surrogates(str(name or "")) for name in costs.index.names],
         headings=[name.removeprefix("credits_").replace("_", " ") for name in columns],
-        rows=[_Row(key, row, columns, top) for key, row in zip(rows.index, listed, strict=True)],
+        rows=[_describe_row(key, row, columns, top) for key, row in rows.iterrows()],
         total=_format_total(len(costs)),
         sums=[_format_sum(costs, name) for name in columns],
-        legend=" ".join(
-            [
-                *(["The light part of a bar is not confirmed by the service."] if any(map(_is_unsure, listed)) else []),
-                *(["The mark is the estimate."] if any(map(_is_off, listed)) else []),
-            ]
-        ),
     )
 
 
-class _Row:
-    """One row: its values, the parts of its bar in percent, and its figures."""
+def _describe_row(key: Any, row: pd.Series[Any], columns: Sequence[str], top: float) -> dict[str, Any]:
+    """One row: its values and figures, and the parts of its bar in percent."""
+    amount, charged, estimated = row["credits"], row["charged"], row["estimated"]
+    # The service may have reported less than the credits counted here.
+    is_unsure = pd.notna(amount) and pd.notna(charged) and charged < amount
+    sure = charged if is_unsure else amount
+    is_off = pd.notna(estimated) and (pd.isna(amount) or estimated != amount)
 
-    def __init__(self, key: Any, row: pd.Series[Any], columns: Sequence[str], top: int) -> None:
-        self.values = [shorten(_format_value(value), 160) for value in (key if isinstance(key, tuple) else (key,))]
-        about = "≈ " if _is_unsure(row) else ""
-        self.cells = [(about if name == "credits" else "") + format_number(name, row[name]) for name in columns]
-        self.bar = list[tuple[str, str, float]]()
-        if pd.notna(row["credits"]):
-            sure = row["charged"] if about else row["credits"]
-            self.bar = [
-                ("sure", "width", 100 * sure / top),
-                ("unsure", "width", 100 * (row["credits"] - sure) / top),
-            ]
-        if _is_off(row):
-            self.bar.append(("mark", "left", 100 * row["estimated"] / top))
+    def share(part: Any) -> float | None:
+        return None if pd.isna(part) else 100 * part / top
+
+    return {
+        "labels": [_format_value(value) for value in (key if isinstance(key, tuple) else (key,))],
+        "cells": [
+            ("≈ " if is_unsure and name == "credits" else "") + format_number(name, row[name]) for name in columns
+        ],
+        "sure": share(sure),
+        "unsure": share(amount - sure),
+        "mark": share(estimated) if is_off else None,
+    }
 
 
 def format_number(name: str, value: Any) -> str:
@@ -103,17 +102,6 @@ def _format_sum(costs: Costs, name: str) -> str:
     return f"{'≥ ' if costs[name].isna().any() else ''}{format_number(name, costs[name].sum())}"
 
 
-def _is_unsure(row: pd.Series[Any]) -> bool:
-    """Whether the service reported less than the credits counted here."""
-    return bool(pd.notna(row["credits"]) and pd.notna(row["charged"]) and row["charged"] < row["credits"])
-
-
-def _is_off(row: pd.Series[Any]) -> bool:
-    return bool(pd.notna(row["estimated"]) and (pd.isna(row["credits"]) or row["estimated"] != row["credits"]))
-
-
 def _format_value(value: Any) -> str:
     """A value of the column as text."""
-    if pd.api.types.is_scalar(value) and pd.isna(value):
-        return "not set"
-    return f"{value:g}" if isinstance(value, float) else replace_surrogates(str(value)) or '""'
+    return "not set" if is_missing(value) else shorten(replace_surrogates(format_table_value(value)), 160)
