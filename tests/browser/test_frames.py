@@ -13,7 +13,7 @@ from markupsafe import Markup
 from playwright.sync_api import Browser, Page
 
 from reelbook.display.embedding import MIME_TYPES, data_uri
-from reelbook.display.synced_clips import STYLE, PlayedClip
+from reelbook.display.report.media import PlayedClip
 from reelbook.display.theme import render_style
 from reelbook.media.frame_index import read_frame_index, read_uneven_times
 from reelbook.media.local_file import LocalFile
@@ -105,7 +105,7 @@ def page(chromium: Browser) -> Iterator[Page]:
 def open_page(page: Page, folder: Path, boxes: Sequence[Markup]) -> None:
     """A page with these clips."""
     script = Markup(bundle(SCRIPT.replace("READ_NUMBER", READ_NUMBER)))
-    (folder / "page.html").write_text(PAGE.format(render_style(STYLE), Markup("").join(boxes), script))
+    (folder / "page.html").write_text(PAGE.format(render_style("clock.css"), Markup("").join(boxes), script))
     page.goto((folder / "page.html").as_uri())
     page.wait_for_function("window.clips?.length >= 0")
 

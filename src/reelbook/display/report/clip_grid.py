@@ -19,19 +19,18 @@ from ...util.printable import format_count
 from ..embedding import MAX_FULL_BYTES, data_uri
 from ..formatting import STATE_SIGNS, join_with_dots, shorten
 from ..live import Count, watch_count
-from ..synced_clips import STYLE, PlayedClip, render_synced_clips
 from ..table_runs import ModelRuns, TableRun, group_runs, with_unique_index
 from ..tables import table_html
 from ..tables.table_columns import format_json
 from ..tables.table_html import format_table, render_table_markup
 from ..theme import Macros, render_script, render_style
-from .media import MAX_CLIP_BYTES, MAX_CLIP_SIDE, InlineMedia, PageMedia, prepare_media
+from .media import MAX_CLIP_BYTES, MAX_CLIP_SIDE, InlineMedia, PageMedia, PlayedClip, clips, prepare_media
 from .shared_table import make_shareable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-STYLES, SCRIPT = (STYLE, "clip_grid.css"), "grid.js"
+STYLES, SCRIPT = ("clock.css", "clip_grid.css"), "grid.js"
 """The assets of a page with clips, once: `render_style(*STYLES)`, and `render_script(SCRIPT)` after the last grid."""
 MAX_HEIGHT, MAX_REASON_LENGTH = 320, 160
 MAX_CELLS = 200
@@ -68,8 +67,8 @@ class ClipGrid:
         if self.has_recipes and not any(one.poster or one.clip for one in self.media.values()):
             return Markup("")
         body = Markup("").join(grids.group(self._arrange(group), self.has_recipes) for group in self.groups)
-        if clips := self.clips:
-            body = render_synced_clips(body, name=f"{format_count(len(clips), 'clip')} on one clock")
+        if played := self.clips:
+            body = clips.clock(f"{format_count(len(played), 'clip')} on one clock", body)
         return grids.viewer(self, body)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,8 @@ from pathlib import Path
 from threading import Lock
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from ...errors import ReelbookError
 from ...media.frame_index import FrameIndex, read_frame_index, read_uneven_times
 from ...media.local_file import LocalFile
@@ -21,12 +24,41 @@ from ...media.previews import get_preview
 from ...media.stills import fit_size
 from ..embedding import data_uri
 from ..live import Count
-from ..synced_clips import PlayedClip
 from ..table_runs import TableRun
+from ..theme import Macros
 
 MAX_CLIP_SIDE, MAX_CLIP_BYTES, KEYFRAMES = 320, 150_000, 12
 MEDIA = "media"
 PROGRESS = "files made ready for the report"
+
+clips = Macros("clip.html")
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedClip:
+    """One player: its addresses, and the facts that a browser cannot know."""
+
+    src: str
+    """The address of the video; made here, never taken from a response. Empty if the kernel sends it."""
+    poster: str
+    """The address of the poster; empty for none."""
+    width: int
+    height: int
+    frames: int
+    rate: Fraction
+    name: str
+    """The label for screen readers."""
+    index: FrameIndex | None = None
+    """The index of the video at `src`, with which the page decodes it; without it, the browser plays it."""
+    times: Sequence[float] = ()
+    """The times of the frames of the original, if they are not evenly spaced; its copies are."""
+
+    @property
+    def markup(self) -> Markup:
+        """The player, as wide as its container."""
+        index = self.index.to_json() if self.index else None
+        texts = [json.dumps(value, separators=(",", ":")) if value else "" for value in (index, self.times)]
+        return clips.clip(self, *texts)
 
 
 @dataclass(frozen=True, slots=True)
