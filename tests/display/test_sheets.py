@@ -108,7 +108,7 @@ class TestSheet:
         written.clear()
         draw_sheet(table, labels=["num_frames"])
 
-        assert by_itself[:2] == ["a paper boat", "2 runs · 106 credits · 64×48 · 2 frames at 24/s"]
+        assert by_itself[:2] == ["a paper boat", "2 runs · 2 completed · 106 credits · 64×48 · 2 frames at 24/s"]
         assert "9 frames" in "".join(written)
         assert not any("seed" in word for word in written)
         assert any("seed 1" in word for word in by_itself)

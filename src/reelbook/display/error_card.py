@@ -68,14 +68,10 @@ def find_own_lines(shell: Any, trace: TracebackType | None) -> Iterator[tuple[st
     is_inside = False
     while trace is not None and not is_inside:
         frame, number = trace.tb_frame, trace.tb_lineno
-        is_inside = _is_reelbook(frame)
+        is_inside = frame.f_code.co_filename.startswith(PACKAGE_FOLDER)
         if not is_inside and not _is_machinery(frame):
             yield f"{_name(shell, frame)}, line {number}", _code(frame, number)
         trace = trace.tb_next
-
-
-def _is_reelbook(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith(PACKAGE_FOLDER)
 
 
 def _is_machinery(frame: FrameType) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
@@ -29,21 +29,16 @@ MAX_STILLS_BYTES, MAX_SHEET_BYTES = 20_000, 13_000
 RUN_AGAIN = "Run the cell to step through it, and to save single frames and ranges."
 
 
-class Still(NamedTuple):
-    """A picture of the saved notebook, and the number of its frame."""
-
-    address: str
-    width: int
-    height: int
-    number: int
-
-
 def explorer_bundle(explorer: Explorer, *, key: str = "") -> dict[str, Any]:
     """The MIME bundle of an explorer's static output; `key` is that of the connection to its kernel."""
     file = explorer.file
     try:
         html = render_explorer(explorer, key=key)
-        picture = _draw_strip(file) if file.is_video else strip_jpeg(file)
+        picture = strip_jpeg(file)
+        if file.is_video:
+            # Some of the stills side by side.
+            frames = _read_frames(file, FRAMES, SHEET_BOX)[1]
+            (picture,) = fit_jpegs([join_frames(frames, GAP)], MAX_SHEET_BYTES)
     except (ReelbookError, OSError) as error:
         return {"text/plain": str(error), "text/html": render_card(blocks.small(str(error)))}
     return {"text/plain": repr(explorer), "text/html": html, "image/jpeg": picture}
@@ -65,34 +60,29 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
         height=probe.height,
         save=file.make_name(),
         max_width=MAX_WIDTH,
-        stills=_make_stills(file) if file.is_video else _make_picture(file),
+        stills=_make_stills(file),
         caption=figures.caption(known.prompt, facts, tag="div"),
         note=RUN_AGAIN if file.is_video else "Run the cell to look into it closely.",
     )
     return str(render_style(*STYLES) + root + render_script(SCRIPT))
 
 
-def _read_stills(file: LocalFile, count: int, box: tuple[int, int]) -> tuple[list[int], list[Image.Image]]:
-    found = stills.read_spread(file.path, min(count, file.probe.frames), box)
-    return found.numbers, found.frames
-
-
-def _make_stills(file: LocalFile) -> list[Still]:
-    numbers, frames = _read_stills(file, STILLS, SAVED_BOX)
+def _make_stills(file: LocalFile) -> list[dict[str, Any]]:
+    """The pictures of the saved notebook, with the numbers of their frames."""
+    box = (PICTURE_SIDE, PICTURE_SIDE)
+    if file.is_video:
+        numbers, frames = _read_frames(file, STILLS, SAVED_BOX)
+        sizes = [frame.size for frame in frames]
+    else:
+        numbers, frames = [0], [stills.read_picture(file.path, box)]
+        sizes = [stills.fit_size((file.probe.width, file.probe.height), box)]
     contents = fit_jpegs(frames, MAX_STILLS_BYTES)
     return [
-        Still(data_uri("image/jpeg", content), *frame.size, number)
-        for number, frame, content in zip(numbers, frames, contents, strict=True)
+        {"address": data_uri("image/jpeg", content), "width": width, "height": height, "number": number}
+        for number, content, (width, height) in zip(numbers, contents, sizes, strict=True)
     ]
 
 
-def _make_picture(file: LocalFile) -> list[Still]:
-    box = (PICTURE_SIDE, PICTURE_SIDE)
-    content = fit_jpegs([stills.read_picture(file.path, box)], MAX_STILLS_BYTES)[0]
-    return [Still(data_uri("image/jpeg", content), *stills.fit_size((file.probe.width, file.probe.height), box), 0)]
-
-
-def _draw_strip(file: LocalFile) -> bytes:
-    """Some of the stills side by side, for pages without HTML."""
-    _, frames = _read_stills(file, FRAMES, SHEET_BOX)
-    return fit_jpegs([join_frames(frames, GAP)], MAX_SHEET_BYTES)[0]
+def _read_frames(file: LocalFile, count: int, box: tuple[int, int]) -> tuple[list[int], list[Image.Image]]:
+    found = stills.read_spread(file.path, min(count, file.probe.frames), box)
+    return found.numbers, found.frames

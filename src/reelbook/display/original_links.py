@@ -16,14 +16,15 @@ MAX_ORIGINAL_BYTES = 50_000_000
 
 LinkProvider = Callable[[Path | None], str]
 
-_providers: list[LinkProvider] = []
+_shared: list[LinkProvider] = [lambda path: ""]
+"""The provider of this process."""
 _own: ContextVar[LinkProvider | None] = ContextVar("reelbook_own_links", default=None)
 """The provider of the display that is being rendered, if it sends its files itself."""
 
 
 def set_link_provider(provider: LinkProvider) -> None:
     """Register the provider of keys; it is called with None to prepare, before there is a file."""
-    _providers[:] = [provider]
+    _shared[:] = [provider]
 
 
 @contextmanager
@@ -38,16 +39,13 @@ def linked_by(provider: LinkProvider) -> Iterator[None]:
 
 def prepare_links() -> None:
     """Let the provider open its connection in the thread of the cell, for later outputs of other threads."""
-    for provider in _providers:
-        provider(None)
+    _shared[0](None)
 
 
-def get_link_key(path: Path, max_bytes: int | None = None) -> str:
+def get_link_key(path: Path, max_bytes: int = MAX_ORIGINAL_BYTES) -> str:
     """The key by which a figure requests this file; empty without a provider, or if the file is too large."""
-    if path.stat().st_size > (max_bytes or MAX_ORIGINAL_BYTES):
-        return ""
-    own = _own.get()
-    return next((key for provider in ([own] if own else _providers) if (key := provider(path))), "")
+    provider = _own.get() or _shared[0]
+    return provider(path) if path.stat().st_size <= max_bytes else ""
 
 
 # Posters that play their file on a click, in place or below a row of small ones.

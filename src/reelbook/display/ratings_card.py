@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ..decide.ratings import Ratings
-from ..errors import ReelbookError
 from ..util.printable import format_count
 from .formatting import join_with_dots
 from .table_runs import group_runs
@@ -18,7 +16,7 @@ from .tables.table_media import make_posters
 from .theme import blocks, render, render_card
 
 if TYPE_CHECKING:
-    from ..decide.ratings import Counts
+    from ..decide.ratings import Counts, Ratings
 
 WIDTH = 960
 MAX_ROWS, POSTER_BOX = 24, (64, 64)
@@ -97,17 +95,6 @@ def render_ratings(ratings: Ratings, notes: Sequence[str] | None = None) -> Mark
     ]
     meaning = [blocks.small(blocks.details("How this is computed", Markup(MEANINGS[kind])))] if rows else []
     return Markup("").join([*lines, render_ranking(rows, columns=COLUMNS[kind]), *meaning])
-
-
-def parse_ratings(given: Any) -> list[Ratings]:
-    """The ratings that were passed for a report; a `ReelbookError` for anything else."""
-    listed = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
-    for one in listed:
-        if not isinstance(one, Ratings):
-            raise ReelbookError(
-                f"The ratings of a report are those of rb.judge(table), or a list of them, and not {type(one).__name__}."
-            )
-    return listed
 
 
 def ratings_card(ratings: Ratings) -> str:

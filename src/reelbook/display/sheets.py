@@ -26,16 +26,16 @@ from ..media.local_file import LocalFile
 from ..models.base import File
 from ..runs.run import Run
 from ..settings import options
-from ..storage.run_status import RunStatus
 from ..util.printable import format_count, suggest
 from ..util.replace_file import replace_file
 from .embedding import data_uri
-from .formatting import STATE_COLOURS, format_credits, join_with_dots
+from .formatting import STATE_COLOURS, join_with_dots
 from .live import Count, watch_count
 from .report.layout import LONG_TEXT, format_named_value
 from .run_text import RunText, describe_file, describe_run
 from .strips import fit_jpegs
-from .table_runs import TableRun, group_runs, read_runs, shorten_model
+from .table_runs import TableRun, format_title, group_runs, shorten_model
+from .tables.table_html import format_table
 from .theme import read_colours
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def draw_sheet(
     if not len(table):
         raise ReelbookError("This table has no runs, so there is nothing to draw. Look at what it was filtered by.")
     runs = _read_runs(table.iloc[:MAX_RUNS], labels)
-    title, more = _format_title(runs), ""
+    title, more = format_title(runs), ""
     if len(runs) < len(table):
         more = f"The first {len(runs):,} of {len(table):,} runs. The next ones: table[{len(runs)}:].reel.sheet()"
     alt, most = f"contact sheet: {title}", max(len(run.files) for run in runs)
@@ -505,25 +505,10 @@ def _check_number(name: str, value: object, low: int, high: int) -> None:
         raise ReelbookError(f"`{name}` is a whole number from {low} to {high}, and not {value!r}.")
 
 
-def _format_title(runs: Sequence[TableRun]) -> str:
-    """The prompt if all runs have the same, else the models."""
-    prompts = {" ".join((run.text("prompt") or "").split()) for run in runs}
-    if len(prompts) == 1 and "" not in prompts:
-        return prompts.pop()
-    models = [*dict.fromkeys(shorten_model(run.model) for run in runs if run.model)]
-    return (join_with_dots(*models) if len(models) < 4 else f"{len(models)} models") or "runs"
-
-
 def _format_facts(table: pd.DataFrame, media: Sequence[RunPictures]) -> str:
-    """Number of runs, states other than completed, credits, and the size of all clips if it is one."""
-    runs = read_runs(table)
-    states = [status for run in runs if (status := run.text("status")) and status != RunStatus.COMPLETED]
-    facts = [format_count(len(runs), "run"), *(f"{states.count(state):,} {state}" for state in dict.fromkeys(states))]
-    if amounts := [run.credits for run in runs if run.credits is not None]:
-        is_charged = all(run.credits_source == "charged" for run in runs if run.credits is not None)
-        facts.append(format_credits(sum(amounts), "charged" if is_charged else "estimated"))
+    """What the table comes to, and the size of all clips if it is one."""
     sizes = {_format_size(one) for one in media if one.film is not None}
-    return join_with_dots(*facts, *(sizes if len(sizes) == 1 else ()))
+    return join_with_dots(format_table(table), *(sizes if len(sizes) == 1 else ()))
 
 
 def _format_size(media: RunPictures) -> str:

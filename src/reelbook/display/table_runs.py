@@ -21,6 +21,7 @@ from ..storage.run_identity import INPUT_JSON
 from ..storage.run_status import RunStatus
 from ..sweeps.table_files import find_paths
 from ..util.missing_values import is_missing
+from ..util.printable import format_count
 from .formatting import format_credits
 from .input_code import format_run_code
 from .report.layout import Layout, VariedInput, choose_layout, find_axes, find_input_columns, format_table_value
@@ -280,6 +281,15 @@ def _make_label(axes: Sequence[VariedInput], number: int) -> tuple[str, ...]:
     """The values of a run on these axes, without those that are empty."""
     values = ((axis.values[axis.codes[number]], axis.bare[axis.codes[number]]) for axis in axes)
     return tuple(named for named, bare in values if bare not in NOTHING)
+
+
+def format_title(runs: Sequence[TableRun]) -> str:
+    """The prompt if all runs have the same, else how many there are of which models."""
+    prompts = {" ".join((run.text("prompt") or "").split()) for run in runs}
+    if len(prompts) == 1 and "" not in prompts:
+        return prompts.pop()
+    names = " and ".join(dict.fromkeys(shorten_model(run.model) for run in runs if run.model))
+    return format_count(len(runs), "run") + (f" of {names}" if names else "")
 
 
 def shorten_model(model: str) -> str:

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from ...decide.ratings import Ratings
 from ...errors import ReelbookError
 from ...sweeps.table_files import find_column
 from ...util.replace_file import replace_file
@@ -22,7 +23,6 @@ from ..compare.comparison import Comparison
 from ..formatting import format_size, join_with_dots
 from ..live import Count, watch_count
 from ..plots.plot_html import Plot
-from ..ratings_card import parse_ratings
 from ..table_runs import TableRun, group_runs, with_unique_index
 from ..tables.table_columns import describe_makers
 from ..tables.table_media import find_files
@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 INDEX, MANIFEST = "index.html", "reelbook-report.json"
 SUFFIXES = (".html", ".htm")
 SEPARATORS = tuple(sign for sign in (os.sep, os.altsep) if sign)
+WRONG_VIEW = (
+    "The views of a report are plots and comparisons, and not {}. Pass them as they are displayed, "
+    'as in views=[table.reel.plot("num_frames", "credits"), table.reel.compare(0, 1)].'
+)
+WRONG_RATINGS = "The ratings of a report are those of rb.judge(table), or a list of them, and not {}."
 LINK = Markup('<a href="{}" target="_blank" rel="noopener">{}</a>')
 
 
@@ -72,10 +77,10 @@ def write_report(
         raise ReelbookError(
             "No row of this table has a file or a status, so there is nothing to report. Keep the columns output_video and status in it."
         )
-    chosen = check_views(views)
+    chosen: list[Plot | Comparison] = _list_given(views, (Plot, Comparison), WRONG_VIEW)
     rows = [find_rows(view, table) if isinstance(view, Plot) else [] for view in chosen]
     others = list(_list_others(chosen, entries))
-    rated = parse_ratings(ratings)
+    rated: list[Ratings] = _list_given(() if ratings is None else ratings, Ratings, WRONG_RATINGS)
     attributes = table.attrs.get("reelbook")
     service = attributes.get("service") if isinstance(attributes, dict) else None
     with (
@@ -95,15 +100,12 @@ def write_report(
 # Its views.
 
 
-def check_views(views: Any) -> list[Plot | Comparison]:
-    """The views that were passed, one or several; raises a ReelbookError for what is none."""
-    listed = list(views) if isinstance(views, (list, tuple)) else [views]
-    for view in listed:
-        if not isinstance(view, (Plot, Comparison)):
-            raise ReelbookError(
-                f"The views of a report are plots and comparisons, and not {type(view).__name__}. Pass them as they are displayed, "
-                'as in views=[table.reel.plot("num_frames", "credits"), table.reel.compare(0, 1)].'
-            )
+def _list_given(given: Any, kinds: type | tuple[type, ...], wrong: str) -> list[Any]:
+    """What was passed, one or several; raises a ReelbookError for anything of another kind."""
+    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    for one in listed:
+        if not isinstance(one, kinds):
+            raise ReelbookError(wrong.format(type(one).__name__))
     return listed
 
 

@@ -29,7 +29,7 @@ from ..formatting import format_duration, join_with_dots, shorten
 from ..plots import plot_html
 from ..plots.plot_html import Plot, render_plot_markup
 from ..ratings_card import render_ratings
-from ..table_runs import ModelRuns, TableRun
+from ..table_runs import ModelRuns, TableRun, format_title
 from ..tables import table_html
 from ..tables.table_columns import format_json
 from ..tables.table_html import render_table_markup
@@ -98,7 +98,9 @@ class ReportContent:
             "report.html",
             policy=_format_policy(is_folder=self.is_folder),
             version=__version__,
-            title=shorten(self.title or _format_title(self.groups), MAX_GIVEN_LENGTH),
+            title=shorten(self.title, MAX_GIVEN_LENGTH)
+            if self.title
+            else shorten(format_title(runs), MAX_TITLE_LENGTH),
             styles=render_style(*STYLES),
             theme=f" rb-{options.theme}" if options.theme != "auto" else "",
             about=self._describe(),
@@ -269,16 +271,6 @@ def _format_policy(*, is_folder: bool) -> str:
         beside=" 'self' file:" if is_folder else "",
         connect=" 'self'" if is_folder else " 'none'",
     )
-
-
-def _format_title(groups: Sequence[ModelRuns]) -> str:
-    prompts = {" ".join((entry.text("prompt") or "").split()) for group in groups for entry in group.entries}
-    prompt = prompts.pop() if len(prompts) == 1 else ""
-    if prompt:
-        return shorten(prompt, MAX_TITLE_LENGTH)
-    runs = sum(len(group.entries) for group in groups)
-    names = {group.model.rpartition("/")[2] or group.model for group in groups} - {""}
-    return f"{format_count(runs, 'run')} of {' and '.join(sorted(names))}" if names else format_count(runs, "run")
 
 
 def _list_values(axis: VariedInput) -> list[str]:
