@@ -23,9 +23,9 @@ import pandas as pd
 from IPython.display import Video
 
 import reelbook as rb
-from reelbook.display.tables.table_html import render_table
 from tests.bench.results import of_peer, record
 from tests.clips import at
+from tests.display.stand_in import render_table
 
 CLIPS = 12
 MILLISECONDS, KILOBYTES, QUICKER = 80.0, 160.0, 20.0
