@@ -36,7 +36,7 @@ from reelbook.display.figure import file_figure
 from reelbook.display.judge_panel import judge_bundle
 from reelbook.display.plan_card import format_plan, plan_card
 from reelbook.display.plots.plot_html import Plot, plot_bundle
-from reelbook.display.race_card import race_bundle
+from reelbook.display.race_card import format_race, render_race
 from reelbook.display.ratings_card import RankedRow, render_ranking
 from reelbook.display.run_progress import final_bundle, interrupted_bundle, progress_bundle
 from reelbook.display.run_text import format_file as local_line
@@ -194,7 +194,7 @@ def _race(_: Media, text: str) -> Iterator[Bundle]:
             state=state, axes=(text,), contenders=contenders, score=text, is_judged=False, rounds=1, runs=4, repeats=8, free=0, spent=212, earlier=0,
             spent_now=106, budget=424, whole=424, keep=1, sure=0.95, chance=0.5, is_decided=False, elapsed=1.0, end=End.STOPPED, reason=text, block=text,
         )  # fmt: skip
-        yield race_bundle(cast(Any, SimpleNamespace(progress=progress)))
+        yield {"text/plain": format_race(progress), "text/html": render_race(progress)}
 
 
 def _input(_: Media, text: str) -> Iterator[Bundle]:

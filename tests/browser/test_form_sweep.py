@@ -101,7 +101,7 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     expect(why).to_contain_text("Enough for 1 of 2 runs")
     spend.fill("10")
     expect(run).to_be_disabled()
-    expect(why).to_contain_text("With 10 credits none of these runs can be paid for")
+    expect(why).to_contain_text("Enough for none of 2 runs")
     spend.fill("")
     expect(why).to_contain_text("a whole number of credits")
     expect(run).to_be_disabled()

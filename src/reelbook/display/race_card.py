@@ -22,12 +22,6 @@ MAX_ROWS, MAX_VALUE_LENGTH = 12, 40
 """Settings in the card, of which `race.ranking()` has all, and characters of a value."""
 
 
-def race_bundle(race: Race) -> dict[str, Any]:
-    """The race as text and as a card, which needs no script and stays in a saved notebook."""
-    progress = race.progress
-    return {"text/plain": format_race(progress), "text/html": render_race(progress)}
-
-
 def race_card(race: Race) -> str:
     """The card of a race in its current state."""
     return render_race(race.progress)

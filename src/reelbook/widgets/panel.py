@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 from markupsafe import Markup, escape
 
-from ..decide.race.sentences import RaceState
+from ..decide.race.sentences import RaceProgress, RaceState
 from ..display import original_links, run_progress
 from ..display.live import Bundle, new_output
-from ..display.race_card import format_race, race_bundle, render_race
-from ..display.sweep_panel import format_panel, panel_bundle, render_panel
+from ..display.race_card import format_race, render_race
+from ..display.sweep_panel import format_panel, render_panel
 from ..display.theme import read_static
 from ..errors import ReelbookError
 from ..storage.run_status import ENDED
@@ -79,7 +79,7 @@ class Panel(Link):
                 self.queued = progress.queued if can_cancel else 0
                 self.credits_back = progress.queued_credits if can_cancel else 0
             if self._with_html:
-                self.html = (render_race if self._is_race else render_panel)(progress)
+                self.html = render_progress(progress)
 
     def _press(self, command: str, *_: Any) -> None:
         self.in_background(command, partial(self._run_command, command))
@@ -96,17 +96,26 @@ class Panel(Link):
     def static_bundle(self) -> dict[str, Any]:
         """The MIME bundle of the picture above the buttons, which stays in the notebook."""
         progress = self.job.progress
-        picture = race_bundle(self.job) if self._is_race else panel_bundle(progress)
         kept = progress.runs if self._is_race else progress.finished
         self.name = find_variable_name(self.job) or ""
-        return {**picture, "text/html": TWIN.format(self.twin, kept, Markup(picture["text/html"]))}
+        html = TWIN.format(self.twin, kept, Markup(render_progress(progress)))
+        return {"text/plain": format_progress(progress), "text/html": html}
 
     def __repr__(self) -> str:
-        progress = self.job.progress
-        return format_race(progress) if self._is_race else format_panel(progress)
+        return format_progress(self.job.progress)
 
     def _ipython_display_(self) -> None:
         _show_live(self.job)
+
+
+def format_progress(progress: Any) -> str:
+    """The progress of a sweep or a race on one line."""
+    return format_race(progress) if isinstance(progress, RaceProgress) else format_panel(progress)
+
+
+def render_progress(progress: Any) -> str:
+    """The card of a sweep or a race, as it is displayed everywhere."""
+    return render_race(progress) if isinstance(progress, RaceProgress) else render_panel(progress)
 
 
 def show_job(job: Any) -> None:

@@ -426,8 +426,8 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
         """The sweeps of all forms, the oldest first."""
-        started = (entry.job for entry in self._entries if isinstance(entry, StartedJob))
-        return tuple(job for job in started if job is not None)
+        started = (entry for entry in self._entries if isinstance(entry, StartedJob) and not entry.is_race)
+        return tuple(entry.running for entry in started if entry.running)
 
     @property
     def kinds(self) -> list[type[Input]]:

@@ -357,7 +357,7 @@ def test_nothing_to_spend_shows_what_the_library_has_or_says_what_is_missing(ben
     form.start()
     form.ended(2)
 
-    assert form.said("sweep_said")[0] == f"With 0 credits none of these runs can be paid for. All of them need {2 * PRICE} credits."  # fmt: skip
+    assert form.said("sweep_said")[0] == f"Enough for none of 2 runs. All of them need {2 * PRICE} credits."
     assert nothing == ()
     assert offer["label"] == "Show 2 from the library"
     assert sorted(form.form.jobs[-1].frame["status"]) == ["completed", "completed", "not started"]

@@ -126,12 +126,12 @@ class Form(ScriptLink):
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
         """The sweeps started here, the newest last: `form.jobs[-1].frame` is the table of the newest."""
-        return self._sweeping.jobs
+        return tuple(entry.running for entry in self._sweeping.entries if entry.running and not entry.is_race)
 
     @property
     def races(self) -> tuple[Race, ...]:
         """The races started here, the newest last: `form.races[-1].best` is the best input of the newest."""
-        return self._sweeping.races
+        return tuple(entry.running for entry in self._sweeping.entries if entry.running and entry.is_race)
 
     @property
     def name_in_notebook(self) -> str:

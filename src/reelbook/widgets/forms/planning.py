@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 PRICING_SECONDS = 5.0
 """After this, the catalog's prices are used, marked as estimates."""
-NONE_POSSIBLE = "No run of this plan is possible."
 NO_PRICE = "The price of these runs is unknown. Set the most that one run may cost."
 MAX_SETTINGS = 500
 """The most settings of a race, as `rb.race` has it."""
@@ -72,19 +71,9 @@ class PlanPreview:
         return [(counts[key], due[key]) for key in dict.fromkeys(row.key for row in rows) if key in due]
 
     @property
-    def possible(self) -> int:
-        """The rows that are not impossible."""
-        return sum(row.input is not None for row in self.plan)
-
-    @property
-    def unpriced(self) -> int:
-        """The number of runs without a known price."""
-        return sum(price is None for _, price in self.costs)
-
-    @property
-    def runs(self) -> int:
-        """The rows that the library lacks."""
-        return sum(count for count, _ in self.costs)
+    def is_unpriced(self) -> bool:
+        """Whether the price of some runs is unknown."""
+        return any(price is None for _, price in self.costs)
 
     def due(self, price: int | None) -> int:
         """What all of them cost; `price` is that of a run without one."""
@@ -173,49 +162,36 @@ def parse_amount(value: Any) -> int | None:
 
 def offer_sweep(preview: PlanPreview, spend: int | None, price: int | None) -> dict[str, Any]:
     """The button that runs a plan: what it says and costs for this amount, None for what is proposed, and why it cannot be pressed."""
-    due, possible = preview.due(price), preview.possible
+    due, balance = preview.due(price), preview.balance
     shown = preview.limit(due) if spend is None else spend
-    most = preview.limit(shown)
-    runs, cost = preview.affordable(most, price)
-    found, total = possible - preview.runs, f"{preview.runs:,}"
-    is_beyond = preview.balance is not None and preview.balance < min(due, due if spend is None else spend)
-    account = f"Your account has {format_credits(preview.balance or 0)}"
-    offer: dict[str, Any] = {"spend": shown, "cost": cost, "label": "Run", "why": "", "ready": False}
-    if not possible:
-        return {**offer, "why": NONE_POSSIBLE}
-    if preview.unpriced and price is None:
+    runs, cost = preview.affordable(preview.limit(shown), price)
+    offer: dict[str, Any] = {"spend": shown, "cost": cost, "label": "Run", "ready": False}
+    if not preview.plan.distinct:
+        return {**offer, "why": "No run of this plan is possible."}
+    if preview.is_unpriced and price is None:
         return {**offer, "why": NO_PRICE}
-    about = "" if has_exact_prices(preview.plan) or preview.unpriced else "≈ "
-    part = total if runs >= preview.runs else f"{runs:,} of {total}"
-    label = f"Run {part} · {about}{format_credits(cost)}" if runs else f"Run none of {total}"
-    offer |= {"label": f"Show {found:,} from the library" if found and not runs else label, "ready": True}
-    if not preview.runs:
-        which = "All of it is" if possible == 1 else f"All {possible:,} runs are"
-        return {**offer, "why": f"{which} in the library: paid earlier, nothing now."}
-    if not runs and not found:
-        needed = f"All of them need {format_credits(due)}."
-        words = f"{account}: enough for none of these runs. {needed}"
-        return {**offer, "ready": False, "why": words if is_beyond else format_none_affordable(most, due)}
-    if is_beyond:
-        enough = f"{runs:,}" if runs else "none"
-        return {**offer, "asks": True, "why": f"{account}: enough for {enough} of {total} runs."}
+    total = sum(count for count, _ in preview.costs)
+    found = sum(row.input is not None for row in preview.plan) - total
+    about = "" if has_exact_prices(preview.plan) or preview.is_unpriced else "≈ "
+    part = f"{total:,}" if runs == total else f"{runs:,} of {total:,}"
+    offer |= {"label": f"Run {part} · {about}{format_credits(cost)}", "ready": bool(runs or found)}
     if not runs:
-        only = f"only the {found:,} in the library are shown"
-        return {**offer, "why": f"With {format_credits(most)} {only}. The others need {format_credits(due)}."}
-    if runs < preview.runs:
-        words = f"Enough for {part} runs. All of them need {format_credits(due)}; run it again to continue."
-        return {**offer, "why": words}
-    return {**offer, "why": "No more than this is spent."}
-
-
-def format_none_affordable(most: int, due: int) -> str:
-    """The sentence that an amount pays for nothing."""
-    return f"With {format_credits(most)} none of these runs can be paid for. All of them need {format_credits(due)}."
+        offer["label"] = f"Show {found:,} from the library" if found else f"Run none of {total:,}"
+    if not total:
+        which = "All of it is" if found == 1 else f"All {found:,} runs are"
+        return {**offer, "why": f"{which} in the library: paid earlier, nothing now."}
+    if runs == total:
+        return {**offer, "why": "No more than this is spent."}
+    enough = f"enough for {f'{runs:,}' if runs else 'none'} of {total:,} runs."
+    if balance is not None and balance < min(due, due if spend is None else spend):
+        return {**offer, "asks": offer["ready"], "why": f"Your account has {format_credits(balance)}: {enough}"}
+    more = "; run it again to continue" if runs else ""
+    return {**offer, "why": f"{enough.capitalize()} All of them need {format_credits(due)}{more}."}
 
 
 def offer_race(preview: PlanPreview, by: Any, spend: int | None, price: int | None) -> dict[str, Any]:
     """The button that starts a race of the plan's settings, and what its page needs; empty where there is nothing to decide."""
-    if not preview.settings or not preview.possible:
+    if not preview.settings:
         return {}
     measures = list_measures(preview.plan.base)
     chosen = next((measure for measure in measures if measure["value"] == by), measures[0])
@@ -228,22 +204,23 @@ def offer_race(preview: PlanPreview, by: Any, spend: int | None, price: int | No
         f"{len(preview.settings):,} settings are compared, each with several seeds and prompts where the plan has them."
     )
     if all(len(rows) < 2 for rows in preview.settings):
-        about = f"{about} With one run of each, luck cannot be told from merit: add a few seeds."
-    offer: dict[str, Any] = {
+        about += " With one run of each, luck cannot be told from merit: add a few seeds."
+    if preview.is_unpriced and price is None:
+        why = NO_PRICE
+    elif most < least:
+        why = f"One run of two settings costs {format_credits(least)}; this pays for {format_credits(most)}."
+    elif most < fair:
+        why = (
+            f"This pays for fewer than two runs of each setting, which can hardly decide: {format_credits(fair)} would."
+        )
+    elif not due:
+        why = "All of its runs are in the library: paid earlier, nothing now."
+    else:
+        why = f"Costs at most {most:,} of {format_credits(due)}. Stops when it is 95% sure."
+    return {
         "about": about, "measures": measures, "by": chosen["value"], "meaning": chosen["meaning"], "spend": shown,
-        "label": f"Start · at most {format_credits(most)}", "ready": not (preview.unpriced and price is None),
+        "label": f"Start · at most {format_credits(most)}", "ready": why != NO_PRICE and most >= least, "why": why,
     }  # fmt: skip
-    if not offer["ready"]:
-        return {**offer, "why": NO_PRICE}
-    if most < least:
-        words = f"One run of two settings costs {format_credits(least)}; this pays for {format_credits(most)}."
-        return {**offer, "ready": False, "why": words}
-    if most < fair:
-        words = "This pays for fewer than two runs of each setting, which can hardly decide"
-        return {**offer, "why": f"{words}: {format_credits(fair)} would."}
-    if not due:
-        return {**offer, "why": "All of its runs are in the library: paid earlier, nothing now."}
-    return {**offer, "why": f"Costs at most {most:,} of {format_credits(due)}. Stops when it is 95% sure."}
 
 
 def list_measures(base: Input) -> list[dict[str, str]]:

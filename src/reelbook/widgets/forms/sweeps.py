@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...decide.race.sentences import RaceProgress, RaceState
+from ...current import session
 from ...display.formatting import STATE_SIGNS, join_with_dots, shorten
 from ...display.input_code import format_race_code, format_sweep_code
 from ...display.live import OutputKey
-from ...display.race_card import format_race, render_race
 from ...display.run_card import run_figure
-from ...display.sweep_panel import format_panel, render_panel
 from ...display.theme import blocks, render_card
 from ...errors import InvalidInput, ReelbookError
 from ...models.base import Input
@@ -23,6 +21,7 @@ from ...storage.run_status import RunStatus
 from ...sweeps.table_files import find_paths
 from ...util import registry
 from ..link import Handler, NewestOnly
+from ..panel import format_progress, render_progress
 from .axes import VariedField, find_base, format_too_many_runs, parse_axes, validate_axes
 from .draft import Draft
 from .pictures import Pictures
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
     from ...current import Session
     from ...decide.race.race import Race
-    from ...sweeps.job import SweepJob
     from ..judge import RaceJudging
     from .form import Form
 
@@ -85,11 +83,10 @@ class StartedJob:
     name: str
     """The expression for its table in a cell."""
     started_at: float = field(default_factory=time.time)
-    job: SweepJob | None = None
-    race: Race | None = None
-    """A race has a job for each round only."""
+    running: Any = None
+    """The `SweepJob` or the `Race`; None before it was started, and if it was not."""
     start_error: str = ""
-    """Why there is no job."""
+    """Why there is none."""
     final_actions: set[str] = field(default_factory=set)
     """Actions already taken that cannot be undone."""
     judging: RaceJudging | None = None
@@ -97,20 +94,20 @@ class StartedJob:
     details: ClassVar[dict[str, Any]] = {}
 
     @property
-    def kind(self) -> str:
+    def is_race(self) -> bool:
         """A race has something that it is judged by."""
-        return "race" if self.by else "sweep"
+        return bool(self.by)
 
     @property
-    def running(self) -> SweepJob | Race | None:
-        """The job or the race; None before it was started, and if it was not."""
-        return self.job if self.race is None else self.race
+    def kind(self) -> str:
+        """Its name in a sentence."""
+        return "race" if self.is_race else "sweep"
 
     @property
     def table(self) -> pd.DataFrame:
         """The table of its runs."""
-        assert self.running is not None
-        return self.running.table if self.job is None else self.job.frame  # type: ignore[union-attr]
+        table: pd.DataFrame = self.running.table if self.is_race else self.running.frame
+        return table
 
     @property
     def is_over(self) -> bool:
@@ -119,11 +116,11 @@ class StartedJob:
 
     @property
     def error(self) -> str:
-        """Why there is no job, or why a race has failed."""
-        if self.race is None or not self.race.is_done:
+        """Why it was not started, or why a race has failed."""
+        if self.start_error or not self.is_race or not self.is_over:
             return self.start_error
         try:
-            self.race.wait(0)
+            self.running.wait(0)
         except Exception as error:
             return str(error) or type(error).__name__
         return ""
@@ -131,17 +128,17 @@ class StartedJob:
     @property
     def status(self) -> str:
         """Its state in a word or two."""
+        if self.error:
+            return "failed"
         if self.running is None:
-            return "failed" if self.start_error else "being prepared"
+            return "being prepared"
         progress = self.running.progress
-        if isinstance(progress, RaceProgress):
-            if progress.state != RaceState.DONE:
-                return "stopping" if self.final_actions else str(progress.state)
-            return "failed" if self.error else "decided" if progress.is_decided else "undecided"
-        # A job that ended before its runs is not completed, whatever the reason.
-        if progress.state == "done":
+        if self.is_over and self.is_race:
+            return "decided" if progress.is_decided else "undecided"
+        if self.is_over:
+            # A job that ended before its runs is not completed, whatever the reason.
             return "stopped" if progress.reason else "completed"
-        return str(progress.state)
+        return "stopping" if self.is_race and self.final_actions else str(progress.state)
 
     @property
     def actions(self) -> list[Action]:
@@ -149,10 +146,10 @@ class StartedJob:
         if self.running is None or self.start_error:
             return [COPY]
         if self.is_over:
-            has_sheet = self.job is not None and self.job.progress.counts[RunStatus.COMPLETED]
+            has_sheet = not self.is_race and self.running.progress.counts[RunStatus.COMPLETED]
             return [*([SHEET] if has_sheet else []), *([BEST] if self.find_best() is not None else []), COPY]
-        state = "preparing" if self.job is None else str(self.job.progress.state)
-        found = [*ACTIONS.get(state, []), *([] if self.job is None or state == "preparing" else [STOP]), COPY]
+        state = "preparing" if self.is_race else str(self.running.progress.state)
+        found = [*ACTIONS.get(state, []), *([] if state == "preparing" else [STOP]), COPY]
         return [action for action in found if action[0] not in self.final_actions]
 
     @property
@@ -168,9 +165,8 @@ class StartedJob:
         """A file that it has made, once it is over; of a race that of the best setting."""
         if self.running is None or not self.is_over:
             return None
-        best = self._find_best_row() if self.race is not None else None
-        table = self.table if best is None else best
-        return next((Path(paths[0]) for paths in find_paths(table) if paths), None)
+        best = self._find_best_row()
+        return next((Path(paths[0]) for paths in find_paths(self.table if best is None else best) if paths), None)
 
     @property
     def line(self) -> str:
@@ -179,13 +175,8 @@ class StartedJob:
             STATE_SIGNS.get(self.status)
             or STATE_SIGNS[WAYS.get(self.status, "completed" if self.is_over else "running")]
         )
-        return shorten(join_with_dots(f"{sign} {self.kind} {self.status}", self.error or self._format_progress()), 240)
-
-    def _format_progress(self) -> str:
-        if self.running is None:
-            return ""
-        progress = self.running.progress
-        return format_race(progress) if isinstance(progress, RaceProgress) else format_panel(progress)
+        progress = "" if self.running is None else format_progress(self.running.progress)
+        return shorten(join_with_dots(f"{sign} {self.kind} {self.status}", self.error or progress), 240)
 
     @property
     def code(self) -> str:
@@ -194,46 +185,37 @@ class StartedJob:
 
     def render(self) -> str:
         """Its card as HTML: what `display` shows of the job, and of a race that is over the best clip."""
-        if self.running is None or (error := self.error):
-            words = self.start_error or error if self.running is not None or self.start_error else ""
-            title = blocks.state("failed" if words else "waiting", f"{self.kind} {self.status}")
-            return render_card(blocks.heading(title), blocks.small(shorten(words, MAX_ERROR_LENGTH)))
-        progress = self.running.progress
-        html = render_race(progress) if isinstance(progress, RaceProgress) else render_panel(progress)
+        if self.running is None or self.error:
+            title = blocks.state("failed" if self.error else "waiting", f"{self.kind} {self.status}")
+            return render_card(blocks.heading(title), blocks.small(shorten(self.error, MAX_ERROR_LENGTH)))
+        html = render_progress(self.running.progress)
         if not self.is_over:
             return html
         html += render_card(blocks.small(f"In code: {self.name}"))
-        best = self._find_best_row() if self.race is not None else None
-        return html if best is None else html + self._draw_best(best)
-
-    def _draw_best(self, row: pd.DataFrame) -> str:
-        from ...client import open_library  # Here, because it brings the client along.
-
-        assert self.race is not None
-        return run_figure(open_library(None, row.attrs["reelbook"]["library"]).run(row))
+        best = self._find_best_row()
+        return html if best is None else html + run_figure(session.library(best.attrs["reelbook"]["library"]).run(best))
 
     def _find_best_row(self) -> pd.DataFrame | None:
         """The row of the best completed run of a race, as a table."""
-        best, table = self.find_best(), self.table
-        if best is None or "score" not in table.columns:
+        if self.find_best() is None or "score" not in self.table.columns:
             return None
-        leader = self.running.progress.contenders[0].number  # type: ignore[union-attr]
+        leader, table = self.running.progress.contenders[0].number, self.table
         mine = table[(table["setting"] == leader) & (table["status"] == RunStatus.COMPLETED)]
         return mine.sort_values("score", ascending=False, kind="stable").head(1) if len(mine) else None
 
     def find_best(self) -> Input | None:
         """The input of the best run of a race that is over; None if there is none."""
-        if self.race is None or not self.race.is_done:
+        if not self.is_race or self.running is None or not self.is_over:
             return None
-        best = self.race.best
-        return best[0] if isinstance(best, tuple) else best
+        best: Input | None = self.running.best  # One, because a form keeps one.
+        return best
 
     def act(self, what: str, form: Form, content: Mapping[str, Any]) -> dict[str, Any]:
         """Pause, resume, cancel or stop it, draw its contact sheet, use its best values, or copy its code."""
         if what in ("cancel", "stop"):
             self.final_actions.add(what)
-        if what == "stop" and self.job is not None:
-            self.job.cancel(running=True)
+        if what == "stop":
+            self.running.cancel(running=True)
         elif what in ("pause", "resume", "cancel"):
             getattr(self.running, what)()
         elif what == "copy":
@@ -264,19 +246,20 @@ class FormSweeps:
     def __init__(self, form: Form, draft: Draft, pictures: Pictures) -> None:
         self._form = form
         self._draft, self._pictures, self._lock = draft, pictures, form.lock
-        self._running = form.running
         self._axes: list[VariedField] = []
         self._typed: dict[str, Any] = {}
         """What was typed beside the axes: amounts, and what a race is judged by."""
         self._change: tuple[str, int] = ("", 0)
         """The view that sent the last change, and its number."""
-        self._preview: PlanPreview | None = None
+        self.preview: PlanPreview | None = None
+        """The plan that the page shows; None while there is none."""
         self._why = CHOOSE
         self._planned_for: tuple[Any, ...] = ()
         """The draft and the service for which the plan was requested."""
         self._asked: tuple[Any, ...] = ()
         """What was asked about: a plan and an amount beyond the account."""
-        self._stamp = self._number = 0
+        self._number = 0
+        """The number of the plan that was requested last."""
         self._planner = NewestOnly(self._plan, "reelbook-form-plan", pause=lambda: PAUSE_SECONDS)
         self.handlers: Mapping[str, Handler] = {
             "sweep": self._on_change,
@@ -285,24 +268,9 @@ class FormSweeps:
         }
 
     @property
-    def jobs(self) -> tuple[SweepJob, ...]:
-        """The jobs started here, the newest last."""
-        return tuple(entry.job for entry in self.entries if entry.job is not None)
-
-    @property
-    def races(self) -> tuple[Race, ...]:
-        """The races started here, the newest last."""
-        return tuple(entry.race for entry in self.entries if entry.race is not None)
-
-    @property
     def entries(self) -> tuple[StartedJob, ...]:
         """The sweeps and races started here, also those that failed at once, the newest last."""
-        return tuple(entry for entry in self._running.all if isinstance(entry, StartedJob))
-
-    @property
-    def preview(self) -> PlanPreview | None:
-        """The plan that the page shows; None while there is none."""
-        return self._preview
+        return tuple(entry for entry in self._form.running.all if isinstance(entry, StartedJob))
 
     def close(self) -> None:
         """Stop planning; the jobs go on, and their results are in the library."""
@@ -318,14 +286,14 @@ class FormSweeps:
     def replan(self) -> None:
         """Discard the current plan, and make another one soon of the same values."""
         with self._lock:
-            self._stamp += 1
-            self._planned_for, self._preview = self._source(), None
+            self._number += 1
+            self._planned_for, self.preview = self._source(), None
             self._why = MAKING if self._axes else CHOOSE
             self._publish()
             # Copies, because the current ones may be published meanwhile.
             axes = [VariedField(axis.name, axis.typed) for axis in self._axes]
             if axes:
-                self._planner.put((self._stamp, axes))
+                self._planner.put((self._number, axes))
 
     def _source(self) -> tuple[Any, ...]:
         return dict(self._draft.values), self._form.session.service_name()
@@ -350,18 +318,18 @@ class FormSweeps:
             self.replan()
 
     def _plan(self, request: tuple[int, list[VariedField]]) -> None:
-        stamp, axes = request
+        number, axes = request
         preview, why = None, ""
         try:
-            preview, why = self._make_plan(stamp, axes)
+            preview, why = self._make_plan(number, axes)
         # Any error: the page waits for an answer.
         except Exception as error:
             if not isinstance(error, ReelbookError):
                 log.debug("a plan of a form could not be made", exc_info=True)
             why = str(error) or type(error).__name__
-        self._answer(stamp, axes, preview, why)
+        self._answer(number, axes, preview, why)
 
-    def _make_plan(self, stamp: int, axes: list[VariedField]) -> tuple[PlanPreview | None, str]:
+    def _make_plan(self, number: int, axes: list[VariedField]) -> tuple[PlanPreview | None, str]:
         form = self._form
         validate_axes(form, axes, Draft(form.kind, form.sheet, self._pictures))
         if any(axis.words for axis in axes):
@@ -374,20 +342,19 @@ class FormSweeps:
             base = find_base(form, self._draft, axes)
         except InvalidInput as error:
             return None, f"Correct the form first. {format_problem(error.problems[0], form.labels)}"
-        self._answer(stamp, axes, None, MAKING)
-        self._number += 1
-        return make_preview(self._number, form.session, base, {axis.name: axis.values for axis in axes}), ""
+        self._answer(number, axes, None, MAKING)
+        return make_preview(number, form.session, base, {axis.name: axis.values for axis in axes}), ""
 
-    def _answer(self, stamp: int, axes: list[VariedField], preview: PlanPreview | None, why: str) -> None:
+    def _answer(self, number: int, axes: list[VariedField], preview: PlanPreview | None, why: str) -> None:
         with self._lock:
             # Outdated by a later edit.
-            if stamp == self._stamp:
-                self._axes, self._preview, self._why = axes, preview, why
+            if number == self._number:
+                self._axes, self.preview, self._why = axes, preview, why
                 self._publish()
 
     def _publish(self) -> None:
         """Update the page; the lock is held."""
-        preview = self._preview
+        preview = self.preview
         view, number = self._change
         sweeps: dict[str, Any] = {
             "view": view,
@@ -403,7 +370,7 @@ class FormSweeps:
             sweeps |= {
                 "number": preview.number,
                 "html": preview.html,
-                "isUnpriced": preview.unpriced > 0,
+                "isUnpriced": preview.is_unpriced,
                 **offer,
                 "best": best,
             }
@@ -428,7 +395,7 @@ class FormSweeps:
 
     def _add_entry(self, form: Form, content: Mapping[str, Any]) -> StartedJob | str:
         """A new entry, or the reason why there is none."""
-        number, preview = content.get("plan"), self._preview
+        number, preview = content.get("plan"), self.preview
         if type(number) is int and any(entry.preview.number == number for entry in self.entries):
             return TWICE
         if preview is None or preview.number != number:
@@ -440,18 +407,14 @@ class FormSweeps:
         by, spend, price, why = self._read_press(preview, content)
         if why:
             return why
-        asks = not by and form.sweeps.get("asks")
-        if asks and self._asked != (number, spend):
+        if not by and form.sweeps.get("asks") and self._asked != (number, spend):
             self._asked = number, spend
             return "Press again to run that."
-        started = sum(entry.running is not None and bool(entry.by) == bool(by) for entry in self.entries)
-        table = (
-            f"{form.name_in_notebook}.races[{started}].table"
-            if by
-            else f"{form.name_in_notebook}.jobs[{started}].frame"
-        )
-        entry = StartedJob(f"s{len(self.entries) + 1}", preview, by, preview.limit(spend), price, table)
-        self._running.add(entry)
+        started = sum(entry.running is not None and entry.is_race == bool(by) for entry in self.entries)
+        table = f"races[{started}].table" if by else f"jobs[{started}].frame"
+        name = f"{form.name_in_notebook}.{table}"
+        entry = StartedJob(f"s{len(self.entries) + 1}", preview, by, preview.limit(spend), price, name)
+        form.running.add(entry)
         self._publish()
         return entry
 
@@ -479,29 +442,30 @@ class FormSweeps:
                 log.debug("a sweep of a form could not be started", exc_info=True)
             words = str(error) or type(error).__name__
             entry.start_error = f"Nothing was started. {words.removeprefix('Nothing was sent. ')}"
-        if entry.race is not None and entry.by == EYE:
+        with self._lock:
+            self._publish()
+        self._form.running.update()
+
+    def _start_job(self, entry: StartedJob, session: Session) -> None:
+        plan, client = entry.preview.plan, session.client()
+        if not entry.by:
+            entry.running = plan.start(spend=entry.spend, price=entry.price, client=client)
+            return
+        by = registry.find("judge") if entry.by == EYE else entry.by
+        start: Callable[..., Race] = registry.find("start_race")
+        race = start(plan, client, by=by, budget=entry.spend, price=entry.price, is_new=True)
+        entry.running = race
+        if entry.by == EYE:
             from ..judge import RaceJudging  # Here, because it brings pandas along.
 
             entry.judging = RaceJudging(
                 lambda bundle: self._form.send({"judge": entry.key, "html": str(bundle["text/html"])})
             )
-            entry.race.on_change(entry.judging.follow)
-        with self._lock:
-            self._publish()
-        self._running.update()
-
-    def _start_job(self, entry: StartedJob, session: Session) -> None:
-        plan, client = entry.preview.plan, session.client()
-        if not entry.by:
-            entry.job = plan.start(spend=entry.spend, price=entry.price, client=client)
-            return
-        by = registry.find("judge") if entry.by == EYE else entry.by
-        start: Callable[..., Race] = registry.find("start_race")
-        entry.race = start(plan, client, by=by, budget=entry.spend, price=entry.price, is_new=True)
+            race.on_change(entry.judging.follow)
 
     def _copy(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Send Python code for the displayed plan: `{do: "sweep_code", plan, spend, price?, by?}`."""
-        form, preview = self._form, self._preview
+        form, preview = self._form, self.preview
         if preview is None or preview.number != content.get("plan"):
             form.send({"sweep_code": "", "why": self._why or STALE})
             return
