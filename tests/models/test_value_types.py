@@ -20,7 +20,6 @@ from reelbook.models.base import WIRE
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.models.value_types import MAX_DIGITS
 
 TWENTIETHS = [float(f"{count / 20:.2f}") for count in range(21)]
 NOISY = {
@@ -91,17 +90,6 @@ def test_a_number_that_is_not_finite_is_refused(value: Any) -> None:
         ImageToVideo(prompt="a", image_url="b", cfg_scale=value)
     with pytest.raises(InvalidInput):
         TextToVideo(prompt="a", num_frames=value)
-
-
-def test_a_whole_number_can_have_as_many_digits_as_can_be_written() -> None:
-    """A seed has no bounds, but Python neither prints nor reads more than 4,300 digits."""
-    longest = 10**MAX_DIGITS - 1
-
-    request = TextToVideo(prompt="a", seed=-longest)
-
-    assert eval(repr(request), {"TextToVideo": TextToVideo}) == request
-    with pytest.raises(InvalidInput, match=r"`seed` needs a whole number of at most 4,300 digits"):
-        TextToVideo(prompt="a", seed=longest + 1)
 
 
 def test_anything_in_order_is_a_list() -> None:

@@ -165,7 +165,7 @@ def test_names_that_collide_are_kept_apart() -> None:
     assert table["status"].tolist() == ["completed"] * 2
     assert table["label_status"].tolist() == ["mine"] * 2
     assert table["output_seed"].tolist() == [0, 1]
-    assert table["input_output_seed"].tolist() == [1, 2]
+    assert table["label_output_seed"].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("seeds", [[2**63 - 1, None], [2**63], [2**64], [2**63, -5, None]])

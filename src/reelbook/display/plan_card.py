@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..models.problems import format_literal
-from ..sweeps.plan_summary import format_notes, format_price, format_run_count, format_values
+from ..sweeps.plan_summary import format_notes, format_price, format_run_count, list_axes
 from .formatting import join_with_dots, shorten
 from .theme import render
 
@@ -19,9 +18,6 @@ FIRST_ROWS, MAX_COLUMNS, MAX_VALUE_LENGTH = 5, 6, 40
 def plan_card(plan: Plan, known: Known | None = None, *, is_in_code: bool = True) -> str:
     """The card of a plan; what the library knows is given for a reader who has no `plan` to look at."""
     known = plan.known if is_in_code else known
-    axes = [(name, f"{len(values):,}", format_values(values)) for name, values in plan.axes.items()]
-    held = plan.base.changed().items()
-    axes += [(name, "", format_literal(value, 400)) for name, value in held if name not in plan.columns]
     names = [*plan.columns[:MAX_COLUMNS], "credits"]
     rows = plan.rows[:FIRST_ROWS] if plan.columns and len(plan) > 1 else ()
     return str(
@@ -29,7 +25,7 @@ def plan_card(plan: Plan, known: Known | None = None, *, is_in_code: bool = True
             "plan.html",
             runs=format_run_count(plan),
             price=format_price(plan, known),
-            axes=axes,
+            axes=list_axes(plan, 400),
             notes=format_notes(plan),
             names=["run", *(shorten(name, MAX_VALUE_LENGTH) for name in names)],
             rows=[[row.number, *(_get_cell(row, name) for name in names)] for row in rows],

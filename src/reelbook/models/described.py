@@ -51,7 +51,6 @@ from .value_types import (
     coerce_float,
     coerce_int,
     require_utf8,
-    require_writable,
 )
 
 _LIMITS = {
@@ -351,7 +350,7 @@ class _Builder:
                 if "multipleOf" in rule:
                     # The whole numbers among the multiples of 5/2 are those of 5.
                     limits["multiple_of"] = Fraction(str(rule["multipleOf"])).numerator
-                return Annotated[(int, _field(**limits), AfterValidator(require_writable), BeforeValidator(coerce_int))]
+                return Annotated[(int, _field(**limits), BeforeValidator(coerce_int))]
             case "number":
                 steps = [MultipleOf(str(rule["multipleOf"]))] if "multipleOf" in rule else []
                 return Annotated[(float, _field(**limits), BeforeValidator(coerce_float), *steps)]

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..errors import Problem
 from ..util.printable import replace_surrogates
-from .value_types import MAX_DEPTH, MAX_DIGITS
+from .value_types import MAX_DEPTH
 
 Loc = tuple[str | int, ...]
 
@@ -27,7 +27,6 @@ MAX_LISTED, MAX_COMPARED = 40, 1000
 
 WANTED = {
     "int_type": "a whole number",
-    "int_size": f"a whole number of at most {MAX_DIGITS:,} digits",
     "float_type": "a number",
     "finite_number": "a finite number",
     "string_type": "text",

@@ -24,7 +24,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from .base import File, Input, Output
 from .images import Picture
-from .value_types import Flag, Integer, Ordered, Seed, Text, coerce_int, coerce_tuple, is_wire_json
+from .value_types import Flag, Integer, Ordered, Text, coerce_int, coerce_tuple, is_wire_json
 
 _SIZES = json.loads(Path(__file__).with_name("common_sizes.json").read_text("utf-8"))
 FORMATS: Mapping[str, Mapping[str, str]] = _SIZES["formats"]
@@ -147,7 +147,7 @@ class SmartResize(Input):
     """File format of the results."""
     safety_tolerance: Literal["1", "2", "3", "4", "5", "6"] = "4"
     """How tolerant the safety check is: 1 is strict, 6 is lenient."""
-    seed: Seed | None = None
+    seed: Integer | None = None
     """The starting point for randomness; every size uses the same."""
     sync_mode: Flag = False
     """Put the pictures into the response instead of linking to them."""

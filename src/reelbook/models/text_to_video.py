@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from .base import File, Input, Output, Part
-from .value_types import Flag, Integer, MultipleOf, Ordered, Real, Seed, Text
+from .value_types import Flag, Integer, MultipleOf, Ordered, Real, Text
 
 Resolution = Literal["480p", "720p"]
 AspectRatio = Literal["9:16", "1:1", "16:9"]
@@ -54,7 +54,7 @@ class TextToVideo(Input):
     """Pixels along the shorter side."""
     aspect_ratio: AspectRatio = "16:9"
     """Width to height."""
-    seed: Seed | None = None
+    seed: Integer | None = None
     """The starting point for randomness: the same seed and settings give the same clip."""
     num_frames: Integer = Field(default=121, ge=9, le=1441)
     """Length of the clip in frames; 121 is about five seconds at 24 per second."""

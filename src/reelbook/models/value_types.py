@@ -25,9 +25,6 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-MAX_DIGITS = 4300
-"""Maximum digits of an integer: Python, and so `json`, neither parses nor formats a longer one."""
-_DIGITS_BOUND = 10**MAX_DIGITS
 MAX_ENTRIES = 100_000
 """How many entries are read from an iterator, which may never end."""
 MAX_DEPTH = 40
@@ -88,7 +85,7 @@ def coerce_json(value: Any, depth: int = 0) -> Any:
     if isinstance(value, str):
         return require_utf8(str.__str__(value))
     if isinstance(value, numbers.Integral):
-        return require_writable(int(value))
+        return int(value)
     if isinstance(value, (numbers.Real, Decimal)):
         return coerce_float(value)
     if depth >= MAX_DEPTH:
@@ -100,13 +97,6 @@ def coerce_json(value: Any, depth: int = 0) -> Any:
     if not isinstance(value, (Sequence, Iterator)) or isinstance(value, (bytes, bytearray)):
         raise PydanticCustomError("json_type", "a JSON value is needed")
     return [coerce_json(item, depth + 1) for item in coerce_tuple(value)]
-
-
-def require_writable(value: int) -> int:
-    """The number; raises where it has more digits than Python writes."""
-    if abs(value) >= _DIGITS_BOUND:
-        raise PydanticCustomError("int_size", "a whole number of fewer digits is needed")
-    return value
 
 
 def require_utf8(value: str) -> str:
@@ -131,8 +121,6 @@ def is_wire_json(info: ValidationInfo) -> bool:
 
 
 Integer = Annotated[int, BeforeValidator(coerce_int)]
-Seed = Annotated[int, BeforeValidator(coerce_int), AfterValidator(require_writable)]
-"""An integer bounded only in its number of digits."""
 Real = Annotated[float, BeforeValidator(coerce_float)]
 Flag = Annotated[bool, BeforeValidator(coerce_bool)]
 Text = Annotated[str, BeforeValidator(_reject_picture), Strict(), AfterValidator(require_utf8)]

@@ -25,12 +25,17 @@ ESTIMATE_SECONDS = 10.0
 
 def format_plan(plan: Plan, known: Known | None) -> str:
     """Format a plan as lines for a terminal; `known` is what the library knows of it, if there is one."""
-    lines = [(name, f"{len(values):,}", format_values(values)) for name, values in plan.axes.items()]
-    held = plan.base.changed().items()
-    lines += [(name, "", format_literal(value)) for name, value in held if name not in plan.columns]
+    lines = list_axes(plan)
     wide, many = (max((len(line[column]) for line in lines), default=0) for column in (0, 1))
     axes = [f"  {name:<{wide}}  {count:>{many}}  {values}" for name, count, values in lines]
     return "\n".join([f"{format_run_count(plan)}, {'; '.join(format_price(plan, known))}", *axes, *format_notes(plan)])
+
+
+def list_axes(plan: Plan, max_chars: int = 60) -> list[tuple[str, str, str]]:
+    """What varies, with the number of its values and the values; then what the base changes, with no number."""
+    lines = [(name, f"{len(values):,}", format_values(values)) for name, values in plan.axes.items()]
+    held = plan.base.changed().items()
+    return lines + [(name, "", format_literal(value, max_chars)) for name, value in held if name not in plan.columns]
 
 
 def format_values(values: Sequence[Any]) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..models.base import Input
 from ..models.catalog import find_endpoint
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import INPUT_JSON
@@ -44,17 +43,18 @@ def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
         "credits": [row.credits for row in plan],
         "credits_due": [row.credits if row.number in due or row.input is None else 0 for row in plan],
     }
-    columns = make_input_columns(plan) | {name: build_column(each, "integer").array for name, each in facts.items()}
+    columns = make_input_columns(plan, get_titles(plan))
+    columns |= {name: build_column(each, "integer").array for name, each in facts.items()}
     columns["problem"] = build_column([row.problem for row in plan], "string").array
     return pd.DataFrame(columns, index=pd.RangeIndex(len(plan), name="run"))
 
 
-def make_input_columns(plan: Plan) -> dict[str, Any]:
-    """The columns of the inputs and labels."""
+def make_input_columns(plan: Plan, titles: Mapping[str, str]) -> dict[str, Any]:
+    """The columns of the inputs and labels, under their titles."""
     model, requests = type(plan.base), [row.input for row in plan]
     is_possible = all(request is not None for request in requests)
     columns: dict[str, Any] = {}
-    for name, title in get_columns(model, plan.columns).items():
+    for name, title in titles.items():
         rule = {} if name in plan.labels else get_schema(model, parse_field_path(model, name))
         field = model.model_fields.get(name)
         if field is not None and field.alias is None and is_possible:
@@ -65,17 +65,17 @@ def make_input_columns(plan: Plan) -> dict[str, Any]:
     return columns
 
 
-def get_columns(model: type[Input], columns: Sequence[str] = ()) -> dict[str, str]:
-    """The column title of each field of a model and each further column of a plan: its name, prefixed if reserved."""
-    fields = get_fields(model)
-    names = tuple(dict.fromkeys((*fields, *columns)))
-    columns_by_title: dict[str, str] = {}
+def get_titles(plan: Plan, taken: Collection[str] = ()) -> dict[str, str]:
+    """The title of the column of each field and each further column of a plan: its name, with a prefix where that is taken."""
+    fields = get_fields(type(plan.base))
+    names = tuple(dict.fromkeys((*fields, *plan.columns)))
+    titles: dict[str, str] = {}
     for name in names:
-        column, prefix = name, "input_" if name in fields else "label_"
-        while column in RESERVED_NAMES or (column != name and column in names):
-            column = prefix + column
-        columns_by_title[name] = column
-    return columns_by_title
+        title, prefix = name, "input_" if name in fields else "label_"
+        while title in RESERVED_NAMES or title in taken or (title != name and title in names):
+            title = prefix + title
+        titles[name] = title
+    return titles
 
 
 def make_column(values: Sequence[Any], rule: Schema) -> Any:
@@ -153,10 +153,11 @@ def build_frame(
         empty = set()
     unused = {"created", "finished", *empty}
     runs = {name: getattr(runs[name], "array", runs[name]) for name in runs if name not in unused}
-    inputs = {f"input_{name}" if name in runs else name: values for name, values in make_input_columns(plan).items()}
-    titles = get_columns(type(plan.base), plan.columns)
-    varies = [f"input_{titles[name]}" if titles[name] in runs else titles[name] for name in plan.columns]
-    return assemble_table({**inputs, **runs}, [*varies, *FIRST], pd.RangeIndex(size, name="run"))
+    titles = get_titles(plan, runs)
+    varies = [titles[name] for name in plan.columns]
+    return assemble_table(
+        {**make_input_columns(plan, titles), **runs}, [*varies, *FIRST], pd.RangeIndex(size, name="run")
+    )
 
 
 def add_metric_columns(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.DataFrame:
