@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from reelbook_service.hosted.paid_service import HostedService
 
     from .client import Client
-    from .errors import ServiceError
 
 PACKAGES = ("httpx", "pydantic", "ipython", "ipywidgets", "pandas", "av", "pillow", "numpy", "starlette", "uvicorn")
 CALL_SECONDS = 60.0
@@ -59,7 +58,7 @@ def check_models_file(path: Path, *, deep: bool = False) -> Iterator[Finding]:
 
 
 def _service_elsewhere(service: HostedService) -> Finding:
-    """Whether a service elsewhere answers, speaks the API and takes the key."""
+    """Whether a service elsewhere answers, speaks the API and does not refuse the key."""
     from .client import Client
     from .errors import Forbidden, NotFound, ReelbookError, Refused
     from .models.base import parse_count
@@ -71,52 +70,30 @@ def _service_elsewhere(service: HostedService) -> Finding:
                 features = ", ".join(sorted(client.features())) or "what the specification shows"
                 with suppress(NotFound, Forbidden, Refused):  # The specification has no account.
                     left = parse_count(client.account().get("credits_available"))
-                is_key_checked = left is not None or _tells_keys_apart(client, Path(folder, "stranger"))
-                if not is_key_checked and not _describes_models(client):
+                if left is None and not _speaks_api(client):
                     words = "nothing at this address speaks the API. Correct the address: it is what comes before /models/run"
                     return False, f"{name}: {words}"
         except ReelbookError as error:
             return False, f"{name}: {error}"
-    money = "it does not say how many credits are left" if left is None else f"{left:,} credits are left"
-    key = "" if is_key_checked else "; the key was not checked, because it gives the same answer to a made-up one"
-    return True, f"{name} answers and offers {features}; {money}{key}"
+    silent = "it does not refuse the key, nor say how many credits are left"
+    money = silent if left is None else f"{left:,} credits are left"
+    return True, f"{name} answers and offers {features}; {money}"
 
 
-def _tells_keys_apart(client: Client, library: Path) -> bool:
-    """Whether a service refuses a made-up key and not that of the client, for a request that nobody made."""
-    from .client import Client
-    from .errors import Forbidden, Unauthorized
-    from .transport.http import Key
-
-    own = _ask_for_no_request(client)
-    if isinstance(own, Unauthorized):
-        raise own
-    with Client(client.base_url, Key("a-key-that-nobody-has"), library) as stranger:
-        other = _ask_for_no_request(stranger)
-    return isinstance(other, (Unauthorized, Forbidden)) and not isinstance(own, Forbidden)
-
-
-def _ask_for_no_request(client: Client) -> ServiceError | None:
-    from .errors import ServiceError
+def _speaks_api(client: Client) -> bool:
+    """Whether a service describes a model where the specification has it; raises if it refuses the key."""
+    from .errors import Forbidden, NotFound, ServiceError, Unauthorized
     from .models.catalog import CATALOG
     from .transport.service_calls import NO_REQUEST
     from .util.background_loop import background
 
+    calls, model = client.context.calls, CATALOG[0].id
     try:
-        background.wait(client.context.calls.status(CATALOG[0].id, NO_REQUEST), CALL_SECONDS)
-    except ServiceError as error:
-        return error
-    return None
-
-
-def _describes_models(client: Client) -> bool:
-    """Whether a service has a description of a model where the specification puts it."""
-    from .errors import ServiceError
-    from .models.catalog import CATALOG
-    from .util.background_loop import background
-
-    try:
-        return "paths" in background.wait(client.context.calls.description(CATALOG[0].id), CALL_SECONDS)
+        with suppress(NotFound):  # As it should be, for a request that nobody made.
+            background.wait(calls.status(model, NO_REQUEST), CALL_SECONDS)
+        return "paths" in background.wait(calls.description(model), CALL_SECONDS)
+    except (Forbidden, Unauthorized):
+        raise
     except ServiceError:
         return False
 

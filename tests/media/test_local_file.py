@@ -44,15 +44,6 @@ def test_a_still_by_time_is_the_frame_on_the_screen(clip_path: Path) -> None:
         assert number_of(clip.still(seconds=(number + 0.9) / 24)) == number
 
 
-def test_frames_spread_evenly_include_both_ends(clip_path: Path) -> None:
-    """Six frames of twenty-five, from first to last; more frames than there are repeat some."""
-    clip = at(clip_path)
-
-    assert [number_of(picture) for picture in clip.spread(6)] == [0, 5, 10, 14, 19, 24]
-    assert [number_of(picture) for picture in clip.spread(1)] == [0]
-    assert len(clip.spread(40)) == 40
-
-
 class TestSaving:
     """Copies under names of yours."""
 
@@ -161,13 +152,13 @@ def test_a_file_that_cannot_be_read_says_so(tmp_path: Path, name: str, content: 
     (tmp_path / name).write_bytes(content)
     broken = at(tmp_path / name)
 
-    for ask in (lambda: broken.probe, broken.still, lambda: broken.spread(6), lambda: list(broken.frames())):
+    for ask in (lambda: broken.probe, broken.still, lambda: list(broken.frames())):
         with pytest.raises(rb.ReelbookError, match=rf"{name} cannot be read as a (video|picture).*rb\.attach"):
             ask()
 
 
 def test_a_film_that_breaks_off_says_so(clip_path: Path, tmp_path: Path) -> None:
-    """A film whose second half is missing is no strip of its first half."""
+    """A film whose second half is missing has no last frame."""
     content = bytearray(clip_path.read_bytes())
     movie_data = content.index(b"mdat") + 4
     index = content.index(b"moov") - 4
@@ -176,4 +167,4 @@ def test_a_film_that_breaks_off_says_so(clip_path: Path, tmp_path: Path) -> None
     (tmp_path / "clip.mp4").write_bytes(content)
 
     with pytest.raises(rb.ReelbookError, match=r"rb\.attach"):
-        at(tmp_path / "clip.mp4").spread(6)
+        at(tmp_path / "clip.mp4").still(1.0)

@@ -41,11 +41,6 @@ def compare(
     return Comparison([item for given in files for item in _find_items(given)], by=by)
 
 
-def compare_rows(table: pd.DataFrame, *, by: str = "time") -> Comparison:
-    """Compare the files of the rows of a table, labelled by what differs between the rows."""
-    return Comparison(_read_rows(table), by=by)
-
-
 def _find_items(given: Any) -> list[Item]:
     rows = find_table(given)
     if rows is not None:

@@ -193,10 +193,9 @@ class Reel:
 
         Without labels, all rows. See `rb.compare`.
         """
-        from .comparisons import compare_rows
+        from .comparisons import compare
 
-        rows = pd.concat([self._rows(label) for label in labels]) if labels else self._table
-        return compare_rows(rows, by=by)
+        return compare(pd.concat([self._rows(label) for label in labels]) if labels else self._table, by=by)
 
     def sheet(self, *, frames: int = 6, labels: str | Sequence[str] | None = None, width: int = 1600) -> Image:
         """Draw a contact sheet: one row of frames over time per run, each labelled with the values that distinguish it.

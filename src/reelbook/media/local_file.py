@@ -110,13 +110,6 @@ class LocalFile:
             for frame in container.decode(stream):
                 yield shrink_frame(frame, stream.codec_context, None)
 
-    def spread(self, count: int) -> list[Image]:
-        """`count` frames, evenly spaced from the first to the last."""
-        if not self.is_video:
-            return [self.still()] * count
-        last, steps = self.probe.frames - 1, max(count - 1, 1)
-        return self._read([round(number * last / steps) for number in range(count)])
-
     def still(self, at: float = 0.0, *, frame: int | None = None, seconds: float | None = None) -> Image:
         """The frame nearest to a fraction of the clip, a number, or a time."""
         if not self.is_video:
@@ -128,16 +121,14 @@ class LocalFile:
         if seconds is not None and self.probe.rate:
             # The frame displayed at that time; a float such as 7/24 is slightly less than its value.
             frame = math.floor(seconds * self.probe.rate + 1e-6)
-        (still,) = self._read([min(max(round(at * last) if frame is None else frame, 0), last)])
-        if self.facts:
-            still.info[STILL_OF] = f"still of {name_words(self.facts)}"
-        return still
-
-    def _read(self, numbers: list[int]) -> list[Image]:
+        number = min(max(round(at * last) if frame is None else frame, 0), last)
         from .stills import read_frames
 
         with self.reading():
-            return read_frames(self.path, lambda count, _: numbers, None).frames
+            (still,) = read_frames(self.path, lambda count, _: [number], None).frames
+        if self.facts:
+            still.info[STILL_OF] = f"still of {name_words(self.facts)}"
+        return still
 
     def poster(self, *, longest: int) -> bytes:
         """The middle frame of a clip, or the picture itself, as a small JPEG."""
