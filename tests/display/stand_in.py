@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -79,3 +80,9 @@ def render_table(table: Any, *, embed: str = "poster", key: str = "") -> str:
     """A table as HTML, with so much of its clips; by the key it requests them of a kernel."""
     with options(embed=embed):
         return str(table_bundle(table, key=key)["text/html"])
+
+
+def decoded(uri: str) -> tuple[str, bytes]:
+    """The kind and the content of a `data:` URI."""
+    kind, _, body = uri.removeprefix("data:").partition(";base64,")
+    return kind, base64.b64decode(body, validate=True)

@@ -54,15 +54,6 @@ def test_a_picture_is_small_too(tmp_path: Path) -> None:
     assert "1500×1000" in bundle["text/html"]
 
 
-def test_a_file_of_the_shelf_has_a_short_name(tmp_path: Path) -> None:
-    """Nobody wants to hear 64 letters of a hash read out."""
-    clip = film(tmp_path / f"{'c0ffee00' * 8}.mp4", frames=2)
-
-    html = explorer_bundle(clip.explore())["text/html"]
-
-    assert 'aria-label="Explorer of c0ffee00….mp4"' in html
-
-
 def test_a_file_that_is_gone_is_a_sentence(tmp_path: Path) -> None:
     """Also where it goes after the explorer was made."""
     clip = film(tmp_path / "film.mp4", frames=3)

@@ -154,17 +154,6 @@ class TestSheet:
         assert "The first 100 of 450 runs. The next ones: table[100:].reel.sheet()" in written
         assert picture.height < 30_500
 
-    @pytest.mark.parametrize("size", [(2, 2), (64, 640)])
-    def test_every_shape_fits(self, tmp_path: Path, size: tuple[int, int]) -> None:
-        """A speck, a band, a pole, and a telephone; also on a narrow sheet."""
-        table = table_of(film(tmp_path / "clip.mp4", frames=3, size=size).path)
-
-        wide, narrow = draw_sheet(table, frames=3), draw_sheet(table, frames=24, width=320)
-
-        assert (wide.width, narrow.width) == (1600, 320)
-        assert wide.height < 1400
-        assert np.asarray(wide)[:, -16:].min() > 200
-
     @pytest.mark.parametrize(
         "prompt", ["very long " * 200, "قارب ورقي في شارع ممطر", "纸船在雨中的街道上", "🚀👩‍🚀\0\u202e", ""]
     )
@@ -193,14 +182,6 @@ class TestSheet:
                 draw_sheet(table_of(None), **wrong)
         with pytest.raises(rb.ReelbookError, match="no runs"):
             draw_sheet(table_of(None)[:0])
-
-    def test_table_reel_draws_it(self, tmp_path: Path) -> None:
-        """The accessor hands everything on."""
-        table_of(film(tmp_path / "clip.mp4", frames=2).path).to_parquet(tmp_path / "runs.parquet")
-        table = rb.read(tmp_path / "runs.parquet")
-
-        assert table.reel.sheet(frames=2, width=800).width == 800
-        assert table.reel.gif(tmp_path / "out.gif", width=400) == tmp_path / "out.gif"
 
 
 def steps_of(path: Path) -> tuple[list[int], list[int]]:
@@ -250,13 +231,6 @@ class TestGif:
         with Image.open(smaller) as picture:
             assert 320 <= picture.width < 640
         assert smaller.stat().st_size <= whole * 0.62
-
-    def test_it_goes_on_without_end_on_the_ground_of_a_page(self, tmp_path: Path) -> None:
-        """On a page of the same colour no edge is seen."""
-        path = write_animation(table_of(film(tmp_path / "clip.mp4").path), tmp_path / "out.gif", width=320)
-        with Image.open(path) as animated:
-            assert animated.info["loop"] == 0
-            assert animated.convert("RGB").getpixel((1, 1)) == PAPER
 
     def test_only_animated_pictures_are_written(self, tmp_path: Path) -> None:
         """A name that ends in something else is a mistake; so is a table with nothing to show, or too much."""

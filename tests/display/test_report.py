@@ -1,4 +1,4 @@
-"""`table.reel.report(…)`: what is in the page, what is beside it, and what it refuses."""
+"""`table.reel.report(…)`: what is in the page, what is beside it, its plots and comparisons, and what it refuses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import html
 import json
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,11 +16,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 import reelbook as rb
 from reelbook.api import table_accessor  # noqa: F401  # Gives tables their `.reel`.
 from reelbook.decide.ranking import find_clips
 from reelbook.decide.ratings import Ratings
+from reelbook.display.compare.comparison import Comparison
 from reelbook.display.report.layout import choose_layout, find_axes
 from reelbook.display.report.make_report import write_report
 from reelbook.display.table_runs import group_runs
@@ -28,10 +31,8 @@ from reelbook.media.frame_index import read_frame_index
 from reelbook.storage.run_identity import format_canonical
 from tests.clips import film
 from tests.display.stand_in import Read
-from tests.hostile import TEXTS
 from tests.numbered import kind_of, numbered_clip
 from tests.storage.made import Made
-from tests.support import examples, png
 
 MODEL = rb.TextToVideo.endpoint_id
 ATTRIBUTES = re.compile(r'(?:src|href|poster)="([^"]*)"')
@@ -65,9 +66,10 @@ def table_of(clips: Sequence[str | None], **columns: Any) -> pd.DataFrame:
     )
 
 
-def page_of(table: pd.DataFrame, folder: Path, **options: Any) -> str:
-    """The page of a report."""
-    return write_report(table, folder / "x.html", **options).read_text(encoding="utf-8")
+def page_of(table: Any, place: Path, *views: Any, **options: Any) -> str:
+    """The page of a report, alone or in a folder."""
+    path = write_report(table, place / ("x" if options.get("folder") else "x.html"), views=list(views), **options)
+    return (path / "index.html" if path.is_dir() else path).read_text(encoding="utf-8")
 
 
 class TestPage:
@@ -128,20 +130,6 @@ class TestPage:
         assert page.text.count("It is no picture.") >= 2
         assert len(page.all("video")) == 1
 
-    def test_pictures_are_shown_without_a_clock(self, tmp_path: Path) -> None:
-        """Several of a run beside each other."""
-        for name in ("a", "b"):
-            (tmp_path / f"{name}.png").write_bytes(png(64, 48))
-        table = table_of(
-            [None], output_images=[[str(tmp_path / "a.png"), str(tmp_path / "b.png")]], status=["completed"]
-        )
-
-        page = Read(page_of(table, tmp_path / "report"))
-
-        assert sum("data:image/jpeg" in picture["src"] for picture in page.all("img")) >= 2
-        assert "Pictures" in page.text
-        assert not any("data-rb-clock" in attributes for _, attributes in page.elements)
-
     def test_a_file_that_is_gone_is_told_without_its_folder(self, clips: list[str], tmp_path: Path) -> None:
         """The page goes to somebody else; the folders of its sender are nobody's business."""
         broken = tmp_path / "secret" / "broken.mp4"
@@ -162,8 +150,7 @@ class TestPage:
             image_url=["/home/jane/plans/a.png", "C:\\jane\\plans\\b.png"], model=[rb.ImageToVideo.endpoint_id] * 2,
         )  # fmt: skip
 
-        written = write_report(table, tmp_path / "x.html", folder=folder)
-        page = (written / "index.html" if folder else written).read_text(encoding="utf-8")
+        page = page_of(table, tmp_path, folder=folder)
 
         assert "a.png" in page
         assert [told for told in ("jane", "token-", str(Path(clips[0]).parent), str(tmp_path)) if told in page] == []
@@ -182,8 +169,7 @@ class TestPage:
             output_zip=[{"archive_url": "/files/token-5", "count": 41237}] * 2,
         )  # fmt: skip
 
-        written = write_report(table, tmp_path / "x.html", folder=folder)
-        page = (written / "index.html" if folder else written).read_text(encoding="utf-8")
+        page = page_of(table, tmp_path, folder=folder)
 
         assert "token-" not in page
         assert "41237" in page
@@ -353,26 +339,6 @@ class TestLayout:
         assert page.count("<h3>") == 4
 
 
-def test_hostile_texts_stay_texts(clips: list[str], tmp_path: Path) -> None:
-    """Whatever prompts, errors, names, ids and titles say, the page has the elements of a friendly one."""
-
-    def shapes(texts: list[str]) -> set[tuple[str, str]]:
-        said = pd.Series(texts, dtype=object)  # A column of pandas' own texts would not take half of a letter.
-        table = table_of(
-            [clips[0]] * len(texts), prompt=said, error=said, error_type=said, request_id=said, status=said, model=said,
-            input_json=[json.dumps({"prompt": text}) for text in texts],
-        )  # fmt: skip
-        page = Read(page_of(table.rename(columns={"num_frames": texts[0]}), tmp_path, title=texts[0]))
-        return {(tag, attribute) for tag, attributes in page.elements for attribute in ["", *attributes]}
-
-    friends = [f"friend {number} {'of many words ' * (number % 20)}" for number in range(40)]
-
-    friendly = shapes(friends)
-    texts = TEXTS[:: examples(2, 1)]
-    for start in range(0, len(texts), 40):
-        assert shapes([*texts[start : start + 40]]) - friendly == set()
-
-
 def test_a_report_is_shown_as_a_link_and_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Below the notebook's folder; elsewhere no link of a page could reach it."""
     from reelbook.display.report.make_report import LinkedPath
@@ -415,3 +381,139 @@ class TestJudgements:
         assert (runs[0], sorted(runs)) == (("2", "25"), [("0", "9"), ("1", "17"), ("2", "25")])
         assert "12 of 12 won" in part
         assert "Ana Example" not in page
+
+
+MAX_VIEW_BYTES = 130_000
+"""Of a plot and a comparison together with their scripts and styles."""
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Four runs with clips of their own, and one that has failed."""
+    folder = tmp_path_factory.mktemp("clips")
+    clips = [str(film(folder / f"clip-{number}.mp4", frames=20 + number).path) for number in range(4)]
+    return pd.DataFrame(
+        {
+            "prompt": "a paper boat", "seed": range(5), "output_video": [*clips, None], "sharpness": [0.4, 0.1, 0.3, 0.2, 0.5],
+            "status": [*["completed"] * 4, "failed"], "credits": [53] * 4 + [0], "request_id": [f"request-{row}" for row in range(5)],
+            "output_video_url": [f"https://host.example/{row}?token=1" for row in range(5)], "model": "svc/text-to-video",
+        },
+        index=pd.RangeIndex(5, name="run"),
+    )  # fmt: skip
+
+
+def payload_of(page: str) -> dict[str, Any]:
+    """The data of the plot in a page."""
+    return dict(
+        json.loads(
+            page.partition("data-rb-plot")[2].partition('<script type="application/json">')[2].partition("</script>")[0]
+        )
+    )
+
+
+def test_all_views_use_the_files_that_the_page_has(table: Any, tmp_path: Path) -> None:
+    """Each clip and poster is in it once, so that a plot and a comparison add little."""
+    plain = page_of(table, tmp_path)
+
+    page = page_of(table, tmp_path, table.reel.plot("seed", "sharpness"), table.reel.compare(0, 1))
+
+    assert page.count("data:video/mp4;base64,") == plain.count("data:video/mp4;base64,") == 4
+    assert len(page) - len(plain) < MAX_VIEW_BYTES
+    assert "data:" not in str(payload_of(page)["posters"])
+    read = Read(page)
+    assert [one["data-rb-key"] for one in read.all("figure") if "data-rb-key" in one] == ["report 0 0", "report 1 0"]
+    assert [words for words in ("Plot", "Comparison", "previews of the clips") if words not in read.text] == []
+    assert 'class="rb-plot-still"' not in page
+
+
+def test_the_points_are_those_of_the_rows_of_the_report(table: Any, tmp_path: Path) -> None:
+    """Also of a table that was sorted, filtered and got another column after the plot was made of it."""
+    other = table[table.sharpness < 0.45].sort_values("sharpness").assign(half=lambda rows: rows.sharpness / 2)
+
+    page = page_of(table, tmp_path, other.reel.plot("half", "sharpness"))
+
+    assert payload_of(page)["rows"] == [1, 3, 2, 0]
+    assert re.findall(r'data-row="(\d)"[^>]*/>', page.partition("rb-drawing")[2])[:4] == ["1", "3", "2", "0"]
+
+
+def test_a_plot_of_other_runs_is_refused(table: Any, tmp_path: Path) -> None:
+    """Before anything is written; the message says what to do."""
+    stranger = table.assign(request_id=[f"other-{row}" for row in range(5)])
+
+    with pytest.raises(
+        ReelbookError, match=r"5 of the 5 rows of this plot are not among them\. Plot the table that is reported"
+    ):
+        page_of(table, tmp_path, stranger.reel.plot("seed", "sharpness"))
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("wrong", ["plot", 7, [("seed", "sharpness")], {"a": 1}])
+def test_what_is_no_view_is_refused(table: Any, tmp_path: Path, wrong: Any) -> None:
+    """With an example of what is meant."""
+    with pytest.raises(ReelbookError, match=r"views=\[table\.reel\.plot"):
+        write_report(table, tmp_path / "x.html", views=wrong)
+
+
+def test_no_folder_and_no_address_of_the_sender_is_in_it(table: Any, tmp_path: Path) -> None:
+    """Neither of files, nor of pictures that inputs name, nor of files that are gone."""
+    private = table.assign(
+        image_url=["/home/ana/secret/a.png", "/home/ana/secret/b.png", *["/home/ana/secret/c.png"] * 3]
+    )
+    private["output_video"] = [*private.output_video[:3], "/home/ana/secret/gone.mp4", None]
+
+    page = page_of(private, tmp_path, private.reel.plot("image_url", "seed", "output_video"), private.reel.compare())
+
+    assert "/home/ana" not in page
+    assert str(Path(table.output_video[0]).parent) not in page
+    assert "host.example" not in page
+    assert [word for word in ("a.png", "b.png", "gone.mp4") if word not in page] == []
+    with pytest.raises(ReelbookError, match="has no column 'output_video_url'"):
+        table.reel.plot("output_video_url", "seed")
+
+
+def test_a_file_that_is_not_in_the_table_comes_along(table: Any, tmp_path: Path) -> None:
+    """Once, however often it is compared; beside the page its whole file."""
+    other = film(tmp_path / "other.mp4", frames=12, rate=Fraction(12)).path
+    views = [rb.compare(table.loc[[0]], other), rb.compare(other, table.loc[[1]])]
+
+    page, beside = page_of(table, tmp_path, *views), page_of(table, tmp_path, *views, folder=True)
+
+    assert page.count("data:video/mp4;base64,") == 5
+    (files,) = re.findall(r"data-rb-files>(.*?)</script>", page)
+    assert list(json.loads(files)) == ["5/0"]
+    assert page.count('data-rb-key="report 5 0"') == 2
+    assert Read(page).text.count("Comparisons") == 1
+    (files,) = re.findall(r"data-rb-files>(.*?)</script>", beside)
+    assert (tmp_path / "x" / json.loads(files)["5/0"]["url"]).is_file()
+    assert "previews of the clips" not in beside
+
+
+def test_pictures_beside_the_page_are_compared_in_full(tmp_path: Path) -> None:
+    """Inside it, at the size that it says."""
+    paths = [tmp_path / f"{name}.png" for name in "ab"]
+    for path in paths:
+        Image.new("RGB", (900, 600), "teal").save(path)
+    table: Any = pd.DataFrame({"seed": [1], "output_images": [list(map(str, paths))], "status": "completed"})
+
+    page, beside = (page_of(table, tmp_path, table.reel.compare(), **options) for options in ({}, {"folder": True}))
+
+    sizes = [
+        [(one["data-rb-key"], one["data-width"]) for one in Read(html).all("figure") if "data-rb-key" in one]
+        for html in (page, beside)
+    ]
+    assert sizes == [[("report 0 0", "640"), ("report 0 1", "640")], [("report 0 0", "900"), ("report 0 1", "900")]]
+    assert "previews of the clips, at most 320 pixels wide and high, and of pictures, at most 640" in page
+    assert "data-rb-files>" not in page
+    (files,) = re.findall(r"data-rb-files>(.*?)</script>", beside)
+    assert [one["url"].rpartition(".")[2] for one in json.loads(files).values()] == ["png", "png"]
+
+
+def test_long_clips_have_no_chart_and_say_why(table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody who reads a report can compute it."""
+    monkeypatch.setattr("reelbook.display.compare.comparison.MAX_PIXELS", 1000)
+
+    told = Read(page_of(table, tmp_path, Comparison(table.reel.compare(0, 1).items))).text
+
+    assert "No chart of the differences: these files are long" in told
+    assert "comparison.differences" not in told
