@@ -108,7 +108,7 @@ class GatewayProcess:
 
 
 def _main() -> int:
-    from reelbook.transport import http
+    from reelbook.transport import downloader, http
 
     # A call that is never answered would take half a minute, and a paid one five.
     http.RetryPolicy = partial(  # type: ignore[misc, assignment]
@@ -121,7 +121,7 @@ def _main() -> int:
     )
     from reelbook_service.hosted import run as paid_run
 
-    paid_run.PAUSE_SECONDS = 0.1
+    downloader.PAUSE_SECONDS, paid_run.PAUSE_SECONDS = 0.01, 0.1
     if DIES in os.environ:
         Trap(os.environ[DIES]).set()
     if FORGETS in os.environ:

@@ -57,6 +57,17 @@ class Fault:
     """How many of the answers that could suffer do, by chance."""
 
 
+@dataclass(frozen=True)
+class Told:
+    """What the service says of prices, whatever it charges; `...` where it says nothing."""
+
+    estimate: Any = ...
+    answer: Any = ...
+    """With the id of a run."""
+    finished: Any = ...
+    """In the status of a run that has ended."""
+
+
 FOREIGN: Mapping[str, Any] = {
     "message": {"message": "no Route matched with those values"},
     "detail": {"detail": "Not Found"},
@@ -174,10 +185,11 @@ class StandIn(Hosted):
         estimates: bool = False,
         ids: Callable[[int], Any] = lambda number: f"r-{number}",
         ends: Mapping[int, Reply | Mapping[str, Any]] | None = None,
+        told: Told = Told(),
         chance: int = 1,
     ) -> None:
         super().__init__()
-        self.faults, self.seconds, self.ids = list(faults), seconds, ids
+        self.faults, self.seconds, self.ids, self.told = list(faults), seconds, ids, told
         self.ends = dict(ends or {})
         """How the runs of some seeds fail: in the words of the result, or those of the final status."""
         self.charges: list[dict[str, Any]] = []
@@ -232,7 +244,8 @@ class StandIn(Hosted):
         if at == RUN:
             return self._accepted(received.json)
         if at == ESTIMATE:
-            return Reply(200, {"credits": PRICES[received.json["endpointId"]]})
+            price = PRICES[received.json["endpointId"]]
+            return Reply(200, {"credits": price if self.told.estimate is ... else self.told.estimate})
         if at == FILE:
             suffix = received.path[received.path.rindex(".") :]
             return Reply(200, media()[suffix], {"content-type": "video/mp4" if suffix == ".mp4" else "image/png"})
@@ -251,7 +264,7 @@ class StandIn(Hosted):
         self._names[str(number)] = job.id
         line = {"request_id": request_id, "input": told["input"], "credits": PRICES[job.model], "at": time.time()}
         self.charges.append(line)
-        return Reply(200, {"requestId": request_id})
+        return Reply(200, {"requestId": request_id, **_credits(self.told.answer)})
 
     def _state(self, job: Job) -> str:
         age = time.monotonic() - job.at
@@ -264,10 +277,12 @@ class StandIn(Hosted):
         )
 
     def _status(self, job: Job) -> Reply:
-        told = {"status": self._state(job), "request_id": job.id}
+        told: dict[str, Any] = {"status": self._state(job), "request_id": job.id}
         end = self.ends.get(int(job.input.get("seed") or 0))
-        ended = end if isinstance(end, Mapping) and told["status"] == "COMPLETED" else {}
-        return Reply(200, {**told, **ended})
+        if told["status"] == "COMPLETED":
+            said = _credits(self.told.finished)
+            told |= {**({"metrics": said} if said else {}), **(end if isinstance(end, Mapping) else {})}
+        return Reply(200, told)
 
     def _result(self, job: Job) -> Reply:
         if job.cancelled:
@@ -284,3 +299,7 @@ class StandIn(Hosted):
             return {"images": [file], "results": [{"width": 16, "height": 16}], "description": ""}
         more = {"seed": job.input.get("seed") or 1, "prompt": job.input["prompt"]} if "13b" in job.model else {}
         return {"video": file, **more}
+
+
+def _credits(told: Any) -> dict[str, Any]:
+    return {} if told is ... else {"credits": told}

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,14 +19,12 @@ from reelbook.runs.submit import Submission
 from reelbook.storage.ledger.schema import Budget
 from reelbook.util.background_loop import background
 from tests.faults.audit import paid
-from tests.faults.nursery import clip, number_of
+from tests.faults.nursery import clip
 from tests.faults.pairs import Notebooks, Order, Outcome
-from tests.support import Served, png
-from tests.transport.variants import Hosted, Received, Reply
+from tests.faults.standin import RUN, Fault, StandIn
+from tests.support import Served
 
 PRICE = 53
-RUN = "/models/run"
-STITCH = rb.ImagesToVideo.endpoint_id
 MANY = pytest.param(400, 100, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(600)])
 SIZES = [pytest.param(12, 5, id="ci"), MANY]
 SPARE = PRICE - 1
@@ -37,13 +36,11 @@ def served(shared: Served) -> Served:
     return shared.with_own_account()
 
 
-def spent_by_two(
-    address: str, key: str, library: Path, runs: int, *, limit: int | None = None, way: str = "library"
-) -> list[list[Outcome]]:
-    """What became of so many runs, half of them in each of two notebooks that share a library."""
+def spent_by_two(address: str, key: str, library: Path, runs: int, **more: Any) -> list[list[Outcome]]:
+    """What became of so many runs, half of them in each of two notebooks that share a library; `more` is for their `Order`."""
     halves = [range(runs)[half::2] for half in range(2)]
     with Notebooks() as notebooks:
-        both = [notebooks.opened(Order(address, key, library, half, way, limit)) for half in halves]
+        both = [notebooks.opened(Order(address, key, library, half, **more)) for half in halves]
         notebooks.begin()
         return [notebook.outcomes() for notebook in both]
 
@@ -118,27 +115,16 @@ def test_each_of_two_notebooks_keeps_to_what_it_may_spend_now(
 @pytest.mark.parametrize(("runs", "money"), SIZES)
 def test_a_run_whose_answer_is_lost_counts_against_the_budget(tmp_path: Path, runs: int, money: int) -> None:
     """It may have been paid for: with every third answer lost, no more are sent than there is money for."""
-    with Hosted() as hosted:
-        hosted.on("POST", RUN, lambda received: _lost_or_accepted(hosted, received))
-        hosted.on("GET", "/file", Reply(200, png(16, 16)))
+    asked = [{"prompt": "a boat", "num_frames": 9, "seed": number} for number in range(runs)]
+    with StandIn([Fault(RUN, "closed", seed=number) for number in range(0, runs, 3)]) as hosted:
+        limit = money * PRICE + SPARE
+        outcomes = spent_by_two(hosted.base_url, "a-key", tmp_path / "library", runs, limit=limit, asked=asked)
 
-        outcomes = spent_by_two(hosted.base_url, "a-key", tmp_path / "library", runs, limit=money * PRICE + SPARE)
-
-        sent = [number_of(received.json["input"]) for received in hosted.seen("POST", RUN)]
+        sent = [line["input"]["seed"] for line in hosted.charges]
     lost = [number for number in sent if number % 3 == 0]
     assert len(sent) == len(set(sent)) == money
     assert lost
     assert kinds(outcomes) == {"": money - len(lost), "UncertainRun": len(lost), "OverBudget": runs - money}
-
-
-def _lost_or_accepted(hosted: Hosted, received: Received) -> Reply:
-    number = number_of(received.json["input"])
-    if number % 3 == 0:
-        return Reply(fault="close")
-    one = f"/{STITCH}/requests/r{number}"
-    hosted.on("GET", f"{one}/status", {"status": "COMPLETED", "request_id": f"r{number}"})
-    hosted.on("GET", one, {"video": {"url": f"{hosted.base_url}/file"}})
-    return Reply(200, {"requestId": f"r{number}"})
 
 
 def test_an_account_that_runs_dry_refuses_the_rest(shared: Served, tmp_path: Path) -> None:
