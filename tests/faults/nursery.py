@@ -1,29 +1,37 @@
-"""Clients in processes of their own, to be killed at a chosen moment.
+"""Clients in processes of their own, to be killed at a chosen moment, or to begin their work together at one signal.
 
 with Nursery() as nursery:
-    child = nursery.born(address=url, key=KEY, library=str(folder), numbers=[1, 2], die="sending: safe")
+    child = nursery.born(work_in_threads, address=url, key=KEY, library=folder, numbers=[1, 2], die="sending: safe")
     assert child.ended() == -signal.SIGKILL
+
+with Nursery() as nursery:
+    both = [nursery.open_notebook(Order(address, KEY, folder, numbers=numbers)) for numbers in ([0, 1], [1, 0])]
+    nursery.begin()
+    assert both[0].outcomes() == both[1].outcomes()
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
-import json
+import multiprocessing
 import os
+import queue
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
-from importlib import import_module
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from reelbook.client import Client
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
@@ -37,86 +45,114 @@ DOT = (
 
 
 class Nursery:
-    """A process that has everything imported and forks clients: each is a fresh one, and is there at once.
+    """Clients that are forked from a process that has everything imported: each is a fresh one, and is there at once."""
 
-    Its clients print lines for each run: `accepted 7`, then `done 7`, or `uncertain 7`.
-    """
+    def __init__(self) -> None:
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([*FIRST_CALL])
+        self._children: list[Child] = []
 
-    _latest: Child | None = None
+    def born(
+        self, work: Callable[..., None], *, die: str | None = None, said: Path | None = None, **order: Any
+    ) -> Child:
+        """A client that does this work with these arguments.
 
-    def __init__(self, said: Path | None = None) -> None:
-        self._said = said
-        """Where all goes that its clients write to their standard error."""
+        `die` names the moment of its death, see `Trap`; `said` is where all goes that it writes to its standard error.
+        """
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_live, args=(work, order, theirs, die, said), daemon=True)
+        process.start()
+        theirs.close()
+        self._children.append(Child(process, ours))
+        return self._children[-1]
+
+    def open_notebook(self, order: Order) -> Child:
+        """One that is connected and waits for the signal; the first of its runs is made already."""
+        return self.born(_read_again_and_again if order.way == "reader" else _work_as_notebook, order=order)
+
+    def begin(self) -> None:
+        """The signal, once all are ready."""
+        for child in self._children:
+            child.until("ready")
+        for child in self._children:
+            child.say("begin")
 
     def __enter__(self) -> Self:
-        said = None if self._said is None else self._said.open("wb")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.nursery", *(["sweeps"] if self._said else [])],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, cwd=ROOT,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # A process with threads is not to be forked.
-        )  # fmt: skip
-        if said is not None:
-            said.close()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(PATIENCE)
-        self._process.stdout.close()
-
-    def born(self, **order: Any) -> Child:
-        """A new client with these arguments for `work`. One at a time: the one before it is ended, if a test has left it."""
-        assert self._process.stdin is not None
-        if self._latest is not None and self._latest.status is None:
-            self._latest.kill()
-            self._latest.ended()
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        assert self._process.stdout is not None
-        self._latest = Child(self._process, int(self._process.stdout.readline().removeprefix("pid ")))
-        return self._latest
+        for child in self._children:
+            child.close(now=kind is not None)
 
 
-@dataclass
 class Child:
-    """One client."""
+    """One client. What it tells are lines such as `accepted 7`, then `done 7`, or `uncertain 7`, or an `Outcome`."""
 
-    nursery: subprocess.Popen[str]
-    pid: int
-    lines: list[str] = field(default_factory=list)
-    status: int | None = None
-    killed: float | None = None
-    """When it was killed, by the clock that the ledger uses."""
+    def __init__(self, process: Any, line: Connection[Any, Any]) -> None:
+        self._process, self._line, self._is_over = process, line, False
+        self.told: list[Any] = []
+        self.killed: float | None = None
+        """When it was killed, by the clock that the ledger uses."""
+        self._news: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        # Always at it: a client that has told more than the line holds would stand still.
+        self._ear = threading.Thread(target=self._listen, daemon=True)
+        self._ear.start()
 
-    def __iter__(self) -> Iterator[str]:
-        """Its lines as they come, to its end."""
-        assert self.nursery.stdout is not None
-        while self.status is None:
-            line = self.nursery.stdout.readline().strip()
-            assert line or self.nursery.poll() is None, "the nursery is gone"
-            if line.startswith("ended "):
-                self.status = int(line.removeprefix("ended "))
-                return
-            self.lines.append(line)
-            yield line
+    def __iter__(self) -> Iterator[Any]:
+        """What it tells from now on, to its end."""
+        while not self._is_over:
+            news = self._news.get(timeout=PATIENCE)
+            if news is None:
+                self._is_over = True
+            else:
+                self.told.append(news)
+                yield news
+
+    def until(self, words: str) -> None:
+        """Wait until it has told this."""
+        while words not in self.told:
+            assert next(iter(self), None) is not None, f"it ended without telling {words!r}"
+
+    def say(self, word: str) -> None:
+        self._line.send(word)
+
+    def signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid, number)
 
     def kill(self) -> None:
         """End it as the system does when the memory is full: at once, and without a word to it."""
-        assert self.status is None, "it has ended by itself"
-        with suppress(ProcessLookupError):  # Its end may be on its way to us.
-            os.kill(self.pid, signal.SIGKILL)
+        self._process.kill()
         self.killed = time.time()
 
     def ended(self) -> int:
         """Its exit status, once it is over."""
         for _ in self:
             pass
-        assert self.status is not None
-        return self.status
+        self._process.join(PATIENCE)
+        return int(self._process.exitcode)
+
+    def outcomes(self) -> list[Outcome]:
+        """What became of all the runs of a notebook, once it is over."""
+        assert (status := self.ended()) == 0, f"the notebook ended with {status}"
+        return sorted((news for news in self.told if news != "ready"), key=lambda outcome: outcome.number)
+
+    def close(self, *, now: bool) -> None:
+        """End it where a test has left it; `now` if it may wait for something that does not come."""
+        if now:
+            self._process.kill()
+        self._process.join(PATIENCE)
+        self._process.close()
+        self._ear.join(PATIENCE)
+        self._line.close()
+
+    def _listen(self) -> None:
+        with suppress(EOFError, ConnectionResetError):
+            while True:
+                self._news.put(self._line.recv())
+        self._news.put(None)
 
 
 FIRST_CALL = (
@@ -130,51 +166,34 @@ FIRST_CALL = (
     *("anyio._backends._asyncio", "httpcore", "PIL.BmpImagePlugin", "PIL.JpegImagePlugin", "PIL.PngImagePlugin"),
 )
 """What a client imports by its first call, and its first result."""
-FIRST_SWEEP = ("reelbook.display.sweep_panel", "reelbook.sweeps.plan", "reelbook.sweeps.job", "reelbook.sweeps.tables", "reelbook.api.table_accessor")  # fmt: skip
+"""What a client imports by its first call, and its first result."""
+
+# In the process of a client.
 
 
-def _nursery() -> None:
-    for module in FIRST_CALL + (FIRST_SWEEP if "sweeps" in sys.argv else ()):
-        import_module(module)
+class _Mouth:
+    """What a client tells, from whichever thread."""
 
-    for line in sys.stdin:
-        order = json.loads(line)
-        begin, begins = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            os.close(begins)
-            os.read(begin, 1)  # Its number comes before its first line.
-            work(**order)
-            return
-        # The system keeps pid and status until they are asked for, so nobody else can be meant by them.
-        print(f"pid {pid}", flush=True)
-        os.close(begin)
-        os.close(begins)
-        print(f"ended {os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}", flush=True)
+    line: Connection[Any, Any]
+    guard = threading.Lock()
 
 
-def work(
-    *,
-    address: str,
-    key: str,
-    library: str,
-    numbers: Sequence[int],
-    way: str = "threads",
-    die: str | None = None,
-    **more: Any,
+def _live(
+    work: Callable[..., None], order: Mapping[str, Any], line: Connection[Any, Any], die: str | None, said: Path | None
 ) -> None:
-    """A client that makes the clips of these numbers, and ends by itself when it has them all.
-
-    `way`: `threads` are several that run one after another each; `loop` begins all at once; `naive` has no ledger;
-    `walk` is one of the random walk, which takes `more`.
-    `die` names the moment of its death; see `Trap`.
-    """
+    _Mouth.line = line
+    if said is not None:
+        os.dup2(os.open(said, os.O_WRONLY | os.O_APPEND | os.O_CREAT), 2)
     if die is not None:
         Trap(die).set()
-    from tests.faults.walker import walked
+    work(**order)
+    line.close()
 
-    ways = {"threads": _in_threads, "loop": _on_the_loop, "naive": _naively, "walk": walked}
-    ways[way](address, key, Path(library), numbers, **more)
+
+def tell(news: object) -> None:
+    """Tell whoever has this client what happened."""
+    with _Mouth.guard:
+        _Mouth.line.send(news)
 
 
 def clip(number: int) -> dict[str, Any]:
@@ -187,50 +206,46 @@ def number_of(clip: Mapping[str, Any]) -> int:
     return int(clip["images"][0]["frames"] - 1) * 119 + int(clip["fps"]) - 1
 
 
-def say(*words: object) -> None:
-    # In one call, so that the lines of two threads never mix.
-    os.write(1, (" ".join(map(str, words)) + "\n").encode())
-
-
-def _in_threads(address: str, key: str, library: Path, numbers: Sequence[int]) -> None:
+def work_in_threads(address: str, key: str, library: Path, numbers: Sequence[int]) -> None:
+    """Make the clips of these numbers, several one after another each, and end with the last of them."""
     import reelbook as rb
 
-    client = rb.connect(address, api_key=key, library=library)
+    with rb.connect(address, api_key=key, library=library) as client, ThreadPoolExecutor(16) as pool:
 
-    def one(number: int) -> None:
-        try:
-            run = client.start(rb.ImagesToVideo(**clip(number)))
-            say("accepted", number)
-            run.wait(PATIENCE)
-            say("done", number)
-        except rb.UncertainRun:
-            say("uncertain", number)
+        def one(number: int) -> None:
+            try:
+                run = client.start(rb.ImagesToVideo(**clip(number)))
+                tell(f"accepted {number}")
+                run.wait(PATIENCE)
+                tell(f"done {number}")
+            except rb.UncertainRun:
+                tell(f"uncertain {number}")
 
-    with ThreadPoolExecutor(16) as pool:
         list(pool.map(one, numbers))
 
 
-def _on_the_loop(address: str, key: str, library: Path, numbers: Sequence[int]) -> None:
+def work_on_the_loop(address: str, key: str, library: Path, numbers: Sequence[int]) -> None:
+    """The same, all begun at once."""
     import reelbook as rb
     from reelbook.runs.submit import Submission
     from reelbook.util.background_loop import background
 
-    client = rb.connect(address, api_key=key, library=library)
+    with rb.connect(address, api_key=key, library=library) as client:
 
-    async def one(number: int) -> None:
-        try:
-            run = await client.submit_run(Submission(client.context, rb.ImagesToVideo(**clip(number))))
-            say("accepted", number)
-            await run.wait_finished()
-            say("done", number)
-        except rb.UncertainRun:
-            say("uncertain", number)
+        async def one(number: int) -> None:
+            try:
+                run = await client.submit_run(Submission(client.context, rb.ImagesToVideo(**clip(number))))
+                tell(f"accepted {number}")
+                await run.wait_finished()
+                tell(f"done {number}")
+            except rb.UncertainRun:
+                tell(f"uncertain {number}")
 
-    for future in [background.submit(one(number)) for number in numbers]:
-        future.result(PATIENCE)
+        for future in [background.submit(one(number)) for number in numbers]:
+            future.result(PATIENCE)
 
 
-def _naively(address: str, key: str, library: Path, numbers: Sequence[int]) -> None:
+def work_naively(address: str, key: str, library: Path, numbers: Sequence[int]) -> None:
     """What one writes without a ledger: post what has no result yet, then fetch the results."""
     import httpx
 
@@ -244,13 +259,118 @@ def _naively(address: str, key: str, library: Path, numbers: Sequence[int]) -> N
             if str(number) not in have:
                 answer = http.post("/models/run", json={"endpointId": endpoint, "input": clip(number)})
                 sent[number] = answer.raise_for_status().json()["requestId"]
-                say("accepted", number)
+                tell(f"accepted {number}")
         for number, request_id in sent.items():
             while http.get(f"/{endpoint}/requests/{request_id}").status_code != 200:
                 pass
             with results.open("a") as file:
                 file.write(f"{number}\n")
-            say("done", number)
+            tell(f"done {number}")
+
+
+# Notebooks that share a library.
+
+AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class Order:
+    """What one notebook does."""
+
+    address: str
+    key: str
+    library: Path
+    numbers: Sequence[int] = ()
+    """The clips that it wants; see `nursery.clip`."""
+    way: str = "library"
+    """`library`: as everybody does it. `naive`: the budget is checked first, and then acted upon. `reader`: looks at the
+    table of all runs again and again."""
+    limit: int | None = None
+    """The credits that all notebooks may spend together."""
+    spend: int | None = None
+    """The credits that this notebook may spend."""
+    asked: Sequence[dict[str, Any]] | None = None
+    """Inputs of text-to-video in place of the clips."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one run, as the notebook sees it."""
+
+    number: int
+    error: str = ""
+    """The name of what was raised, and its words."""
+    request_id: str = ""
+    files: tuple[str, ...] = ()
+    credits: int | None = None
+
+    @property
+    def kind(self) -> str:
+        return self.error.partition(":")[0]
+
+
+def _work_as_notebook(order: Order) -> None:
+    import reelbook as rb
+    from reelbook.runs.submit import Submission
+    from reelbook.storage.ledger.schema import Budget, Spend
+    from reelbook.util.background_loop import background
+
+    with rb.connect(order.address, api_key=order.key, library=order.library) as client:
+        budget = None if order.limit is None or order.way == "naive" else Budget("all", order.limit)
+        spend = None if order.spend is None else Spend(order.spend)
+        room = asyncio.Semaphore(AT_ONCE)
+
+        def submission(number: int) -> Submission:
+            if order.asked is None:
+                return Submission(client.context, rb.ImagesToVideo(**clip(number)), budget=budget, spend=spend)
+            return Submission(client.context, rb.TextToVideo(**order.asked[number]), budget=budget, spend=spend)
+
+        async def one(number: int) -> None:
+            async with room:
+                try:
+                    if order.way == "naive":
+                        _check_naively(client, order.limit or 0)
+                    run = await client.submit_run(submission(number))
+                    await run.wait_finished()
+                    if run.failure is not None:
+                        raise run.failure
+                except Exception as error:
+                    tell(Outcome(number, f"{type(error).__name__}: {error}"))
+                else:
+                    tell(Outcome(number, "", run.request_id, tuple(file.path.name for file in run.media), run.credits))
+
+        # The first before the signal, so that each of them has made its part of the runs, however busy the machine is.
+        first, *others = order.numbers
+        background.submit(one(first)).result(PATIENCE)
+        tell("ready")
+        _Mouth.line.recv()
+        for future in [background.submit(one(number)) for number in others]:
+            future.result(PATIENCE)
+
+
+def _check_naively(client: Client, limit: int) -> None:
+    """What one writes without a transaction: look how much is spent, and go on if it is little enough."""
+    import reelbook as rb
+
+    spent, price = client.ledger.read(lambda db: db.execute("SELECT coalesce(sum(counted), 0) FROM entries").fetchone())[0], 53  # fmt: skip
+    if spent + price > limit:
+        raise rb.OverBudget(limit, spent, price)
+
+
+def _read_again_and_again(order: Order) -> None:
+    import reelbook as rb
+
+    tell("ready")
+    _Mouth.line.recv()
+    looks, is_last = 0, False
+    while not is_last:
+        is_last = _Mouth.line.poll()  # Before the look, so that the last one begins when the others have ended.
+        try:
+            frame = rb.library(order.library).frame
+        except Exception as error:
+            tell(Outcome(looks, f"{type(error).__name__}: {error}"))
+        looks += 1
+    tell(Outcome(looks, "", "", tuple(frame["request_id"])))
 
 
 class Trap:
@@ -269,7 +389,6 @@ class Trap:
 
     def __init__(self, moment: str) -> None:
         self._moment = moment
-        self._guard = threading.Lock()
 
     def set(self) -> None:
         """From now on it waits."""
@@ -334,7 +453,3 @@ class Trap:
                 return done
 
         sqlite3.connect = functools.partial(sqlite3.connect, factory=Watched)  # type: ignore[assignment]
-
-
-if __name__ == "__main__":
-    _nursery()

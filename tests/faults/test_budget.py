@@ -19,8 +19,7 @@ from reelbook.runs.submit import Submission
 from reelbook.storage.ledger.schema import Budget
 from reelbook.util.background_loop import background
 from tests.faults.audit import paid
-from tests.faults.nursery import clip
-from tests.faults.pairs import Notebooks, Order, Outcome
+from tests.faults.nursery import Nursery, Order, Outcome, clip
 from tests.faults.standin import RUN, Fault, StandIn
 from tests.support import Served
 
@@ -39,9 +38,9 @@ def served(shared: Served) -> Served:
 def spent_by_two(address: str, key: str, library: Path, runs: int, **more: Any) -> list[list[Outcome]]:
     """What became of so many runs, half of them in each of two notebooks that share a library; `more` is for their `Order`."""
     halves = [range(runs)[half::2] for half in range(2)]
-    with Notebooks() as notebooks:
-        both = [notebooks.opened(Order(address, key, library, half, **more)) for half in halves]
-        notebooks.begin()
+    with Nursery() as nursery:
+        both = [nursery.open_notebook(Order(address, key, library, half, **more)) for half in halves]
+        nursery.begin()
         return [notebook.outcomes() for notebook in both]
 
 
@@ -96,13 +95,13 @@ def test_each_of_two_notebooks_keeps_to_what_it_may_spend_now(
     with rb.connect(served.base_url, api_key=served.key, library=library) as client:
         tried(client, clips(*range(5)), 5 * PRICE)
 
-    with Notebooks() as notebooks:
+    with Nursery() as nursery:
         limits = [(money // 2 + 3) * PRICE + SPARE, (money // 2 - 3) * PRICE]
         both = [
-            notebooks.opened(Order(served.base_url, served.key, library, range(runs)[::step], spend=limit))
+            nursery.open_notebook(Order(served.base_url, served.key, library, range(runs)[::step], spend=limit))
             for step, limit in zip((1, -1), limits, strict=True)
         ]
-        notebooks.begin()
+        nursery.begin()
         outcomes = [notebook.outcomes() for notebook in both]
 
     charged = paid(served)

@@ -9,7 +9,7 @@ import hashlib
 import random
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from tests.faults.audit import Row, asked_of, query, rows_of
-from tests.faults.nursery import Child, Nursery, Trap
+from tests.faults.nursery import Child, Nursery, Trap, work_in_threads, work_naively, work_on_the_loop
 from tests.support import Served
 
+Work = Callable[..., None]
 SEED = 1
 SENDING_AT_ONCE = 4
 """Paid requests in flight at a service that does not recognise repetitions."""
@@ -101,7 +102,7 @@ def explained(library: Path, kills: Sequence[float]) -> Counter[float]:
 
 
 def killed_again_and_again(
-    nursery: Nursery, served: Served, library: Path, runs: int, kills: int, way: str
+    nursery: Nursery, served: Served, library: Path, runs: int, kills: int, work: Work
 ) -> list[float]:
     """One client after another, each killed after some of its news, until the last one finds nothing left to do."""
     chance = random.Random(SEED)
@@ -110,21 +111,23 @@ def killed_again_and_again(
     seen: set[str] = set()
     moments: list[float] = []
     for death in deaths:
-        child = born(nursery, served, library, range(runs), way=way)
-        lines = iter(child)
+        child = born(nursery, served, library, range(runs), work)
+        news = iter(child)
         while len(seen) < death:
-            seen.add(next(lines))
+            seen.add(next(news))
         child.kill()
         assert child.ended() == -signal.SIGKILL
         assert child.killed is not None
         moments.append(child.killed)
-        seen.update(child.lines)
-    assert born(nursery, served, library, range(runs), way=way).ended() == 0
+        seen.update(child.told)
+    assert born(nursery, served, library, range(runs), work).ended() == 0
     return moments
 
 
-def born(nursery: Nursery, served: Served, library: Path, numbers: Sequence[int], **more: Any) -> Child:
-    return nursery.born(address=served.base_url, key=served.key, library=str(library), numbers=[*numbers], **more)
+def born(
+    nursery: Nursery, served: Served, library: Path, numbers: Sequence[int], work: Work = work_in_threads, **more: Any
+) -> Child:
+    return nursery.born(work, address=served.base_url, key=served.key, library=library, numbers=[*numbers], **more)
 
 
 @pytest.mark.parametrize(("runs", "kills"), [pytest.param(8, 1, id="ci"), MANY])
@@ -134,7 +137,7 @@ def test_a_client_killed_at_any_moment_loses_nothing_and_pays_once(
     """Against a service that recognises repetitions nothing is uncertain either: every run is there, and paid once."""
     served, library = shared.with_own_account(), tmp_path / "library"
 
-    killed_again_and_again(nursery, served, library, runs, kills, "loop")
+    killed_again_and_again(nursery, served, library, runs, kills, work_on_the_loop)
 
     found = audit(served, library)
     assert (found.lost, found.twice, found.uncertain) == ([], [], [])
@@ -150,7 +153,7 @@ def test_where_the_service_shows_only_the_specification_each_kill_leaves_four_un
     """Nothing is paid twice, nothing that was answered is lost, and each uncertain run was in flight when a kill came."""
     served, library = shared_spec_only.with_own_account(), tmp_path / "library"
 
-    moments = killed_again_and_again(nursery, served, library, runs, kills, "threads")
+    moments = killed_again_and_again(nursery, served, library, runs, kills, work_in_threads)
 
     found = audit(served, library)
     blamed = explained(library, moments)
@@ -193,13 +196,13 @@ def test_a_kill_between_any_two_steps_is_survived(
 def test_a_client_without_a_ledger_pays_twice(nursery: Nursery, shared: Served, tmp_path: Path) -> None:
     """The control: one that repeats what it has no result of is killed in the same way, and the same audit sees it."""
     served, results = shared.with_own_account(), tmp_path / "results"
-    child = born(nursery, served, results, range(12), way="naive")
+    child = born(nursery, served, results, range(12), work_naively)
     for _ in zip(range(5), child, strict=False):
         pass
     child.kill()
     child.ended()
 
-    again = born(nursery, served, results, range(12), way="naive").ended()
+    again = born(nursery, served, results, range(12), work_naively).ended()
 
     paid = Counter(asked_of(served)[line["request_id"]] for line in served.charges() if line["kind"] == "reserve")
     assert again == 0

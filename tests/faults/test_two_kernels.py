@@ -16,8 +16,7 @@ import pytest
 
 import reelbook as rb
 from tests.faults.audit import paid
-from tests.faults.nursery import PATIENCE
-from tests.faults.pairs import Notebooks, Order, Outcome
+from tests.faults.nursery import PATIENCE, Nursery, Order, Outcome
 from tests.support import KEY, Served, png
 from tests.transport.variants import Hosted, Received, Reply
 
@@ -48,10 +47,10 @@ def sound(library: Path, outcomes: Sequence[Outcome]) -> bool:
 def test_two_notebooks_that_want_the_same_pay_for_each_run_once(shared: Served, tmp_path: Path, runs: int) -> None:
     """Both have the same requests, files and prices, and no error, while a third looks at the table all the time."""
     served, library = shared.with_own_account(), tmp_path / "library"
-    with Notebooks() as notebooks:
-        both = [notebooks.opened(order(served, library, runs, seed)) for seed in (1, 2)]
-        reader = notebooks.opened(Order(served.base_url, served.key, library, way="reader"))
-        notebooks.begin()
+    with Nursery() as nursery:
+        both = [nursery.open_notebook(order(served, library, runs, seed)) for seed in (1, 2)]
+        reader = nursery.open_notebook(Order(served.base_url, served.key, library, way="reader"))
+        nursery.begin()
         one, two = (notebook.outcomes() for notebook in both)
         reader.say("enough")
         seen = reader.outcomes()
@@ -69,9 +68,9 @@ def test_two_notebooks_that_want_the_same_pay_for_each_run_once(shared: Served, 
 def test_with_a_library_each_both_pay(shared: Served, tmp_path: Path) -> None:
     """The control: without a ledger in common every run is paid for twice."""
     served, runs = shared.with_own_account(), 20
-    with Notebooks() as notebooks:
-        both = [notebooks.opened(order(served, tmp_path / f"library-{seed}", runs, seed)) for seed in (1, 2)]
-        notebooks.begin()
+    with Nursery() as nursery:
+        both = [nursery.open_notebook(order(served, tmp_path / f"library-{seed}", runs, seed)) for seed in (1, 2)]
+        nursery.begin()
         one, two = (notebook.outcomes() for notebook in both)
 
     assert errors(one) == errors(two) == []
@@ -82,13 +81,16 @@ def test_with_a_library_each_both_pay(shared: Served, tmp_path: Path) -> None:
 def test_when_one_is_killed_the_other_finishes_everything(shared: Served, tmp_path: Path, runs: int) -> None:
     """What the dead one had under way is taken up by the one that waits for it, and is not paid for again."""
     served, library = shared.with_own_account(), tmp_path / "library"
-    with Notebooks() as notebooks:
-        dying, living = (notebooks.opened(order(served, library, runs, seed)) for seed in (1, 2))
-        notebooks.begin()
-        told = [outcome for outcome, _ in zip(dying.told(), range(runs // 4), strict=False)]
+    with Nursery() as nursery:
+        dying, living = (nursery.open_notebook(order(served, library, runs, seed)) for seed in (1, 2))
+        nursery.begin()
+        news = iter(dying)
+        while len(dying.told) <= runs // 4:  # It has said that it is ready, too.
+            next(news)
         dying.kill()
         survived = living.outcomes()
 
+    told = [news for news in dying.told if news != "ready"]
     assert len(told) == runs // 4
     assert errors(told) == errors(survived) == []
     assert [outcome.number for outcome in survived] == [*range(runs)]
@@ -113,10 +115,10 @@ def test_runs_without_a_seed_are_never_shared_between_notebooks(tmp_path: Path) 
 
         hosted.on("POST", RUN, accepted)
         hosted.on("GET", "/file", Reply(200, png()))
-        with Notebooks() as notebooks:
+        with Nursery() as nursery:
             note = Order(hosted.base_url, KEY, tmp_path / "library", range(2), asked=asked)
-            both = [notebooks.opened(note) for _ in range(2)]
-            notebooks.begin()
+            both = [nursery.open_notebook(note) for _ in range(2)]
+            nursery.begin()
             hosted.wait_until(lambda hosted: len(unseeded(hosted)) == 2, PATIENCE)
             both_sent.set()
             one, two = (notebook.outcomes() for notebook in both)

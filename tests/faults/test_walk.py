@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
 import signal
 import sqlite3
@@ -26,8 +25,9 @@ from typing import Any
 
 import pytest
 
-from tests.faults.nursery import PATIENCE, Child, Nursery
+from tests.faults.nursery import PATIENCE, Nursery
 from tests.faults.standin import CANCEL, ESTIMATE, FILE, KINDS, REFUSED, RESULT, RUN, STATUS, Fault, StandIn
+from tests.faults.walker import walked
 
 PRICE = 53
 SIZES = [
@@ -77,12 +77,14 @@ class Found:
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the clients write what goes wrong beside all that they are to say."""
-    return tmp_path_factory.mktemp("walk") / "stderr"
+    path = tmp_path_factory.mktemp("walk") / "stderr"
+    path.touch()
+    return path
 
 
 @pytest.fixture(scope="module")
-def nursery(said: Path) -> Iterator[Nursery]:
-    with Nursery(said) as found:
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as found:
         yield found
 
 
@@ -99,27 +101,24 @@ def session(
     nursery: Nursery, hosted: StandIn, chance: random.Random, order: dict[str, Any], end: str
 ) -> tuple[str, bool]:
     """One client that is left alone, killed or interrupted; how it ended, and whether that took too long."""
-    child = nursery.born(way="walk", **order)
+    child = nursery.born(walked, **order)
     late = threading.Event()
 
     def give_up() -> None:
         late.set()
-        _signalled(child, signal.SIGKILL)
+        child.signal(signal.SIGKILL)
 
     over = threading.Timer(PATIENCE, give_up)
     over.start()
-    assert next(iter(child)) == "ready"
+    child.until("ready")
     if end:
         _await_some(hosted, chance)
-        _signalled(child, signal.SIGKILL if end == "killed" else signal.SIGINT)
+        child.signal(signal.SIGKILL if end == "killed" else signal.SIGINT)
     status = child.ended()
     over.cancel()
-    told = (
-        "killed"
-        if status == -signal.SIGKILL
-        else (child.lines[-1].partition(" ")[0] if child.lines else f"exit {status}")
-    )
-    return told, late.is_set()
+    if status == -signal.SIGKILL:
+        return "killed", late.is_set()
+    return child.told[-1].partition(" ")[0] if child.told else f"exit {status}", late.is_set()
 
 
 def _await_some(hosted: StandIn, chance: random.Random) -> None:
@@ -129,13 +128,9 @@ def _await_some(hosted: StandIn, chance: random.Random) -> None:
         hosted.wait_until(lambda it: len(it.received) >= wanted, within=1.0)
 
 
-def _signalled(child: Child, number: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(child.pid, number)
-
-
 def walk(
     nursery: Nursery,
+    said: Path,
     folder: Path,
     name: int,
     runs: int,
@@ -156,9 +151,10 @@ def walk(
         order = {
             "address": hosted.base_url,
             "key": "a-key-of-this-test",
-            "library": str(library),
+            "library": library,
             "numbers": list(range(runs)),
             "rule": rule,
+            "said": said,
         }
         for end in chance.choices(ends, k=2):
             told, late = session(nursery, hosted, chance, {**order, "by": by, "budget": limit}, end)
@@ -211,7 +207,7 @@ def test_nothing_is_paid_twice_or_lost_whatever_is_answered(
     before = said.stat().st_size
 
     for name in names:
-        walk(nursery, tmp_path, name, runs, found)
+        walk(nursery, said, tmp_path, name, runs, found)
 
     print(f"{len(names)} combinations of {runs} runs in {time.monotonic() - began:.0f} s: {found}")
     assert (found.twice, found.lost, found.over, found.hangs) == ([], [], [], [])
@@ -221,10 +217,10 @@ def test_nothing_is_paid_twice_or_lost_whatever_is_answered(
 
 
 @pytest.mark.deep
-def test_the_old_rule_is_caught_by_the_same_oracle(nursery: Nursery, tmp_path: Path) -> None:
+def test_the_old_rule_is_caught_by_the_same_oracle(nursery: Nursery, said: Path, tmp_path: Path) -> None:
     """The control: with any refusal of a result taken for a failure of the run, the walk sees what is paid twice."""
     found = Found()
 
-    walk(nursery, tmp_path, 1, 3, found, faults=[Fault(RESULT, "410 page", times=2)], rule="old", ends=[""])
+    walk(nursery, said, tmp_path, 1, 3, found, faults=[Fault(RESULT, "410 page", times=2)], rule="old", ends=[""])
 
     assert found.twice

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.faults.nursery import DOT, PATIENCE, say
+from tests.faults.nursery import DOT, PATIENCE, tell
 
 
 def walked(
@@ -26,7 +26,7 @@ def walked(
     if rule:
         _follow_the_old_rule()
     try:
-        say("ready")
+        tell("ready")
         with rb.connect(address, api_key=key, library=library) as client:
             base = rb.ImagesToVideo(images=[rb.Frame(url=DOT, frames=1)])
             if by == "sweep":
@@ -36,11 +36,11 @@ def walked(
                 for run in runs:
                     if run is not None:
                         _tried(lambda run=run: run.wait(PATIENCE / 2))  # type: ignore[misc]
-        say("over")
+        tell("over")
     except KeyboardInterrupt:
-        say("interrupted")
+        tell("interrupted")
     except rb.ReelbookError as error:
-        say("stopped", type(error).__name__, str(error)[:200].replace("\n", " "))
+        tell(f"stopped {type(error).__name__} {error}"[:200])
 
 
 def _tried(work: Callable[[], Any]) -> Any:
