@@ -27,7 +27,7 @@ INPUT_AT = {
     "no_defaults": "#/paths/~1svc~1free/post/requestBody/content/application~1json/schema",
     "optional_by_null": "#/components/schemas/SpeechInput",
     "recursive": "#/components/schemas/Node",
-    "sixty_fields": "#/paths/~1svc~1sixty/post/requestBody/content/application~1json/schema",
+    "ordered_fields": "#/paths/~1svc~1ordered/post/requestBody/content/application~1json/schema",
     "two_kinds": "#/components/schemas/Shape",
     "version_3_0": "#/components/schemas/LipSyncInput",
 }

@@ -97,37 +97,3 @@ JSON_VALUES = st.recursive(
     _SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3), max_leaves=6
 )
 """Anything that JSON can write."""
-
-
-def nearly(row: tables.Row) -> st.SearchStrategy[Any]:
-    """JSON values for a field: mostly near what the table allows, sometimes anything at all."""
-    low, high = row.limits.get("minimum", -2), row.limits.get("maximum", 2000)
-    near: dict[str, st.SearchStrategy[Any]] = {
-        "integer": st.integers(low - 2, high + 2) | st.integers(low - 2, high + 2).map(float),
-        "number": st.integers(-2, 22).map(lambda count: count * 0.05)
-        | st.decimals(low - 1, high + 1, places=2).map(float)
-        | st.integers(low - 1, high + 1),
-        "boolean": st.booleans(),
-        "string": TEXTS | st.sampled_from([*(row.choices or ()), "", "5 ", "1:1", "720P"]),
-        "array": st.lists(st.one_of([_item(item) for item in row.items]), max_size=3),
-    }
-    return st.one_of(near[row.kind], near[row.kind], JSON_VALUES)
-
-
-def objects(rows: tuple[tables.Row, ...]) -> st.SearchStrategy[dict[str, Any]]:
-    """JSON objects for a table: some fields, now and then one too many."""
-    return st.builds(
-        lambda held, more: {**more, **held},
-        st.fixed_dictionaries(
-            {row.name: st.just(tables.sample(row)) | nearly(row) for row in rows if row.required},
-            optional={row.name: nearly(row) for row in rows if not row.required},
-        ),
-        st.just({}) | st.just({}) | st.dictionaries(TEXTS, JSON_VALUES, max_size=1),
-    )
-
-
-def _item(item: tables.Row) -> st.SearchStrategy[Any]:
-    if item.object:
-        return objects(tables.OBJECTS[item.object])
-    sizes = st.builds(lambda width, height: f"{width}x{height}", st.integers(0, 7000), st.integers(0, 7000))
-    return TEXTS | sizes if "pattern" in item.limits else TEXTS

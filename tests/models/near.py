@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
 
@@ -83,3 +83,9 @@ class Near:
             names += self.random.sample(["x_1", "12x34", "other", "a"], self.random.randint(1, 3))
         names += ["unheard_of"] if self.random.random() < self.noise / 3 else []
         return {name: self.value(fields.get(name, others), depth + 1) for name in names}
+
+
+def values_near(schema: dict[str, Any], seed: int, count: int) -> Iterator[dict[str, Any]]:
+    """Objects near what a schema allows."""
+    drawn = (Near(schema, random).value(schema) for random in map(Random, range(seed, seed + count)))
+    return (value for value in drawn if isinstance(value, dict))

@@ -8,10 +8,9 @@ import json
 import pickle
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date
 from itertools import islice
-from random import Random
 from typing import Any
 
 import jsonschema_rs
@@ -23,9 +22,10 @@ from reelbook.errors import BadDescription, InvalidInput
 from reelbook.models.base import WIRE, Input
 from reelbook.models.catalog import CATALOG
 from reelbook.models.described import Described, describe
+from reelbook.models.problems import problems_of
 from reelbook_service.docs import describe_model
 from tests.models.described_inputs import DESCRIPTIONS, document, reference, with_fields, wrapped
-from tests.models.near import Near
+from tests.models.near import values_near
 
 OURS = [pytest.param(row, id=row.input.__name__) for row in CATALOG]
 
@@ -43,12 +43,6 @@ def refusal(make: Callable[[], object]) -> str:
     with pytest.raises(InvalidInput) as caught:
         make()
     return str(caught.value)
-
-
-def values_near(schema: dict[str, Any], seed: int, count: int) -> Iterator[dict[str, Any]]:
-    """Objects near what a schema allows."""
-    drawn = (Near(schema, random).value(schema) for random in map(Random, range(seed, seed + count)))
-    return (value for value in drawn if isinstance(value, dict))
 
 
 # The class.
@@ -71,6 +65,25 @@ def test_an_input_accepts_exactly_what_its_description_accepts(name: str) -> Non
 
     names = {place if field.alias is None else field.alias for place, field in kind.model_fields.items()}
     assert names == set(schema["properties"])
+    assert min(verdicts[True], verdicts[False]) >= 5, verdicts
+
+
+@pytest.mark.parametrize("row", OURS)
+def test_our_own_inputs_accept_what_their_schemas_accept(row: Any) -> None:
+    """For values near the mark, but for rules of several fields, which no schema can express."""
+    schema = row.input.model_json_schema()
+    expected = jsonschema_rs.Draft202012Validator(schema)
+    verdicts: Counter[bool] = Counter()
+
+    for value in values_near(schema, 0, 300):
+        try:
+            is_taken = bool(row.input.model_validate(value, context=dict(WIRE)))
+        except ValidationError as error:
+            kinds = {problem.kind for problem in problems_of(row.input, error)}
+            is_taken = kinds <= {"skip_too_large", "no_canvas", "too_many_frames"}
+        verdicts[is_taken] += 1
+        assert is_taken == expected.is_valid(value), value
+
     assert min(verdicts[True], verdicts[False]) >= 5, verdicts
 
 
@@ -175,10 +188,10 @@ def test_every_name_works_and_none_breaks_a_method() -> None:
 
 def test_fields_stand_in_the_order_that_is_wished_for() -> None:
     """`x-order` is a list on the object or a number on each field; what it leaves out follows."""
-    (path,) = DESCRIPTIONS["sixty_fields"]["paths"].values()
+    (path,) = DESCRIPTIONS["ordered_fields"]["paths"].values()
     rules = path["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
     listed = describe(with_fields({"a": {}, "b": {}, "c": {}}, **{"x-order": ["c", "a"]}))
-    numbered = describe(DESCRIPTIONS["sixty_fields"])
+    numbered = describe(DESCRIPTIONS["ordered_fields"])
 
     assert list(numbered.model_fields) == sorted(rules, key=lambda name: rules[name]["x-order"])
     assert list(listed.model_fields) == ["c", "a", "b"]

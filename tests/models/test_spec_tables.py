@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
-import jsonschema_rs
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from reelbook.errors import InvalidInput, UnknownModel
 from reelbook.models.base import WIRE, File, Input
 from reelbook.models.catalog import CATALOG, Endpoint, get_endpoint
 from reelbook.models.images_to_video import Frame
-from reelbook.models.problems import problems_of
 from reelbook.models.queue_status import QueueStatus
 from reelbook.models.smart_resize import ResizedImage, ResizeResult
 from reelbook.models.text_to_video import FRAME_SIZES, LoRA, TextToVideo
-from tests.models.inputs import nearly
 from tests.spec import tables
 from tests.spec.tables import Model, Row
-from tests.support import examples
 
 PARTS: dict[str, tuple[type[BaseModel], str, str]] = {
     "LoRAWeight": (LoRA, "svc/text-to-video-13b-distilled", "loras"),
@@ -39,61 +33,30 @@ READ: dict[str, type[BaseModel]] = {
 }
 """Objects that are only read."""
 
-BEYOND_A_SCHEMA = {"skip_too_large", "no_canvas", "too_many_frames"}
-"""Rules that JSON Schema cannot express, so that a value may break only them and still fit the schema."""
-
-
-class Place:
-    """One field of one model, or of an object in one of its lists."""
-
-    def __init__(self, model: Model, row: Row, part: str = "") -> None:
-        self.model, self.row, self.part = model, row, part
-        self.kind: type[Input] = get_endpoint(model.id).input
-        self.inside = f"{PARTS[part][2]}[0]." if part else ""
-
-    def __repr__(self) -> str:
-        return f"{self.kind.__name__}.{self.inside}{self.row.name}"
-
-    def values(self, value: Any) -> dict[str, Any]:
-        """A whole input with this field set, valid if the value is."""
-        if not self.part:
-            changed = tables.with_companions(self.model.id, {self.row.name: value})
-            return {**tables.smallest(self.model.input), **changed}
-        whole = {**tables.smallest(tables.OBJECTS[self.part]), self.row.name: value}
-        return {**tables.smallest(self.model.input), PARTS[self.part][2]: [whole]}
-
-    def held(self, request: Input) -> Any:
-        """This field's value in an input."""
-        holder = getattr(request, PARTS[self.part][2])[0] if self.part else request
-        return getattr(holder, self.row.name)
-
-
-def places() -> Iterator[Place]:
-    for model in tables.MODELS:
-        yield from (Place(model, row) for row in model.input)
-    for part, (_, endpoint_id, _) in PARTS.items():
-        yield from (Place(tables.model(endpoint_id), row, part) for row in tables.OBJECTS[part])
-
-
-PLACES = list(places())
-every_field = pytest.mark.parametrize("place", PLACES, ids=repr)
 every_model = pytest.mark.parametrize("model", tables.MODELS, ids=lambda model: model.id)
+FIELDS = [(model, row, "") for model in tables.MODELS for row in model.input]
+FIELDS += [(tables.model(model), row, part) for part, (_, model, _) in PARTS.items() for row in tables.OBJECTS[part]]
 
 
-def accepts_in_python(kind: type[Input], values: dict[str, Any]) -> bool:
-    try:
-        kind(**values)
-    except InvalidInput:
-        return False
-    return True
+def set_field(model: Model, row: Row, part: str, value: Any) -> dict[str, Any]:
+    """A whole input with this field of it, or of the first object in one of its lists, valid if the value is."""
+    if not part:
+        return {**tables.smallest(model.input), **tables.with_companions(model.id, {row.name: value})}
+    return {
+        **tables.smallest(model.input),
+        PARTS[part][2]: [{**tables.smallest(tables.OBJECTS[part]), row.name: value}],
+    }
 
 
-def accepts_on_the_wire(kind: type[Input], values: Any) -> bool:
-    try:
-        kind.model_validate(values, context=WIRE)
-    except ValidationError:
-        return False
-    return True
+def is_accepted(kind: type[Input], values: dict[str, Any]) -> bool:
+    """Whether an input takes these values, in Python and on the wire alike."""
+    verdicts = [False, False]
+    with suppress(InvalidInput):
+        verdicts[0] = bool(kind(**values))
+    with suppress(ValidationError):
+        verdicts[1] = bool(kind.model_validate(values, context=WIRE))
+    assert verdicts[0] == verdicts[1], values
+    return verdicts[0]
 
 
 def test_the_tables_name_exactly_the_models_of_the_catalog() -> None:
@@ -121,66 +84,22 @@ def test_an_object_says_what_its_table_says(name: str) -> None:
     assert tables.undescribed(schema) == []
 
 
-@every_field
-def test_a_field_is_required_exactly_where_the_table_says(place: Place) -> None:
-    """Without the field an input is refused, or has the table's default, of the table's type."""
-    values = place.values(tables.sample(place.row))
-    holder = values[PARTS[place.part][2]][0] if place.part else values
-    holder.pop(place.row.name)
+@pytest.mark.parametrize(
+    ("model", "row", "part"), FIELDS, ids=lambda value: getattr(value, "name", None) or getattr(value, "id", value)
+)
+def test_a_field_takes_what_its_table_says(model: Model, row: Row, part: str) -> None:
+    """Required or with its default, up to its bounds and no further; no text is a number, and null only where it is listed."""
+    kind = get_endpoint(model.id).input
+    left_out = set_field(model, row, part, tables.sample(row))
+    (left_out[PARTS[part][2]][0] if part else left_out).pop(row.name)
 
-    if place.row.required:
-        assert not accepts_in_python(place.kind, values)
-        assert not accepts_on_the_wire(place.kind, values)
-    else:
-        default = place.held(place.kind(**values))
-        expected = {tables.ABSENT: None, "[]": ()}.get(str(place.row.default), place.row.default)
-        assert tables.same(default, expected)
-        assert tables.same(place.held(place.kind.model_validate(values, context=WIRE)), expected)
-
-
-@every_field
-def test_a_bound_is_where_the_table_has_it(place: Place) -> None:
-    """At the bound and just inside a value is taken, just outside it is not; in Python and by the service alike."""
-    for value, allowed in tables.edges(place.row):
-        values = place.values(value)
-
-        assert accepts_in_python(place.kind, values) == allowed, value
-        assert accepts_on_the_wire(place.kind, values) == allowed, value
-
-
-@every_field
-def test_other_json_types_are_refused(place: Place) -> None:
-    """No text counts as a number, no number as true or false, and null is taken only where the table has it."""
-    for value in tables.wrong_types(place.row):
-        assert not accepts_in_python(place.kind, place.values(value)), value
-        assert not accepts_on_the_wire(place.kind, place.values(value)), value
-
-
-REFERENCES = {
-    model.id: jsonschema_rs.Draft202012Validator(get_endpoint(model.id).input.model_json_schema())
-    for model in tables.MODELS
-}
-
-
-def assert_agreement(model: Model, values: Any) -> None:
-    """The class takes a value exactly if a validator of JSON Schema, knowing only the schema, does."""
-    try:
-        get_endpoint(model.id).input.model_validate(values, context=WIRE)
-        taken = True
-    except ValidationError as error:
-        taken = {problem.kind for problem in problems_of(get_endpoint(model.id).input, error)} <= BEYOND_A_SCHEMA
-
-    assert taken == REFERENCES[model.id].is_valid(values)
-
-
-@every_field
-@settings(max_examples=examples(8, 30), deadline=None)
-@given(data=st.data())
-def test_class_and_schema_agree_on_every_value_of_a_field(place: Place, data: st.DataObject) -> None:
-    """With the rest of the input in order, whatever JSON comes for one field is judged alike by both."""
-    value = data.draw(nearly(place.row))
-
-    assert_agreement(place.model, place.values(value))
+    assert is_accepted(kind, left_out) == (not row.required)
+    if not row.required:
+        request: Any = kind(**left_out)
+        default = getattr(getattr(request, PARTS[part][2])[0] if part else request, row.name)
+        assert tables.same(default, {tables.ABSENT: None, "[]": ()}.get(str(row.default), row.default))
+    for value, allowed in (*tables.edges(row), *((value, False) for value in tables.wrong_types(row))):
+        assert is_accepted(kind, set_field(model, row, part, value)) == allowed, value
 
 
 @every_model
@@ -195,7 +114,7 @@ def test_an_output_keeps_what_the_table_does_not_show(model: Model) -> None:
     assert output.model_dump(mode="json", exclude_unset=True) == {**told, "timings": {"inference": 2.5}}
 
 
-@pytest.mark.parametrize("model", tables.MODELS, ids=lambda model: model.id)
+@every_model
 def test_a_row_says_what_the_specification_says(model: Model) -> None:
     """Category, rate card, credits and multipliers."""
     row = get_endpoint(model.id)
