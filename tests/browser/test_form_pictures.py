@@ -70,7 +70,7 @@ const model = {
 };
 window.sent = [];
 const link = window.link = new FormLink(model);
-window.judge = (problems) => { link.state = { ...state, draft: link.draft, problems }; link._fire("state", link.state, []); };
+window.judge = (problems) => { link.state = { ...state, draft: link.draft, problems }; link.fire("state"); };
 window.fill = (draft) => { link.draft = draft; judge([]); };
 render(h(Fields, { nodes: fields, link, name: "f" }), document.getElementById("root"));
 window.isDrawn = true;

@@ -1,6 +1,6 @@
 """What a form has started, on a bare page: news change nothing that somebody uses, and all of it is in reach of everybody.
 
-A stand-in for the form's link carries what the page and the kernel say.
+A stand-in for the widget's model carries what the page and the kernel say.
 """
 
 from __future__ import annotations
@@ -25,27 +25,29 @@ pytestmark = pytest.mark.browser
 
 ADDRESS = "http://localhost/form"
 ROOT = ".rbf-runs"
-LINK = """
-window.kernel = { records: [], key: "k", sent: [], on: new Map(), changed: new Map(), swept: 0 };
+SCRIPT = """
+import { h, render } from "preact";
+import { FormLink } from "./form/link.ts";
+import { Runs } from "./form/runs.tsx";
+const state = { draft: {}, problems: [], view: "", n: 0 };
+window.kernel = { records: [], key: "k", sheet: { fields: [] }, state, sent: [], heard: new Map(), swept: 0, hasEnded: false };
 const model = {
   get: (name) => kernel[name],
-  on: (name, f) => kernel.changed.set(f, name), off: (_, f) => kernel.changed.delete(f),
-  send: async (content) => { kernel.sent.push(content); },
+  on: (name, listener) => kernel.heard.set(listener, name), off: (_, listener) => kernel.heard.delete(listener),
+  send: async (content) => { if (kernel.hasEnded) throw new Error("gone"); kernel.sent.push(content); },
 };
-const link = {
-  model,
-  openSweep() { kernel.swept += 1; },
-  on(key, listener) {
-    if (!kernel.on.has(key)) kernel.on.set(key, new Set());
-    kernel.on.get(key).add(listener);
-    return () => kernel.on.get(key).delete(listener);
-  },
-  async ask(content) { if (content.do) kernel.sent.push(content); return true; },
+const root = document.querySelector(".rbf");
+const happen = (what, content) => kernel.heard.forEach((name, listener) => { if (name === what) listener(content, []); });
+window.tell = (content) => happen("msg:custom", content);
+window.setRuns = (runs) => { kernel.records = runs; happen("change:records"); };
+window.end = () => { kernel.hasEnded = true; link.here(); };
+window.begin = () => {
+  window.link = new FormLink(model);
+  link.openSweep = () => { kernel.swept += 1; };
+  render(h(Runs, { link }), root);
+  root.append(link.speaker.el);
 };
-window.tell = (content) => Object.keys(content).forEach((key) => kernel.on.get(key)?.forEach((listener) => listener(content)));
-window.setRuns = (runs) => { kernel.records = runs; kernel.changed.forEach((name, listener) => { if (name === "change:records") listener(); }); };
-window.end = () => { link.hasEnded = true; tell({ ended: true }); };
-window.begin = () => { window.ours = makeRuns(link); document.querySelector(".rbf").append(ours.said, ours.el); };
+window.leave = () => { render(null, root); link.dispose(); link.speaker.el.remove(); kernel.sent = []; };
 begin();
 """
 
@@ -55,11 +57,10 @@ Open = Callable[..., Page]
 def html(theme: str) -> str:
     ground = {"light": "#fff", "dark": "#111"}[theme]
     sheet = read_styles("page/tokens.css", "form/form.css", "form/runs.css")
-    script = bundle(f'import {{ makeRuns }} from "./form/runs.tsx";{LINK}')
     return (
         f'<!doctype html><html lang="en" style="color-scheme:{theme};background:{ground}"><head><meta charset="utf-8"><title>runs</title>'
         f"<style>body {{ margin: 12px }} {sheet}</style></head><body><main><div class='rb rbf rb-{theme}'></div></main>"
-        f'<script type="module">{script}</script></body></html>'
+        f'<script type="module">{bundle(SCRIPT)}</script></body></html>'
     )
 
 
@@ -187,8 +188,6 @@ def test_each_state_has_its_actions(open_page: Open) -> None:
     page.get_by_role("button", name="Sweep a field…").click()
     page.evaluate("tell({ acted: '2', words: 'The form has the inputs of this run now.', sweep: true })")
     expect(page.get_by_text("The form has the inputs of this run now.")).to_be_visible()
-    page.evaluate("tell({ said: 'TextToVideo: `prompt` is missing.' })")
-    expect(page.locator(".rbf-run-said")).to_have_text("TextToVideo: `prompt` is missing.")
     page.evaluate("runs => setRuns(runs)", [going(3)])
     page.evaluate("end()")
     expect(page.locator(".rbf-run-state")).to_have_text("?uncertain · it was running")
@@ -236,20 +235,21 @@ def test_a_page_that_comes_back_has_everything_again_and_leaves_nothing(open_pag
     """The runs are in the state, the card is asked for; what has ended is not announced again; no listener stays."""
     page = open_page(entry(2), entry(1))
     expect(page.locator(".rbf-run-cell")).to_have_count(2)
-    page.evaluate("ours.dispose(); ours.el.remove(); kernel.sent = []")
-    left = page.evaluate("[kernel.changed.size, [...kernel.on.values()].reduce((sum, one) => sum + one.size, 0)]")
+    page.evaluate("leave()")
+    page.wait_for_function("kernel.heard.size === 0")
     page.evaluate("begin()")
 
     expect(page.locator(".rbf-run-cell")).to_have_count(2)
-    assert left == [0, 0]
     assert sent(page, "show") == [{"do": "show", "run": "2"}]
     assert page.locator("[aria-live=polite]").inner_text() == ""
 
 
 TWIN = """
-import { staleTwin } from "./form/root.ts";
-const told = { twin: "a form", kept: 1 }, main = document.querySelector("main");
-main.append(staleTwin({ get: (name) => told[name], on: (_, heard) => { window.heard = heard; }, off() {} }, main).el);
+import { h, render } from "preact";
+import { StaleNote } from "./form/root.tsx";
+const told = { twin: "a form", kept: 1 };
+const model = { get: (name) => told[name], on: (_, heard) => { window.heard = heard; }, off() {} };
+render(h(StaleNote, { model }), document.querySelector("main"));
 window.put = (kept) => { told.kept = kept; window.heard(); };
 """
 
@@ -262,6 +262,7 @@ def test_a_page_that_came_back_says_how_to_keep_what_is_made_in_it(offline_page:
     note = page.get_by_text("Run the cell again to keep the newest results")
 
     expect(note).to_be_hidden()
+    page.wait_for_function("!!window.heard")
     page.evaluate("put(2)")
     expect(note).to_be_visible()
     page.evaluate("document.querySelector('[data-rb-kept]').dataset.rbKept = 2")

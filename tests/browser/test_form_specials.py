@@ -30,7 +30,7 @@ globalThis.build = (nodes, draft) => {
   const state = {draft, problems: [], view: "", n: 0};
   const model = {get: (name) => ({state, sheet: {fields: nodes}})[name], on() {}, off() {}, send: () => Promise.resolve()};
   const link = globalThis.link = new FormLink(model);
-  link.judge = (problems) => { link.state = {...state, draft: link.draft, problems}; link._fire("state", link.state, []); };
+  link.judge = (problems) => { link.state = {...state, draft: link.draft, problems}; link.fire("state"); };
   link.show = (name, value) => { link.edit(name, value); link.judge([]); };
   render(h(Fields, {nodes, link, name: "f"}), document.querySelector("main"));
 };

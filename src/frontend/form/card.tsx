@@ -5,17 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { enhanceFigures } from "../page/figure.ts";
 import { askFile } from "../page/kernel_files.ts";
 import { openPosters } from "../page/posters.ts";
-import { whenSeen } from "./seen.ts";
-
-/** Scripts of what is drawn run only where the page has nothing that does the same. */
-function runScripts(box: HTMLElement) {
-  for (const script of box.querySelectorAll("script")) {
-    const other = document.createElement("script");
-    for (const { name, value } of script.attributes) other.setAttribute(name, value);
-    other.textContent = script.textContent;
-    script.replaceWith(other);
-  }
-}
+import { whenSeen } from "./ui.tsx";
 
 /** HTML that the kernel has made from escaped words; its figures play, and its posters open. */
 export function Drawn({ html, hasScripts = false }: { html: string; hasScripts?: boolean }) {
@@ -24,20 +14,18 @@ export function Drawn({ html, hasScripts = false }: { html: string; hasScripts?:
     const el = box.current;
     if (!el) return;
     el.innerHTML = html;
-    if (hasScripts) return runScripts(el);
+    // Scripts of what is drawn run only where the page has nothing that does the same.
+    for (const script of hasScripts ? el.querySelectorAll("script") : []) {
+      const other = document.createElement("script");
+      for (const { name, value } of script.attributes) other.setAttribute(name, value);
+      other.textContent = script.textContent;
+      script.replaceWith(other);
+    }
+    if (hasScripts) return;
     enhanceFigures(el);
     openPosters(el);
   }, [html]);
   return <div ref={box} class="rbf-drawn rbf-run-media" />;
-}
-
-/** A button that looks like text. */
-export function Quiet({ label, act, ...more }: { label: string; act: () => void; [name: string]: any }) {
-  return (
-    <button type="button" class="rbf-quiet" onClick={act} {...more}>
-      {label}
-    </button>
-  );
 }
 
 /** The poster of a file, fetched when it is in view; a sign where there is none. */
@@ -70,23 +58,18 @@ function lookedAt(box: Element) {
 }
 
 /** The models that can take the picture that is looked at. */
-export function UseIn({ uses, use }: { uses: [string, string][]; use: (message: any) => void }) {
-  const select = useRef<HTMLSelectElement>(null);
+export function UseIn({ uses = [], act }: { uses?: [string, string][]; act: (message: any) => void }) {
   if (!uses.length) return null;
-  const choose = () => {
-    const el = select.current;
-    const box = el?.closest(".rbf-run");
-    if (!el?.value || !box) return;
-    use({ what: "use_in", model: el.value, ...lookedAt(box) });
-    el.value = "";
-  };
   return (
     <select
-      ref={select}
       class="rbf-use-in"
       aria-label="Use the frame displayed in"
       title="The frame that is displayed becomes the picture of this model"
-      onChange={choose}
+      onChange={({ currentTarget: select }) => {
+        const box = select.closest(".rbf-run");
+        if (select.value && box) act({ what: "use_in", model: select.value, ...lookedAt(box) });
+        select.value = "";
+      }}
     >
       <option value="">Use in …</option>
       {uses.map(([id, title]) => (
@@ -99,48 +82,40 @@ export function UseIn({ uses, use }: { uses: [string, string][]; use: (message: 
 }
 
 /** How an entry stands: a sign and its word. */
-export function State({
-  mark,
-  status,
-  kind = "",
-  more = "",
-}: {
-  mark: string;
-  status: string;
-  kind?: string;
-  more?: string;
-}) {
+export function State({ mark, status, kind = "" }: { mark: string; status: string; kind?: string }) {
   return (
     <>
       <span class="rbf-run-mark" aria-hidden="true" data-state={status}>
         {mark}
       </span>
       <b>{kind + status}</b>
-      {more}
     </>
   );
 }
 
-/** One card, large, and what can be done with it. */
-export function Card(props: {
+interface CardProps {
   label: string;
-  html: string;
-  said: string;
+  html?: string;
+  said?: string;
   state?: ComponentChildren;
+  /** What can be done with it. */
   children: ComponentChildren;
   below?: ComponentChildren;
-}) {
+}
+
+/** One card, large. */
+export function Card({ label, html = "", said = "", state, children, below }: CardProps) {
   return (
-    <section class="rbf-run" aria-label={props.label}>
-      <Drawn html={props.html} />
-      {props.state}
-      <div class="rbf-row rbf-run-actions" role="group" aria-label={`actions of ${props.label}`}>
-        {props.children}
+    <section class="rbf-run" aria-label={label}>
+      <Drawn html={html} />
+      {state}
+      <div class="rbf-row rbf-run-actions" role="group" aria-label={`actions of ${label}`}>
+        {children}
       </div>
       <p class="rbf-caption" role="status">
-        {props.said}
+        {said}
       </p>
-      {props.below}
+      {below}
     </section>
   );
 }

@@ -1,8 +1,9 @@
 /** Fields: a frame with the label, what helps and what is wrong, and in it the control of one value. Here those of plain values. */
 
-import type { ButtonHTMLAttributes, ComponentChildren, ComponentType, Ref, TargetedEvent } from "preact";
+import type { ComponentChildren, ComponentType, TargetedEvent } from "preact";
 import { useState } from "preact/hooks";
 import type { FormLink } from "./link.ts";
+import { classes } from "./ui.tsx";
 import {
   arrowStep,
   BY_SERVICE,
@@ -149,10 +150,6 @@ function focusControl(button: Element) {
   button.closest(".rbf-field")?.querySelector<HTMLElement>(`:scope > ${controls}, ${inside}`)?.focus();
 }
 
-export function classes(...names: (string | false | undefined | null)[]) {
-  return names.filter(Boolean).join(" ");
-}
-
 /** What every input says of its field. */
 export function inputFacts(field: FieldProps, describedBy?: string) {
   const { id, node, isBare } = field;
@@ -164,19 +161,6 @@ export function inputFacts(field: FieldProps, describedBy?: string) {
     autocomplete: "off" as const,
     spellcheck: false,
   };
-}
-
-interface QuietProps extends ButtonHTMLAttributes {
-  isOff?: boolean;
-  act: () => void;
-  buttonRef?: Ref<HTMLButtonElement>;
-}
-
-/** A button that looks like text, or as its class says. While it is off it does nothing, and keeps the focus, which a disabled one would lose. */
-export function Quiet({ isOff = false, act, buttonRef, class: kind, ...more }: QuietProps) {
-  const press = () => isOff || act();
-  const off = isOff ? { "aria-disabled": "true" as const } : {};
-  return <button type="button" class={kind ?? "rbf-quiet"} ref={buttonRef} onClick={press} {...off} {...more} />;
 }
 
 /** What stands in an input: the value as it was spelt, for as long as that means the value. The caret stays. */

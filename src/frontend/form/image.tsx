@@ -2,7 +2,7 @@
 
 import type { Ref, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { CONTROLS, classes, type FieldProps, Frame, inputFacts, Quiet, useSpelling } from "./fields.tsx";
+import { CONTROLS, type FieldProps, Frame, inputFacts, useSpelling } from "./fields.tsx";
 import type { FormLink } from "./link.ts";
 import {
   type EarlierPage,
@@ -17,9 +17,7 @@ import {
   type Source,
   sourcesOf,
 } from "./pictures.ts";
-import { whenSeen } from "./seen.ts";
-import { useShelf } from "./shelf.tsx";
-import { Sign } from "./signs.tsx";
+import { classes, Quiet, Sign, useShelf, whenSeen } from "./ui.tsx";
 import { textOf } from "./values.ts";
 
 // Milliseconds after the last letter of a path before the file is requested, and without an answer before that is said.

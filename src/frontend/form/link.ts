@@ -2,6 +2,7 @@
 
 import { KernelLink } from "./kernel.ts";
 import { Pictures } from "./pictures.ts";
+import { makeSpeaker } from "./speaker.ts";
 import type { Node, Path, Problem } from "./values.ts";
 
 // Long enough for a fast typist's next letter, short enough for a price that keeps up.
@@ -12,20 +13,22 @@ export interface FormState {
   /** The page and the number of the edit that was judged. */
   view: string;
   n: number;
-  /** Counts the changes of the draft and its price: a press of Run says which one it has seen. */
+  /** Counts the changes of the draft and its price: a run says which one it is of. */
   change: number;
   draft: Record<string, any>;
   problems: Problem[];
   price: { credits: number | null; told: string; source: string; lines: [string, string][] };
   ready: boolean;
   why: string;
+  client: string;
 }
 
 export class FormLink extends KernelLink {
   readonly view = `v${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+  readonly pictures = new Pictures(this);
+  readonly speaker = makeSpeaker();
   draft: Record<string, any>;
   state: FormState;
-  readonly pictures = new Pictures(this);
   /** Whether somebody has pressed Run. */
   wasTried = false;
   /** Opens the sweep of a field, in forms that have sweeps. */
@@ -34,27 +37,34 @@ export class FormLink extends KernelLink {
   /** Where an entry was added that nobody has left yet. */
   #begun: Path = [];
   #n = 0;
-  /** The number of the last edit of each field of which the kernel has not heard yet. */
-  #unheard: Map<string, number> = new Map();
+  /** The fields edited since the kernel has last had all edits. */
+  #unheard: Set<string> = new Set();
   #timer = 0;
-  #onState = () => this.#take(this.model.get("state"));
-  // The host reports a restart at once, before any button is pressed.
-  #onLive = () => this.ask({ do: "here", view: this.view });
+  /** Whether whoever pressed Run has done nothing else since. */
+  #isAwaiting = false;
+  #offs: (() => void)[];
 
   constructor(model: any) {
     super(model);
     this.state = model.get("state");
     this.draft = structuredClone(this.state.draft);
-    model.on("change:state", this.#onState);
-    model.on("comm_live_update", this.#onLive);
+    this.#offs = [
+      this.on("change:state", () => this.#take(model.get("state"))),
+      // The host reports a restart at once, before any button is pressed.
+      this.on("comm_live_update", () => this.here()),
+    ];
   }
 
   override dispose() {
     this.flush();
     this.pictures.dispose();
-    this.model.off("change:state", this.#onState);
-    this.model.off("comm_live_update", this.#onLive);
+    this.speaker.dispose();
+    this.#offs.forEach((off) => off());
     super.dispose();
+  }
+
+  here() {
+    this.ask({ do: "here", view: this.view });
   }
 
   node(name: string): Node | undefined {
@@ -87,7 +97,7 @@ export class FormLink extends KernelLink {
   leave() {
     if (!this.#begun.length) return;
     this.#begun = [];
-    this._fire("state", this.state, []);
+    this.fire("state");
   }
 
   /** @param value undefined for the default */
@@ -95,39 +105,66 @@ export class FormLink extends KernelLink {
     this.draft = { ...this.draft, [name]: structuredClone(value) };
     if (value === undefined) delete this.draft[name];
     this.#touched.add(name);
-    this.#unheard.set(name, (this.#n += 1));
+    this.#unheard.add(name);
+    this.#n += 1;
     clearTimeout(this.#timer);
     this.#timer = window.setTimeout(() => this.flush(), PAUSE);
-    this._fire("draft", this.draft, []);
+    this.fire("draft");
   }
 
   /** Send all that the kernel has not heard: of two messages that it gets in another order the later one has everything. */
   flush() {
-    if (!this.#timer) return;
+    if (this.#timer) this.ask({ do: "edit", ...this.#pack() });
+  }
+
+  /** Run what stands here, at the price on the button: the kernel refuses what costs another one by now. */
+  press(again: number): Promise<boolean> {
+    const { price, client } = this.state;
+    this.wasTried = true;
+    this.#n += 1;
+    for (const { name } of this.model.get("sheet").fields) this.#unheard.add(name);
+    const shown = { credits: price.credits, client, ...(again ? { again } : {}) };
+    return this.ask({ do: "run", ...this.#pack(), ...shown });
+  }
+
+  #pack() {
     clearTimeout(this.#timer);
     this.#timer = 0;
-    const names = [...this.#unheard.keys()];
-    const draft = Object.fromEntries(
-      names.filter((name) => name in this.draft).map((name) => [name, this.draft[name]]),
-    );
-    this.ask({ do: "edit", view: this.view, n: this.#n, names, draft });
+    const names = [...this.#unheard];
+    const typed = names.filter((name) => name in this.draft).map((name) => [name, this.draft[name]]);
+    return { view: this.view, n: this.#n, names, draft: Object.fromEntries(typed) };
   }
 
-  /** Display a message where answers to a press of Run appear. */
-  announce(words: string) {
-    this._fire("said", { said: words }, []);
-  }
-
-  /** Apply a state from the kernel; a field that was edited since keeps its value. */
+  /** Apply a state from the kernel; fields that were edited since keep their values. */
   #take(state: FormState) {
     this.state = state;
-    for (const [name, n] of this.#unheard) if (state.view === this.view && n <= state.n) this.#unheard.delete(name);
+    if (state.view === this.view && state.n >= this.#n) this.#unheard.clear();
     const draft = structuredClone(state.draft);
-    for (const name of this.#unheard.keys()) {
+    for (const name of this.#unheard) {
       if (name in this.draft) draft[name] = this.draft[name];
       else delete draft[name];
     }
     this.draft = draft;
-    this._fire("state", state, []);
+    this.fire("state");
+  }
+
+  /** Whoever presses Run wants to see what comes of it, until they do something else. */
+  await() {
+    const ends = new AbortController();
+    const options = { signal: ends.signal, capture: true, passive: true };
+    const end = (event: Event) => {
+      if ((event as KeyboardEvent).repeat) return;
+      this.#isAwaiting = false;
+      ends.abort();
+    };
+    this.#isAwaiting = true;
+    for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) document.addEventListener(kind, end, options);
+  }
+
+  /** Whether what has just begun is awaited; asked once. */
+  takeAwaited() {
+    const is = this.#isAwaiting;
+    this.#isAwaiting = false;
+    return is;
   }
 }

@@ -2,8 +2,8 @@
 
 import type { ComponentType } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { CONTROLS, classes, currentOf, Field, type FieldProps, Frame, Quiet } from "./fields.tsx";
-import { SignButton } from "./signs.tsx";
+import { CONTROLS, currentOf, Field, type FieldProps, Frame } from "./fields.tsx";
+import { classes, Quiet, SignButton } from "./ui.tsx";
 import {
   fits,
   formName,

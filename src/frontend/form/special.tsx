@@ -9,14 +9,12 @@ import {
   Frame,
   inputFacts,
   NumberRow,
-  Quiet,
   Segments,
   textFacts,
   useSpelling,
 } from "./fields.tsx";
 import { type Entries, List } from "./nested.tsx";
-import { useShelf } from "./shelf.tsx";
-import { SignButton } from "./signs.tsx";
+import { Quiet, SignButton, useShelf } from "./ui.tsx";
 import {
   arrowStep,
   type Choice,
@@ -156,7 +154,7 @@ function Seed(field: FieldProps) {
                   ? "Locked: every run has this seed. Unlock to let the service choose."
                   : "Lock a seed, so that every run has the same"
               }
-              isPressed={isLocked}
+              aria-pressed={isLocked}
               act={turn}
             />
           )}

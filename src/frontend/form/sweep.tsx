@@ -1,61 +1,361 @@
 /** The sweep of a form: which fields vary, what all combinations cost, and what may be spent; the kernel plans and prices. */
 
-import { render } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { copyText } from "../page/copy.ts";
-import { made } from "../page/element.ts";
-import { Drawn, Quiet } from "./card.tsx";
-import { quietButton } from "./quiet.ts";
-import { makeSpeaker } from "./speaker.ts";
+import { Drawn } from "./card.tsx";
+import { useNews } from "./kernel.ts";
+import type { FormLink } from "./link.ts";
+import { classes, Primary, Quiet } from "./ui.tsx";
+import type { Node } from "./values.ts";
 
-type Row = { id: number; name: string; typed?: any };
+type Row = { name: string; typed?: any };
 type Axis = { name: string; typed: any; told: string; words: string; empty: boolean };
+/** What may be spent on a sweep or a race, and what the button says. */
+type Offer = { spend?: number; cost?: number; label?: string; ready?: boolean; why?: string };
 
-const SWEEP_PAUSE = 150; // Long enough for the next letter of a number; a plan takes longer than a price.
-const SWEEP_MAKING = "Planning …";
-const SWEEP_FEW = 24; // So many choices stand beside one another.
-const SWEEP_NO_AMOUNT = "Spend a whole number of credits, or 0.";
+const PAUSE = 150; // Long enough for the next letter of a number; a plan takes longer than a price.
+const MAKING = "Planning …";
+const FEW = 24; // So many choices stand beside one another.
+const NO_AMOUNT = "Spend a whole number of credits, or 0.";
+const NUMBERS = "9, 49, 97 or 0-7 or 9 to 97 step 8";
 const HINTS: Record<string, string> = {
-  whole: "9, 49, 97 or 0-7 or 9 to 97 step 8",
+  whole: NUMBERS,
+  real: NUMBERS,
   text: "One per line",
   choice: "One per line",
   image: "One URL per line",
-}; // fmt
-HINTS.real = HINTS.whole;
-
-const canVary = (node: any) => !(node.kind === "constant" || (node.kind === "choice" && node.choices.length < 2));
-const isNumber = (node: any) => node.kind === "whole" || node.kind === "real";
-const hasChips = (node: any) => node.kind === "check" || (node.kind === "choice" && node.choices.length <= SWEEP_FEW);
-const parseWhole = (text: string) => (/^\d{1,15}$/.test(text.trim()) ? Number(text) : null);
+};
 const YES_NO = [
   { value: false, label: "no" },
   { value: true, label: "yes" },
 ];
 
-/** The values of a field: chips where it has few, else typed in a line or one below the other. */
-function Values({
-  node,
-  id,
-  row,
-  wrong,
-  change,
-}: {
-  node: any;
+const canVary = ({ kind, choices = [] }: Node) => kind !== "constant" && (kind !== "choice" || choices.length > 1);
+/** The amount that was typed; null where that is none, or nothing. */
+const parseWhole = (text: string) => (/^\d{1,15}$/.test(text.trim()) ? Number(text) : null);
+
+interface SweepProps {
+  link: FormLink;
+  name: string;
+  /** For which field it was opened last; null where it is closed. */
+  opened: { field?: string } | null;
+  open: (opened: { field?: string } | null) => void;
+}
+
+export function Sweep({ link, name, opened, open }: SweepProps) {
+  const { model } = link;
+  const nodes: Node[] = model.get("sheet").fields.filter(canVary);
+  const plan = model.get("sweeps");
+  const isOpen = !!opened;
+  const [rows, setRows] = useState<Row[]>([]);
+  /** What was typed: empty where what the kernel proposes holds. */
+  const [typed, setTyped] = useState({ spend: "", best: "", price: "", by: "" });
+  const [isBestOpen, openBest] = useState(false);
+  const [said, say] = useState("");
+  /** The numbers of the last change here, of that to which the kernel has answered, and of the plan that was started. */
+  const [number, count] = useState(0);
+  const [answered, answer] = useState(0);
+  const [pressed, press] = useState(0);
+  const view = useRef<HTMLElement>(null);
+  /** What takes the focus once it is drawn. */
+  const next = useRef("");
+  const html = useRef("");
+
+  const change = (now: Row[], amounts = typed) => {
+    setRows(now);
+    setTyped(amounts);
+    say("");
+    count(number + 1);
+  };
+  const take = (at: number, row: Row) => change(rows.map((old, index) => (index === at ? row : old)));
+  const begin = (now: Row[], at: number) => {
+    setRows(now);
+    next.current = `[data-row="${at}"] ${now[at].name ? ":is(input, textarea)" : "select"}`;
+  };
+  const remove = (at: number) => {
+    const left = rows.filter((_, index) => index !== at);
+    change(left);
+    next.current = left.length
+      ? `[data-row="${Math.min(at, left.length - 1)}"] :is(input, textarea, select)`
+      : "[data-do=add]";
+  };
+  useLayoutEffect(() => {
+    const isNamed = rows.some((row) => row.name);
+    // What is closed costs nothing: no plan is made for it.
+    if (!opened) return isNamed ? change(rows) : undefined;
+    const { field } = opened;
+    const known = rows.findIndex((row) => row.name === field);
+    const free = rows.findIndex((row) => !row.name);
+    const at = field && known >= 0 ? known : free >= 0 ? free : field || !rows.length ? rows.length : 0;
+    const now = at < rows.length ? [...rows] : [...rows, { name: "" }];
+    if (field) now[at] = { name: field };
+    if (field || isNamed) change(now);
+    begin(now, at);
+    view.current?.scrollIntoView({ block: "nearest" });
+  }, [opened]);
+  useEffect(() => {
+    if (!number) return;
+    const timer = setTimeout(() => {
+      const axes = isOpen ? rows.filter((row) => row.name) : [];
+      const [spend, best, price] = [typed.spend, typed.best, typed.price].map(parseWhole);
+      link.ask({ do: "sweep", view: link.view, n: number, axes, spend, best, price, by: typed.by });
+    }, PAUSE);
+    return () => clearTimeout(timer);
+  }, [number]);
+  useLayoutEffect(() => {
+    const el = next.current && view.current?.querySelector<HTMLElement>(next.current);
+    if (!el) return;
+    el.focus();
+    next.current = "";
+  });
+  const planned = () => {
+    const { axes = [], view: by, n, typed: spend } = model.get("sweeps");
+    if (by === link.view) {
+      answer(n);
+      const propose = (row: Row) => axes.find((axis: Axis) => axis.name === row.name)?.typed;
+      if (n === number) setRows(rows.map((row) => ({ ...row, typed: row.typed ?? propose(row) })));
+    } else if (answered === number && axes.length) {
+      // A page that has come back, or another view of the same form: what it shows is what the kernel plans.
+      setRows(axes.map(({ name, typed }: Axis) => ({ name, typed })));
+      setTyped({ ...typed, spend: typeof spend === "number" ? String(spend) : "" });
+      if (!isOpen) open({});
+    }
+  };
+  useLayoutEffect(planned, []);
+  useNews(link, ["state", "ended", "draft"], {
+    "change:sweeps": planned,
+    sweep_said: (content) => {
+      say(content.sweep_said);
+      press(0);
+    },
+    sweep_code: (content) => {
+      const copy = view.current?.querySelector<HTMLElement>(`[data-copies=${content.by ? "best" : "spend"}]`);
+      if (content.sweep_code && copy) copyText(copy, content.sweep_code);
+      say(content.why ?? "");
+    },
+  });
+
+  const isMaking = !link.hasEnded && (answered < number || plan.why === MAKING || !link.isHeard);
+  // For the moment in which another plan is made, what is there only pales: nothing jumps at every key.
+  if (plan.number) html.current = plan.html;
+  if (link.hasEnded || !(plan.number || isMaking)) html.current = "";
+  const isReady = !isMaking && !link.hasEnded && !!plan.number && pressed !== plan.number;
+  const why = link.hasEnded ? "" : said || (isMaking ? MAKING : isWrong(typed.spend) ? NO_AMOUNT : plan.why);
+  const words = isMaking || link.hasEnded || !isOpen ? "" : [plan.number && plan.label, why].filter(Boolean).join(". ");
+  useEffect(() => {
+    if (words) link.speaker.say("sweep", words);
+  }, [words]);
+  /** Run what is displayed, or copy its code; `best` where its best setting is to be found. */
+  const send = (what: "sweep_run" | "sweep_code", { spend, cost }: Offer, by?: string) => {
+    const price = plan.isUnpriced ? { price: parseWhole(typed.price) } : {};
+    if (what === "sweep_run") {
+      press(plan.number);
+      link.await();
+    }
+    link.ask({ do: what, plan: plan.number, spend, ...(by === undefined ? { cost } : { by }), ...price });
+  };
+
+  const amount = (which: "spend" | "best" | "price", label: string, proposed?: number, describedBy?: string) => (
+    <span class="rbf-sweep-pair">
+      <label for={`${name}-${which}-amount`}>{label}</label>
+      <input
+        type="text"
+        inputmode="numeric"
+        id={`${name}-${which}-amount`}
+        class="rbf-sweep-budget"
+        autocomplete="off"
+        aria-describedby={describedBy}
+        placeholder={String(proposed ?? "")}
+        value={typed[which]}
+        onInput={({ currentTarget: { value } }) => change(rows, { ...typed, [which]: value })}
+      />
+      {which !== "price" && <span class="rbf-caption">credits now</span>}
+    </span>
+  );
+  /** An amount, the button that spends it, and the code for the same. */
+  const pay = (which: "spend" | "best", offer: Offer, by?: string) => {
+    const isOff = !isReady || !offer.ready || isWrong(typed[which]);
+    const label = (!isWrong(typed[which]) && offer.label) || "Run";
+    const copies = which === "best" ? "Copy code that finds the best" : "Python code for the same sweep";
+    return (
+      <>
+        {amount(which, "Spend at most", offer.spend, `${name}-${which}-why`)}
+        <Primary isOff={isOff} aria-describedby={`${name}-${which}-why`} act={() => send("sweep_run", offer, by)}>
+          {label}
+        </Primary>
+        {which === "spend" && plan.best?.measures && (
+          <Quiet
+            class=""
+            title="Decide which setting is the best, with fewer runs"
+            aria-expanded={isBestOpen}
+            aria-controls={`${name}-best`}
+            act={() => {
+              openBest(!isBestOpen);
+              next.current = isBestOpen ? "" : ".rbf-sweep-by";
+            }}
+          >
+            Find the best…
+          </Quiet>
+        )}
+        <Quiet title={copies} data-copies={which} isOff={isOff} act={() => send("sweep_code", offer, by)}>
+          Copy code
+        </Quiet>
+      </>
+    );
+  };
+
+  return (
+    <section class="rbf-sweep" id={`${name}-sweep`} aria-label="Sweep" hidden={!isOpen} ref={view}>
+      <div class="rbf-sweep-body">
+        <div class="rbf-sweep-head">
+          <b>Sweep</b>
+          <span class="rbf-caption">One run for every combination of the values.</span>
+          <Quiet aria-label="Close the sweep" act={() => open(null)}>
+            Close
+          </Quiet>
+        </div>
+        <div>
+          <div class="rbf-sweep-axes">
+            {rows.map((row, at) => (
+              <AxisRow
+                key={at}
+                row={row}
+                at={at}
+                id={`${name}-axis${at}`}
+                nodes={nodes.filter(
+                  (node) => node.name === row.name || !rows.some((other) => other.name === node.name),
+                )}
+                axis={answered < number ? undefined : plan.axes?.find((axis: Axis) => axis.name === row.name)}
+                take={(now) => take(at, now)}
+                remove={() => remove(at)}
+              />
+            ))}
+          </div>
+          {rows.length < nodes.length && (
+            <Quiet data-do="add" act={() => begin([...rows, { name: "" }], rows.length)}>
+              Add a field
+            </Quiet>
+          )}
+        </div>
+        <div class={classes("rbf-sweep-plan", !isReady && "rbf-sweep-old")}>
+          <div class="rbf-sweep-line" hidden={!html.current}>
+            {html.current && <Drawn html={html.current} />}
+          </div>
+          {html.current && (
+            <div class="rbf-row rbf-sweep-pay">
+              {plan.isUnpriced && amount("price", "At most per run")}
+              {pay("spend", plan)}
+            </div>
+          )}
+          <p class="rbf-caption rbf-sweep-why" id={`${name}-spend-why`}>
+            {why}
+          </p>
+          {isBestOpen && plan.best?.measures && (
+            <div class="rbf-sweep-best" id={`${name}-best`} role="group" aria-label="Find the best">
+              <p class="rbf-caption">{plan.best.about}</p>
+              <div class="rbf-sweep-pair">
+                <label for={`${name}-by`}>Judged by</label>
+                <select
+                  id={`${name}-by`}
+                  class="rbf-sweep-by"
+                  value={plan.best.by}
+                  onChange={({ currentTarget: { value } }) => change(rows, { ...typed, by: value })}
+                >
+                  {plan.best.measures.map(({ value, label }: { value: string; label: string }) => (
+                    <option key={value} value={value}>
+                      {label}
+                    </option>
+                  ))}
+                </select>
+              </div>
+              <p class="rbf-caption">{plan.best.meaning}</p>
+              <div class="rbf-row">{pay("best", plan.best, plan.best.by)}</div>
+              <p class="rbf-caption" id={`${name}-best-why`}>
+                {isWrong(typed.best) ? NO_AMOUNT : plan.best.why}
+              </p>
+            </div>
+          )}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+/** Whether something was typed that is no amount. */
+function isWrong(text: string) {
+  return !!text.trim() && parseWhole(text) === null;
+}
+
+interface AxisProps {
+  row: Row;
+  at: number;
+  id: string;
+  /** The fields that it can vary. */
+  nodes: Node[];
+  /** What the kernel says of it. */
+  axis?: Axis;
+  take: (row: Row) => void;
+  remove: () => void;
+}
+
+/** A field and its values. */
+function AxisRow({ row, at, id, nodes, axis, take, remove }: AxisProps) {
+  const node = nodes.find(({ name }) => name === row.name);
+  const wrong = axis && !axis.empty ? axis.words : "";
+  return (
+    <div class="rbf-sweep-axis" role="group" aria-label={node?.label ?? "A field"} data-row={at}>
+      <select
+        class="rbf-sweep-field"
+        aria-label="Field to vary"
+        value={row.name}
+        onChange={({ currentTarget: { value } }) => take({ name: value })}
+      >
+        <option value="">Choose a field …</option>
+        {nodes.map(({ name, label }) => (
+          <option key={name} value={name}>
+            {label}
+          </option>
+        ))}
+      </select>
+      <div class="rbf-sweep-values">
+        {node && <Values node={node} id={id} row={row} isWrong={!!wrong} change={(typed) => take({ ...row, typed })} />}
+      </div>
+      <Quiet aria-label={`Remove ${node?.label ?? "this field"}`} act={remove}>
+        Remove
+      </Quiet>
+      <div class="rbf-sweep-words">
+        <p class="rbf-caption" id={`${id}-told`}>
+          {axis?.empty ? axis.words : (axis?.told ?? (node ? "…" : ""))}
+        </p>
+        <p class="rbf-problem" id={`${id}-problem`} hidden={!wrong}>
+          {wrong}
+        </p>
+      </div>
+    </div>
+  );
+}
+
+interface ValuesProps {
+  node: Node;
   id: string;
   row: Row;
-  wrong: boolean;
+  isWrong: boolean;
   change: (typed: any) => void;
-}) {
+}
+
+/** The values of a field: chips where it has few, else typed in a line or one below the other. */
+function Values({ node, id, row, isWrong, change }: ValuesProps) {
   const label = `Values of ${node.label}`;
-  if (hasChips(node)) {
-    const chosen = new Set((Array.isArray(row.typed) ? row.typed : []).map((value: any) => JSON.stringify(value)));
-    const choices: { value: any; label: string }[] = node.kind === "check" ? YES_NO : node.choices;
-    const toggle = (value: any) => {
+  const choices = node.kind === "check" ? YES_NO : (node.choices ?? []);
+  if (choices.length && choices.length <= FEW) {
+    const chosen = new Set((Array.isArray(row.typed) ? row.typed : []).map((value) => JSON.stringify(value)));
+    const toggle = (value: unknown) => {
       const text = JSON.stringify(value);
       if (!chosen.delete(text)) chosen.add(text);
-      change(choices.filter((choice) => chosen.has(JSON.stringify(choice.value))).map((choice) => choice.value));
+      change(choices.map((choice) => choice.value).filter((value) => chosen.has(JSON.stringify(value))));
     };
     return (
-      <div class={`rbf-segments ${wrong ? "rbf-sweep-wrong" : ""}`} role="group" aria-label={label}>
+      <div class={classes("rbf-segments", isWrong && "rbf-sweep-wrong")} role="group" aria-label={label}>
         {choices.map(({ value, label }) => (
           <label key={label} class="rbf-segment rbf-sweep-chip">
             <input type="checkbox" checked={chosen.has(JSON.stringify(value))} onChange={() => toggle(value)} />
@@ -65,427 +365,18 @@ function Values({
       </div>
     );
   }
-  const shared = {
+  const facts = {
     id,
     "aria-label": label,
-    "aria-invalid": wrong ? ("true" as const) : undefined,
+    "aria-invalid": isWrong ? ("true" as const) : undefined,
     "aria-describedby": `${id}-told ${id}-problem`,
     placeholder: HINTS[node.kind] ?? "One value per line, as JSON",
-    autocomplete: "off",
+    autocomplete: "off" as const,
     spellcheck: node.kind === "text",
     value: typeof row.typed === "string" ? row.typed : "",
     onInput: (event: any) => change(event.currentTarget.value),
   };
-  if (isNumber(node)) return <input {...shared} class="rbf-text" />;
-  const lines = shared.value.split("\n").length + 1;
-  return <textarea {...shared} class="rbf-text rbf-sweep-lines" dir="auto" rows={Math.min(8, Math.max(2, lines))} />;
-}
-
-/** An amount of credits: what is proposed until somebody types another. */
-function Amount({
-  id,
-  label,
-  value,
-  why,
-  type,
-  leave,
-}: {
-  id: string;
-  label: string;
-  value: string;
-  why?: string;
-  type: (text: string) => void;
-  leave?: () => void;
-}) {
-  return (
-    <span class="rbf-sweep-pair">
-      <label for={id}>{label}</label>
-      <input
-        type="number"
-        min="0"
-        step="1"
-        id={id}
-        class="rbf-sweep-budget"
-        aria-describedby={why}
-        value={value}
-        onInput={(event) => type(event.currentTarget.value)}
-        onChange={leave}
-      />
-      {leave ? <span class="rbf-caption">credits now</span> : null}
-    </span>
-  );
-}
-
-/** The section, the button that opens it, and a function on the link by which others open it. */
-export function makeSweep(link: any, name: string) {
-  const { model } = link;
-  const nodes: any[] = model.get("sheet").fields.filter(canVary);
-  const speaker = makeSpeaker();
-  const view = made("div", { class: "rbf-sweep-body" });
-  const el = made(
-    "section",
-    { class: "rbf-sweep", id: `${name}-sweep`, "aria-label": "Sweep", hidden: true },
-    view,
-    speaker.el,
-  );
-  const button = quietButton("Sweep…", () => (isOpen ? toggle(false) : link.openSweep()), {
-    title: "Run many variations of this form",
-    "aria-expanded": "false",
-    "aria-controls": el.id,
-  });
-  let rows: Row[] = [];
-  let rowsMade = 0,
-    number = 0,
-    awaited = 0,
-    timer = 0,
-    pressed = 0;
-  let isOpen = false,
-    isBestOpen = false;
-  let later: (() => void) | null = null;
-  let said = "",
-    html = "",
-    heard = "";
-  /** What was typed; null where what the kernel proposes stands. */
-  const amounts: { spend: string | null; best: string | null; price: string } = { spend: null, best: null, price: "" };
-  let by = "";
-
-  const plan = () => model.get("sweeps");
-  const isCurrent = () => !timer && !awaited && link.isHeard && !link.hasEnded && !!plan().number;
-  const amount = (which: "spend" | "best") => (amounts[which] === null ? null : parseWhole(amounts[which] as string));
-  const money = () => (plan().isUnpriced ? { price: parseWhole(amounts.price) } : {});
-
-  const flush = () => {
-    clearTimeout(timer);
-    timer = 0;
-    const axes = isOpen
-      ? rows.filter((row) => row.name).map(({ name, typed }) => (typed === undefined ? { name } : { name, typed }))
-      : [];
-    const wish = { spend: amount("spend"), best: amount("best"), price: parseWhole(amounts.price), by };
-    link.ask({ do: "sweep", view: link.view, n: number, axes, ...wish });
-  };
-  const changed = () => {
-    awaited = number += 1;
-    later = null;
-    said = "";
-    clearTimeout(timer);
-    timer = window.setTimeout(flush, SWEEP_PAUSE);
-    draw();
-  };
-  /** What is pressed is done once the kernel has answered to what was typed, at the price that stood there. */
-  const send = (what: "sweep_run" | "sweep_code", isBest: boolean) => {
-    link.flush();
-    if (timer) flush();
-    if (awaited && !link.hasEnded) {
-      const cost = isBest ? plan().best?.spend : plan().cost;
-      later = () => cost === (isBest ? plan().best?.spend : plan().cost) && send(what, isBest);
-      return;
-    }
-    const { number: shown, spend, cost, best } = plan();
-    if (!isCurrent() || pressed === shown || !(isBest ? best : plan()).ready) return draw();
-    const wish = isBest ? { spend: best.spend, by: best.by } : { spend, cost };
-    if (what === "sweep_run") {
-      pressed = shown;
-      link.awaitResult?.();
-    }
-    link.ask({ do: what, plan: shown, ...wish, ...money() });
-    draw();
-  };
-  const focus = (row?: Row) => {
-    const box = row && view.querySelector(`[data-row="${row.id}"]`);
-    const target = box
-      ? box.querySelector(row.name ? "input, textarea" : "select")
-      : view.querySelector("[data-do=add]");
-    (target as HTMLElement | null)?.focus();
-  };
-  const add = (name = "") => {
-    const row: Row = { id: ++rowsMade, name };
-    rows = [...rows, row];
-    return row;
-  };
-  const take = (row: Row, field: string) => {
-    Object.assign(row, { name: field, typed: undefined });
-    changed();
-  };
-  const remove = (row: Row) => {
-    const place = rows.indexOf(row);
-    rows = rows.filter((other) => other !== row);
-    changed();
-    focus(rows[place] ?? rows[place - 1]);
-  };
-  const toggle = (opens: boolean) => {
-    if (isOpen === opens) return;
-    isOpen = opens;
-    el.hidden = !opens;
-    button.setAttribute("aria-expanded", String(opens));
-    // What is closed costs nothing: no plan is made for it.
-    if (rows.some((row) => row.name)) changed();
-    if (!opens) button.focus();
-  };
-  /** Open the section, with this field if one is given. */
-  link.openSweep = (field?: string) => {
-    toggle(true);
-    const row =
-      (field && rows.find((row) => row.name === field)) ||
-      rows.find((row) => !row.name) ||
-      (field || !rows.length ? add() : rows[0]);
-    if (field) take(row, field);
-    draw();
-    focus(row);
-    el.scrollIntoView({ block: "nearest" });
-  };
-
-  const drawRow = (row: Row) => {
-    const node = nodes.find((one) => one.name === row.name);
-    const axis: Axis | undefined =
-      timer || awaited ? undefined : plan().axes?.find((one: Axis) => one.name === row.name);
-    const wrong = axis && !axis.empty ? axis.words : "";
-    const id = `${name}-axis${row.id}`;
-    const taken = new Set(rows.filter((other) => other !== row).map((other) => other.name));
-    const change = (typed: any) => {
-      row.typed = typed;
-      changed();
-    };
-    return (
-      <div key={row.id} class="rbf-sweep-axis" role="group" aria-label={node?.label ?? "A field"} data-row={row.id}>
-        <select
-          class="rbf-sweep-field"
-          aria-label="Field to vary"
-          value={row.name}
-          onChange={(event) => take(row, event.currentTarget.value)}
-        >
-          <option value="">Choose a field …</option>
-          {nodes
-            .filter((one) => !taken.has(one.name))
-            .map((one) => (
-              <option key={one.name} value={one.name}>
-                {one.label}
-              </option>
-            ))}
-        </select>
-        <div class="rbf-sweep-values">
-          {node ? <Values node={node} id={id} row={row} wrong={!!wrong} change={change} /> : null}
-        </div>
-        <Quiet label="Remove" aria-label={`Remove ${node?.label ?? "this field"}`} act={() => remove(row)} />
-        <div class="rbf-sweep-words">
-          <p class="rbf-caption" id={`${id}-told`}>
-            {axis?.empty ? axis.words : (axis?.told ?? (node ? "…" : ""))}
-          </p>
-          <p class="rbf-problem" id={`${id}-problem`} hidden={!wrong}>
-            {wrong}
-          </p>
-        </div>
-      </div>
-    );
-  };
-
-  const drawBest = (best: any, isReady: boolean) => {
-    const isTyped = amounts.best !== null && amount("best") === null;
-    return (
-      <div class="rbf-sweep-best" id={`${name}-best`} role="group" aria-label="Find the best">
-        <p class="rbf-caption">{best.about}</p>
-        <div class="rbf-sweep-pair">
-          <label for={`${name}-by`}>Judged by</label>
-          <select
-            id={`${name}-by`}
-            class="rbf-sweep-by"
-            value={best.by}
-            onChange={(event) => {
-              by = event.currentTarget.value;
-              changed();
-            }}
-          >
-            {best.measures.map((one: any) => (
-              <option key={one.value} value={one.value}>
-                {one.label}
-              </option>
-            ))}
-          </select>
-        </div>
-        <p class="rbf-caption">{best.meaning}</p>
-        <div class="rbf-row">
-          {drawPay("best", best, isReady && best.ready && !isTyped, "Copy code that finds the best")}
-        </div>
-        <p class="rbf-caption" id={`${name}-best-why`}>
-          {isTyped ? SWEEP_NO_AMOUNT : best.why}
-        </p>
-      </div>
-    );
-  };
-
-  /** An amount, the button that spends it, and the code for the same. */
-  const drawPay = (which: "spend" | "best", offer: any, isReady: boolean, copies: string) => {
-    const why = which === "best" ? `${name}-best-why` : `${name}-sweep-why`;
-    const type = (text: string) => {
-      amounts[which] = text;
-      changed();
-    };
-    // Left empty it is what is proposed.
-    const leave = () => {
-      if (amounts[which]?.trim() !== "") return;
-      amounts[which] = null;
-      changed();
-    };
-    const isBest = which === "best";
-    return (
-      <>
-        <Amount
-          id={`${name}-${which}-amount`}
-          label="Spend at most"
-          value={amounts[which] ?? String(offer.spend ?? "")}
-          why={why}
-          type={type}
-          leave={leave}
-        />
-        <button
-          type="button"
-          class="rbf-primary"
-          aria-describedby={why}
-          aria-disabled={!isReady}
-          onClick={() => send("sweep_run", isBest)}
-        >
-          {offer.label ?? "Run"}
-        </button>
-        {isBest || !offer.best?.measures ? null : (
-          <button
-            type="button"
-            title="Decide which setting is the best, with fewer runs"
-            aria-expanded={isBestOpen}
-            aria-controls={`${name}-best`}
-            onClick={() => {
-              isBestOpen = !isBestOpen;
-              draw();
-              if (isBestOpen) view.querySelector<HTMLElement>(".rbf-sweep-by")?.focus();
-            }}
-          >
-            Find the best…
-          </button>
-        )}
-        <Quiet
-          label="Copy code"
-          title={copies}
-          data-copies={which}
-          aria-disabled={!isReady}
-          act={() => send("sweep_code", isBest)}
-        />
-      </>
-    );
-  };
-
-  const draw = () => {
-    const now = plan();
-    const isMaking = !link.hasEnded && (!!timer || !!awaited || now.why === SWEEP_MAKING || !link.isHeard);
-    // For the moment in which another plan is made, what is there only pales: nothing jumps at every key.
-    if (link.hasEnded) html = "";
-    else if (now.number) html = now.html;
-    else if (!isMaking) html = "";
-    const isTyped = amounts.spend !== null && amount("spend") === null;
-    const isReady = isCurrent() && pressed !== now.number;
-    const why = link.hasEnded ? "" : said || (isMaking ? SWEEP_MAKING : isTyped ? SWEEP_NO_AMOUNT : now.why);
-    const offer = now.number || isMaking ? now : {};
-    render(
-      <>
-        <div class="rbf-sweep-head">
-          <b>Sweep</b>
-          <span class="rbf-caption">One run for every combination of the values.</span>
-          <Quiet label="Close" aria-label="Close the sweep" act={() => toggle(false)} />
-        </div>
-        <div>
-          <div class="rbf-sweep-axes">{rows.map(drawRow)}</div>
-          {rows.length < nodes.length ? (
-            <Quiet
-              label="Add a field"
-              data-do="add"
-              act={() => {
-                const row = add();
-                draw();
-                focus(row);
-              }}
-            />
-          ) : null}
-        </div>
-        <div class={isReady ? "rbf-sweep-plan" : "rbf-sweep-plan rbf-sweep-old"}>
-          <div class="rbf-sweep-line" hidden={!html}>
-            {html ? <Drawn html={html} /> : null}
-          </div>
-          {html || now.number ? (
-            <div class="rbf-row rbf-sweep-pay">
-              {now.isUnpriced ? (
-                <Amount
-                  id={`${name}-price`}
-                  label="At most per run"
-                  value={amounts.price}
-                  type={(text) => {
-                    amounts.price = text;
-                    changed();
-                  }}
-                />
-              ) : null}
-              {drawPay(
-                "spend",
-                isTyped ? { ...offer, label: "Run" } : offer,
-                isReady && now.ready && !isTyped,
-                "Python code for the same sweep",
-              )}
-            </div>
-          ) : null}
-          <p class="rbf-caption rbf-sweep-why" id={`${name}-sweep-why`}>
-            {why}
-          </p>
-          {isBestOpen && now.best?.measures ? drawBest(now.best, isReady) : null}
-        </div>
-      </>,
-      view,
-    );
-    const words = isMaking || link.hasEnded ? "" : [now.number ? now.label : "", why].filter(Boolean).join(". ");
-    if (words && words !== heard && isOpen) speaker.say("", (heard = words));
-  };
-
-  const show = () => {
-    const now = plan();
-    const isOwn = now.view === link.view;
-    if (isOwn && now.n === number) awaited = 0;
-    if (isOwn && !timer && !awaited)
-      for (const row of rows) row.typed ??= now.axes?.find((axis: Axis) => axis.name === row.name)?.typed;
-    // A page that has come back, or another view of the same form: what it shows is what the kernel plans.
-    else if (!isOwn && !timer && !awaited && now.axes?.length) {
-      isOpen = true;
-      el.hidden = false;
-      button.setAttribute("aria-expanded", "true");
-      amounts.spend = typeof now.typed === "number" ? String(now.typed) : null;
-      rows = now.axes.map(({ name, typed }: Axis) => ({ id: ++rowsMade, name, typed }));
-    }
-    draw();
-    if (awaited || now.why === SWEEP_MAKING) return;
-    later?.();
-    later = null;
-  };
-  model.on("change:sweeps", show);
-  const offs = [
-    link.on("sweep_said", (content: any) => {
-      said = content.sweep_said;
-      pressed = 0;
-      draw();
-    }),
-    link.on("sweep_code", (content: any) => {
-      const copy = view.querySelector<HTMLElement>(`[data-copies=${content.by ? "best" : "spend"}]`);
-      if (content.sweep_code && copy) copyText(copy, content.sweep_code);
-      said = content.why ?? "";
-      draw();
-    }),
-    link.on("state", draw),
-    link.on("ended", draw),
-    link.on("draft", draw),
-  ];
-  show();
-  return {
-    el,
-    button,
-    dispose: () => {
-      clearTimeout(timer);
-      model.off("change:sweeps", show);
-      for (const off of offs) off();
-      render(null, view);
-      speaker.dispose();
-    },
-  };
+  if (node.kind === "whole" || node.kind === "real") return <input {...facts} type="text" class="rbf-text" />;
+  const lines = facts.value.split("\n").length + 1;
+  return <textarea {...facts} class="rbf-text rbf-sweep-lines" dir="auto" rows={Math.min(8, Math.max(2, lines))} />;
 }

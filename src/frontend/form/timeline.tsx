@@ -1,12 +1,12 @@
 /** Pictures in a row, each held for its own number of frames: added, ordered, timed and played before the video is paid for. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { CONTROLS, classes, type FieldProps, Frame, NumberRow, Quiet } from "./fields.tsx";
+import { CONTROLS, type FieldProps, Frame, NumberRow } from "./fields.tsx";
 import { Busy, ChooseFiles, Thumb, useCatches, useEarlier } from "./image.tsx";
 import { fileOfData, isData, linesOf, nameOf, type Preview, Refused, type Source } from "./pictures.ts";
-import { whenSeen } from "./seen.ts";
 import { positive, Seconds } from "./special.tsx";
 import { drag, dropPlace } from "./timeline_drag.ts";
+import { classes, Quiet, whenSeen } from "./ui.tsx";
 import type { Node } from "./values.ts";
 
 /** One picture; `raw` is what is drafted for it. */

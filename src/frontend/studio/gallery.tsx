@@ -1,10 +1,10 @@
 /** The shelf of a studio: all runs of the library as cards, one of them large, some of them chosen. */
 
-import { render } from "preact";
-import { useEffect, useRef } from "preact/hooks";
-import { Card, Drawn, Poster, Quiet, State, UseIn } from "../form/card.tsx";
-import type { KernelLink } from "../form/kernel.ts";
-import { made } from "../page/element.ts";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Card, Drawn, Poster, State, UseIn } from "../form/card.tsx";
+import { KERNEL_ENDED, type KernelLink, useNews } from "../form/kernel.ts";
+import { Quiet } from "../form/ui.tsx";
 import { serveFiles } from "../page/kernel_link.ts";
 
 type Run = {
@@ -22,131 +22,87 @@ type Run = {
 
 const PAGE = 24;
 const MOST = 12; // Runs that can be compared at once.
-const LOST = "The kernel has ended; run the cell again to continue.";
-const ONLY: [string, string][] = [
-  ["", "All runs"],
-  ["starred", "Starred"],
-  ["hidden", "Hidden"],
-];
+const PAUSE = 250; // Milliseconds after the last letter before it is looked for.
+const ONLY = { "": "All runs", starred: "Starred", hidden: "Hidden" };
 
-/** The viewer of `rb.compare`, as the kernel has drawn it. */
-function Comparison({ html, close }: { html: string; close: () => void }) {
-  const box = useRef<HTMLElement>(null);
-  useEffect(() => {
-    const el = box.current;
-    el?.focus({ preventScroll: true });
-    el?.scrollIntoView({ block: "nearest" });
-    // Its clips are let go with it.
-    return () => (el?.querySelector("[data-rb-compare]") as any)?.compare?.close();
-  }, [html]);
-  const onKeyDown = (event: KeyboardEvent) => event.key === "Escape" && close();
-  return (
-    <section ref={box} class="rbs-compare" tabIndex={-1} aria-label="Runs compared" onKeyDown={onKeyDown}>
-      <div class="rbs-bar">
-        <b>Comparison</b>
-        <span class="rbf-caption" role="status">
-          {html ? "" : "Loading"}
-        </span>
-        <Quiet label="Close" act={close} />
-      </div>
-      {html ? <Drawn html={html} hasScripts /> : null}
-    </section>
-  );
-}
-
-export function makeGallery(link: KernelLink) {
+export function Gallery({ link }: { link: KernelLink }) {
   const { model } = link;
-  const unserve = serveFiles({ model });
-  const el = made("div", { class: "rbs-gallery" });
-  const wish = { text: "", model: "", only: "", count: PAGE };
-  const cards: Map<string, string> = new Map();
-  const picked: Set<string> = new Set();
-  let opened = "",
-    said = "",
-    asks = "",
-    turn = 0,
-    timer = 0;
-  let compared: string | null = null;
+  const { cards: runs, total, of = 0, models, words, uses, turn: found }: any = model.get("shelf");
+  const [wish, look] = useState({ text: "", model: "", only: "", count: PAGE });
+  const turn = useRef(0);
+  const [opened, setOpened] = useState("");
+  const [picked, pick] = useState<string[]>([]);
+  /** The viewer of `rb.compare`; empty until the kernel has drawn it. */
+  const [compared, compare] = useState<string | null>(null);
+  const [said, say] = useState("");
+  /** What deleting would cost, until somebody says yes or no. */
+  const [asks, ask] = useState("");
+  const drawn = useRef<Record<string, string>>({}).current;
+  const root = useRef<HTMLDivElement>(null);
 
-  const shelf = () => model.get("shelf");
-  const runs = (): Run[] => shelf().cards;
-  const find = (selector: string) => el.querySelector<HTMLElement>(selector);
-  const look = (changes: Partial<typeof wish> = {}) => {
-    Object.assign(wish, changes);
-    turn += 1;
-    link.ask({ do: "find", turn, ...wish });
-    draw();
+  const find = () => {
+    turn.current += 1;
+    link.ask({ do: "find", turn: turn.current, ...wish });
   };
   const act = (what: string, keys: string[], more: any = {}) => {
-    asks = "";
-    said = what === "compare" || what === "save" ? "…" : "";
+    ask("");
+    say(what === "compare" || what === "save" ? "…" : "");
     link.ask({ do: "act", what, runs: keys, ...more });
-    draw();
   };
-  const pick = (key: string) => {
-    if (!picked.delete(key)) picked.add(key);
-    draw();
-  };
-  const close = () => {
-    const was = opened;
-    opened = said = "";
-    compared = null;
-    draw();
-    find(`[data-run="${was}"]`)?.focus();
-  };
+  /** Show this run large, or none. */
   const open = (key: string) => {
-    if (!key || key === opened) return close();
-    opened = key;
-    said = asks = "";
-    compared = null;
-    if (!cards.has(key)) link.ask({ do: "show", run: key });
-    draw();
-    const large = find(".rbs-large");
-    large?.focus({ preventScroll: true });
-    large?.scrollIntoView({ block: "nearest" });
+    say("");
+    ask("");
+    compare(null);
+    if (!key) root.current?.querySelector<HTMLElement>(`[data-run="${opened}"]`)?.focus();
+    else if (!(key in drawn)) link.ask({ do: "show", run: key });
+    setOpened(key);
   };
-  /** Go to the run before or after the open one. */
-  const step = (by: number) => {
-    const keys = runs().map(({ key }) => key);
-    const next = keys[keys.indexOf(opened) + by];
-    if (next) open(next);
-  };
-  const onKey = (event: any) => {
-    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key as string];
-    if (event.key === "Escape") return close();
-    if (!by || /^(SELECT|INPUT)$/.test(event.target.tagName)) return;
+  useNews(link, ["ended"], {
+    card: ({ card, html }) => {
+      drawn[card] = html;
+    },
+    acted: ({ acted, what, words, ask: question, used, html }) => {
+      if (html && compared !== null) compare(html);
+      ask(question ?? "");
+      say(words ?? "");
+      if (what === "delete" && !question) pick(picked.filter((key) => !acted.includes(key)));
+      // Go to the form, which has been filled.
+      const head = used ? root.current?.closest(".widget-vbox")?.querySelector<HTMLElement>(".rbs-model") : null;
+      head?.scrollIntoView({ block: "nearest" });
+      head?.focus({ preventScroll: true });
+    },
+    trouble: ({ trouble }) => say(trouble),
+    "change:shelf": () => {
+      // A run whose state has changed has another card.
+      for (const { key, status } of model.get("shelf").cards)
+        if (!/completed|failed|cancelled/.test(status)) delete drawn[key];
+    },
+    // Of a kernel that is restarted the host knows at once.
+    comm_live_update: find,
+  });
+  useEffect(() => serveFiles({ model }), []);
+  useEffect(() => {
+    const timer = setTimeout(find, turn.current ? PAUSE : 0);
+    return () => clearTimeout(timer);
+  }, [wish]);
+
+  const run: Run | undefined = runs.find(({ key }: Run) => key === opened);
+  const at = runs.indexOf(run);
+  const newer = runs[at - 1]?.key;
+  const older = run && runs[at + 1]?.key;
+  const onKeyDown = (event: any) => {
+    const next = { ArrowUp: newer, ArrowDown: older }[event.key as string];
+    if (!next || /^(SELECT|INPUT)$/.test(event.target.tagName)) return;
     event.preventDefault();
-    step(by);
+    open(next);
   };
-
-  const drawLarge = () => {
-    const run = runs().find(({ key }) => key === opened);
-    const places = runs().map(({ key }) => key);
-    const at = places.indexOf(opened);
-    const use = (message: any) => act(message.what, [opened], message);
-    return (
-      <section class="rbf-runs rbs-large" tabIndex={-1} aria-label={run?.title ?? `run ${opened}`} onKeyDown={onKey}>
-        <div class="rbs-bar">
-          <span class="rbf-caption">{run ? `${run.name} · run ${run.key}` : ""}</span>
-          <span />
-          <Quiet label="‹ Newer" title="↑" aria-disabled={at < 1} act={() => step(-1)} />
-          <Quiet label="Older ›" title="↓" aria-disabled={at < 0 || at + 1 >= places.length} act={() => step(1)} />
-          <Quiet label="Close" act={close} />
-        </div>
-        <Card key={opened} label={`run ${opened}`} html={cards.get(opened) ?? ""} said={said}>
-          <Quiet label="Use these inputs" act={() => use({ what: "use" })} />
-          {run?.file === undefined ? null : <UseIn uses={shelf().uses ?? []} use={use} />}
-          {run ? drawTools([run]) : null}
-        </Card>
-      </section>
-    );
-  };
-
+  const use = (message: any) => act(message.what, [opened], message);
   /** What can be done with one run, or with several. */
-  const drawTools = (chosen: Run[]) => {
+  const tools = (chosen: Run[]) => {
     const keys = chosen.map(({ key }) => key);
-    const hasStars = chosen.every(({ star }) => star),
-      isHidden = chosen.every(({ hidden }) => hidden);
+    const hasStars = chosen.every(({ star }) => star);
+    const isHidden = chosen.every(({ hidden }) => hidden);
     if (asks)
       return (
         <span role="alert">
@@ -154,215 +110,234 @@ export function makeGallery(link: KernelLink) {
           <button type="button" onClick={() => act("delete", keys, { sure: true })}>
             Delete
           </button>{" "}
-          <Quiet
-            label="Keep"
-            act={() => {
-              asks = "";
-              draw();
-            }}
-          />
+          <Quiet act={() => ask("")}>Keep</Quiet>
         </span>
       );
     return (
       <>
-        <Quiet
-          label={hasStars ? "★ Starred" : "☆ Star"}
-          aria-pressed={hasStars}
-          act={() => act(hasStars ? "unmark" : "star", keys)}
-        />
-        <Quiet label={isHidden ? "Show again" : "Hide"} act={() => act(isHidden ? "unmark" : "hide", keys)} />
-        <Quiet
-          label="Save to a folder"
-          title="Next to the notebook, under readable names"
-          act={() => act("save", keys)}
-        />
-        <Quiet label="Delete…" act={() => act("delete", keys)} />
+        <Quiet aria-pressed={hasStars} act={() => act(hasStars ? "unmark" : "star", keys)}>
+          {hasStars ? "★ Starred" : "☆ Star"}
+        </Quiet>
+        <Quiet act={() => act(isHidden ? "unmark" : "hide", keys)}>{isHidden ? "Show again" : "Hide"}</Quiet>
+        <Quiet title="Next to the notebook, under readable names" act={() => act("save", keys)}>
+          Save to a folder
+        </Quiet>
+        <Quiet act={() => act("delete", keys)}>Delete…</Quiet>
       </>
     );
   };
 
-  const drawPicked = () => {
-    const chosen = runs().filter(({ key }) => picked.has(key));
-    if (!picked.size) return null;
-    const isMany = picked.size > 1 && picked.size <= MOST;
-    return (
-      <div class="rbf-row rbs-picked">
-        <button
-          type="button"
-          disabled={!isMany}
-          onClick={() => {
-            opened = "";
-            compared = "";
-            act("compare", [...picked]);
-          }}
-        >
-          Compare
-        </button>
-        {opened ? null : drawTools(chosen)}
-        <Quiet
-          label="Clear"
-          act={() => {
-            picked.clear();
-            draw();
-          }}
-        />
+  const isLooking = found < turn.current;
+  const matching = total < of ? `${total.toLocaleString("en")} of ` : "";
+  const amount = of ? `${matching}${of.toLocaleString("en")} run${of === 1 ? "" : "s"}` : "";
+  const isMany = picked.length > 1 && picked.length <= MOST;
+  return (
+    <div class="rbs-gallery" ref={root}>
+      <div class="rbs-bar">
+        <b>Gallery</b>
         <span class="rbf-caption" role="status">
-          {`${picked.size} chosen${picked.size > MOST ? `; ${MOST} can be compared` : ""}`} {opened ? "" : said}
+          {link.hasEnded ? KERNEL_ENDED : (words ?? (isLooking ? "Looking" : amount))}
         </span>
       </div>
-    );
-  };
+      <div class="rbs-tools">
+        <input
+          type="search"
+          placeholder="Search"
+          aria-label="Search in prompts, models and errors"
+          value={wish.text}
+          onInput={({ currentTarget: { value } }) => look({ ...wish, text: value, count: PAGE })}
+        />
+        <select
+          aria-label="Model"
+          value={wish.model}
+          onChange={({ currentTarget: { value } }) => look({ ...wish, model: value, count: PAGE })}
+        >
+          <option value="">All models</option>
+          {models.map((name: string) => (
+            <option key={name} value={name}>
+              {name.split("/").pop()}
+            </option>
+          ))}
+        </select>
+        <select
+          aria-label="Which runs"
+          value={wish.only}
+          onChange={({ currentTarget: { value } }) => look({ ...wish, only: value, count: PAGE })}
+        >
+          {Object.entries(ONLY).map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </div>
+      {picked.length > 0 && (
+        <div class="rbf-row rbs-picked">
+          <button
+            type="button"
+            disabled={!isMany}
+            onClick={() => {
+              setOpened("");
+              compare("");
+              act("compare", picked);
+            }}
+          >
+            Compare
+          </button>
+          {!opened && tools(runs.filter(({ key }: Run) => picked.includes(key)))}
+          <Quiet act={() => pick([])}>Clear</Quiet>
+          <span class="rbf-caption" role="status">
+            {`${picked.length} chosen${picked.length > MOST ? `; ${MOST} can be compared` : ""}`} {!opened && said}
+          </span>
+        </div>
+      )}
+      {opened && (
+        <Large
+          key={opened}
+          kind="rbf-runs rbs-large"
+          label={run?.title ?? `run ${opened}`}
+          close={() => open("")}
+          onKeyDown={onKeyDown}
+          bar={
+            <>
+              <span class="rbf-caption">{run && `${run.name} · run ${run.key}`}</span>
+              <span />
+              <Quiet title="↑" isOff={!newer} act={() => open(newer)}>
+                ‹ Newer
+              </Quiet>
+              <Quiet title="↓" isOff={!older} act={() => open(older)}>
+                Older ›
+              </Quiet>
+            </>
+          }
+        >
+          <Card label={`run ${opened}`} html={drawn[opened]} said={said}>
+            <Quiet act={() => use({ what: "use" })}>Use these inputs</Quiet>
+            {run?.file !== undefined && <UseIn uses={uses} act={use} />}
+            {run && tools([run])}
+          </Card>
+        </Large>
+      )}
+      {compared !== null && (
+        <Large
+          key={compared}
+          kind="rbs-compare"
+          label="Runs compared"
+          close={() => open("")}
+          bar={
+            <>
+              <b>Comparison</b>
+              <span class="rbf-caption" role="status">
+                {compared ? "" : "Loading"}
+              </span>
+            </>
+          }
+        >
+          {compared && <Drawn html={compared} hasScripts />}
+        </Large>
+      )}
+      {!runs.length && !isLooking && (
+        <p class="rbf-caption">{of ? "No run in the library matches." : "Your runs appear here."}</p>
+      )}
+      <ul class="rbs-cards" aria-label="runs of the library, newest first">
+        {runs.map((run: Run) => (
+          <Small
+            key={run.key}
+            run={run}
+            fileKey={model.get("key")}
+            isOpen={run.key === opened}
+            open={() => open(run.key === opened ? "" : run.key)}
+            isPicked={picked.includes(run.key)}
+            pick={(is) => pick(is ? [...picked, run.key] : picked.filter((key) => key !== run.key))}
+          />
+        ))}
+      </ul>
+      {runs.length < total && (
+        <div class="rbf-row">
+          <button type="button" disabled={isLooking} onClick={() => look({ ...wish, count: wish.count + PAGE })}>
+            Show more
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}
 
-  const drawCard = (run: Run) => (
-    <li key={run.key}>
+interface LargeProps {
+  kind: string;
+  label: string;
+  /** What stands above it, beside the button that closes it. */
+  bar: ComponentChildren;
+  children: ComponentChildren;
+  close: () => void;
+  onKeyDown?: (event: KeyboardEvent) => void;
+}
+
+/** What was opened, in view and with the focus; Escape closes it. */
+function Large({ kind, label, bar, children, close, onKeyDown }: LargeProps) {
+  const box = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    const el = box.current;
+    el?.focus({ preventScroll: true });
+    el?.scrollIntoView({ block: "nearest" });
+    // The clips of a comparison are let go with it.
+    return () => (el?.querySelector("[data-rb-compare]") as any)?.compare?.close();
+  }, []);
+  const press = (event: KeyboardEvent) => (event.key === "Escape" ? close() : onKeyDown?.(event));
+  return (
+    <section ref={box} class={kind} tabIndex={-1} aria-label={label} onKeyDown={press}>
+      <div class="rbs-bar">
+        {bar}
+        <Quiet act={close}>Close</Quiet>
+      </div>
+      {children}
+    </section>
+  );
+}
+
+interface SmallProps {
+  run: Run;
+  fileKey: string;
+  isOpen: boolean;
+  open: () => void;
+  isPicked: boolean;
+  pick: (is: boolean) => void;
+}
+
+function Small({ run, fileKey, isOpen, open, isPicked, pick }: SmallProps) {
+  const { key, status, mark, title, facts, error, file, star } = run;
+  return (
+    <li>
       <button
         type="button"
         class="rbs-card"
-        data-run={run.key}
-        aria-pressed={run.key === opened}
-        title={[run.error, run.title, ...run.facts].filter(Boolean).join("\n")}
-        onClick={() => open(run.key)}
+        data-run={key}
+        aria-pressed={isOpen}
+        title={[error, title, ...facts].filter(Boolean).join("\n")}
+        onClick={open}
       >
-        <Poster fileKey={model.get("key")} file={run.file} sign={run.mark} />
+        <Poster fileKey={fileKey} file={file} sign={mark} />
         <span class="rbs-state">
           <span>
-            <State mark={run.mark} status={run.status} />
+            <State mark={mark} status={status} />
           </span>
-          {run.star ? <span title="Starred">★</span> : null}
+          {star && <span title="Starred">★</span>}
         </span>
         <span class="rbs-words">
-          {run.error ? <span class="rbs-error">{run.error}</span> : null}
-          <bdi class="rbs-lead">{run.title}</bdi>
-          <span>{run.facts.join(" · ")}</span>
+          {error && <span class="rbs-error">{error}</span>}
+          <bdi class="rbs-lead">{title}</bdi>
+          <span>{facts.join(" · ")}</span>
         </span>
       </button>
       <label class="rbs-tick">
         <input
           type="checkbox"
-          checked={picked.has(run.key)}
-          aria-label={`Choose run ${run.key}, ${run.title}`}
-          onChange={() => pick(run.key)}
+          checked={isPicked}
+          aria-label={`Choose run ${key}, ${title}`}
+          onChange={(event) => pick(event.currentTarget.checked)}
         />
         <span>Choose</span>
       </label>
     </li>
   );
-
-  const seek = (changes: Partial<typeof wish>) => {
-    Object.assign(wish, changes, { count: PAGE });
-    clearTimeout(timer);
-    timer = window.setTimeout(look, 250);
-    draw();
-  };
-
-  const draw = () => {
-    const { cards: listed, total, of = 0, models, words } = shelf();
-    const isLooking = shelf().turn < turn;
-    const amount =
-      total < of
-        ? `${total.toLocaleString("en")} of ${of.toLocaleString("en")} runs`
-        : `${of.toLocaleString("en")} run${of === 1 ? "" : "s"}`;
-    const empty = of ? "No run in the library matches." : "Your runs appear here.";
-    render(
-      <>
-        <div class="rbs-bar">
-          <b>Gallery</b>
-          <span class="rbf-caption" role="status">
-            {link.hasEnded ? LOST : (words ?? (isLooking ? "Looking" : of ? amount : ""))}
-          </span>
-        </div>
-        <div class="rbs-tools">
-          <input
-            type="search"
-            placeholder="Search"
-            aria-label="Search in prompts, models and errors"
-            value={wish.text}
-            onInput={(event) => seek({ text: event.currentTarget.value })}
-          />
-          <select
-            aria-label="Model"
-            value={wish.model}
-            onChange={(event) => seek({ model: event.currentTarget.value })}
-          >
-            <option value="">All models</option>
-            {models.map((name: string) => (
-              <option key={name} value={name}>
-                {name.split("/").pop()}
-              </option>
-            ))}
-          </select>
-          <select
-            aria-label="Which runs"
-            value={wish.only}
-            onChange={(event) => seek({ only: event.currentTarget.value })}
-          >
-            {ONLY.map(([value, label]) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </div>
-        {drawPicked()}
-        {opened ? drawLarge() : null}
-        {compared === null ? null : <Comparison html={compared} close={close} />}
-        {listed.length || isLooking ? null : <p class="rbf-caption">{empty}</p>}
-        <ul class="rbs-cards" aria-label="runs of the library, newest first">
-          {listed.map(drawCard)}
-        </ul>
-        {listed.length < total ? (
-          <div class="rbf-row">
-            <button type="button" disabled={isLooking} onClick={() => look({ count: wish.count + PAGE })}>
-              Show more
-            </button>
-          </div>
-        ) : null}
-      </>,
-      el,
-    );
-  };
-
-  const offs = [
-    link.on("card", ({ card, html }) => {
-      cards.set(card, html);
-      draw();
-    }),
-    link.on("acted", ({ acted, what, words, ask, used, html }) => {
-      if (html && compared !== null) compared = html;
-      asks = ask ?? "";
-      said = words ?? "";
-      if (what === "delete" && !ask) for (const key of acted) cards.delete(key);
-      draw();
-      // Go to the form, which has been filled.
-      const head = used ? el.closest(".widget-vbox")?.querySelector<HTMLElement>(".rbs-model") : null;
-      head?.scrollIntoView({ block: "nearest" });
-      head?.focus({ preventScroll: true });
-    }),
-    link.on("trouble", ({ trouble }) => {
-      said = trouble;
-      draw();
-    }),
-    link.on("ended", draw),
-  ];
-  const changed = () => {
-    // A run whose state has changed has another card.
-    for (const { key, status } of runs()) if (!/completed|failed|cancelled/.test(status)) cards.delete(key);
-    draw();
-  };
-  model.on("change:shelf", changed);
-  // Of a kernel that is restarted the host knows at once.
-  const asksAgain = () => look();
-  model.on("comm_live_update", asksAgain);
-  look();
-  return {
-    el,
-    dispose: () => {
-      clearTimeout(timer);
-      model.off("comm_live_update", asksAgain);
-      model.off("change:shelf", changed);
-      for (const off of offs) off();
-      render(null, el);
-      unserve();
-    },
-  };
 }

@@ -1,170 +1,140 @@
 /** The head of a studio: the choice of a model, the account, and what was spent. */
 
-import { render } from "preact";
-import { Quiet } from "../form/card.tsx";
-import type { KernelLink } from "../form/kernel.ts";
-import { hideTwin, staleTwin } from "../form/root.ts";
-import { made } from "../page/element.ts";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type KernelLink, useNews } from "../form/kernel.ts";
+import { StaleNote, useHiddenTwin } from "../form/root.tsx";
+import { Quiet } from "../form/ui.tsx";
 
-const STUDIO_ANOTHER = "…";
-const TRAITS = ["models", "chosen", "carried", "account", "cost"];
-let studioHeads = 0;
+const ANOTHER = "…";
 
-export function makeHead(link: KernelLink, widget: HTMLElement) {
+export function Head({ link }: { link: KernelLink }) {
   const { model } = link;
-  const name = `rbs-head-${(studioHeads += 1)}`;
-  const stale = staleTwin(model, widget);
-  const view = made("div", {});
-  const el = made("div", { class: "rbs-head" }, view, stale.el);
+  const [name] = useState(() => `rbs-${crypto.getRandomValues(new Uint32Array(1))[0]}`);
   /** What was chosen and is not there yet; and whether an id is typed. */
-  let wanted = "",
-    typed = "",
-    refused = "";
-  let isTyping = false,
-    isAsking = false;
+  const [wanted, want] = useState("");
+  const [typed, type] = useState("");
+  const [refused, refuse] = useState("");
+  const [isTyping, setTyping] = useState(false);
+  const [isAsking, setAsking] = useState(false);
+  const select = useRef<HTMLSelectElement>(null);
+  const input = useRef<HTMLInputElement>(null);
+  const wasTyping = useRef(false);
 
-  const find = (selector: string) => view.querySelector<HTMLElement>(selector);
   const choose = (which: string) => {
-    [wanted, refused] = [which, ""];
+    want(which);
+    refuse("");
     link.ask({ do: "choose", model: which });
-    draw();
   };
-  const select = (value: string) => {
-    refused = "";
-    isTyping = value === STUDIO_ANOTHER;
+  const turn = (types: boolean) => {
+    want("");
+    refuse("");
+    setTyping(types);
+  };
+  const selected = (value: string) => {
     // What was chosen before may open only now; that is no answer to what is typed here.
-    if (!isTyping) return choose(value);
-    wanted = "";
-    draw();
-    find(`#${name}-id`)?.focus();
+    if (value === ANOTHER) return turn(true);
+    setTyping(false);
+    choose(value);
   };
-  const leave = () => {
-    [wanted, refused, isTyping] = ["", "", false];
-    draw();
-    find(".rbs-model")?.focus();
+  const refresh = async () => {
+    setAsking(true);
+    if (!(await link.ask({ do: "refresh" }))) setAsking(false);
   };
-  const refresh = () => {
-    isAsking = true;
-    link.ask({ do: "refresh" }).then((isSent) => {
-      if (!isSent) isAsking = false;
-      draw();
-    });
-    draw();
+  const hearRefusal = (words: string) => {
+    want("");
+    refuse(words);
+    input.current?.focus();
   };
-
-  const draw = () => {
-    const models: any[] = model.get("models"),
-      account = model.get("account");
-    const chosen = models.find(({ id }) => id === model.get("chosen"));
-    const isOpening = isTyping && !!wanted;
-    render(
-      <>
-        <div class="rbs-choice">
-          <label for={`${name}-model`} class="rbf-name">
-            Model
-          </label>
-          <select
-            id={`${name}-model`}
-            class="rbs-model"
-            value={isTyping ? STUDIO_ANOTHER : wanted || model.get("chosen")}
-            title={chosen ? [chosen.purpose, chosen.id].filter(Boolean).join(" ") : ""}
-            onChange={(event) => select(event.currentTarget.value)}
-          >
-            {models.map(({ id, title, price }) => (
-              <option key={id} value={id}>
-                {[title, price].filter(Boolean).join(" · ")}
-              </option>
-            ))}
-            <option value={STUDIO_ANOTHER}>Another model…</option>
-          </select>
-          <span class="rbs-service" title={account.offers ? `It offers ${account.offers}.` : ""}>
-            {[account.service, account.credits].filter(Boolean).join(" · ")}{" "}
-            <Quiet
-              label={isAsking ? "Asking …" : "Refresh"}
-              aria-label="Refresh the account"
-              aria-busy={isAsking}
-              act={refresh}
-            />
-          </span>
-          <span class="rbs-cost">{model.get("cost")}</span>
-        </div>
-        {isTyping ? (
-          <div class="rbs-another">
-            <label for={`${name}-id`}>Model id</label>
-            <div class="rbf-row">
-              <input
-                id={`${name}-id`}
-                type="text"
-                spellcheck={false}
-                autocomplete="off"
-                autocapitalize="off"
-                placeholder="svc/some-model"
-                readOnly={isOpening}
-                value={typed}
-                onInput={(event) => {
-                  typed = event.currentTarget.value;
-                }}
-                onKeyDown={(event) => {
-                  if (event.key === "Enter") {
-                    event.preventDefault();
-                    if (!isOpening) choose(typed.trim());
-                  } else if (event.key === "Escape") leave();
-                }}
-              />
-              <button type="button" disabled={isOpening} onClick={() => choose(typed.trim())}>
-                Open
-              </button>
-              <Quiet label="Cancel" act={leave} />
-            </div>
-          </div>
-        ) : null}
-        {refused ? (
-          <p class="rbf-problem" role="alert">
-            {refused}
-          </p>
-        ) : null}
-        {account.trouble ? <p class="rbf-problem">{account.trouble}</p> : null}
-        <p class="rbf-caption" role="status">
-          {isOpening ? "Opening …" : wanted ? "" : model.get("carried")}
-        </p>
-      </>,
-      view,
-    );
-  };
-  const refuse = (words: string) => {
-    [wanted, refused] = ["", words];
-    draw();
-    if (isTyping) find(`#${name}-id`)?.focus();
-  };
-
-  const offs = [
-    link.on("opened", ({ opened }) => {
+  useNews(link, ["change:models", "change:chosen", "change:carried", "change:account", "change:cost"], {
+    opened: ({ opened }) => {
       if (opened !== wanted) return;
-      const wasTyped = isTyping;
-      [wanted, isTyping] = ["", false];
-      if (wasTyped) typed = "";
-      draw();
-      if (wasTyped) find(".rbs-model")?.focus();
-    }),
-    link.on("refused", ({ refused: words }) => refuse(words)),
-    link.on("trouble", ({ trouble }) => refuse(trouble)),
-    link.on("asked", () => {
-      isAsking = false;
-      draw();
-    }),
-  ];
-  for (const trait of TRAITS) model.on(`change:${trait}`, draw);
-  draw();
-  const unhide = hideTwin(model.get("twin"));
-  link.send({ do: "here" }).catch(() => {});
-  return {
-    el,
-    dispose: () => {
-      for (const off of offs) off();
-      for (const trait of TRAITS) model.off(`change:${trait}`, draw);
-      render(null, view);
-      stale.dispose();
-      unhide();
+      if (isTyping) type("");
+      turn(false);
     },
-  };
+    refused: (content) => hearRefusal(content.refused),
+    trouble: (content) => hearRefusal(content.trouble),
+    asked: () => setAsking(false),
+  });
+  useHiddenTwin(model);
+  useEffect(() => {
+    link.ask({ do: "here" });
+  }, []);
+  useLayoutEffect(() => {
+    if (isTyping) input.current?.focus();
+    else if (wasTyping.current) select.current?.focus();
+    wasTyping.current = isTyping;
+  }, [isTyping]);
+
+  const account = model.get("account");
+  const models: any[] = model.get("models");
+  const chosen = models.find(({ id }) => id === model.get("chosen"));
+  const isOpening = isTyping && !!wanted;
+  return (
+    <div class="rbs-head">
+      <div class="rbs-choice">
+        <label for={`${name}-model`} class="rbf-name">
+          Model
+        </label>
+        <select
+          id={`${name}-model`}
+          class="rbs-model"
+          ref={select}
+          value={isTyping ? ANOTHER : wanted || model.get("chosen")}
+          title={[chosen?.purpose, chosen?.id].filter(Boolean).join(" ")}
+          onChange={(event) => selected(event.currentTarget.value)}
+        >
+          {models.map(({ id, title, price }) => (
+            <option key={id} value={id}>
+              {[title, price].filter(Boolean).join(" · ")}
+            </option>
+          ))}
+          <option value={ANOTHER}>Another model…</option>
+        </select>
+        <span class="rbs-service" title={account.offers ? `It offers ${account.offers}.` : ""}>
+          {[account.service, account.credits].filter(Boolean).join(" · ")}{" "}
+          <Quiet aria-label="Refresh the account" aria-busy={isAsking} act={refresh}>
+            {isAsking ? "Asking …" : "Refresh"}
+          </Quiet>
+        </span>
+        <span class="rbs-cost">{model.get("cost")}</span>
+      </div>
+      {isTyping && (
+        <div class="rbs-another">
+          <label for={`${name}-id`}>Model id</label>
+          <div class="rbf-row">
+            <input
+              id={`${name}-id`}
+              type="text"
+              spellcheck={false}
+              autocomplete="off"
+              autocapitalize="off"
+              placeholder="svc/some-model"
+              ref={input}
+              readOnly={isOpening}
+              value={typed}
+              onInput={(event) => type(event.currentTarget.value)}
+              onKeyDown={(event) => {
+                if (event.key === "Escape") turn(false);
+                else if (event.key === "Enter" && !isOpening) choose(typed.trim());
+              }}
+            />
+            <button type="button" disabled={isOpening} onClick={() => choose(typed.trim())}>
+              Open
+            </button>
+            <Quiet act={() => turn(false)}>Cancel</Quiet>
+          </div>
+        </div>
+      )}
+      {refused && (
+        <p class="rbf-problem" role="alert">
+          {refused}
+        </p>
+      )}
+      {account.trouble && <p class="rbf-problem">{account.trouble}</p>}
+      <p class="rbf-caption" role="status">
+        {isOpening ? "Opening …" : wanted ? "" : model.get("carried")}
+      </p>
+      <StaleNote model={model} />
+    </div>
+  );
 }

@@ -1,20 +1,17 @@
 /** The head and the gallery of a studio; the form between them draws itself. */
 import { KernelLink } from "../form/kernel.ts";
-import { widgetRoot } from "../form/root.ts";
-import { makeGallery } from "./gallery.tsx";
-import { makeHead } from "./head.tsx";
+import { drawWidget } from "../form/root.tsx";
+import { Gallery } from "./gallery.tsx";
+import { Head } from "./head.tsx";
 
 function render({ model, el }: { model: any; el: HTMLElement }) {
   const link = new KernelLink(model);
   const isHead = model.get("part") === "head";
-  const part = isHead ? makeHead(link, el) : makeGallery(link);
-  const label = isHead ? "Studio" : "Gallery";
-  const root = widgetRoot(STYLE, { class: "rbs", role: "region", "aria-label": label }, part.el);
-  el.append(root);
+  const facts = { class: "rbs", role: "region", "aria-label": isHead ? "Studio" : "Gallery" };
+  const remove = drawWidget(el, facts, isHead ? <Head link={link} /> : <Gallery link={link} />);
   return () => {
-    part.dispose();
+    remove();
     link.dispose();
-    root.remove();
   };
 }
 

@@ -16,7 +16,7 @@ import pytest
 import reelbook as rb
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.widgets.forms.form import CLOSED
-from reelbook.widgets.forms.runs import STALE
+from reelbook.widgets.forms.runs import MOVED
 from tests.support import Served, png
 from tests.widgets.forms.described import KINDS, described
 from tests.widgets.forms.page import Page, edit
@@ -177,35 +177,55 @@ def test_a_message_that_makes_no_sense_changes_nothing(page: Page) -> None:
     assert page.form.state == before
 
 
-@pytest.mark.parametrize("who", ["python", "another view", "the same page", "the price"])
-def test_what_was_never_seen_is_not_run(page: Page, who: str) -> None:
-    """A press says what it has seen: what was changed since, or became dearer, waits for another press."""
+@pytest.mark.parametrize("who", ["the same page", "the price"])
+def test_a_price_that_nobody_has_seen_is_not_paid(page: Page, who: str) -> None:
+    """A press says which price it has seen; whatever became dearer since, by its own last edit too, waits for another press."""
+    pressed, sent = listen(page)
+    page.edit("prompt", "a boat")
+    seen = page.form.state["price"]["credits"]
+    typed: dict[str, Any] = {"prompt": "a boat"}
+
+    if who == "the same page":
+        typed["enable_detail_pass"] = True
+    else:
+        # A fake, because nobody is connected here.
+        dearer = {**page.form.state["price"], "credits": 99, "told": "99 credits"}
+        page.form._pricer.price = lambda draft, value: dearer  # type: ignore[method-assign]
+    page.tell({**edit("v", 8, **typed), "do": "run", "credits": seen})
+    refused = list(pressed)
+    price = page.form.state["price"]
+    page.tell({**edit("v", 9, **typed), "do": "run", "credits": price["credits"]})
+
+    assert refused == []
+    assert sent[0] == {"said": MOVED.format(price=price["told"])}
+    assert len(pressed) == 1
+
+
+@pytest.mark.parametrize("who", ["python", "another view"])
+def test_a_press_runs_what_its_page_displays(page: Page, who: str) -> None:
+    """What somebody else has changed meanwhile, of which the page has not heard, is not run."""
+    pressed, _ = listen(page)
+    page.edit("prompt", "a boat")
+    seen = page.form.state["price"]["credits"]
+
+    if who == "python":
+        page.form.value = rb.TextToVideo(prompt="another boat", enable_detail_pass=True)
+    else:
+        page.tell(edit("other", 1, enable_detail_pass=True))
+    names = page.names
+    page.tell({**edit("v", 8, prompt="a boat"), "names": names, "do": "run", "credits": seen})
+
+    assert len(pressed) == 1
+    assert page.form.entries[-1].value == rb.TextToVideo(prompt="a boat")
+
+
+def listen(page: Page) -> tuple[list[Any], list[Any]]:
+    """What the form starts, and what it says to the page."""
     pressed: list[Any] = []
     sent: list[Any] = []
     page.form.in_background = lambda name, function: pressed.append(name)  # type: ignore[method-assign]
     page.form.send = lambda content, buffers=None: sent.append(content)  # type: ignore[method-assign]
-    page.edit("prompt", "a boat")
-    seen = page.form.state["change"]
-
-    if who == "python":
-        page.form.value = rb.TextToVideo(prompt="another boat", enable_detail_pass=True)
-    elif who == "another view":
-        page.tell(edit("other", 1, enable_detail_pass=True))
-    elif who == "the same page":
-        page.edit("seed", 8)  # An edit that has overtaken the press.
-    else:
-        # A fake, because nobody is connected here.
-        dearer = {**page.form.state["price"], "credits": 99}
-        page.form._pricer.price = lambda draft, value: dearer  # type: ignore[method-assign]
-        page.form.refresh()
-    page.tell({"do": "run", "change": seen})
-    refused = list(pressed)
-    page.form.refresh()  # Judged again, and the same: no change.
-    page.tell({"do": "run", "change": page.form.state["change"]})
-
-    assert refused == []
-    assert sent[-1] == {"said": STALE}
-    assert len(pressed) == 1
+    return pressed, sent
 
 
 def test_names_that_cannot_be_sent_do_not_silence_a_form() -> None:

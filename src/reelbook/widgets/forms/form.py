@@ -214,19 +214,25 @@ class Form(ScriptLink):
             self._snapshot_handle = display(self._snapshot(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
         display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
-    def _edit(self, content: dict[str, Any], _: list[memoryview]) -> None:
+    def take(self, content: Mapping[str, Any]) -> tuple[Input | InvalidInput, dict[str, Any]]:
+        """Take what was typed on a page, which comes with an edit and with a press of Run; the inputs and the state are those of it."""
         view, number, names, draft = (content.get(word) for word in ("view", "n", "names", "draft"))
-        if not (isinstance(view, str) and type(number) is int and isinstance(names, list) and isinstance(draft, dict)):
-            return
 
         def apply() -> None:
+            if not (
+                isinstance(view, str) and type(number) is int and isinstance(names, list) and isinstance(draft, dict)
+            ):
+                return
             # Two threads can handle one page's messages: the later one has all edits, whichever is handled first.
             if self._last_edit[0] != view or self._last_edit[1] < number:
                 self._last_edit = view, number
                 for name in map(str, names):
                     self._draft.edit(name, *([draft[name]] if name in draft else ()))
 
-        self._change(apply)
+        return self._change(apply)
+
+    def _edit(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        self.take(content)
 
     def _here(self, content: dict[str, Any], _: list[memoryview]) -> None:
         self.refresh()
@@ -241,15 +247,15 @@ class Form(ScriptLink):
 
         self.answer(content, answer)
 
-    def _change(self, apply: Callable[[], None]) -> None:
+    def _change(self, apply: Callable[[], None]) -> tuple[Input | InvalidInput, dict[str, Any]]:
         """Change the draft, validate it, update the page, and then notify the observers of the value."""
         if self.is_closed:
-            return
+            return self._checked, self.state
         with self.lock:
             before = self._checked
             apply()
             state = self._make_state()
-            # A press of Run names the change of the draft and of its price that it has seen.
+            # A run says of which change of the draft and of its price it is.
             drafts = [json.dumps(one["draft"], sort_keys=True) for one in (self.state, state)]
             if drafts[0] != drafts[1] or state["price"]["credits"] != self.state["price"]["credits"]:
                 state["change"] += 1
@@ -262,6 +268,7 @@ class Form(ScriptLink):
         if isinstance(after, Input) and after != before:
             old = before if isinstance(before, Input) else None
             self.notify_change(traitlets.Bunch(name="value", old=old, new=after, owner=self, type="change"))
+        return after, state
 
     def _make_state(self) -> dict[str, Any]:
         problems: list[dict[str, Any]] = []

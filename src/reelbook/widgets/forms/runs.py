@@ -49,9 +49,7 @@ DOUBLE_SECONDS = 0.7
 """Two presses for the same inputs within this time are one double press; so are those of a held key."""
 RECENT_SECONDS = 2.0
 """A press for the same inputs so soon after the end of a run may have been meant for that run."""
-STALE = (
-    "The form or its price has changed since Run was pressed, so nothing was sent. Look at it again, then press Run."
-)
+MOVED = "This costs {price} now, so nothing was sent yet. Press Run to continue."
 TWICE = "Pressed twice: it runs once."
 SAME = "This run is already in progress. The same inputs and seed give the same result, so nothing more is sent."
 GOING = "A run is in progress. Press again to start another."
@@ -276,18 +274,15 @@ class FormRuns:
     # Messages from the page.
 
     def _run(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """Run what the page displays, at the price that it displays: `{do: "run", view, n, names, draft, credits, client, again?}`."""
         form = self._form
-        with form.lock:
-            change, service = form.state["change"], form.session.service_name()
-            is_other = service != form.state["client"] and not form.session.is_embedded
-            try:
-                value, why = form.checked(), ""
-            except ReelbookError as error:
-                value, why = None, str(error)
-        # Only what the page has displayed is run, at the price that it has displayed.
-        if content.get("change", change) != change:
-            why = STALE
-        elif is_other:
+        shown = form.state["client"]
+        checked, state = form.take(content)
+        price, service = state["price"], form.session.service_name()
+        value, why = (None, str(checked)) if isinstance(checked, InvalidInput) else (checked, "")
+        if content.get("credits", price["credits"]) != price["credits"]:
+            why = MOVED.format(price=price["told"])
+        elif service != content.get("client", shown) and not form.session.is_embedded:
             # The session is connected to another service now.
             form.refresh()
             why = format_service_changed(service or form.session.next_service_name())
@@ -300,7 +295,7 @@ class FormRuns:
                 form.send(refusal)
                 return
             self._count += 1
-            entry = PressedRun(str(self._count), value, change=change)
+            entry = PressedRun(str(self._count), value, change=state["change"])
             self.add(entry)
         form.in_background("run", lambda: self._start(entry, service))
 
