@@ -72,9 +72,9 @@ def _read_picture(picture: str, library: Callable[[str], Path | None]) -> Source
     elif picture.content is not None:
         content = picture.content
     elif picture.sha256 is None:
-        content = _read_file(str(picture))
+        content = read_picture_file(str(picture))
     elif (path := library(picture.sha256)) is not None:
-        content = _read_file(str(path))
+        content = read_picture_file(str(path))
     else:
         raise NotAPicture(f"is the {picture.label}…, which this library does not have. Give the picture itself.")
     kind, sha256 = sniff_kind(content), hashlib.sha256(content).hexdigest()
@@ -83,7 +83,7 @@ def _read_picture(picture: str, library: Callable[[str], Path | None]) -> Source
     return Source(sha256, kind.content_type, kind.suffix, content)
 
 
-def _read_file(text: str) -> bytes:
+def read_picture_file(text: str) -> bytes:
     """The picture in a file; of a video its last frame."""
     from ..media.stills import has_video_content, read_last_frame  # Not at the top: it imports the decoders.
 
@@ -94,7 +94,7 @@ def _read_file(text: str) -> bytes:
         raise NotAPicture(f"is {name}; only http and https addresses are fetched. Download it, and give its path.")
     try:
         path = Path(text).expanduser()
-        if not path.exists():
+        if not (path.is_file() or path.is_dir()):  # Reading a pipe or a device might never end.
             folder = path.parent.absolute()
             names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
             raise NotAPicture(

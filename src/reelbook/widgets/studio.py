@@ -681,7 +681,7 @@ def format_credits_left(account: Mapping[str, Any]) -> str:
 def find_cost(entry: Entry) -> Counter[str]:
     """The credits of a run, a sweep or a race since it was started here, and how many runs of it are what."""
     if isinstance(entry, PressedRun):
-        run = entry.run if entry.paid_run is None else entry.paid_run
+        run = entry.run
         if run is None:
             return Counter(active=entry.is_sending, unknown=isinstance(entry.error, UncertainRun))
         if not entry.is_over:

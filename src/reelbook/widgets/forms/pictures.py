@@ -5,22 +5,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
-from urllib.request import url2pathname
 
 from PIL import Image as Pillow
 
 from ...display.formatting import format_size, join_with_dots, shorten
 from ...errors import ReelbookError
 from ...media import stills
-from ...media.bounded_open import PICTURES
-from ...models.file_kinds import AVIF, BMP, HEAD_BYTES, MP4, SENDABLE, TIFF, WEBM, read_size, sniff_kind
+from ...media.bounded_open import PICTURES, is_video
+from ...models.file_kinds import AVIF, BMP, MP4, SENDABLE, TIFF, WEBM, read_size, sniff_kind
 from ...models.images import (
     MAX_BYTES,
     MAX_PIXELS,
@@ -31,6 +29,7 @@ from ...models.images import (
     parse_picture_address,
     require_picture,
 )
+from ...transport.picture_sources import read_picture_file
 from ...util.data_address import is_data_address
 from ..link import Handler, Link
 from .earlier import IN_LIBRARY, OF_CLIP, PAGE, SHA256, EarlierPictures, find_earlier_texts
@@ -49,10 +48,6 @@ CONVERTED = {BMP: "BMP", TIFF: "TIFF", AVIF: "AVIF"}
 
 Content = dict[str, Any]
 Buffers = Sequence[Any]
-
-
-class VideoGiven(NotAPicture):
-    """A video was given for a picture; its last frame could be used."""
 
 
 class Pictures:
@@ -93,7 +88,7 @@ class Pictures:
             if not is_data_address(value):
                 return value
             try:
-                return self._store(convert_picture(parse_picture_address(value)), "data address")
+                return self._store(*convert_picture(parse_picture_address(value), "data address"))
             except NotAPicture:
                 return value
         picture = Image.of(value)
@@ -115,12 +110,10 @@ class Pictures:
             elif is_data_address(text):
                 name = "data address"
             else:
-                return preview_path(text)
+                return preview_path(text, name)
             return preview_content(self._read(text), name)
         except NotAPicture as error:
             return {"name": name, "error": f"{name} {error}"}
-        except OSError as error:
-            return {"name": name, "error": f"{name} cannot be read ({error.strerror})."}
 
     def store_all(self) -> None:
         """Store every picture in the library, so that code that refers to it runs in another notebook."""
@@ -159,29 +152,14 @@ class Pictures:
                 return
             del self._uploads[key]
 
-        def store() -> str:
-            if len(taken) > MAX_BYTES:
-                raise NotAPicture(format_too_large(len(taken)))
-            if content.get("still") is True:
-                return self._store(last_frame_of_content(bytes(taken)), f"last frame of {name}")
-            return self._store(convert_picture(bytes(taken)), name)
-
-        self._answer_with_picture(content, name, store)
+        self._answer_with_picture(content, name, lambda: self._store(*convert_picture(bytes(taken), name)))
 
     def _on_still(self, content: Content, _: Buffers) -> None:
-        """Store the last frame of a clip: of an earlier run, or of a file of this machine."""
+        """Store the last frame of a clip of an earlier run."""
         text = content.get("picture")
-        if not isinstance(text, str):
-            return
-
-        def store() -> str:
-            sha256 = text.removeprefix(OF_CLIP)
-            if sha256 != text:
-                return self._store(self._read(text), f"last frame of clip {sha256[:8]}")
-            path = parse_path(text)
-            return self._store(stills.read_last_frame(path), f"last frame of {path.name}")
-
-        self._answer_with_picture(content, _format_name(text), store)
+        if isinstance(text, str) and text.startswith(OF_CLIP):
+            label = f"last frame of clip {text.removeprefix(OF_CLIP)[:8]}"
+            self._answer_with_picture(content, label, lambda: self._store(self._read(text), label))
 
     def _answer_with_picture(self, content: Content, name: str, store: Callable[[], str]) -> None:
         """Answer with the text that represents a picture, or with what is wrong with it."""
@@ -190,7 +168,7 @@ class Pictures:
             try:
                 return {"picture": store()}
             except NotAPicture as error:
-                return {"error": f"{name} {error}", "film": isinstance(error, VideoGiven)}
+                return {"error": f"{name} {error}"}
 
         self._form.answer(content, answer)
 
@@ -221,7 +199,7 @@ class Pictures:
     def _read(self, text: str) -> bytes:
         """The content of a picture that is here or in the library, or of the last frame of a clip there."""
         if is_data_address(text):
-            return convert_picture(parse_picture_address(text))
+            return convert_picture(parse_picture_address(text), "")[0]
         with self._lock:
             cached = self._in_memory.get(text)
         if cached is not None and cached.content is not None:
@@ -294,15 +272,14 @@ def preview_content(content: bytes, name: str) -> Content:
     }
 
 
-def preview_path(text: str) -> Content:
-    """The preview of a file of this machine, read now; of a video, of its last frame."""
-    path = parse_path(text)
+def preview_path(text: str, name: str) -> Content:
+    """The preview of a file of this machine as a run would send it now; of a video, of its last frame."""
     try:
-        preview, receives = preview_content(_read_file(path), path.name), "Read when it is run."
-    except VideoGiven:
-        preview = preview_content(stills.read_last_frame(path), f"last frame of {path.name}")
-        receives = "The last frame is read when it is run."
-    return {**preview, "receives": f"{receives} {preview['receives']}"}
+        content = read_picture_file(text)
+    except NotAPicture as error:
+        return {"name": name, "error": f"The picture {error}"}
+    preview = preview_content(content, f"last frame of {name}" if is_video(name) else name)
+    return {**preview, "receives": f"Read when it is run. {preview['receives']}"}
 
 
 def preview_address(text: str) -> Content:
@@ -320,69 +297,29 @@ def preview_address(text: str) -> Content:
     return {"name": name, "words": address, "receives": "The service fetches it itself; nothing is loaded here."}
 
 
-def parse_path(text: str) -> Path:
-    """The path of a file, from a path or a `file:` address."""
-    if text[:7].lower() == "file://":
-        text = url2pathname(urlsplit(text).path)
-    elif "://" in text[:30]:
-        raise NotAPicture("is no address that a service fetches; these begin with https:// or http://.")
-    return Path(text).expanduser()
-
-
-def _read_file(path: Path) -> bytes:
-    """The content of a picture's file; `NotAPicture` for other or too large files, without reading them."""
-    try:
-        facts = path.stat()
-        if not stat.S_ISREG(facts.st_mode):
-            # A pipe could block forever.
-            raise NotAPicture(f"is {'a folder' if path.is_dir() else 'no ordinary file'}. Name one picture in it.")
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-            _check_kind(head)
-            if facts.st_size > MAX_BYTES:
-                raise NotAPicture(format_too_large(facts.st_size))
-            return head + file.read(MAX_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        raise NotAPicture(
-            f"is not there: {shorten(path.parent.absolute(), 200)} has no such file. A path is one of the machine where "
-            "the kernel runs; drop or choose a file that is on yours."
-        ) from None
-
-
-def convert_picture(content: bytes) -> bytes:
-    """The content of a picture as it can be sent: BMP, TIFF and AVIF become PNG."""
+def convert_picture(content: bytes, name: str) -> tuple[bytes, str]:
+    """A picture as it can be sent, and its name: BMP, TIFF and AVIF become PNG, and a clip becomes its last frame."""
     if len(content) > MAX_BYTES:
-        raise NotAPicture(format_too_large(len(content)))
-    _check_kind(content[:HEAD_BYTES])
-    if sniff_kind(content) in SENDABLE:
-        return require_picture(content)
-    with _decoder_errors(), Pillow.open(io.BytesIO(content), formats=[*CONVERTED.values()]) as picture:
-        check_pixels(*picture.size)
-        return encode_picture(picture)[0]
+        raise NotAPicture(f"has {format_size(len(content))}; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller.")
+    kind = sniff_kind(content)
+    if kind in (MP4, WEBM):
+        return last_frame_of_content(content, ".mp4" if kind == MP4 else ".webm"), f"last frame of {name}"
+    if kind in CONVERTED:
+        with _decoder_errors(), Pillow.open(io.BytesIO(content), formats=[*CONVERTED.values()]) as picture:
+            check_pixels(*picture.size)
+            return encode_picture(picture)[0], name
+    if kind not in SENDABLE:
+        raise NotAPicture(f"is {kind.name}. PNG, JPEG, WebP and GIF can be sent.")
+    return require_picture(content), name
 
 
-def last_frame_of_content(content: bytes) -> bytes:
+def last_frame_of_content(content: bytes, suffix: str) -> bytes:
     """The last frame of a clip in memory."""
-    suffix = ".mp4" if content[4:8] == b"ftyp" else ".webm"
     # In a temporary file, because decoders seek.
     with TemporaryDirectory(prefix="reelbook-") as folder:
         path = Path(folder) / f"clip{suffix}"
         path.write_bytes(content)
         return stills.read_last_frame(path)
-
-
-def format_too_large(count: int) -> str:
-    """The message that a file is too large, to follow its name."""
-    return f"has {format_size(count)}; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller."
-
-
-def _check_kind(head: bytes) -> None:
-    """Refuse content whose first bytes are not those of a picture."""
-    kind = sniff_kind(head)
-    if kind.name == MP4.name:
-        raise (VideoGiven if kind in (MP4, WEBM) else NotAPicture)("is a video, and a picture is needed here.")
-    if kind not in SENDABLE and kind not in CONVERTED:
-        raise NotAPicture(f"is {kind.name}. PNG, JPEG, WebP and GIF can be sent.")
 
 
 @contextmanager

@@ -82,8 +82,6 @@ class PressedRun:
     change: int
     """The number of the form's last change when Run was pressed."""
     run: Run | None = None
-    paid_run: Run | None = None
-    """The same request as it was paid for here earlier, where it was found in the library now."""
     error: Exception | None = None
     """Why there is no run."""
     is_cancelling: bool = False
@@ -329,12 +327,7 @@ class FormRuns:
                 log.debug("a run could not be started", exc_info=True)
             entry.error = error.with_traceback(None)
         else:
-            with self._guard:
-                entry.run = run
-                # Repeated requests for the same run are one entry, the newest.
-                same = [other for other in self.entries if other is not entry and _is_same_request(other.run, run)]
-                entry.paid_run = next((other.paid_run or other.run for other in same), None)
-                self._entries = [other for other in self._entries if other not in same]
+            entry.run = run
         self.update()
 
     def _show(self, content: dict[str, Any], _: list[memoryview]) -> None:
@@ -446,15 +439,6 @@ def draw_or_say(draw: Callable[[], str]) -> str:
     except Exception:
         log.debug("a run could not be displayed", exc_info=True)
         return render_card(blocks.small(UNREADABLE))
-
-
-def _is_same_request(known: Run | None, run: Run) -> bool:
-    """Whether two runs are the same request: the library returns a new `Run` for a stored one."""
-    return known is run or (
-        known is not None
-        and bool(run.request_id)
-        and (known.request_id, known.endpoint_id) == (run.request_id, run.endpoint_id)
-    )
 
 
 # A picture, or the frame of a clip that is displayed, as the picture of a model.
