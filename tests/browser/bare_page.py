@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Error, Page
@@ -39,11 +40,21 @@ def new_page(chromium: Browser, **options: Any) -> Iterator[Page]:
         context.close()
 
 
-def fill(page: Page, *html: str, width: int = 1000, color_scheme: Any = "light") -> Page:
-    """The page with this markup in place of what was on it."""
+def fill(
+    page: Page,
+    folder: Path,
+    *html: str,
+    width: int = 1000,
+    height: int = 900,
+    color_scheme: Any = "light",
+    reduced_motion: Any = "no-preference",
+) -> Page:
+    """The page with this markup in place of what was on it, from a file: elsewhere browsers decode no single frames."""
     page.goto("about:blank")
     page.mouse.move(0, 0)
-    page.emulate_media(color_scheme=color_scheme)
-    page.set_viewport_size({"width": width, "height": 900})
-    page.set_content(PAGE.format("".join(html)))
+    page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion, media="screen")
+    page.set_viewport_size({"width": width, "height": height})
+    path = folder / "page.html"
+    path.write_text(PAGE.format("".join(html)), encoding="utf-8")
+    page.goto(path.as_uri())
     return page

@@ -92,10 +92,10 @@ def offline_page(chromium: Browser) -> Iterator[Page]:
 
 
 @pytest.fixture
-def opened(offline_page: Page) -> Iterator[Open]:
+def opened(offline_page: Page, tmp_path: Path) -> Iterator[Open]:
     """Shows a page with markup on it, in place of the one before; no script may fail."""
     with without_errors(offline_page):
-        yield partial(fill, offline_page)
+        yield partial(fill, offline_page, tmp_path)
         offline_page.goto("about:blank")
 
 

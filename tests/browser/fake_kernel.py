@@ -11,10 +11,11 @@ from playwright.sync_api import Page
 
 from reelbook.widgets.link import make_messages
 
-# Answers as `kernel_link.ts` does; what the kernel would receive is in `toKernel`, and a row waits for its promise in `holding`.
+# Answers as `kernel_link.ts` does; what the kernel would receive is in `toKernel` and `asked`, and a row waits for its promise in
+# `holding`. What it is asked to do is answered with what a test has put into `replies`.
 ANSWER = """files => {
   window.toKernel = [];
-  window.holding ??= {};
+  Object.assign(window, { asked: [], replies: {}, holding: window.holding ?? {} });
   addEventListener("reelbook:want", (event) => {
     const { key, row, place = 0, copy = "", answer } = event.detail;
     toKernel.push(["want", row, place, copy]);
@@ -22,28 +23,31 @@ ANSWER = """files => {
     if (!file) return;
     event.preventDefault();
     const blob = new Blob([Uint8Array.from(atob(file.data), (letter) => letter.charCodeAt(0))], { type: file.kind });
-    Promise.resolve(holding[row]).then(() => answer(URL.createObjectURL(blob), "", { blob, index: file.index, times: file.times }));
+    Promise.resolve(holding[row]).then(() => answer(URL.createObjectURL(blob), "", { ...file, blob }));
+  });
+  addEventListener("reelbook:do", (event) => {
+    event.preventDefault();
+    const { message, answer } = event.detail;
+    asked.push(message);
+    if (replies[message.do]) answer(...replies[message.do]);
   });
   addEventListener("reelbook:is", (event) => event.preventDefault());
   addEventListener("reelbook:selected", ({ detail: { rows } }) => toKernel.push(["selected", ...rows]));
 }"""
 
 
-def answer_requests(page: Page, paths: Sequence[Sequence[str]], *, originals: bool = True) -> None:
+def answer_requests(page: Page, paths: Sequence[Sequence[str | Path]]) -> None:
     """Let the page receive these files: the rows of a display, each with its files."""
     files: dict[str, Any] = {}
     for row, found in enumerate(paths):
         for place, path in enumerate(found):
-            for copy in ("preview", *([""] if originals else [])):
+            for copy in ("preview", ""):
                 try:
                     messages = list(make_messages(Path(path), [row, place, *([copy] if copy else [])]))
                 except Exception:  # A broken file is not sent.
                     continue
-                first, data = messages[0][0], b"".join(part for _, part in messages)
-                files[f"{row}/{place}/{copy}"] = {
-                    "kind": first["kind"], "index": first.get("index"), "times": first.get("times"),
-                    "data": base64.b64encode(data).decode(),
-                }  # fmt: skip
+                data = b"".join(part for _, part in messages)
+                files[f"{row}/{place}/{copy}"] = {**messages[0][0], "data": base64.b64encode(data).decode()}
     page.evaluate(ANSWER, files)
 
 

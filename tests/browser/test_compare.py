@@ -3,45 +3,34 @@
 from __future__ import annotations
 
 import base64
-import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
-from playwright.sync_api import Browser, Error, Page, expect
+from playwright.sync_api import Page, expect
 
 import reelbook as rb
 from reelbook.api.table_accessor import Reel
 from reelbook.display.compare.comparison_html import render_comparison
-from reelbook.display.embedding import MIME_TYPES
-from reelbook.display.original_links import set_link_provider
-from reelbook.media.bounded_open import is_video, open_video
-from reelbook.media.frame_index import read_frame_index
+from reelbook.display.original_links import linked_by
+from reelbook.media.bounded_open import open_video
 from reelbook.media.video_colours import convert_to_rgb, get_colours
+from tests.browser.bare_page import Open
+from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.looks import overflow
 from tests.clips import DARKEST, STEP, film
 from tests.hostile import OUTSIDE
-from tests.media.bars import SAYS, Says
+from tests.media.bars import SAYS, Says, bar_clip
 from tests.support import deep
 
 pytestmark = pytest.mark.browser
-
-# What the kernel does, without one: files by their rows.
-KERNEL = """files => addEventListener("reelbook:want", event => {
-  const {row, answer} = event.detail, {content, kind, index} = files[row];
-  event.preventDefault();
-  const blob = new Blob([Uint8Array.from(atob(content), letter => letter.charCodeAt(0))], {type: kind});
-  answer(URL.createObjectURL(blob), "", {blob, index});
-})"""
-PAGE = "<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>:root{{color-scheme:light dark;background:Canvas}}body{{margin:16px}}</style><h1>.</h1><script>{}</script><main>{}</main></html>"
 
 STAGE = """async place => {
   const {views, items, clock} = document.querySelector("[data-rb-compare]").compare;
@@ -74,49 +63,30 @@ PLAYED = """async () => {
 IS_THERE = """() => { const {items, stage} = document.querySelector("[data-rb-compare]").compare;
   return stage.dataset.frame && items.every(item => item.live || !item.clip?.isInView); }"""
 
-Open = Callable[..., Page]
-
-
-def contents(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The files as a page gets them from the kernel."""
-    return [
-        {
-            "content": base64.b64encode(path.read_bytes()).decode(),
-            "kind": MIME_TYPES[path.suffix],
-            "index": index.to_json() if is_video(path) and (index := read_frame_index(path)) else None,
-        }
-        for path in paths
-    ]
+KEY = "key"
+Show = Callable[..., Page]
 
 
 @pytest.fixture
-def opened(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Shows a comparison of files, from a file, because elsewhere a page may not decode; nothing may complain."""
-    context = chromium.new_context(offline=True)
-    page = context.new_page()
-    complaints: list[Error] = []
-    page.on("pageerror", lambda error: complaints.append(error))
+def shown(opened: Open) -> Show:
+    """Shows a comparison of files, which a kernel sends unless there is none."""
 
-    def show(
-        paths: Sequence[Path], *, has_kernel: bool = True, width: int = 1000, rows: Any = None, **options: Any
-    ) -> Page:
-        set_link_provider(lambda path: f"key {[str(one) for one in paths].index(str(path))}" if path else "")
-        try:
-            html = render_comparison(rb.compare(*paths, **options) if rows is None else Reel(rows).compare())
-        finally:
-            set_link_provider(lambda _: "")
-        kernel = f"({KERNEL})({json.dumps(contents(paths))})" if has_kernel else ""
-        place = tmp_path / "page.html"
-        place.write_text(PAGE.format(kernel, html), encoding="utf-8")
-        page.set_viewport_size({"width": width, "height": 900})
-        page.goto(place.as_uri())
+    def show(paths: list[Path], *, has_kernel: bool = True, rows: Any = None, **options: Any) -> Page:
+        with linked_by(lambda path: f"{KEY} {paths.index(path)}" if path else ""):
+            html = render_comparison(rb.compare(*paths) if rows is None else Reel(rows).compare())
+        page = opened(html, **options)
         if has_kernel:
+            connect(page, paths)
             page.wait_for_function(IS_THERE)
         return page
 
-    yield show
-    context.close()
-    assert complaints == []
+    return show
+
+
+def connect(page: Page, paths: list[Path]) -> None:
+    """Let a kernel come that sends these files."""
+    answer_requests(page, [[path] for path in paths])
+    listen(page, KEY)
 
 
 @pytest.fixture(scope="module")
@@ -159,30 +129,13 @@ def number_at(pixels: NDArray[np.int16]) -> int:
     return round((float(pixels.mean()) - DARKEST) / STEP)
 
 
-def coloured(path: Path, size: tuple[int, int], says: Says, shift: int) -> Path:
-    """A clip of moving colours, declared as that."""
+def waves(size: tuple[int, int], shift: int) -> NDArray[np.uint8]:
+    """A picture of soft colours."""
     width, height = size
     y, x = np.mgrid[0:height, 0:width]
-    with av.open(str(path), "w") as container:
-        stream: Any = container.add_stream("libx264", rate=24, options={"preset": "ultrafast", "crf": "10", "g": "4"})
-        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-        context = stream.codec_context
-        context.color_range = says.range
-        context.colorspace, context.color_primaries, context.color_trc = says.matrix, says.primaries, says.transfer
-        for number in range(6):
-            waves = (
-                np.sin((x + shift + 4 * number) / width * 9),
-                np.cos((y + 3 * number) / height * 7 + shift / 40),
-                np.sin((x + y + 2 * shift) / (width + height) * 11 + number / 6),
-            )
-            pixels = np.stack([128 + 110 * wave for wave in waves], -1).astype(np.uint8)
-            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24").reformat(
-                format="yuv420p", dst_colorspace={1: 1}.get(says.matrix, 5), dst_color_range=says.range or 1
-            )
-            frame.pts, frame.time_base = number, Fraction(1, 24)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
-    return path
+    red, green = np.sin((x + shift) / width * 9), np.cos(y / height * 7 + shift / 40)
+    blue = np.sin((x + y + 2 * shift) / (width + height) * 11)
+    return np.stack([128 + 110 * wave for wave in (red, green, blue)], -1).astype(np.uint8)
 
 
 @pytest.mark.parametrize(
@@ -190,14 +143,13 @@ def coloured(path: Path, size: tuple[int, int], says: Says, shift: int) -> Path:
     [(SAYS[1], (160, 90)), (SAYS[2], (160, 90)), (SAYS[5], (160, 720)), *deep(*[(says, (160, 90)) for says in SAYS])],
     ids=str,
 )
-def test_pixels_are_those_of_the_decoded_frames(
-    opened: Open, tmp_path: Path, says: Says, size: tuple[int, int]
-) -> None:
+def test_pixels_are_those_of_the_decoded_frames(shown: Show, tmp_path: Path, says: Says, size: tuple[int, int]) -> None:
     """Wipe and difference beside numpy: the mean error is at most 2 of 255, whatever colours a clip declares."""
-    paths = [coloured(tmp_path / f"{name}.mp4", size, says, shift) for name, shift in (("a", 0), ("b", 25))]
-    page = opened(paths)
-    seek(page, 3)
-    a, b = (frame_of(path, 3) for path in paths)
+    pictures = {"a": waves(size, 0), "b": waves(size, 25)}
+    paths = [bar_clip(tmp_path / f"{name}.mp4", size, says, picture=one) for name, one in pictures.items()]
+    page = shown(paths)
+    seek(page, 2)
+    a, b = (frame_of(path, 2) for path in paths)
     middle = size[0] // 2
 
     wiped = stage(page)
@@ -205,7 +157,7 @@ def test_pixels_are_those_of_the_decoded_frames(
     found = {}
     for factor in (1, 8):
         page.get_by_label("Amplified by").select_option(str(factor))
-        seek(page, 3)
+        seek(page, 2)
         found[factor] = stage(page)
 
     assert np.abs(wiped - np.concatenate([a[:, :middle], b[:, middle:]], 1)).mean() <= 2
@@ -213,9 +165,9 @@ def test_pixels_are_those_of_the_decoded_frames(
     assert (found[8] == np.minimum(8 * found[1], 255)).all()
 
 
-def test_both_show_the_frame_of_the_clock(opened: Open, greys: list[Path]) -> None:
+def test_both_show_the_frame_of_the_clock(shown: Show, greys: list[Path]) -> None:
     """After any step and scrub, with B-frames, other rates, lengths and sizes: 0 wrong."""
-    page = opened(greys)
+    page = shown(greys)
     chance = random.Random(7)
     wrong = []
     mode(page, "Side by side")
@@ -232,9 +184,9 @@ def test_both_show_the_frame_of_the_clock(opened: Open, greys: list[Path]) -> No
     assert wrong == []
 
 
-def test_what_is_removed_gives_its_memory_back(opened: Open, greys: list[Path]) -> None:
+def test_what_is_removed_gives_its_memory_back(shown: Show, greys: list[Path]) -> None:
     """Frames and decoders of a cell whose output goes."""
-    page = opened(greys[:2])
+    page = shown(greys[:2])
     used = page.evaluate("reelbookFrames.used")
 
     page.evaluate("document.querySelector('[data-rb-compare]').remove()")
@@ -243,24 +195,24 @@ def test_what_is_removed_gives_its_memory_back(opened: Open, greys: list[Path]) 
     assert used > 0
 
 
-def test_what_plays_is_never_of_two_frames(opened: Open, tmp_path: Path) -> None:
+def test_what_plays_is_never_of_two_frames(shown: Show, tmp_path: Path) -> None:
     """While it plays, either half of the wipe has the same frame; and it goes on."""
     paths = [
         film(tmp_path / f"{name}.mp4", frames=24, size=(64, 48), options={"g": g}).path
         for name, g in (("a", "6"), ("b", "24"))
     ]
-    page = opened(paths)
+    page = shown(paths)
     found = page.evaluate(PLAYED)
 
     assert len({tuple(pair) for pair in found}) > 10
     assert [pair for pair in found if abs(pair[0] - pair[1]) > STEP / 2] == []
 
 
-def test_the_wipe_goes_by_mouse_and_keys(opened: Open, tmp_path: Path) -> None:
+def test_the_wipe_goes_by_mouse_and_keys(shown: Show, tmp_path: Path) -> None:
     """Its handle is dragged, or moved by arrows that step no clip."""
     paths = [film(tmp_path / f"{name}.mp4", frames=12, size=(200, 100)).path for name in "ab"]
     Image.new("RGB", (200, 100), "white").save(white := tmp_path / "white.png")
-    page = opened([paths[0], white])
+    page = shown([paths[0], white])
     handle = page.get_by_role("slider", name="Wipe between A and B")
     at = page.locator("[data-rb-do=told]").inner_text()
 
@@ -288,9 +240,9 @@ def test_the_wipe_goes_by_mouse_and_keys(opened: Open, tmp_path: Path) -> None:
     assert page.locator("[data-rb-do=told]").inner_text() == at
 
 
-def test_zoom_reaches_single_pixels_and_goes_with_the_pair(opened: Open, greys: list[Path]) -> None:
+def test_zoom_reaches_single_pixels_and_goes_with_the_pair(shown: Show, greys: list[Path]) -> None:
     """By keys, wheel with ctrl, drag and double click; the canvases stay at the pictures' own size."""
-    page = opened(greys[:2])
+    page = shown(greys[:2])
     camera = "document.querySelector('[data-rb-compare]').compare.camera"
     view = page.locator(".rb-compare-view").first
     box = view.bounding_box()
@@ -327,9 +279,9 @@ def test_zoom_reaches_single_pixels_and_goes_with_the_pair(opened: Open, greys: 
     assert page.evaluate(f"{camera}.scale") == pytest.approx(1)
 
 
-def test_the_chart_seeks_and_follows(opened: Open, greys: list[Path]) -> None:
+def test_the_chart_seeks_and_follows(shown: Show, greys: list[Path]) -> None:
     """A click on it goes to the frame, the mark is at the present one, and another pair has other lines."""
-    page = opened([greys[0], greys[2], greys[1]])
+    page = shown([greys[0], greys[2], greys[1]])
     plot = page.locator(".rb-compare-plot")
     box = plot.bounding_box()
     assert box is not None
@@ -344,9 +296,9 @@ def test_the_chart_seeks_and_follows(opened: Open, greys: list[Path]) -> None:
     assert page.locator("polyline").first.get_attribute("points") != lines
 
 
-def test_a_and_b_are_chosen_by_keys(opened: Open, greys: list[Path]) -> None:
+def test_a_and_b_are_chosen_by_keys(shown: Show, greys: list[Path]) -> None:
     """A takes the next file for A, B for B, and neither the other's; of two, both swap."""
-    page = opened(greys)
+    page = shown(greys)
     pair = "document.querySelector('[data-rb-compare]').compare.pair"
     page.locator("[data-rb-compare]").focus()
 
@@ -356,18 +308,15 @@ def test_a_and_b_are_chosen_by_keys(opened: Open, greys: list[Path]) -> None:
         found.append(page.evaluate(pair))
 
     assert found == [[2, 1], [2, 0], [2, 1]]
-    page = opened(greys[:2])
+    page = shown(greys[:2])
     page.get_by_label("File A").select_option(label="slow.mp4")
     assert page.evaluate(pair) == [1, 0]
     assert page.get_by_label("File B").input_value() == "0"
 
 
-def test_nothing_flickers_for_who_wants_no_motion(opened: Open, greys: list[Path]) -> None:
+def test_nothing_flickers_for_who_wants_no_motion(shown: Show, greys: list[Path]) -> None:
     """Until the button is pressed; else A and B alternate at the chosen rate."""
-    page = opened(greys[:2])
-    page.emulate_media(reduced_motion="reduce")
-    page.reload()
-    page.wait_for_function(IS_THERE)
+    page = shown(greys[:2], reduced_motion="reduce")
     mode(page, "Flicker")
     name = page.locator(".rb-compare-name").first
     page.get_by_label("Changes in a second").select_option("6")
@@ -382,9 +331,9 @@ def test_nothing_flickers_for_who_wants_no_motion(opened: Open, greys: list[Path
     page.get_by_role("button", name="Stop").click()
 
 
-def test_without_a_kernel_the_stills_are_compared(opened: Open, greys: list[Path]) -> None:
+def test_without_a_kernel_the_stills_are_compared(shown: Show, greys: list[Path]) -> None:
     """And it is said how to get all frames; there is no time line that would move nothing."""
-    page = opened(greys[:2], has_kernel=False)
+    page = shown(greys[:2], has_kernel=False)
     words = page.locator(".rb-compare-words")
 
     expect(words).to_have_text(
@@ -396,8 +345,7 @@ def test_without_a_kernel_the_stills_are_compared(opened: Open, greys: list[Path
     assert [number_at(stage(page, place)) for place in range(2)] == [12, 6]
     assert not page.locator(".rb-transport").is_visible()
     # A kernel that comes later brings them.
-    page.evaluate(KERNEL, contents(greys[:2]))
-    page.evaluate("dispatchEvent(new CustomEvent('reelbook:here', {detail: {key: 'key'}}))")
+    connect(page, greys[:2])
     expect(words).to_have_text("")
     seek(page, 20)
     assert [number_at(stage(page, place)) for place in range(2)] == [20, 10]
@@ -405,11 +353,11 @@ def test_without_a_kernel_the_stills_are_compared(opened: Open, greys: list[Path
     assert page.locator(".rb-compare-stills img").first.is_visible()
 
 
-def test_pictures_of_other_shapes_are_fitted(opened: Open, tmp_path: Path) -> None:
+def test_pictures_of_other_shapes_are_fitted(shown: Show, tmp_path: Path) -> None:
     """In the middle of one box, without a clock."""
     for name, size, colour in (("tall", (60, 100), "#ff0000"), ("wide", (100, 60), "#00ff00")):
         Image.new("RGB", size, colour).save(tmp_path / f"{name}.png")
-    page = opened([tmp_path / "tall.png", tmp_path / "wide.png"])
+    page = shown([tmp_path / "tall.png", tmp_path / "wide.png"])
     mode(page, "Difference")
     page.get_by_label("Amplified by").select_option("1")
     page.wait_for_timeout(100)
@@ -423,14 +371,14 @@ def test_pictures_of_other_shapes_are_fitted(opened: Open, tmp_path: Path) -> No
     assert page.locator("[data-rb-do=play]").count() == 0
 
 
-def test_labels_of_any_script_are_inert(opened: Open, greys: list[Path]) -> None:
+def test_labels_of_any_script_are_inert(shown: Show, greys: list[Path]) -> None:
     """Whatever a file is called, in the lists, on the pictures and in the table of inputs."""
     payload = f'"><img src="{OUTSIDE}" onerror=document.title="run">'
     rows = pd.DataFrame(
         {"note": ["比较 مقارنة 🚤", payload], "output_video": [str(path) for path in greys[:2]], "status": "completed"},
         index=pd.RangeIndex(2, name="run"),
     )
-    page = opened(greys[:2], rows=rows, width=320)
+    page = shown(greys[:2], rows=rows, width=320)
 
     for name in ("Wipe", "Onion skin", "Difference", "Flicker", "Side by side"):
         mode(page, name)

@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import av
 import numpy as np
 import pytest
-from playwright.sync_api import Error, Page, expect
+from playwright.sync_api import Page, expect
 
 from reelbook.display.explorer_card import render_explorer
-from reelbook.media.frame_index import read_frame_index
 from reelbook.media.local_file import LocalFile
-from reelbook.media.previews import get_preview
 from reelbook.models.base import File
+from tests.browser.bare_page import Open
+from tests.browser.fake_kernel import answer_requests, listen
 from tests.clips import DARKEST, STEP, at, film
 from tests.support import png
 
 pytestmark = pytest.mark.browser
 
-PAGE = "<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>:root{{color-scheme:light dark}}body{{margin:16px;min-height:700px;background:Canvas}}</style><main><h1>.</h1>{}</main>"
-
-# A kernel in the page: it sends the file, and remembers what it was asked to do.
-KERNEL = """([content, index, kind, copy]) => {
-  const bytesOf = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
-  window.asked = []; window.replies = {};
-  addEventListener("reelbook:want", event => {
-    event.preventDefault();
-    const [bytes, known] = event.detail.copy ? copy : [content, index];
-    const blob = new Blob([bytesOf(bytes)], {type: kind});
-    event.detail.answer(URL.createObjectURL(blob), "", {blob, index: known});
-  });
-  addEventListener("reelbook:do", event => {
-    event.preventDefault();
-    const {message, answer} = event.detail;
-    asked.push(message);
-    if (replies[message.do]) answer(...replies[message.do]);
-  });
-}"""
-
+KEY = "a-key"
 SHOWN = "document.querySelector('[data-rb-explorer]')?.clock?.clips[0].shown"
 GREY = """() => { const c = document.querySelector('.rb-stage canvas');
   return c.getContext('2d').getImageData(c.width >> 1, c.height >> 1, 1, 1).data[0]; }"""
 
-Open = Callable[..., Page]
+Show = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
@@ -56,46 +35,20 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> LocalFile:
 
 
 @pytest.fixture
-def opened(offline_page: Page, tmp_path: Path) -> Iterator[Open]:
-    """Shows the explorer of a file on a page that answers as a kernel does; nothing may complain."""
-    complaints = list[str]()
+def shown(opened: Open) -> Show:
+    """Shows the explorer of a file with its kernel."""
 
-    def note(error: Error) -> None:
-        complaints.append(str(error))
-
-    def show(
-        file: LocalFile, *, at_frame: int = 0, width: int = 1000, color_scheme: Any = "light", has_kernel: bool = True
-    ) -> Page:
-        page = offline_page
-        # A file, because browsers decode single frames only on pages that they call secure.
-        (tmp_path / "page.html").write_text(PAGE.format(""), encoding="utf-8")
-        page.goto((tmp_path / "page.html").as_uri())
-        page.emulate_media(color_scheme=color_scheme)
-        page.set_viewport_size({"width": width, "height": 800})
+    def show(file: LocalFile, *, at_frame: int = 0) -> Page:
         explorer = file.explore()
         explorer.frame = at_frame
-        html = render_explorer(explorer, key="a-key")
-        if has_kernel:
-            index = read_frame_index(file.path) if file.is_video else None
-            content = base64.b64encode(file.path.read_bytes()).decode()
-            preview = get_preview(file.path, longest=320, max_bytes=400_000) if file.is_video and not index else None
-            copied = read_frame_index(preview) if preview else None
-            copy = [base64.b64encode(preview).decode(), copied.to_json()] if preview and copied else []
-            kind = "video/mp4" if file.is_video else "image/png"
-            page.evaluate(KERNEL, [content, index.to_json() if index else None, kind, copy])
-        page.evaluate(
-            """html => { const box = document.createRange().createContextualFragment(html); document.querySelector("main").append(box); }""",
-            html,
-        )
-        if has_kernel and file.is_video:
+        page = opened(render_explorer(explorer, key=KEY))
+        answer_requests(page, [[file.path]])
+        listen(page, KEY)
+        if file.is_video:
             page.wait_for_function(f"{SHOWN} === {at_frame}")
         return page
 
-    offline_page.on("pageerror", note)
-    yield show
-    offline_page.goto("about:blank")
-    offline_page.remove_listener("pageerror", note)
-    assert complaints == []
+    return show
 
 
 def grey_number(grey: int) -> int:
@@ -114,9 +67,9 @@ def drag_to(page: Page, share: float, *, y: float = 0.5) -> tuple[float, float]:
     return box["x"] + 1.5 + share * (box["width"] - 3), box["y"] + y * box["height"]
 
 
-def test_the_strip_scrubs(opened: Open, clip: LocalFile) -> None:
+def test_the_strip_scrubs(shown: Show, clip: LocalFile) -> None:
     """A click and a drag seek, and neither is a frame off."""
-    page = opened(clip)
+    page = shown(clip)
 
     page.mouse.move(*drag_to(page, 6 / 24))
     page.mouse.down()
@@ -127,9 +80,9 @@ def test_the_strip_scrubs(opened: Open, clip: LocalFile) -> None:
     assert page.locator("[data-rb-do=told]").inner_text() == "20 of 25 · 0.79 s"
 
 
-def test_keys_step_and_set_the_range(opened: Open, clip: LocalFile) -> None:
+def test_keys_step_and_set_the_range(shown: Show, clip: LocalFile) -> None:
     """All keys of a viewer; the range is what the buttons save."""
-    page = opened(clip)
+    page = shown(clip)
     page.locator("[data-rb-explorer]").focus()
 
     for key, frame in (("ArrowRight", 1), ("Shift+ArrowRight", 11), ("End", 24), ("ArrowLeft", 23), ("Home", 0)):
@@ -154,9 +107,9 @@ def test_keys_step_and_set_the_range(opened: Open, clip: LocalFile) -> None:
     assert "Shift ← → ten" in page.locator(".rb-said").inner_text()
 
 
-def test_a_handle_is_dragged(opened: Open, clip: LocalFile) -> None:
+def test_a_handle_is_dragged(shown: Show, clip: LocalFile) -> None:
     """The frame at the handle is on the screen meanwhile; the two never cross."""
-    page = opened(clip)
+    page = shown(clip)
     line = page.locator(".rb-line").bounding_box()
     assert line is not None
 
@@ -172,9 +125,9 @@ def test_a_handle_is_dragged(opened: Open, clip: LocalFile) -> None:
     expect(page.get_by_role("button", name="Save range")).to_have_text("Save range · 2 frames")
 
 
-def test_what_was_saved_is_named(opened: Open, clip: LocalFile) -> None:
+def test_what_was_saved_is_named(shown: Show, clip: LocalFile) -> None:
     """The path as text, a link for its bytes; an error as the kernel's sentence, and nothing in it is markup."""
-    page = opened(clip)
+    page = shown(clip)
     path = "saved/<b>boat</b>_frame-1-of-25.png"
     page.evaluate(
         "path => { replies.still = [{path, name: 'boat.png', number: 0, size: '3 kB'}, []]; replies.gif = [{error: 'There is no <i>room</i>.'}, []]; }",
@@ -192,9 +145,9 @@ def test_what_was_saved_is_named(opened: Open, clip: LocalFile) -> None:
     expect(page.locator(".rb-said")).to_have_text("There is no <i>room</i>.")
 
 
-def test_without_a_kernel_the_buttons_say_what_they_need(opened: Open, clip: LocalFile) -> None:
+def test_without_a_kernel_the_buttons_say_what_they_need(shown: Show, clip: LocalFile) -> None:
     """It is the kernel that saves files."""
-    page = opened(clip)
+    page = shown(clip)
     page.evaluate("replies.clip = [{gone: 'The kernel has ended.'}, []]")
 
     page.get_by_role("button", name="Save clip").click()
@@ -202,9 +155,9 @@ def test_without_a_kernel_the_buttons_say_what_they_need(opened: Open, clip: Loc
     expect(page.locator(".rb-said")).to_contain_text("Run the cell again")
 
 
-def test_the_frame_is_used_in_code(opened: Open, clip: LocalFile) -> None:
+def test_the_frame_is_used_in_code(shown: Show, clip: LocalFile) -> None:
     """The code is there to copy, with what it stands for."""
-    page = opened(clip)
+    page = shown(clip)
     code = 'rb.ImageToVideo(image_url=e.image, prompt="…")'
     page.evaluate("code => { replies.use = [{code, name: 'e', frame: 0}, []]; }", code)
 
@@ -215,9 +168,9 @@ def test_the_frame_is_used_in_code(opened: Open, clip: LocalFile) -> None:
     expect(page.get_by_role("button", name="Copy code")).to_be_visible()
 
 
-def test_the_kernel_follows_the_page_and_the_page_the_kernel(opened: Open, clip: LocalFile) -> None:
+def test_the_kernel_follows_the_page_and_the_page_the_kernel(shown: Show, clip: LocalFile) -> None:
     """The frame is reported once the page rests, not while it moves."""
-    page = opened(clip)
+    page = shown(clip)
     page.locator("[data-rb-explorer]").focus()
     for _ in range(5):
         page.keyboard.press("ArrowRight")
@@ -232,9 +185,9 @@ def test_the_kernel_follows_the_page_and_the_page_the_kernel(opened: Open, clip:
     expect(page.get_by_role("button", name="Save range")).to_have_text("Save range · 18 frames")
 
 
-def test_zoom_goes_down_to_pixels(opened: Open, clip: LocalFile) -> None:
+def test_zoom_goes_down_to_pixels(shown: Show, clip: LocalFile) -> None:
     """By keys and buttons, and back."""
-    page = opened(clip)
+    page = shown(clip)
     page.locator("[data-rb-explorer]").focus()
 
     for _ in range(8):
@@ -246,11 +199,11 @@ def test_zoom_goes_down_to_pixels(opened: Open, clip: LocalFile) -> None:
     assert page.locator(".rb-zoom button").nth(1).inner_text() == "Fit"
 
 
-def test_a_picture_is_looked_at_closely(opened: Open, tmp_path: Path) -> None:
+def test_a_picture_is_looked_at_closely(shown: Show, tmp_path: Path) -> None:
     """With zoom, and without what only a clip has."""
     path = tmp_path / "picture.png"
     path.write_bytes(png(300, 200))
-    page = opened(LocalFile(path, File(url="")))
+    page = shown(LocalFile(path, File(url="")))
 
     page.get_by_role("button", name="Zoom in").click()
 
@@ -258,7 +211,7 @@ def test_a_picture_is_looked_at_closely(opened: Open, tmp_path: Path) -> None:
     assert page.locator(".rb-bar > :first-child button").all_inner_texts() == ["Save", "Use this picture"]
 
 
-def test_a_clip_that_browsers_do_not_decode_is_seen_as_a_copy(opened: Open, tmp_path: Path) -> None:
+def test_a_clip_that_browsers_do_not_decode_is_seen_as_a_copy(shown: Show, tmp_path: Path) -> None:
     """Which says so; it has the same frames, and what is saved is of the file itself."""
     path = tmp_path / "old.mp4"
     with av.open(str(path), "w") as container:
@@ -268,7 +221,7 @@ def test_a_clip_that_browsers_do_not_decode_is_seen_as_a_copy(opened: Open, tmp_
             picture = np.full((360, 640, 3), DARKEST + STEP * number, np.uint8)
             container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
         container.mux(stream.encode())
-    page = opened(at(path))
+    page = shown(at(path))
 
     page.locator("[data-rb-explorer]").press("Shift+ArrowRight")
 
@@ -276,13 +229,13 @@ def test_a_clip_that_browsers_do_not_decode_is_seen_as_a_copy(opened: Open, tmp_
     assert "A small copy" in page.locator(".rb-said").inner_text()
 
 
-def test_off_the_page_its_memory_is_given_back(opened: Open, clip: LocalFile) -> None:
+def test_off_the_page_its_memory_is_given_back(shown: Show, clip: LocalFile) -> None:
     """And it shows the same frame when it comes back, as cells of a long notebook do."""
-    page = opened(clip, at_frame=3)
+    page = shown(clip, at_frame=3)
     page.evaluate("window.root = document.querySelector('[data-rb-explorer]'); root.remove()")
     page.wait_for_function("reelbookFrames.clips.size === 0")
 
-    page.evaluate("document.querySelector('main').append(root)")
+    page.evaluate("document.body.append(root)")
 
     frame_on_screen(page, 3)
     page.locator("[data-rb-explorer]").press("ArrowRight")

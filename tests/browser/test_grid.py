@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import reelbook as rb
 from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
-from tests.browser.bare_page import new_page
+from tests.browser.bare_page import Open
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import shot
@@ -24,8 +24,7 @@ from tests.numbered import KINDS, READ_NUMBER, Kind, numbered_clip
 pytestmark = pytest.mark.browser
 
 KEY, BY = "a key", {"rows": "seed", "cols": "guidance"}
-Open = Callable[..., Page]
-PAGE = '<!doctype html><html lang="en"><meta charset="utf-8"><title>a grid</title><body style="margin:16px">{}</body></html>'
+Show = Callable[..., Page]
 ROOT = "document.querySelector('[data-rb-viewer]').grid"
 # Every clip in view that has frames: the number it should show, by the clock, and the one that its pixels are.
 NUMBERS = """() => {
@@ -64,32 +63,27 @@ def table_of(folder: Path, *, rows: int = 4, cols: int = 6, kinds: Sequence[Kind
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def common(chromium: Browser) -> Iterator[Page]:
-    with new_page(chromium, offline=True, viewport={"width": 1200, "height": 1400}) as page:
-        yield page
-
-
 @pytest.fixture
-def opened(common: Page, folder: Path) -> Open:
-    """Opens the grid of a table in a bare page, with its files at hand unless there is no kernel."""
+def shown(opened: Open) -> Show:
+    """Shows the grid of a table, whose files a kernel sends unless there is none."""
 
-    def open_grid(table: pd.DataFrame, *, has_kernel: bool = True, view: str = "grid", **parts: str) -> Page:
+    def show(table: pd.DataFrame, *, has_kernel: bool = True, view: str = "grid", **parts: str) -> Page:
         grid = make_clip_grid(table, key=KEY, view=view, parts=parts or BY)
-        path = folder / "grid.html"
-        path.write_text(PAGE.format(grid_bundle(grid)["text/html"]), encoding="utf-8")
-        common.goto("about:blank")
-        common.add_init_script("window.reelbookGrids = undefined")
-        common.goto(path.as_uri())
-        common.evaluate(HELP)
-        common.add_script_tag(content=READ_NUMBER.replace("const readNumber", "window.readNumber"))
+        page = opened(grid_bundle(grid)["text/html"], width=1200, height=1400)
+        page.evaluate(HELP)
+        page.add_script_tag(content=READ_NUMBER.replace("const readNumber", "window.readNumber"))
         if has_kernel:
-            files = table["output_video"].astype(object)
-            answer_requests(common, [[path] if isinstance(path, str) and Path(path).exists() else [] for path in files])
-            listen(common, KEY)
-        return common
+            connect(page, table)
+        return page
 
-    return open_grid
+    return show
+
+
+def connect(page: Page, table: pd.DataFrame) -> None:
+    """Let a kernel come that sends the files of a table."""
+    files = table["output_video"].astype(object)
+    answer_requests(page, [[path] if isinstance(path, str) else [] for path in files])
+    listen(page, KEY)
 
 
 def wait_until_loaded(page: Page) -> None:
@@ -97,9 +91,9 @@ def wait_until_loaded(page: Page) -> None:
 
 
 @pytest.mark.parametrize("by", ["time", "frame"])
-def test_every_clip_shows_the_frame_of_the_clock(opened: Open, folder: Path, by: str) -> None:
+def test_every_clip_shows_the_frame_of_the_clock(shown: Show, folder: Path, by: str) -> None:
     """24 clips of mixed rates, lengths, sizes, codecs, turns: after playing, and after 200 scrubs and steps, none is wrong."""
-    page = opened(table_of(folder))
+    page = shown(table_of(folder))
     wait_until_loaded(page)
     if by == "frame":
         page.locator("[data-rb-do=by]").first.select_option("frame")
@@ -109,20 +103,20 @@ def test_every_clip_shows_the_frame_of_the_clock(opened: Open, folder: Path, by:
     page.evaluate(f"{ROOT}.clock.seek({ROOT}.clock.frame)")
     wrong = [pair for pair in page.evaluate(NUMBERS) if pair[0] != pair[1]]
 
-    chance, frames, shown = random.Random(11), page.evaluate(f"{ROOT}.clock.frames"), 0
+    chance, frames, count = random.Random(11), page.evaluate(f"{ROOT}.clock.frames"), 0
     for _ in range(100):
         page.evaluate(f"{ROOT}.clock.seek({chance.randrange(frames)})")
         found = page.evaluate(f"{ROOT}.clock.step({chance.choice((-1, 1))}).then({NUMBERS})")
         wrong += [pair for pair in found if pair[0] != pair[1]]
-        shown += len(found)
+        count += len(found)
 
     assert wrong == []
-    assert shown == 100 * 24
+    assert count == 100 * 24
 
 
-def test_a_click_shows_one_large_and_axes_lead_to_the_others(opened: Open, folder: Path) -> None:
+def test_a_click_shows_one_large_and_axes_lead_to_the_others(shown: Show, folder: Path) -> None:
     """At the same frame, from the original file; Escape goes back to the grid, and everything is where it was."""
-    page = opened(table_of(folder, rows=2, cols=3, kinds=[KINDS[0]]))
+    page = shown(table_of(folder, rows=2, cols=3, kinds=[KINDS[0]]))
     wait_until_loaded(page)
     page.evaluate(f"{ROOT}.clock.seek(17)")
 
@@ -146,9 +140,9 @@ def test_a_click_shows_one_large_and_axes_lead_to_the_others(opened: Open, folde
     expect(page.locator("[data-rb-viewer]")).to_have_attribute("data-view", "grid")
 
 
-def test_keys_alone_go_into_the_large_view_and_back(opened: Open, folder: Path) -> None:
+def test_keys_alone_go_into_the_large_view_and_back(shown: Show, folder: Path) -> None:
     """What was pressed is out of view then: the keys must reach the clip, and afterwards the run that they came from."""
-    page = opened(table_of(folder, rows=2, cols=3, kinds=[KINDS[0]]))
+    page = shown(table_of(folder, rows=2, cols=3, kinds=[KINDS[0]]))
     wait_until_loaded(page)
     name = page.locator("figure .rb-name").nth(4)
 
@@ -167,9 +161,9 @@ def test_keys_alone_go_into_the_large_view_and_back(opened: Open, folder: Path) 
     expect(page.locator("[data-rb-viewer]")).to_have_attribute("data-view", "grid")
 
 
-def test_ticks_go_to_the_kernel_and_to_the_table_below(opened: Open, folder: Path) -> None:
+def test_ticks_go_to_the_kernel_and_to_the_table_below(shown: Show, folder: Path) -> None:
     """By the box and by X; the table that belongs to the grid has the same."""
-    page = opened(table_of(folder, rows=2, cols=2, kinds=[KINDS[0]]))
+    page = shown(table_of(folder, rows=2, cols=2, kinds=[KINDS[0]]))
     page.locator("figure").nth(1).get_by_role("checkbox").check()
     page.locator("figure").nth(3).get_by_role("button", name="run 3").focus()
     page.keyboard.press("x")
@@ -188,12 +182,12 @@ def test_ticks_go_to_the_kernel_and_to_the_table_below(opened: Open, folder: Pat
     expect(page.locator(".rb-viewer-bar [role=status]")).to_have_text("3 selected")
 
 
-def test_tabs_hold_the_values_of_a_third_axis(opened: Open, folder: Path) -> None:
+def test_tabs_hold_the_values_of_a_third_axis(shown: Show, folder: Path) -> None:
     """One of them is in view."""
     table = table_of(folder, rows=4, cols=2, kinds=[KINDS[0]])
     table.insert(1, "style", ["plain", "plain", "loud", "loud"] * 2)
     table["seed"] = [0, 0, 0, 0, 1, 1, 1, 1]
-    page = opened(table, rows="seed", cols="guidance", tabs="style")
+    page = shown(table, rows="seed", cols="guidance", tabs="style")
 
     page.get_by_role("button", name="loud").click()
 
@@ -203,7 +197,7 @@ def test_tabs_hold_the_values_of_a_third_axis(opened: Open, folder: Path) -> Non
         make_clip_grid(table, parts={"rows": "nothing"})
 
 
-def test_what_has_no_clip_says_why(opened: Open, folder: Path) -> None:
+def test_what_has_no_clip_says_why(shown: Show, folder: Path) -> None:
     """Failed, not started, gone from the disk, broken: a word in the place of the clip, and the others play."""
     table = table_of(folder, rows=2, cols=3, kinds=[KINDS[0]])
     (folder / "broken.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + b"no film" * 40)
@@ -217,7 +211,7 @@ def test_what_has_no_clip_says_why(opened: Open, folder: Path) -> None:
         *table["output_video"].iloc[4:],
     ]
 
-    page = opened(table)
+    page = shown(table)
 
     words = page.locator(".rb-none p").all_inner_texts()
     assert words[0] == "✕ failed · The prompt was refused."
@@ -229,13 +223,12 @@ def test_what_has_no_clip_says_why(opened: Open, folder: Path) -> None:
     assert page.evaluate(NUMBERS) == [[9, 9], [9, 9]]
 
 
-def test_a_busy_kernel_holds_nothing_up(opened: Open, folder: Path) -> None:
+def test_a_busy_kernel_holds_nothing_up(shown: Show, folder: Path) -> None:
     """What has come steps at once; what has not says that it comes, and shows the frame of the clock when it does."""
     table = table_of(folder, rows=1, cols=2, kinds=[KINDS[0]])
-    page = opened(table, has_kernel=False, cols="guidance")
+    page = shown(table, has_kernel=False, cols="guidance")
     page.evaluate("window.holding = { 1: new Promise((resolve) => { window.release = resolve; }) }")
-    answer_requests(page, [[path] for path in table["output_video"].astype(object)])
-    listen(page, KEY)
+    connect(page, table)
     page.wait_for_function(f"{ROOT}.clock.clips[0].isLoaded")
 
     page.evaluate(f"{ROOT}.clock.seek(5)")
@@ -250,9 +243,9 @@ def test_a_busy_kernel_holds_nothing_up(opened: Open, folder: Path) -> None:
     assert page.evaluate(NUMBERS) == [[6, 6], [6, 6]]
 
 
-def test_without_a_kernel_posters_and_words_remain(opened: Open, folder: Path) -> None:
+def test_without_a_kernel_posters_and_words_remain(shown: Show, folder: Path) -> None:
     """The axes lead through the posters; no button is there that would move nothing, and it is said once how to play the clips."""
-    page = opened(table_of(folder, rows=2, cols=2, kinds=[KINDS[0]]), has_kernel=False, view="one")
+    page = shown(table_of(folder, rows=2, cols=2, kinds=[KINDS[0]]), has_kernel=False, view="one")
 
     expect(page.locator(".rb-notes:visible")).to_have_text("Run the cell again to play the clips; these are stills.")
     expect(page.locator("[data-rb-transport]")).to_be_hidden()
@@ -263,14 +256,13 @@ def test_without_a_kernel_posters_and_words_remain(opened: Open, folder: Path) -
     assert page.get_by_role("checkbox").count() == 0
 
 
-def test_a_cell_is_replaced_while_a_sweep_runs(opened: Open, folder: Path) -> None:
+def test_a_cell_is_replaced_while_a_sweep_runs(shown: Show, folder: Path) -> None:
     """The place of a run that has come keeps the frame of the others."""
     done = table_of(folder, rows=1, cols=2, kinds=[KINDS[0]])
     before = done.copy()
     before["output_video"], before["status"] = [done["output_video"].iloc[0], None], ["completed", "running"]
-    page = opened(before, has_kernel=False, cols="guidance")
-    answer_requests(page, [[path] for path in done["output_video"].astype(object)])
-    listen(page, KEY)
+    page = shown(before, has_kernel=False, cols="guidance")
+    connect(page, done)
     page.wait_for_function(f"{ROOT}.clock.clips[0].isLoaded")
     page.evaluate(f"{ROOT}.clock.seek(12)")
     waiting = page.locator("figure").nth(1).inner_text()
@@ -285,7 +277,7 @@ def test_a_cell_is_replaced_while_a_sweep_runs(opened: Open, folder: Path) -> No
     assert page.evaluate(NUMBERS) == [[12, 12], [12, 12]]
 
 
-def test_hostile_texts_do_nothing(opened: Open, folder: Path) -> None:
+def test_hostile_texts_do_nothing(shown: Show, folder: Path) -> None:
     """Whatever values, names, errors and ids say: nothing runs, also in tabs, captions and controls."""
     texts = [text.encode(errors="replace").decode() for text in TEXTS[::6]]
     table = table_of(folder, rows=1, cols=len(texts), kinds=[KINDS[0]])
@@ -299,7 +291,7 @@ def test_hostile_texts_do_nothing(opened: Open, folder: Path) -> None:
     table["kind"] = texts[::-1]
     table.loc[0, "output_video"] = None
 
-    page = opened(table, cols="guidance")
+    page = shown(table, cols="guidance")
     page.locator(".rb-name").first.click()
     for _ in range(3):
         page.keyboard.press("ArrowRight")

@@ -12,13 +12,13 @@ from playwright.sync_api import Browser, Page, expect
 import reelbook as rb
 from reelbook.display.compare.comparison_html import render_comparison
 from reelbook.display.explorer_card import render_explorer
-from reelbook.display.original_links import set_link_provider
+from reelbook.display.original_links import linked_by
 from reelbook.display.plots.plot_html import Plot, plot_bundle
 from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from reelbook.display.tables.table_html import table_bundle
 from reelbook.media.local_file import LocalFile
 from reelbook.models.base import File
-from tests.browser.bare_page import new_page
+from tests.browser.bare_page import fill, new_page
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.finger import Finger, middle, small_targets
 from tests.browser.looks import overflow, shot
@@ -30,7 +30,6 @@ from tests.support import deep
 pytestmark = pytest.mark.browser
 
 KEY = "touch"  # No space: that stands before the row in a figure's own key.
-PAGE = "<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>:root{{color-scheme:light dark}}body{{margin:16px 12px 900px}}</style><main>{}</main></html>"
 GRID = "document.querySelector('[data-rb-viewer]').grid"
 COMPARE = "document.querySelector('[data-rb-compare]').compare"
 EXPLORER = "document.querySelector('[data-rb-explorer]')"
@@ -71,19 +70,16 @@ class PhonePage:
 
     def open(self, viewer: str) -> Page:
         """A page with this viewer, its files loaded."""
-        self.page.goto("about:blank")
         self._makers[{"strip": "explorer", "chart": "compare", "wipe": "compare"}.get(viewer, viewer)]()
         if viewer in CLOCKS:
             self.page.wait_for_function(f"{CLOCKS[viewer]}.clips.every(clip => !clip.isInView || clip.isLoaded)")
         return self.page
 
     def _write(self, html: str) -> None:
-        path = self._folder / "page.html"
-        path.write_text(PAGE.format(html), encoding="utf-8")
-        self.page.goto(path.as_uri())
+        fill(self.page, self._folder, html, '<div style="height:900px"></div>', width=390, height=760)
 
     def _answer(self, paths: list[Path]) -> None:
-        answer_requests(self.page, [[str(path)] for path in paths])
+        answer_requests(self.page, [[path] for path in paths])
         listen(self.page, KEY)
 
     def _grid(self, view: str) -> None:
@@ -93,11 +89,8 @@ class PhonePage:
         self._answer([Path(path) for path in table["output_video"]])
 
     def _compare(self) -> None:
-        set_link_provider(lambda path: f"{KEY} {self._clips.index(Path(path))}" if path else "")
-        try:
+        with linked_by(lambda path: f"{KEY} {self._clips.index(path)}" if path else ""):
             self._write(render_comparison(rb.compare(*self._clips)))
-        finally:
-            set_link_provider(lambda _: "")
         self._answer(self._clips)
         self.page.wait_for_function(f"{COMPARE}.items.every(item => item.live)")
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import av
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from reelbook.media import video_colours
@@ -54,8 +55,16 @@ def bars(width: int, height: int) -> Image.Image:
     return Image.fromarray(pixels)
 
 
-def bar_clip(path: Path, size: tuple[int, int], says: Says, *, codec: str = "libx264", frames: int = 3) -> Path:
-    """A clip of the bars in 4:2:0; without tags its numbers are made as a browser reads them."""
+def bar_clip(
+    path: Path,
+    size: tuple[int, int],
+    says: Says,
+    *,
+    codec: str = "libx264",
+    frames: int = 3,
+    picture: NDArray[np.uint8] | None = None,
+) -> Path:
+    """A clip of the bars, or of this picture, in 4:2:0; without tags its numbers are made as a browser reads them."""
     made = says.matrix if says.is_tagged else 1 if size[1] >= 720 and says.range != 2 else 6
     how = {"preset": "ultrafast", "crf": "4"} if codec == "libx264" else {"crf": "4", "b": "50M", "qmax": "8"}
     kind = "webm" if path.suffix == ".webm" else "mp4"
@@ -65,7 +74,8 @@ def bar_clip(path: Path, size: tuple[int, int], says: Says, *, codec: str = "lib
         context = stream.codec_context
         context.color_range = says.range
         context.colorspace, context.color_primaries, context.color_trc = says.matrix, says.primaries, says.transfer
-        frame = av.VideoFrame.from_ndarray(np.asarray(bars(*size)), format="rgb24").reformat(
+        shown = np.asarray(bars(*size)) if picture is None else picture
+        frame = av.VideoFrame.from_ndarray(shown, format="rgb24").reformat(
             format="yuv420p",
             dst_colorspace={6: 5}.get(made, made),
             dst_color_range=says.range or 1,

@@ -64,6 +64,7 @@ def test_a_clip_that_browsers_do_not_decode_comes_as_a_preview(brought: Callable
     assert index is not None
     assert index.frames == kind.frames
     assert sent[0][0]["index"] == index.to_json()
+    assert sent[0][0]["copy"]
 
 
 def test_a_file_comes_in_parts(brought: Callable[..., Sent], clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ import { Clip, makeClipBox, type Source } from "../media/clip.ts";
 import { Clock } from "../media/clock.ts";
 import { within } from "../media/clock_time.ts";
 import { buttons } from "../media/controls.ts";
-import { canDecode } from "../media/frames.ts";
 import { copyText } from "../page/copy.ts";
 import { answerKey, button, made, slider, watchSight } from "../page/element.ts";
 import { ASK_AGAIN, askKernel, bringFile, onKernel } from "../page/kernel_files.ts";
@@ -37,17 +36,16 @@ function explorer(root: HTMLElement) {
   watchSight(root, (isInView) => isInView && open());
 }
 
-/** The file, or a small copy of a clip that is too large, or that this browser cannot decode. */
-async function bringExplored(root: HTMLElement, wait?: () => void): Promise<Source & { isCopy?: boolean }> {
+/** The file, or a small copy of a clip that is too large. For one that browsers do not decode the kernel sends a copy by itself. */
+async function bringExplored(root: HTMLElement, wait?: () => void): Promise<Source> {
   const wanted = { key: root.dataset.key ?? "", row: 0 };
   const file = await bringFile(wanted, wait);
-  const isEnough = root.dataset.rbExplorer !== "clip" || (file.url && (file.index || !canDecode()));
-  if (isEnough || file.words === ASK_AGAIN) return file;
+  if (file.url || file.words === ASK_AGAIN || root.dataset.rbExplorer !== "clip") return file;
   const copy = await bringFile({ ...wanted, copy: "preview" }, wait);
-  return copy.index || (copy.url && !file.url) ? { ...copy, isCopy: true } : file;
+  return copy.url ? copy : file;
 }
 
-function explore(root: HTMLElement & { clock?: Clock }, file: Source & { isCopy?: boolean }) {
+function explore(root: HTMLElement & { clock?: Clock }, file: Source) {
   const { width, height, frames, rate, rbExplorer: kind } = root.dataset as Record<string, string>;
   const size = [Number(width), Number(height)];
   const stills = root.querySelector("[data-rb-stills]") as HTMLElement;

@@ -15,6 +15,8 @@ export type Source = {
   times?: number[] | null;
   url?: string;
   words?: string;
+  /** Whether it is a small copy of the file. */
+  isCopy?: boolean;
 };
 
 /** One store for the page, so that several viewers share one budget. */

@@ -5,7 +5,7 @@ const GONE_DOING = "The kernel has ended; run the cell again to continue.";
 const ASK_AGAIN = 3000; // Milliseconds after which a message may have been lost with a connection.
 
 /** An address and what decodes it, or words that say why there is none. */
-type FileFound = { url: string; words: string; blob?: Blob; index?: any; times?: number[] };
+type FileFound = { url: string; words: string; blob?: Blob; index?: any; times?: number[]; copy?: boolean };
 /** A file that was asked for, which comes in parts; when that was, and never again once it is here. */
 type Order = { promise: Promise<FileFound>; done: (file: FileFound) => void; parts: any[]; first?: any; asked: number };
 
@@ -71,12 +71,12 @@ export function serveFiles({ model }: { model: any }) {
     order.parts[part] = buffers[0];
     if (part === 0) order.first = facts;
     if (order.parts.filter(Boolean).length < of) return;
-    const { kind, index, times } = order.first;
+    const { kind, ...found } = order.first;
     const blob = new Blob(order.parts.splice(0), { type: kind });
     const url = URL.createObjectURL(blob);
     urls.push(url);
     order.asked = Infinity;
-    order.done({ url, words: "", blob, index, times });
+    order.done({ url, words: "", blob, ...found });
   };
 
   /** What displays ask for. An event that is answered is cancelled. */

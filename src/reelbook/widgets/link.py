@@ -98,7 +98,8 @@ def make_messages(path: Path, want: list[Any]) -> Iterator[tuple[dict[str, Any],
         get = make_preview if copy == PREVIEW else get_preview
         content = get(path, longest=LONGEST, max_bytes=MAX_PREVIEW_BYTES)
     if content is not None:
-        facts["kind"], index = "video/mp4", read_frame_index(content)
+        facts |= {"kind": "video/mp4", "copy": True}
+        index = read_frame_index(content)
     if index is not None:
         facts |= {"index": index.to_json(), "times": read_uneven_times(path) if content else ()}
     with io.BytesIO(content) if content is not None else path.open("rb") as file:
