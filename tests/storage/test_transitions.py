@@ -265,7 +265,7 @@ def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(bench: Bench) -
     """The latest attempt counts, whatever the order of the lines; earlier ones may have been paid for."""
     entry = bench.entry(bench.accepted())
     lines = [
-        claims.make_acceptance(replace(entry, attempt=attempt, price=price), f"r{attempt}")
+        claims.make_acceptance(entry._replace(attempt=attempt, price=price), f"r{attempt}")
         for attempt, price in ((3, 50), (1, 40), (2, None), (3, 50))
     ]
     bench.db.execute("DELETE FROM runs")

@@ -34,7 +34,7 @@ BASES: list[tuple[Input, dict[str, Any], list[str]]] = [
 
 def seen(number: int, state: str = "stored", **facts: Any) -> Entry:
     """A row of the ledger."""
-    nothing: dict[str, Any] = dict.fromkeys(Entry.__dataclass_fields__)
+    nothing: dict[str, Any] = dict.fromkeys(Entry._fields)
     return Entry(**{**nothing, "id": number, "identity": f"name-{number}", "take": 0, "state": state, "stage": state, "credits": 53, "counted": 53,
                    "certain": 0, "price": 53, "request_id": f"r{number}", **facts})  # fmt: skip
 

@@ -218,11 +218,10 @@ class FollowedRun:
                 raise failure from None
             output = self._parse_output(await self._shelve_inlined_files(dict(answer)))
             downloads = await asyncio.gather(*map(self._download, output.files))
-        marks = await asyncio.to_thread(lambda: [str(read_marks(download.path)) for download in downloads])
         media = dumps([
-            {**file.model_dump(mode="json", include={"url", "content_type", "file_name"}), "marks": mark,
+            {**file.model_dump(mode="json", include={"url", "content_type", "file_name"}), "marks": download.marks,
              "sha256": download.sha256, "suffix": download.path.suffix, "file_size": download.size}
-            for file, download, mark in zip(output.files, downloads, marks, strict=True)
+            for file, download in zip(output.files, downloads, strict=True)
         ])  # fmt: skip
         await self._move(State.STORED, media=media)
         if not self._load():
@@ -253,7 +252,8 @@ class FollowedRun:
         sha256 = file.url.removeprefix(STORED_SCHEME)
         path = self.context.shelf.find(sha256) if sha256 != file.url else None
         if path is not None:
-            return DownloadedFile(sha256, path, path.stat().st_size, file.content_type or "")
+            marks = await asyncio.to_thread(read_marks, path)
+            return DownloadedFile(sha256, path, path.stat().st_size, file.content_type or "", str(marks))
         return await self.context.downloader.download(file, self.request_id)
 
     async def _shelve_inlined_files(self, value: Any) -> Any:

@@ -23,6 +23,7 @@ import httpx
 
 from ..errors import DownloadFailed, ReelbookError
 from ..media.bounded_open import MAX_PIXELS, PICTURES
+from ..media.metadata.file_marks import read_marks
 from ..models.base import File
 from ..models.file_kinds import BINARY, EMPTY, HEAD_BYTES, MP4, PAGE, FileKind, sniff_kind
 from ..storage.shelf import Shelf, hash_file
@@ -54,6 +55,8 @@ class DownloadedFile:
     path: Path
     size: int
     content_type: str
+    marks: str = ""
+    """The marks that it carries, as words."""
 
 
 class _Part:
@@ -170,7 +173,8 @@ class Downloader:
             raise
         part.file.close()
         sha256 = hash_file(part.path)
-        return DownloadedFile(sha256, self._shelf.place(part.path, sha256, kind.suffix), part.size, kind.content_type)
+        path = self._shelf.place(part.path, sha256, kind.suffix)
+        return DownloadedFile(sha256, path, part.size, kind.content_type, str(read_marks(path)))
 
     def _open_client(self) -> httpx.AsyncClient:
         # No connection limit, because httpx can still count those of cancelled requests; the semaphore limits them.

@@ -144,6 +144,8 @@ async def build_request_input(
     calls: ServiceCalls, request: Input, sources: Mapping[Loc, Source], uploads: Uploads
 ) -> dict[str, Any]:
     """The JSON of an input as the service can read it: its pictures uploaded, or embedded as `data:` addresses."""
+    if not sources:
+        return request.wire()
     distinct = {source.sha256: source for source in sources.values()}
     names = await asyncio.gather(*(uploads.get_or_upload(calls, source) for source in distinct.values()))
     addresses = dict(zip(distinct, names, strict=True))

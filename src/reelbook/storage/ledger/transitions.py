@@ -13,9 +13,8 @@ import math
 import sqlite3
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import ReelbookError
 from ...util.printable import readable_id
@@ -70,8 +69,7 @@ ATTACHED = "attached:"
 """Prefix of the identity of a run whose input is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One row of the ledger: a run, its state and its cost."""
 
     id: int
@@ -124,9 +122,9 @@ class Entry:
         return "estimated" if self.charged is None else "charged"
 
 
-COLUMNS = ", ".join(Entry.__dataclass_fields__)
+COLUMNS = ", ".join(Entry._fields)
 """The columns of the view `entries` for an `Entry`."""
-STORED_COLUMNS = tuple(Entry.__dataclass_fields__)[:-5]
+STORED_COLUMNS = Entry._fields[:-5]
 """Those of the table `runs`; the view computes the others."""
 
 
@@ -210,7 +208,7 @@ def allow_resubmission(db: sqlite3.Connection, run: int) -> None:
 def find_entries(db: sqlite3.Connection, where: str, *values: Any) -> list[Entry]:
     """The runs for which a condition on their columns holds."""
     rows = db.execute(f"SELECT {COLUMNS} FROM entries WHERE {where}", [*map(to_storable, values)])
-    return [Entry(*row) for row in rows]
+    return [Entry._make(row) for row in rows]
 
 
 def get_entry(db: sqlite3.Connection, run: int) -> Entry:
