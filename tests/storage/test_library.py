@@ -264,7 +264,11 @@ def test_a_damaged_or_missing_file_is_fetched_again(made: Made) -> None:
 def test_pruning_removes_only_what_can_be_had_again(made: Made) -> None:
     """Files of old runs are listed and stay; half downloads and files that no run names go, once they are old."""
     made.aged(made.stored(), 40)
-    orphan, part, young = made.shelf.keep(b"orphan", ".mp4"), made.shelf.part("old"), made.shelf.keep(b"young", ".mp4")
+    orphan, part, young = (
+        made.shelf.keep(b"orphan", ".mp4"),
+        made.shelf.folder / "old.part",
+        made.shelf.keep(b"young", ".mp4"),
+    )
     part.write_bytes(b"half")
     for path in (orphan, part):
         os.utime(path, (time.time() - 40 * DAY,) * 2)

@@ -35,9 +35,9 @@ def url() -> str:
 
 def download(shelf: Shelf, content: bytes, suffix: str = ".png") -> Path:
     """What a download does when all bytes have arrived."""
-    part = shelf.part("k")
-    part.write_bytes(content)
-    return shelf.place(part, sha(content), suffix)
+    with shelf.new_part(0) as part:
+        part.write_bytes(content)
+        return shelf.place(part, sha(content), suffix)
 
 
 def remote_files(url: str) -> list[str]:
@@ -67,7 +67,7 @@ def test_what_is_no_hash_is_never_a_path(shelf: Shelf, name: str) -> None:
     shelf.discard(name)
     assert path.exists()
     with pytest.raises(ValueError, match="not a SHA-256 hash"):
-        shelf.place(shelf.part("k"), name, ".png")
+        shelf.place(path, name, ".png")
 
 
 def test_the_shelf_finds_every_suffix_that_a_download_gives() -> None:
@@ -85,7 +85,7 @@ def test_a_full_disk_leaves_no_half_file_and_says_what_to_do(shelf: Shelf) -> No
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
-    assert f"No space is left in {shelf.folder}" in str(caught.value)
+    assert f"{shelf.folder} has no space left" in str(caught.value)
     assert "free some" in str(caught.value)
     assert list(shelf.folder.iterdir()) == []
     assert shelf.keep(bytes(100_000), ".bin").stat().st_size == 100_000

@@ -14,7 +14,8 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.queue_status import QueueStatus
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.transport.service_calls import ServiceCalls, ServiceInfo
+from reelbook.transport.answers import ServiceInfo
+from reelbook.transport.service_calls import ServiceCalls
 from tests.transport.patience import Clock, outcome
 from tests.transport.variants import Answering, Hosted, Reply, page
 

@@ -26,9 +26,8 @@ from ..storage.ledger import claims, transitions
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import dumps
 from ..transport import answers
-from ..transport.answers import RESULT_SECONDS
+from ..transport.answers import RESULT_SECONDS, Accepted
 from ..transport.downloader import DownloadedFile
-from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS
 from ..util.data_address import is_data_address
 from ..util.printable import readable_id

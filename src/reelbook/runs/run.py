@@ -21,7 +21,7 @@ from ..storage.ledger.writer import describe_maker
 from ..storage.run_status import get_end_status
 from ..storage.shelf import Shelf
 from ..storage.table import READ_COLUMNS, build_table
-from ..transport.service_calls import Accepted
+from ..transport.answers import Accepted
 from ..util.background_loop import TICK_SECONDS, background
 from ..util.printable import format_count, readable_id
 from .follow import FollowedRun, find_end

@@ -26,11 +26,12 @@ from ..storage.ledger.transitions import Entry, State
 from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import dumps, format_canonical, make_identity, make_price_key
 from ..storage.shelf import Shelf
+from ..transport.answers import Accepted
 from ..transport.downloader import Downloader
 from ..transport.http import Http, Key, get_pause
 from ..transport.picture_sources import Source, Uploads, build_request_input, read_sources
 from ..transport.poller import Poller
-from ..transport.service_calls import Accepted, ServiceCalls
+from ..transport.service_calls import ServiceCalls
 from ..util.background_loop import TICK_SECONDS
 from ..util.loopback import is_loopback, normalise_address
 from .follow import make_uncertain
@@ -93,7 +94,7 @@ class ClientContext:
         if self.service is None:
             address = self.calls.base_url
             words = normalise_address(address)
-            own_id = await self.calls.own_id() if is_loopback(address) else None
+            own_id = (await self.calls.service_info(required=True)).id if is_loopback(address) else None
             self.service = await self.ledger.transact(lambda db: claims.name_service(db, words, own_id))
         return self.service
 

@@ -60,23 +60,34 @@ class Shelf:
         if path is not None and path.stat().st_size == len(content):
             self.share(path)
             return path
-        with self._new_part(len(content)) as part:
+        with self.new_part(len(content)) as part:
             part.write_bytes(content)
             return self.place(part, sha256, suffix)
 
-    def part(self, key: str) -> Path:
-        """The path for a partial download with this key, in the shelf's folder, so that a rename completes it.
+    @contextmanager
+    def new_part(self, wanted: int) -> Iterator[Path]:
+        """A path in the shelf's folder for a file of this size that `place` moves in the block, and that is removed if it does not.
 
-        Raises OSError if the folder cannot be used; `format_disk_error` has the text for it.
+        An error of the disk becomes one that says what to do.
         """
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return self.folder / f"{key}.part"
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            part = self.folder / f"{uuid4().hex}.part"
+            try:
+                yield part
+            finally:
+                part.unlink(missing_ok=True)
+        except OSError as error:
+            if error.errno in DISK_FULL_ERRNOS:
+                size = f", and {format_size(wanted)} are needed" if wanted else ""
+                raise ReelbookError(f"{self.folder} has no space left{size}: free some, then try again.") from error
+            why = error.strerror or type(error).__name__
+            raise ReelbookError(
+                f"{self.folder} cannot be written ({why}): make it writable, or choose another folder with REELBOOK_LIBRARY."
+            ) from error
 
     def place(self, part: Path, sha256: str, suffix: str) -> Path:
-        """Move a complete file to its final name durably, and return its path.
-
-        Raises OSError on a disk error, without changes; `format_disk_error` has the text for it.
-        """
+        """Move a complete file to its final name durably, and return its path; a disk error changes nothing."""
         if not SHA256.fullmatch(sha256):
             raise ValueError(f"{sha256!r} is not a SHA-256 hash.")
         # An existing file may be damaged: it is replaced by the one just verified.
@@ -112,31 +123,6 @@ class Shelf:
         """Total size of the files on this machine, in bytes."""
         return sum(facts.st_size for _, facts in list_files(self.folder))
 
-    def format_disk_error(self, error: OSError, wanted: int) -> str:
-        """Format a disk error as a clause: reason, folder, needed space, and what to do."""
-        if error.errno in DISK_FULL_ERRNOS:
-            size = f", {format_size(wanted)} are needed" if wanted else ""
-            return f"no space is left in {self.folder}{size}: free some, then try again"
-        why = error.strerror or type(error).__name__
-        return (
-            f"{self.folder} cannot be written ({why}): make it writable, or choose another folder with REELBOOK_LIBRARY"
-        )
-
-    @contextmanager
-    def _new_part(self, wanted: int) -> Iterator[Path]:
-        """A path for a file of this size that is written or moved in the block, and removed if it is not."""
-        try:
-            part = self.part(uuid4().hex)
-            try:
-                yield part
-            finally:
-                part.unlink(missing_ok=True)
-        except OSError as error:
-            text = self.format_disk_error(error, wanted)
-            raise ReelbookError(
-                f"{text[0].upper()}{text[1:]}. Nothing was lost: no half-written file stays there."
-            ) from error
-
 
 class RemoteShelf(Shelf):
     """Files also at a URL such as `s3://bucket/films`, in folders of their first two characters; the local folder is a cache."""
@@ -168,7 +154,7 @@ class RemoteShelf(Shelf):
         if (path := super().find(sha256)) is not None or not SHA256.fullmatch(sha256):
             return path
         for name, size in self._list(sha256).items():
-            with self._new_part(size) as part:
+            with self.new_part(size) as part:
                 with self._remote_errors():
                     self._system.get_file(self._path(name), str(part))
                 return self.place(part, sha256, name[64:]) if hash_file(part) == sha256 else None

@@ -13,7 +13,6 @@ import io
 import mimetypes
 import os
 import re
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -55,7 +54,7 @@ class DownloadedFile:
     path: Path
     size: int
     content_type: str
-    marks: str = ""
+    marks: str
     """The marks that it carries, as words."""
 
 
@@ -91,21 +90,19 @@ class Downloader:
     async def download(self, file: File, request_id: str) -> DownloadedFile:
         """Download a file to the shelf; any failure raises `DownloadFailed`."""
         try:
-            part = self._active[request_id, file.url] = _Part(self._shelf.part(uuid.uuid4().hex))
-            try:
-                if is_data_address(file.url):
-                    return await asyncio.to_thread(self._store, file, part)
-                return await self._download(file, part)
-            finally:
-                self._active.pop((request_id, file.url), None)
-                part.file.close()
-                part.path.unlink(missing_ok=True)
+            with self._shelf.new_part(file.file_size or 0) as path:
+                part = self._active[request_id, file.url] = _Part(path)
+                try:
+                    if is_data_address(file.url):
+                        return await asyncio.to_thread(self._store, file, part)
+                    return await self._download(file, part)
+                finally:
+                    self._active.pop((request_id, file.url), None)
+                    part.file.close()
         except DataAddressError as error:
             reason = f"the answer holds it as a data: address {error}"
-        except OSError as error:
-            reason = self._shelf.format_disk_error(error, file.file_size or 0)
         except (Failure, ReelbookError) as error:
-            reason = str(error)
+            reason = str(error).rstrip(".")
         raise DownloadFailed(request_id, _format_url(file.url), reason)
 
     def format_progress(self, request_id: str) -> str:

@@ -20,8 +20,6 @@ from . import answers
 from .answers import Accepted, ServiceAnswer, ServiceInfo, unreadable_error
 from .http import Address, Http
 
-__all__ = ["Accepted", "ServiceCalls", "ServiceInfo"]
-
 PLACEHOLDER_PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
 )
@@ -67,10 +65,6 @@ class ServiceCalls:
                 # A page may come from a network that wants a login: until another answer no feature is assumed.
                 self._info, self._info_failed_at = answers.parse_service_info(value), clock()
             return self._info or ServiceInfo()
-
-    async def own_id(self) -> str | None:
-        """The id of one of Reelbook's own services, which it keeps with its data; None for any other service."""
-        return (await self.service_info(required=True)).id
 
     async def run(self, endpoint_id: str, input: Mapping[str, Any], **options: Any) -> Accepted:
         """Submit a paid run, with the options of `Http.paid`: one POST, repeated only with an idempotency key."""
