@@ -222,6 +222,11 @@ class ModelRuns:
         """How they are arranged on the page."""
         return choose_layout(self.axes, len(self.entries), **self.parts)
 
+    @property
+    def has_plan(self) -> bool:
+        """Whether there is anything to say of their inputs."""
+        return bool(self.axes or self.common)
+
     @cached_property
     def common(self) -> dict[str, str]:
         """The inputs that are the same for all and differ from the defaults."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from .formatting import STATE_COLOURS, STATE_SIGNS, join_with_dots, shorten
+from .formatting import STATE_COLOURS, STATE_SIGNS, format_duration, join_with_dots, shorten
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -80,7 +80,7 @@ def _get_environment() -> Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"shorten": shorten, "thousands": lambda number: f"{number:,}"}
+    environment.filters |= {"shorten": shorten, "thousands": lambda number: f"{number:,}", "duration": format_duration}
     environment.globals |= {
         "signs": STATE_SIGNS,
         "colours": STATE_COLOURS,

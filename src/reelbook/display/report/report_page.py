@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
@@ -36,12 +35,10 @@ from ..tables.table_html import render_table_markup
 from ..theme import read_static, render, render_script, render_style
 from . import clip_grid
 from .clip_grid import ClipGrid
-from .layout import VariedInput
 from .media import MAX_CLIP_SIDE, PageMedia
 
 KEY = "report"
 """The key by which the parts of the page get its files, and share which runs are selected."""
-MAX_VALUES = 12
 MAX_PLOTS = 3
 REPORT_COSTS = ("runs", "credits", "credits_per_success")
 """The columns of costs in a report, whose tables stand side by side."""
@@ -92,22 +89,19 @@ class ReportContent:
     @property
     def html(self) -> str:
         """The page as HTML."""
-        runs = self.entries
-        columns = ["model"] if len(self.groups) > 1 else [axis.name for axis in self.groups[0].axes]
         return render(
             "report.html",
+            page=self,
             policy=_format_policy(is_folder=self.is_folder),
             version=__version__,
             title=shorten(self.title, MAX_GIVEN_LENGTH)
             if self.title
-            else shorten(format_title(runs), MAX_TITLE_LENGTH),
+            else shorten(format_title(self.entries), MAX_TITLE_LENGTH),
             styles=render_style(*STYLES),
             theme=f" rb-{options.theme}" if options.theme != "auto" else "",
             about=self._describe(),
             totals=list(self._list_totals()),
-            states=Counter(run.status for run in runs if run.status).most_common(),
-            standings=self.standings,
-            plans=[plan for group in self.groups if (plan := self._plan(group))["lines"]],
+            states=Counter(run.status for run in self.entries if run.status).most_common(),
             clips_head="Clips" if any(one.clip for one in self.media.values()) or not self.media else "Pictures",
             clips=ClipGrid(self.groups, self.media, picks=KEY).markup,
             views=list(self._render_views()),
@@ -116,10 +110,8 @@ class ReportContent:
             ratings=[(one.question, render_ratings(one, one.advice)) for one in self.ratings],
             costs=list(self._render_costs()),
             live_table=self._render_table(),
-            paper_columns=columns,
-            recipes=list(self._list_recipes()),
             written=_format_moment(datetime.now(UTC)),
-            media_note=self._format_media_note(),
+            side=MAX_CLIP_SIDE,
             scripts=render_script("report.js"),
         )
 
@@ -150,14 +142,6 @@ class ReportContent:
             yield "video", format_duration(sum(float(clip.frames / clip.rate) for clip in clips)), note
         if spent := [entry.running for entry in entries if entry.running is not None]:
             yield "computing", format_duration(sum(spent)), f"{format_duration(sum(spent) / len(spent))} a run"
-
-    def _plan(self, group: ModelRuns) -> dict[str, Any]:
-        """The axes of a model's runs with how many values they have, and what is common to all."""
-        axes = [(axis.name, f"{len(axis.values):,}", _list_values(axis)) for axis in group.axes]
-        return {
-            "head": "" if len(self.groups) == 1 else group.model or "another model",
-            "lines": [*axes, *((name, "", [shorten(value, 600)]) for name, value in group.common.items())],
-        }
 
     def _render_costs(self) -> Iterator[Markup]:
         """A table of costs for each of the first axes, or for the models."""
@@ -231,37 +215,10 @@ class ReportContent:
             }
         return FILES.format(format_json(files)) if files else Markup("")
 
-    def _list_recipes(self) -> Iterator[dict[str, Any]]:
-        """Each run with its values, how it was made, and the addresses of its files."""
-        for group in self.groups:
-            for number, run in enumerate(group.entries):
-                values = [(axis.values[axis.codes[number]], axis.bare[axis.codes[number]]) for axis in group.axes]
-                yield {
-                    "run": run,
-                    "label": join_with_dots(*(shorten(named, 60) for named, _ in values)),
-                    "bare": [group.model] if len(self.groups) > 1 else [bare for _, bare in values],
-                    "facts": self._list_facts(run),
-                    "links": [address for file in run.files if (address := self.media[file.path].original)],
-                }
-
-    def _list_facts(self, entry: TableRun) -> list[tuple[str, str]]:
-        service = entry.text("service")
-        maker = self.made_by.get(service, service) if service else next(iter(self.made_by.values()), "")
-        facts = {
-            "model": entry.model, "seed": "" if entry.seed is None else str(entry.seed), "request id": entry.text("request_id") or "",
-            "engine": entry.engine or "", "made by": maker, "error": entry.error,
-            "credits": join_with_dots(entry.price, entry.credits_source),
-            "took": format_duration(entry.running) if entry.running is not None else "", "marks": entry.marks,
-        }  # fmt: skip
-        return [(name, value) for name, value in facts.items() if value]
-
-    def _format_media_note(self) -> str:
-        if not self.media:
-            return ""
-        if self.is_folder:
-            return " The original files are in the folder media next to this page. It needs no network."
-        sides = f"of clips at most {MAX_CLIP_SIDE} pixels wide and high, of pictures {2 * MAX_CLIP_SIDE}"
-        return f" What it shows are previews: {sides}. It needs no network."
+    def find_maker(self, run: TableRun) -> str:
+        """Who made a run, in words."""
+        service = run.text("service")
+        return self.made_by.get(service, service) if service else next(iter(self.made_by.values()), "")
 
 
 def _format_policy(*, is_folder: bool) -> str:
@@ -271,13 +228,6 @@ def _format_policy(*, is_folder: bool) -> str:
         beside=" 'self' file:" if is_folder else "",
         connect=" 'self'" if is_folder else " 'none'",
     )
-
-
-def _list_values(axis: VariedInput) -> list[str]:
-    """The values of an axis; of many, the first and last."""
-    many = len(axis.bare) > MAX_VALUES
-    texts = [*axis.bare[: MAX_VALUES // 2], "…", *axis.bare[-MAX_VALUES // 2 :]] if many else axis.bare
-    return [shorten(text, 160) for text in texts]
 
 
 def _choose_cost_columns(groups: Sequence[ModelRuns]) -> list[str]:
