@@ -208,10 +208,9 @@ def _models(_: Media, text: str) -> Iterator[Bundle]:
         "purpose": text,
         "description": text,
         "category": text,
-        "type": text,
-        "pricing": {"credits": text},
+        "minimum_credits": text,
     }
-    yield {"text/html": models_table([known, {"id": text, "summary": text, "kind": text}])}
+    yield {"text/html": models_table([known, {"id": text}])}
 
 
 def _answer(media: Media, text: str) -> Iterator[Bundle]:

@@ -129,7 +129,7 @@ class TestModels:
         """As the service tells them, else as the catalog does."""
         page = bare(
             models_table(
-                [{"id": "lab/other", "category": "text-to-video", "minimumCredits": 12}, {"id": "svc/smart-resize"}]
+                [{"id": "lab/other", "category": "text-to-video", "minimum_credits": 12}, {"id": "svc/smart-resize"}]
             )
         )
 
@@ -141,7 +141,7 @@ class TestModels:
         """A service answers what it likes."""
         odd: list[dict[str, Any]] = [
             {"id": None, "purpose": 7, "credits": True},
-            {"id": "x" * 9999, "pricing": {"credits": 5}},
+            {"id": "x" * 9999, "base_credits": 5},
         ]
 
         assert "5 credits" in models_table(odd)

@@ -24,7 +24,7 @@ from .formatting import format_credits, format_folder, format_size, format_time,
 from .input_code import MAX_CODE_LENGTH, format_input_code
 from .original_links import render_open_attributes, render_posters
 from .strips import strip_jpeg
-from .theme import blocks, render_card
+from .theme import blocks, render, render_card
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,11 +45,6 @@ HYPHEN = "\N{NON-BREAKING HYPHEN}"
 """In a narrow column a line may break before the time of a date, and not within it."""
 
 CODE = Markup("<code>{}</code>")
-
-
-def and_more(count: int, where: str = "") -> list[Markup]:
-    """How many rows are left out; nothing where none are."""
-    return [blocks.small(f"and {count:,} more{where}")] if count > 0 else []
 
 
 # Options, metrics, models and prices.
@@ -84,36 +79,25 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> str:
     """A row for each model that a service lists; what it does not report is left out."""
     if not models:
         return render_card(blocks.heading("No models"), blocks.small("The service lists none for this key."))
-    rows = [_model_row(model) for model in models[:MAX_MODELS]]
+    rows, more = [_model_row(model) for model in models[:MAX_MODELS]], len(models) - MAX_MODELS
     return render_card(
         blocks.heading(format_count(len(models), "model")),
         blocks.rows(rows, head=("model", "from"), numbers=[1]),
-        *and_more(len(models) - MAX_MODELS),
+        *([blocks.small(f"and {more:,} more")] if more > 0 else []),
         blocks.small('rb.model("…") gives the input of any of them.'),
     )
 
 
 def _model_row(model: Mapping[str, Any]) -> tuple[Markup, str]:
-    name = model.get("id")
-    known = find_endpoint(name)
-
-    def find(*names: str) -> str:
-        return next((value for name in names if isinstance(value := model.get(name), str)), "")
-
-    purpose = find("purpose", "description", "summary") or (known.purpose if known else "")
-    kind = find("category", "type", "kind") or (known.category if known else "")
+    """Id, kind and purpose of a model, and the lowest price of its runs; what the service leaves out is the catalog's."""
+    known = find_endpoint(model.get("id"))
+    kind = model.get("category") or (known.category if known else "")
+    purpose = model.get("purpose") or (known.purpose if known else "")
     words = Markup("<bdi>{}</bdi>").format(join_with_dots(shorten(kind, 60), shorten(purpose, 200)))
-    return blocks.two_lines(CODE.format(shorten(name or "unnamed", 160)), words), _find_lowest_price(model)
+    price = next((model[name] for name in ("minimum_credits", "base_credits") if type(model.get(name)) is int), None)
+    return blocks.two_lines(CODE.format(shorten(model.get("id") or "unnamed", 160)), words), format_credits(price)
 
 
-def _find_lowest_price(model: Mapping[str, Any]) -> str:
-    """The lowest price of a run, where the service reports it."""
-    places = [model, *(inner for inner in model.values() if isinstance(inner, Mapping))]
-    prices = (place[name] for place in places for name in PRICES if type(place.get(name)) is int)
-    return format_credits(next(prices, None))
-
-
-PRICES = ("minimum_credits", "minimumCredits", "base_credits", "baseCredits", "credits")
 ORIGINS = {"exact": "exact, quoted by the service"}
 
 
@@ -318,33 +302,21 @@ def library_card(library: Library) -> str:
     """The card of a library: its runs, credits, size, folder, and last runs with posters."""
     summary, last = library.summary(), library.latest().iloc[::-1]
     count = int(summary["runs"].sum())
-    parts = [Markup("<div>{}</div>").format(_render_headline(summary, library.size))]
-    parts.append(blocks.small(f"Library in {format_folder(library.folder)}"))
-    if uncertain := int(summary["runs"].get("uncertain", 0)):
-        runs = "1 run is" if uncertain == 1 else f"{uncertain:,} runs are"
-        warning = '<div style="margin:6px 0 0"><b>? {} uncertain:</b> rb.library().uncertain says what to do.</div>'
-        parts.append(Markup(warning).format(runs))
-    if len(last):
-        rows = [_recent_row(row) for _, row in last.iterrows()]
-        parts.append(render_posters(blocks.rows(rows, label="last runs", numbers=[len(rows[0]) - 1])))
-    if count > len(last) > 0:
-        rest = f"The newest {len(last)} of {count:,} runs. rb.library().frame shows and plays all of them."
-        parts.append(blocks.small(rest))
-    return render_card(*parts, width=WIDTH)
-
-
-def _render_headline(summary: pd.DataFrame, size: int) -> Markup:
-    """The number of runs, their credits, the bytes on disk, and how many runs have each status."""
-    if not len(summary):
-        return Markup("<b>No runs yet.</b> What you run from here on is kept.")
+    rows = [_recent_row(row) for _, row in last.iterrows()]
+    table = render_posters(blocks.rows(rows, label="last runs", numbers=[len(rows[0]) - 1])) if rows else ""
     about = "≈ " if summary["estimated"].any() else ""
-    states = [blocks.state(word, f"{count:,} {word}") for word, count in summary["runs"].items()]
-    # Separated by commas, with line breaks between them only.
-    ends = [*[","] * (len(states) - 1), ""]
-    span = Markup('<span style="white-space:nowrap">{}{}</span>')
-    runs = Markup("<b>{}</b>").format(format_count(int(summary["runs"].sum()), "run"))
-    facts = blocks.dotted([runs, f"{about}{summary['credits'].sum():,} credits", f"{format_size(size)} on disk"])
-    return facts + Markup(" ").join(span.format(state, end) for state, end in zip(states, ends, strict=True))
+    content = render(
+        "library.html",
+        runs=format_count(count, "run") if len(summary) else "",
+        facts=[f"{about}{summary['credits'].sum():,} credits", f"{format_size(library.size)} on disk"],
+        states=summary["runs"].items(),
+        folder=format_folder(library.folder),
+        uncertain=int(summary["runs"].get("uncertain", 0)),
+        table=table,
+        shown=len(last),
+        count=count,
+    )
+    return render_card(content, width=WIDTH)
 
 
 def _recent_row(row: pd.Series[Any]) -> tuple[Markup, Markup, Markup]:
@@ -391,10 +363,7 @@ def _render_poster(path: str | None, what: str) -> Markup:
 
     # Twice the size on the page, for screens of high density.
     picture = None if path is None else make_thumbnail(Path(path), 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
-    style = f"display:block;width:{POSTER_WIDTH}px;min-width:{POSTER_WIDTH}px;height:{POSTER_HEIGHT}px;border-radius:6px;object-fit:contain"
     if picture is None or path is None:
-        return Markup('<div class="rb-poster" style="{}"></div>').format(style)
-    return Markup('<img class="rb-poster" src="{}" width="{}" height="{}" alt="{}" style="{}"{}>').format(
-        data_uri("image/jpeg", picture), POSTER_WIDTH, POSTER_HEIGHT, shorten(what, 200), style,
-        render_open_attributes(Path(path)),
-    )  # fmt: skip
+        return blocks.poster(POSTER_WIDTH, POSTER_HEIGHT)
+    opens = render_open_attributes(Path(path))
+    return blocks.poster(POSTER_WIDTH, POSTER_HEIGHT, data_uri("image/jpeg", picture), shorten(what, 200), opens)

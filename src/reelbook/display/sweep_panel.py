@@ -22,7 +22,7 @@ POSTERS, POSTER_WIDTH, POSTER_HEIGHT, DENSITY = 6, 113, 64, 1.5
 """Posters displayed during a run, the size of a poster in pixels, and the pixels of its picture for each of them."""
 MAX_POSTER_BYTES = 60_000
 """Maximum bytes of all posters of one panel in the notebook."""
-MAX_REASONS, MAX_TEXT_LENGTH = 4, 300
+MAX_TEXT_LENGTH = 300
 STATES = {
     "completed": ("#1a7f37", "--rb-good"), "running": ("#0b62c4", "--rb-accent"), "waiting": ("#0b62c4", "--rb-accent"),
     "failed": ("#c1242c", "--rb-bad"), "unfinished": ("#9a6700", "--rb-warn"), "uncertain": ("#9a6700", "--rb-warn"),
@@ -50,30 +50,14 @@ def format_panel(progress: Progress) -> str:
 
 def render_panel(progress: Progress, *, hint: str = "", has_film: bool = True) -> str:
     """The panel: counts, credits, time, the latest results, and failures by reason."""
-    counted = [(name, count) for name in STATES if (count := progress.counts.get(name))]
-    verb = "Stopped" if progress.state == "done" else "Stopping"
     return str(
         render(
             "sweep.html",
-            headline=[
-                Markup("<b>{}</b>").format(f"{progress.finished:,} of {progress.total:,}"),
-                *format_spending(progress),
-                *_format_time(progress),
-            ],
-            waits=progress.waits,
-            total=progress.total,
-            finished=progress.finished,
-            states=[
-                {"name": name, "count": count, "plain": STATES[name][0], "colour": STATES[name][1]}
-                for name, count in counted
-            ],
+            progress=progress,
+            facts=[*format_spending(progress), *_format_time(progress)],
+            bar=STATES,
             legend=_list_counts(progress),
-            reason=f"{verb}: {progress.reason}" if progress.reason else "",
             film=_film(progress) if has_film else "",
-            failures=[
-                (group.error_type.replace("_", " "), group.count, group.first, shorten(group.example, MAX_TEXT_LENGTH))
-                for group in progress.failures[:MAX_REASONS]
-            ],
             late="" if progress.state == "done" else format_late_note("sweep", progress.state),
             hint=hint if progress.state in ("running", "preparing") else "",
         )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 STYLES, SCRIPT = ("clock.css", "clip_grid.css"), "grid.js"
 """The assets of a page with clips, once: `render_style(*STYLES)`, and `render_script(SCRIPT)` after the last grid."""
-MAX_HEIGHT, MAX_REASON_LENGTH = 320, 160
+MAX_REASON_LENGTH = 160
 MAX_CELLS = 200
 """Runs in one grid of a notebook; a page with more posters is heavy, and nobody compares more clips."""
 POSTER_SIDES = ((12, 320), (24, 256), (64, 192), (MAX_CELLS, 128))
@@ -80,8 +80,7 @@ class ClipGrid:
         """One row as it is in the markup and in its data, for a page that replaces it."""
         group, entry = next((group, one) for group in self.groups for one in group.entries if one.place == row)
         number = group.entries.index(entry)
-        label = "" if group.layout.is_grid else join_with_dots(*entry.label)
-        html = grids.figures(self._describe(group, number), label, self.has_recipes)
+        html = grids.figures(self._describe(group, number), not group.layout.is_grid, self.has_recipes)
         return {"row": row, "html": str(html), "run": self._pack_group(group)["runs"][number]}
 
     @property
@@ -133,7 +132,7 @@ class ClipGrid:
         }
 
     def _describe(self, group: ModelRuns, number: int) -> dict[str, Any]:
-        """A run for the template: what is written below it, and its files, or a box in their place."""
+        """A run for the template, and its files, or a box in their place."""
         entry = group.entries[number]
         files = [self.media[file.path] for file in entry.files]
         if not files:
@@ -142,16 +141,7 @@ class ClipGrid:
                 shorten(entry.error, MAX_REASON_LENGTH),
             )
             files = [PageMedia("", None, *self._find_shape(group), join_with_dots(*words))]
-        return {
-            "place": entry.place, "name": entry.name, "price": entry.price, "label": join_with_dots(*entry.label),
-            "files": [
-                {
-                    "place": place, "clip": file.clip, "poster": file.poster, "width": file.width, "height": file.height,
-                    "note": file.note, "shape": file.width / file.height, "max_width": round(MAX_HEIGHT * file.width / file.height),
-                }
-                for place, file in enumerate(files)
-            ],
-        }  # fmt: skip
+        return {"run": entry, "files": files}
 
     def _find_shape(self, group: ModelRuns) -> tuple[int, int]:
         """The size of another file of the group, for a box."""
