@@ -13,6 +13,7 @@ from PIL import Image
 
 from reelbook_service.engines.video_writer import Movie
 from reelbook_service.engines.write_provenance import WrittenProvenance as Sign
+from tests.clips import write_clip
 
 MODEL = "svc/text-to-video-13b-distilled"
 ASKED = {"prompt": "a paper boat", "num_frames": 49, "seed": 7}
@@ -53,29 +54,9 @@ def signed(path: Path, sign: Sign = SIGN) -> Path:
 def plain(path: Path, *, movflags: str = "faststart", **options: Any) -> Path:
     """A file of the kind that its name says, which tells nothing."""
     if path.suffix == ".mp4":
-        with av.open(str(path), "w", options={"movflags": movflags} if movflags else {}) as container:
-            stream = container.add_stream("libx264", rate=24, options={"preset": "ultrafast"})
-            stream.width, stream.height, stream.pix_fmt = 32, 16, "yuv420p"
-            for number in range(5):
-                frame = av.VideoFrame.from_ndarray(np.full((16, 32, 3), 40 * number, np.uint8), format="rgb24")
-                frame.pts, frame.time_base = number, Fraction(1, 24)
-                container.mux(stream.encode(frame))
-            container.mux(stream.encode())
-        return path
+        greys = (np.full((16, 32, 3), 40 * number, np.uint8) for number in range(5))
+        return write_clip(path, greys, movflags=movflags)
     grain().save(path, path.suffix[1:], **options)
-    return path
-
-
-def contained(original: Path, path: Path) -> Path:
-    """The same frames in another container, which its suffix names."""
-    kind = {".webm": "webm", ".mkv": "matroska", ".mov": "mov", ".m4v": "mp4"}[path.suffix]
-    with av.open(str(original)) as source, av.open(str(path), "w", format=kind) as target:
-        film = source.streams.video[0]
-        stream = target.add_stream("libvpx" if kind == "webm" else "libx264", rate=film.average_rate)
-        stream.width, stream.height, stream.pix_fmt = film.width, film.height, "yuv420p"
-        for frame in source.decode(film):
-            target.mux(stream.encode(frame))
-        target.mux(stream.encode())
     return path
 
 

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from pathlib import Path
-from typing import cast
 
-import av
 import numpy as np
-from av import VideoStream
-from numpy.typing import NDArray
 from PIL import Image
 
-Pixels = NDArray[np.uint8]
+from tests.clips import FAST, Pixels, write_clip
 
 
 def written(path: Path, frames: Iterable[Pixels], *, rate: int = 24, crf: int | None = None) -> Path:
     """A film of these frames; exactly these where no quality is given, in a Matroska file."""
-    codec, options = ("libx264", {"preset": "ultrafast", "crf": str(crf)}) if crf is not None else ("ffv1", {})
-    with av.open(str(path), "w") as container:
-        # PyAV knows the type of a stream only where the encoder's name stands in the code.
-        stream = cast(VideoStream, container.add_stream(codec, rate=rate, options=options))
-        stream.pix_fmt = "bgr0" if crf is None else "yuv420p"
-        for number, pixels in enumerate(frames):
-            if number == 0:
-                stream.height, stream.width = pixels.shape[:2]
-            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
-            frame.pts, frame.time_base = number, Fraction(1, rate)
-            container.mux(stream.encode(frame.reformat(format=stream.pix_fmt)))
-        container.mux(stream.encode())
-    return path
+    if crf is None:
+        return write_clip(path, frames, rate=rate, codec="ffv1", pixels="bgr0", options={})
+    return write_clip(path, frames, rate=rate, options={**FAST, "crf": str(crf)})
 
 
 def picture(path: Path, pixels: Pixels) -> Path:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
 from reelbook.errors import ReelbookError
 from reelbook.media.frame_range import decode_range, encode_clip, encode_gif
-from tests.clips import DARKEST, STEP, at, film, number_of
+from tests.clips import DARKEST, STEP, Pixels, at, film, number_of, write_clip
 
 CODINGS = {
     "reordered": {"bf": "2", "g": "12"},
@@ -26,16 +25,13 @@ RANGES = [(0, 24), (3, 9), (4, 5), (12, 24), (23, 24)]
 def uneven(path: Path) -> list[Fraction]:
     """Write a clip of six frames at odd times, and return these."""
     times = [Fraction(number, 1000) for number in (0, 40, 50, 200, 240, 300)]
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=25, options={"crf": "18", "bf": "2"})
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        stream.codec_context.time_base = Fraction(1, 1000)
-        for number, time in enumerate(times):
-            frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), DARKEST + STEP * number, np.uint8), format="rgb24")
-            frame.pts, frame.time_base = int(time * 1000), Fraction(1, 1000)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
+    write_clip(path, greys(6, (64, 48)), rate=25, options={"crf": "18", "bf": "2"}, times=times)
     return times
+
+
+def greys(count: int, size: tuple[int, int]) -> list[Pixels]:
+    """The first frames of a film."""
+    return [np.full((size[1], size[0], 3), DARKEST + STEP * number, np.uint8) for number in range(count)]
 
 
 @pytest.mark.parametrize("coding", CODINGS)
@@ -71,13 +67,7 @@ def test_times_stay_as_they_are(tmp_path: Path) -> None:
 def test_odd_sizes_and_other_codecs(tmp_path: Path) -> None:
     """Not a line is lost."""
     path = tmp_path / "film.webm"
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libvpx-vp9", rate=24, options={"crf": "20", "b": "0"})
-        stream.width, stream.height, stream.pix_fmt = 65, 49, "yuv420p"
-        for number in range(8):
-            picture = np.full((49, 65, 3), DARKEST + STEP * number, np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
-        container.mux(stream.encode())
+    write_clip(path, greys(8, (65, 49)), codec="libvpx-vp9", options={"crf": "20", "b": "0"})
 
     encode_clip(path, tmp_path / "clip.mp4", 2, 6)
 
@@ -89,14 +79,9 @@ def test_odd_sizes_and_other_codecs(tmp_path: Path) -> None:
 def test_a_clip_is_turned_as_its_file_asks_for(tmp_path: Path) -> None:
     """As a player turns it; the parts of it need not be turned any more."""
     path = tmp_path / "film.mp4"
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=24, options={"crf": "10"})
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        picture = np.zeros((48, 64, 3), np.uint8)
-        picture[:16] = 200  # A bright edge on top.
-        for _ in range(6):
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
-        container.mux(stream.encode())
+    picture = np.zeros((48, 64, 3), np.uint8)
+    picture[:16] = 200  # A bright edge on top.
+    write_clip(path, [picture] * 6, options={"crf": "10"})
     upright, turned = (
         b"".join(int(value * 65536).to_bytes(4, "big", signed=True) for value in matrix) + bytes(4) + b"\x40\0\0\0"
         for matrix in ((1, 0, 0, 0, 1, 0, 0), (0, 1, 0, -1, 0, 0, 0))

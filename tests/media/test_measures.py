@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from reelbook.errors import ReelbookError
 from reelbook.media.measuring.measures import measure_files
 from reelbook.media.measuring.metrics import METRICS, measure_file
-from tests.media.moving import Pixels, flat, noise, panned, picture, written
+from tests.clips import Pixels
+from tests.media.moving import flat, noise, panned, picture, written
 from tests.support import examples
 
 

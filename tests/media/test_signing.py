@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
@@ -14,8 +15,9 @@ import reelbook as rb
 from reelbook.display.cards import options_table
 from reelbook.media.metadata.file_marks import TRAINED, read_marks
 from reelbook.media.metadata.provenance import read, write
+from tests.clips import write_clip
 from tests.media.makers import Maker, maker, report_of, state_of
-from tests.media.making import FACTS, KINDS, contained, content, plain
+from tests.media.making import FACTS, KINDS, content, plain
 from tests.support import png
 
 ME = ("My Lab e.V.", "My Lab Signer")
@@ -145,7 +147,7 @@ def test_what_is_wrong_with_a_certificate_is_said_and_nothing_is_lost(case: str,
 
 def test_a_kind_that_cannot_be_signed_is_copied_with_a_warning(me: Maker, tmp_path: Path) -> None:
     """One such file does not end an export of thousands."""
-    source = contained(plain(tmp_path / "boat.mp4"), tmp_path / "boat.webm")
+    source = write_clip(tmp_path / "boat.webm", [np.zeros((16, 32, 3), np.uint8)], codec="libvpx", options={})
 
     with pytest.warns(UserWarning, match="cannot be signed here"):
         write(source, tmp_path / "copy.webm", FACTS)
