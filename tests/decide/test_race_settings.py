@@ -53,17 +53,6 @@ def test_the_words_of_a_template_repeat_a_setting_unless_one_of_them_does() -> N
     assert [len(one.rows) for one in styles.settings] == [4, 4]
 
 
-def test_an_axis_that_a_setting_lacks_has_no_level_there() -> None:
-    """One setting has a LoRA with a scale, and the other none."""
-    with_lora = BOAT.revised(loras=[rb.LoRA(path="https://example.org/a")])
-    plan = sweep(with_lora, {"loras[0].scale": [0.5, 1.0]}, seed=[1, 2]) + sweep(BOAT, seed=[1, 2])
-
-    found = group_settings(plan, OVER, 0)
-
-    assert found.axes == ("loras[0].scale",)
-    assert found.levels[:, 0].tolist() == [0, 1, -1]
-
-
 def test_neighbouring_values_of_a_sampled_axis_share_a_level() -> None:
     """Forty values of one axis would share nothing with one another."""
     found = group_settings(sweep(BOAT, sampled(40, num_frames=(9, 257))), OVER, 0)

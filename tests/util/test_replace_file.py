@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
-from reelbook.util.replace_file import PRIVATE, open_replacement, replace_file
+from reelbook.util.replace_file import PRIVATE, replace_file
 
 
 def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -21,15 +19,3 @@ def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
     if os.name == "posix":
         assert path.stat().st_mode & 0o777 == PRIVATE
-
-
-def test_an_error_leaves_the_earlier_content(tmp_path: Path) -> None:
-    """Whatever was written until then is removed."""
-    path = tmp_path / "table.csv"
-    path.write_bytes(b"before")
-
-    with pytest.raises(TypeError), open_replacement(path) as file:
-        file.writelines([b"half", None])  # type: ignore[list-item]
-
-    assert path.read_bytes() == b"before"
-    assert list(tmp_path.iterdir()) == [path]
