@@ -20,10 +20,10 @@ WATCH = "⌚"
 @pytest.fixture
 def only(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """A machine whose fonts the test chooses."""
-    for known in (labels.find_font, labels._usual, labels._has_all):
+    for known in (labels.find_font, labels._usual, labels._has_all, labels._find_installed):
         known.cache_clear()
     yield monkeypatch
-    for known in (labels.find_font, labels._usual, labels._has_all):
+    for known in (labels.find_font, labels._usual, labels._has_all, labels._find_installed):
         known.cache_clear()
 
 
@@ -38,7 +38,7 @@ def test_a_label_is_in_a_font_that_has_its_characters(tmp_path: Path, only: pyte
     """What the usual font lacks is drawn with another one; one that is damaged or gone is passed over."""
     torn = tmp_path / "torn.ttf"
     torn.write_bytes(OTHER.read_bytes()[:5_000])
-    only.setattr(labels, "find_font_files", lambda: tuple(map(str, (tmp_path / "gone.ttf", torn, USUAL, OTHER))))
+    only.setattr(labels, "FONTS", tuple(map(str, (tmp_path / "gone.ttf", torn, USUAL, OTHER))))
 
     assert find_font("boat × 7") == str(USUAL)
     assert find_font(f"boat {WATCH} 7") == str(OTHER)
@@ -47,7 +47,7 @@ def test_a_label_is_in_a_font_that_has_its_characters(tmp_path: Path, only: pyte
 
 def test_without_any_fonts_sizes_stay_readable(only: pytest.MonkeyPatch) -> None:
     """A server may have none."""
-    only.setattr(labels, "find_font_files", lambda: ())
+    only.setattr(labels, "FONTS", ())
 
     assert flatten("1280×720 – ≈ 53") == "1280x720 - ~ 53"
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import re
-import sys
 import unicodedata
 from functools import cache, lru_cache
-from pathlib import Path
 
 from PIL import ImageFont
 from PIL.ImageDraw import ImageDraw
@@ -16,19 +12,19 @@ from PIL.ImageFont import FreeTypeFont
 ELLIPSIS = "…"
 LONGEST = 400
 """Maximum characters of a label; the rest of a text is ignored."""
+FONTS = (
+    "DejaVuSans.ttf", "NotoSans-Regular.ttf", "segoeui.ttf", "arial.ttf", "Helvetica.ttc", "LiberationSans-Regular.ttf",
+    "Arial Unicode.ttf", "NotoSansCJK-Regular.ttc", "PingFang.ttc", "msyh.ttc", "YuGothM.ttc", "malgun.ttf", "wqy-microhei.ttc",
+    "wqy-zenhei.ttc", "ipag.ttf", "NotoSansArabic-Regular.ttf", "NotoSansHebrew-Regular.ttf", "NotoSansThai-Regular.ttf",
+    "NotoSansDevanagari-Regular.ttf", "NotoSansBengali-Regular.ttf", "NotoSansTamil-Regular.ttf", "Nirmala.ttf", "LeelawUI.ttf",
+)  # fmt: skip
+"""The fonts for plain text that systems have, which Pillow finds by name wherever they are installed."""
 _PILLOWS = ""
 """Pillow's built-in font, for machines without any: it covers little more than ASCII."""
 _WANTED = "AZaz09·…×≈–àčßж"
 """Characters that the default font must cover, so that most labels need no other."""
 _INSTEAD = str.maketrans({"×": "x", "≈": "~", "–": "-", "—": "-", "→": ">"})
 """What Pillow's built-in font has instead."""
-MAX_FILES, ENDINGS = 3000, (".ttf", ".otf", ".ttc", ".otc")
-_UPRIGHT_SANS = ("dejavusans.", "notosans", "arial", "segoeui", "sfns", "helvetica", "liberationsans", "roboto", "pingfang", "msyh", "yugoth", "malgun")  # fmt: skip
-_ODD = re.compile(
-    r"bold|italic|oblique|light|thin|black|heavy|medium|condensed|cond\b|mono|serif|slanted|display|math|bd\.|-bi|ultra|extra|lastresort",
-    re.IGNORECASE,
-)
-"""Words in the names of fonts unsuitable for plain text."""
 _MISSING = "\U0010ffff"
 """A character that no font has, for which each draws its box."""
 
@@ -104,17 +100,23 @@ def _plain(character: str) -> str:
 
 @lru_cache(maxsize=4096)
 def find_font(text: str) -> str:
-    """The font file for a text: the default one, or if that lacks a character, the first that has all of them."""
+    """The font for a text: the default one, or if that lacks a character, the first that has all of them."""
     others = "".join(sorted({character for character in text if not character.isascii()}))
     if not others or _has_all(_usual(), others):
         return _usual()
-    return next((font for font in find_font_files() if _has_all(font, others)), _usual())
+    return next((font for font in _find_installed() if _has_all(font, others)), _usual())
 
 
 @cache
 def _usual() -> str:
     """The default font: the first installed that covers `_WANTED`."""
-    return next((font for font in find_font_files() if _has_all(font, _WANTED)), _PILLOWS)
+    return next((font for font in _find_installed() if _has_all(font, _WANTED)), _PILLOWS)
+
+
+@cache
+def _find_installed() -> tuple[str, ...]:
+    """Those of the fonts that this machine has."""
+    return tuple(font for font in FONTS if _has_all(font, " "))
 
 
 @lru_cache(maxsize=20_000)
@@ -139,32 +141,3 @@ def _font(font: str, size: int) -> FreeTypeFont:
     builtin = ImageFont.load_default(size)
     assert isinstance(builtin, FreeTypeFont)
     return builtin
-
-
-@cache
-def find_font_files() -> tuple[str, ...]:
-    """The font files installed on this machine, upright sans-serif ones first."""
-    files = [
-        str(Path(place, name))
-        for folder in _font_folders()
-        for place, _, names in os.walk(folder)
-        for name in names
-        if name.lower().endswith(ENDINGS)
-    ]
-    return tuple(sorted(files, key=_rank)[:MAX_FILES])
-
-
-def _rank(font: str) -> tuple[bool, bool, int, str]:
-    name = Path(font).name.lower()
-    is_known = any(name.replace("-", "").startswith(known) for known in _UPRIGHT_SANS)
-    return bool(_ODD.search(name)), not is_known, len(name), font
-
-
-def _font_folders() -> list[Path]:
-    home = Path.home()
-    if sys.platform == "darwin":
-        return [Path("/System/Library/Fonts"), Path("/Library/Fonts"), home / "Library" / "Fonts"]
-    if sys.platform == "win32":
-        own = os.environ.get("LOCALAPPDATA", str(home))
-        return [Path(os.environ.get("WINDIR", "C:/Windows"), "Fonts"), Path(own, "Microsoft", "Windows", "Fonts")]
-    return [Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), home / ".fonts", home / ".local/share/fonts"]
