@@ -289,11 +289,17 @@ def test_with_yes_the_rest_goes_and_the_rows_stay(made: Made) -> None:
     made.aged(made.stored({"image_url": {"sha256": picture.stem}}, []), 40)
     made.aged(made.stored(BOAT.revised(seed=10), [(b"kept", ".mp4")]), 40)
     os.utime(picture, (time.time() - 40 * DAY,) * 2)
+    films = made.path_of(1), made.path_of(5)
+    derived = [made.shelf.folder.parent / folder / f"{film.stem}-3-small" for folder in ("posters", "previews", "strips", "measures") for film in films]  # fmt: skip
+    for path in derived:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
 
     removed = made.library.prune(30, keep=made.library.find(seed=10), yes=True)
 
     assert list(removed.index) == [1]
     assert [made.path_of(run).exists() for run in (1, 2, 5)] == [False, True, True]
+    assert [path.exists() for path in derived] == [False, True] * 4
     assert picture.exists()
     assert [entry.stage for entry in made.entries()] == ["completed", *["stored"] * 4]
     assert len(made.library.frame) == 5

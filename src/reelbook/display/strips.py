@@ -23,10 +23,7 @@ TRIES = ((88, 1.0), (76, 1.0), (60, 1.0), (55, 0.8), (45, 0.65), (32, 0.65), (20
 
 def strip_jpeg(file: LocalFile) -> bytes:
     """Six frames from first to last as one JPEG, cached; of a picture file, the picture."""
-    original = derived_cache.get_file_version(file.path)
-    if original is None:
-        raise ReelbookError(f"{file.path} is not there any more.")
-    return _make_strip(file, original)
+    return derived_cache.read_or_make(file.path, FOLDER, f"{FRAMES}-{HEIGHT}.jpg", lambda version: _draw(file, version))
 
 
 def join_frames(frames: Sequence[Image.Image], gap: int = 0) -> Image.Image:
@@ -63,19 +60,11 @@ def fit_jpegs(pictures: Sequence[Image.Image], max_bytes: int) -> list[bytes]:
 
 
 @lru_cache(maxsize=64)  # A run is displayed repeatedly.
-def _make_strip(file: LocalFile, original: derived_cache.FileVersion) -> bytes:
-    return derived_cache.read_or_make(
-        original.path,
-        FOLDER,
-        f"{FRAMES}-{HEIGHT}.jpg",
-        lambda: encode_jpeg(_draw(file), QUALITY),
-    )
-
-
-def _draw(file: LocalFile) -> Image.Image:
+def _draw(file: LocalFile, version: derived_cache.FileVersion) -> bytes:
     try:
         # The height of a picture is not limited.
-        return _draw_frames(file) if file.is_video else stills.read_picture(file.path, (WIDTH, 100 * WIDTH))
+        picture = _draw_frames(file) if file.is_video else stills.read_picture(file.path, (WIDTH, 100 * WIDTH))
+        return encode_jpeg(picture, QUALITY)
     except ReelbookError:
         raise
     # Any failure of a decoder is due to the file.

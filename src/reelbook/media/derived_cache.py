@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ..errors import ReelbookError
 from ..util.replace_file import PRIVATE, replace_file
 
 Content = TypeVar("Content", bound=bytes | None)
@@ -57,13 +58,18 @@ def get_cache_path(path: str, folder: str, ending: str) -> Path | None:
     return file.parent.parent / folder / f"{file.stem}-{VERSION}-{ending}"
 
 
-def read_or_make(path: str, folder: str, ending: str, make: Callable[[], Content]) -> bytes | Content:
-    """Read the entry made from a file, or make and store it; None is not stored."""
-    entry = get_cache_path(path, folder, ending)
+def read_or_make(
+    path: str | Path, folder: str, ending: str, make: Callable[[FileVersion], Content]
+) -> bytes | Content:  # fmt: skip
+    """Read the entry made from a file, or make and store it; None is not stored. Without the file a `ReelbookError`."""
+    file = get_file_version(path)
+    if file is None:
+        raise ReelbookError(f"{path} is not there any more. rb.attach downloads it again.")
+    entry = get_cache_path(file.path, folder, ending)
     if entry is not None:
         with contextlib.suppress(OSError):
             return entry.read_bytes()
-    content = make()
+    content = make(file)
     if entry is not None and content is not None:
         # An error of the disk is no matter: the entry can be made again.
         with contextlib.suppress(OSError):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from PIL import Image
 
-from ..errors import ReelbookError
 from . import derived_cache, stills
 from .bounded_open import is_video
 from .derived_cache import FileVersion, map_files
@@ -31,10 +30,7 @@ def get_poster(path: str | Path, *, longest: int = LONGEST) -> bytes | None:
 
 def make_poster(path: str | Path, *, longest: int) -> bytes:
     """The same as `get_poster`, but raising the error if the file cannot be read."""
-    file = derived_cache.get_file_version(path)
-    if file is None:
-        raise ReelbookError(f"{path} is not there. rb.attach downloads it again.")
-    return derived_cache.read_or_make(file.path, FOLDER, f"{longest}.jpg", lambda: _made(file, longest))
+    return derived_cache.read_or_make(path, FOLDER, f"{longest}.jpg", lambda file: _made(file, longest))
 
 
 def get_posters(paths: Iterable[str | Path]) -> list[bytes | None]:

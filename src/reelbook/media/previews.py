@@ -14,7 +14,6 @@ import av
 from av import VideoCodecContext, VideoFrame, VideoStream
 from av.container import OutputContainer
 
-from ..errors import ReelbookError
 from . import derived_cache, stills, video_colours
 from .bounded_open import is_video, open_video
 from .derived_cache import FileVersion, map_files
@@ -50,14 +49,10 @@ def get_previews(paths: Iterable[str | Path]) -> list[bytes | None]:
 
 def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = GOP) -> bytes | None:
     """The same as `get_preview`, but raising the error if the file cannot be read."""
-    file = derived_cache.get_file_version(path)
-    if file is None:
-        raise ReelbookError(f"{path} is not there. rb.attach downloads it again.")
-    if not is_video(file.path):
+    if not is_video(path):
         return None
-
     ending = f"{longest}-{max_bytes}-{gop}.mp4"
-    return derived_cache.read_or_make(file.path, FOLDER, ending, lambda: _encoded(file, longest, max_bytes, gop))
+    return derived_cache.read_or_make(path, FOLDER, ending, lambda file: _encoded(file, longest, max_bytes, gop))
 
 
 @lru_cache(maxsize=16)  # Also caches that a clip cannot be made small enough, which would be tried at each display.

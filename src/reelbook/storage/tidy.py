@@ -20,8 +20,8 @@ DAMAGED = "damaged"
 """The folder to which damaged files are moved; they are never deleted."""
 MIN_AGE_SECONDS = 86_400.0
 """Minimum age for removal: younger partial downloads, and files not yet referenced by a run, may still be in use."""
-DERIVED_FOLDERS = ("posters", "previews", "measures")
-"""The folders next to the shelf with posters, previews and measurements of its files."""
+DERIVED_FOLDERS = ("posters", "previews", "strips", "measures")
+"""The folders next to the shelf with what is made from its files."""
 _TEXTS = "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')"
 
 
