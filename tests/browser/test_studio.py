@@ -103,7 +103,7 @@ def test_what_is_run_is_on_the_shelf_and_in_the_costs(studio: OpenNotebook) -> N
     expect(cards(page).first).to_contain_text("a green tram")
     run_small(page)
     page.get_by_role("textbox", name="Prompt").first.fill("another one")
-    expect(page.locator(".rbs-cost")).to_have_text("This session: 53 credits in 1 run")
+    expect(page.locator(".rbs-cost")).to_have_text("This session: 53 credits")
 
     cards(page).first.focus()
     page.keyboard.press("Enter")
@@ -194,7 +194,7 @@ def test_what_is_saved_shows_what_was_made(studio: OpenNotebook) -> None:
     nbformat.validate(saved)
     (picture,) = [output.data for output in saved.cells[0].outputs if "text/html" in output.get("data", {})]
 
-    assert "This session: 53 credits in 1 run" in picture["text/plain"]
+    assert "This session: 53 credits" in picture["text/plain"]
     assert "a paper boat" in picture["text/html"]
     assert json.dumps(saved.cells[0]).count("data:image") == 1
     assert Path(studio.path).stat().st_size < 80_000

@@ -16,27 +16,21 @@ import ipywidgets
 import pandas as pd
 import traitlets
 from IPython.display import display
-from markupsafe import Markup
 
-from ..decide.race.sentences import RaceProgress
 from ..display.compare.comparison_html import render_comparison
 from ..display.formatting import STATE_SIGNS, format_credits, format_size, join_with_dots, shorten
 from ..display.original_links import linked_by
 from ..display.run_card import run_figure
-from ..display.theme import blocks, render_card
 from ..errors import ReelbookError, UncertainRun
 from ..models.base import Input
 from ..models.catalog import CATALOG, find_endpoint
-from ..settings import options
 from ..storage.judgements import Answer, Judgement, Kind
-from ..storage.run_status import RunStatus
 from ..sweeps.table_files import find_column, find_paths
 from ..util.missing_values import is_missing
 from ..util.printable import format_count
 from .forms.form import Form
 from .forms.runs import PressedRun, draw_or_say, list_uses, use_frame
 from .forms.schema import Node, get_sheet
-from .forms.snapshot import MAX_LINES, render_form_snapshot, render_thumb
 from .forms.sweeps import StartedJob
 from .link import LiveUpdates, NewestOnly, ScriptLink
 from .notebook import find_variable_name, forget_reply_thread
@@ -73,7 +67,7 @@ _writing_drafts = threading.Lock()
 
 
 class StudioPart(ScriptLink):
-    """Base class of the head and the gallery."""
+    """The head or the gallery: what takes time is read in the background, for the newest wish."""
 
     part = traitlets.Unicode().tag(sync=True)
     """`head` or `gallery`."""
@@ -81,7 +75,22 @@ class StudioPart(ScriptLink):
 
     def __init__(self, part: str, studio: Studio, **traits: Any) -> None:
         self.studio = studio
+        self._wish: Mapping[str, Any] = {}
+        """What was asked for last."""
+        self._reader = NewestOnly(self._read, f"reelbook-studio-{part}")
         super().__init__("studio", part=part, **traits)
+
+    def refresh(self) -> None:
+        """Read again what was asked for last."""
+        self._reader.put(self._wish)
+
+    def close(self) -> None:
+        """Close it."""
+        self._reader.close()
+        super().close()
+
+    def _read(self, wish: Mapping[str, Any]) -> None:
+        raise NotImplementedError
 
 
 class Head(StudioPart):
@@ -102,27 +111,19 @@ class Head(StudioPart):
     kept = traitlets.Int(0).tag(sync=True)
     """The number of results in the static picture."""
 
-    def __init__(self, studio: Studio, session: Session, *, twin: str) -> None:
+    def __init__(self, studio: Studio, session: Session) -> None:
         models = [_describe_model(row.input) for row in CATALOG]
+        twin = f"rb-studio-{id(self):x}"
         super().__init__("head", studio, models=models, twin=twin, account=_describe_service(session))
-        self._reader = NewestOnly(self._read, "reelbook-studio-account")
+        self._session = session
         self.handlers = {
-            "here": lambda content, _: self._reader.put(session),
-            "refresh": lambda content, _: self._reader.put(session),
+            "here": lambda content, _: self.refresh(),
+            "refresh": lambda content, _: self.refresh(),
             "choose": self._choose,
         }
 
-    def refresh_account(self, session: Session) -> None:
-        """Read the account in the background, if connected."""
-        self._reader.put(session)
-
-    def close(self) -> None:
-        """Close it."""
-        self._reader.close()
-        super().close()
-
-    def _read(self, session: Session) -> None:
-        account = _read_account(session)
+    def _read(self, wish: Mapping[str, Any]) -> None:
+        account = _read_account(self._session)
         if not self.is_closed:
             self.account = account
             # Also without a change: it answers the press of a button.
@@ -156,18 +157,7 @@ class Gallery(StudioPart):
     def __init__(self, studio: Studio, library: Callable[[], Library]) -> None:
         super().__init__("gallery", studio, shelf={"cards": [], "total": 0, "models": [], "turn": 0})
         self._library = library
-        self._wish: dict[str, Any] = {}
-        self._reader = NewestOnly(self._read, "reelbook-studio-gallery")
         self.handlers = {"find": self._find_runs, "show": self._show, "act": self._act}
-
-    def refresh(self) -> None:
-        """Read the library again, for what was asked for last."""
-        self._reader.put(self._wish)
-
-    def close(self) -> None:
-        """Close it."""
-        self._reader.close()
-        super().close()
 
     def _find_runs(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Show runs of the library: `{do: "find", turn, count, text, model, only: "" | "starred" | "hidden"}`."""
@@ -299,15 +289,14 @@ def _search(frame: pd.DataFrame, marks: Mapping[str, str], *, text: str, model: 
     models = find_column(frame, "model")
     if model and models is not None:
         frame = frame[models.astype(str) == model]
-    columns = (column for name in SEARCHED if (column := find_column(frame, name)) is not None)
-    texts = sum(
-        (column.astype(object).map(str).str.lower() + "\n" for column in columns), pd.Series("", index=frame.index)
-    )
+    texts = pd.Series("", index=frame.index)
+    for name in SEARCHED:
+        if (column := find_column(frame, name)) is not None:
+            texts = texts + "\n" + column.astype(object).map(str).str.lower()
     for word in text.lower().split():
         # As plain text, not as a pattern.
         texts = texts[texts.str.contains(word, regex=False)]
-    frame = frame.loc[texts.index]
-    return frame
+    return frame.loc[texts.index]
 
 
 def read_marks(library: Library) -> dict[str, str]:
@@ -383,9 +372,8 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         self._forms: dict[str, Form] = {}
         self._seen: tuple[Any, ...] = ()
         self._session = session
-        self._mark = f"rb-studio-{id(self):x}"
         self._drafts = read_drafts(session)
-        self._head = Head(self, session, twin=self._mark)
+        self._head = Head(self, session)
         self._gallery = Gallery(self, session.library)
         self._form = self._ensure_form(kind, value)
         # In a box of its own, so that another form leaves the gallery as it is.
@@ -533,7 +521,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         now = self._head.cost, self._session.service_name(), sum(entry.is_over for entry in self._entries)
         if now != self._seen:
             self._seen = now
-            self._head.refresh_account(self._session)
+            self._head.refresh()
             self._gallery.refresh()
         with _writing_drafts:
             write_drafts(self._session, {form.kind.endpoint_id: form.draft for form in self.forms})
@@ -545,14 +533,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
 
     def _snapshot(self) -> dict[str, Any]:
         """The MIME bundle of the static picture; by its mark, the studio finds and hides it."""
-        entries = [*reversed(self._entries)]
-        kept, lines = sum(entry.is_over for entry in entries), [entry.line for entry in entries[:MAX_LINES]]
-        bundle, cost = render_form_snapshot(self._form, mark=self._mark), self._head.cost
-        body = [blocks.heading("Studio"), blocks.small(cost), *render_thumb(entries), *map(blocks.small, lines)]
-        card = Markup(render_card(*body, width=options.max_width))
-        html = Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>').format(self._mark, kept, card)
-        text = "\n".join(["Studio", bundle["text/plain"], cost, *lines])
-        return {"text/html": str(html) + bundle["text/html"], "text/plain": text}
+        return self._form.make_snapshot(self._entries, mark=self._head.twin, note=self._head.cost)
 
     @property
     def name_in_notebook(self) -> str:
@@ -654,32 +635,22 @@ def _describe_service(session: Session) -> dict[str, Any]:
 
 def _read_account(session: Session) -> dict[str, Any]:
     """The service, the credits left and the features; does not connect for it."""
+    facts = _describe_service(session)
     if (client := session.current) is None:
-        return _describe_service(session)
+        return facts
     try:
-        account = client.account()
+        left = client.account().get("credits_available")
         offers = ", ".join(sorted(client.features()))
     except Exception as error:
         if not isinstance(error, ReelbookError):
             log.debug("the account could not be asked", exc_info=True)
-        return {**_describe_service(session), "trouble": f"The account could not be asked: {shorten(error, 300)}"}
-    return {**_describe_service(session), "credits": format_credits_left(account), "offers": shorten(offers, 300)}
-
-
-def format_credits_left(account: Mapping[str, Any]) -> str:
-    """The credits left on an account, as text.
-
-    >>> format_credits_left({"credits_available": 999_894, "credits_reserved": 53})
-    '999,894 credits left, 53 reserved for runs in progress'
-    """
-    left, reserved = account.get("credits_available"), account.get("credits_reserved")
-    if not isinstance(left, (int, float)):
-        return "credits unknown"
-    return f"{left:,} credits left" + (f", {reserved:,} reserved for runs in progress" if reserved else "")
+        return {**facts, "trouble": f"The account could not be asked: {shorten(error, 300)}"}
+    words = f"{left:,} credits left" if isinstance(left, (int, float)) else "credits unknown"
+    return {**facts, "credits": words, "offers": shorten(offers, 300)}
 
 
 def find_cost(entry: Entry) -> Counter[str]:
-    """The credits of a run, a sweep or a race since it was started here, and how many runs of it are what."""
+    """The credits of a run, a sweep or a race since it was started here, and what else is to be said of it."""
     if isinstance(entry, PressedRun):
         run = entry.run
         if run is None:
@@ -688,17 +659,10 @@ def find_cost(entry: Entry) -> Counter[str]:
             return Counter(active=1)
         if run.from_library or run.credits is None:
             return Counter(["free" if run.from_library else "unknown"])
-        return Counter(credits=run.credits, runs=1, estimated=run.credits_source == "estimated")
+        return Counter(credits=run.credits, estimated=run.credits_source == "estimated")
     if entry.running is None:
         return Counter()
-    progress: Any = entry.running.progress
-    if isinstance(progress, RaceProgress):
-        active = progress.round_runs - progress.round_done
-        # A race without a cost has found its runs paid for earlier.
-        runs = progress.runs - active if progress.spent_now else 0
-        return Counter(credits=progress.spent_now, runs=runs, active=active)
-    runs = progress.counts[RunStatus.COMPLETED] - progress.from_library
-    return Counter(credits=progress.spent_now, runs=runs, active=progress.under_way)
+    return Counter(credits=entry.running.progress.spent_now, active=not entry.is_over)
 
 
 def format_cost(entries: Sequence[Entry]) -> str:
@@ -712,7 +676,7 @@ def format_cost(entries: Sequence[Entry]) -> str:
         return "This session: nothing run yet"
     source = "estimated" if cost["credits"] and cost["estimated"] else None
     return "This session: " + join_with_dots(
-        f"{format_credits(cost['credits'], source)} in {format_count(cost['runs'], 'run')}",
+        format_credits(cost["credits"], source),
         f"{cost['free']} from the library at no cost" if cost["free"] else "",
         f"{cost['unknown']} of unknown cost" if cost["unknown"] else "",
         f"{cost['active']} under way" if cost["active"] else "",

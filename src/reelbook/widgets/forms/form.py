@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 from IPython.display import display
+from markupsafe import Markup
 
+from ...display.embedding import data_uri
+from ...display.form_snapshot import form_bundle
 from ...display.input_code import format_input_code
 from ...display.live import Bundle
+from ...display.theme import blocks
 from ...errors import InvalidInput, Problem, ReelbookError
+from ...media.posters import make_thumbnail
 from ...models.base import Input
 from ..json_values import to_page_json
 from ..link import Handler, LiveUpdates, ScriptLink
@@ -21,7 +26,6 @@ from .pictures import Pictures
 from .price import Pricer
 from .runs import FormRuns
 from .schema import Node, get_sheet
-from .snapshot import count_results, render_form_snapshot
 from .sweeps import FormSweeps
 from .words import format_problem, get_labels
 
@@ -30,8 +34,13 @@ if TYPE_CHECKING:
     from ...decide.race.race import Race
     from ...runs.run import Run
     from ...sweeps.job import SweepJob
-    from .runs import PressedRun
+    from .runs import Entry, PressedRun
 
+MAX_LINES = 6
+"""Runs and sweeps that a static picture names."""
+BOX = (160, 90)
+# Inline styles, because saved notebooks may drop style sheets.
+THUMB = Markup('<img src="{}" alt="{}" style="display:block;max-width:160px;border-radius:6px;margin:8px 0 4px">')
 CLOSED = "This form is closed. Make another one with rb.form(…)."
 
 
@@ -211,7 +220,9 @@ class Form(ScriptLink):
     def _ipython_display_(self) -> None:
         if not self.is_closed:
             # First the static picture, which stays in the notebook, then the widget, which needs a kernel.
-            self._snapshot_handle = display(self._snapshot(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            self._snapshot_handle = display(
+                self.make_snapshot(self.running.all, mark=self.twin), raw=True, display_id=True
+            )  # type: ignore[no-untyped-call]
         display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
     def take(self, content: Mapping[str, Any]) -> tuple[Input | InvalidInput, dict[str, Any]]:
@@ -306,8 +317,15 @@ class Form(ScriptLink):
             f"Give it inputs of that model or a mapping of its fields; rb.form(…) makes a form for others."
         )
 
-    def _snapshot(self) -> dict[str, Any]:
-        return render_form_snapshot(self, self.running.all, mark=self.twin)
+    def make_snapshot(self, entries: Sequence[Entry], *, mark: str, note: str = "") -> dict[str, Any]:
+        """The MIME bundle of a static picture with what was started, the newest first; its widget finds it by `mark`."""
+        newest = list(reversed(entries))
+        lines = [*([note] if note else []), *(entry.line for entry in newest[:MAX_LINES])]
+        below = [*_render_thumb(newest), *map(blocks.small, lines)]
+        value = self._checked if isinstance(self._checked, Input) else None
+        kept = count_ended(entries)
+        bundle = form_bundle(self.sheet, self.state, value, labels=self.labels, mark=mark, kept=kept, below=below)
+        return {**bundle, "text/plain": "\n".join([bundle["text/plain"], *lines])}
 
     def redraw_later(self) -> None:
         """Redraw the static picture at the next turn of the shared clock."""
@@ -320,7 +338,20 @@ class Form(ScriptLink):
             self.kept = bundle["kept"]
 
     def _draw(self) -> Bundle:
-        return {"kept": count_results(self.running.all), "picture": self._snapshot()}
+        return {"kept": count_ended(self.running.all), "picture": self.make_snapshot(self.running.all, mark=self.twin)}
+
+
+def count_ended(entries: Sequence[Entry]) -> int:
+    """How many runs and sweeps have ended."""
+    return sum(entry.is_over for entry in entries)
+
+
+def _render_thumb(entries: Sequence[Entry]) -> list[Markup]:
+    """A thumbnail of the newest file; empty if there is none."""
+    for entry in entries:
+        if entry.picture is not None and (content := make_thumbnail(entry.picture, *BOX, quality=60)):
+            return [THUMB.format(data_uri("image/jpeg", content), entry.line)]
+    return []
 
 
 def _problem_json(problem: Problem, labels: Mapping[str, str]) -> dict[str, Any]:
