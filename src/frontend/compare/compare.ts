@@ -39,7 +39,15 @@ export class CompareViewer {
   stage = made("div", { class: "rb-compare-stage" }, ...this.views.map(({ el }) => el));
   controls = compareControls(this.choice, () => this.#arrange(), this.camera);
   #words = made("p", { class: "rb-compare-words", role: "status" });
-  #names = [0, 1].map((side) => this.#makeList(side));
+  /** Which of the files is A, and which B. */
+  #names = ["A", "B"].map((letter, side) =>
+    choose(
+      `File ${letter}`,
+      this.items.map(({ label }, place): [number, string] => [place, label]),
+      side,
+      (value) => this.#use(side, Number(value)),
+    ),
+  );
   #live = made(
     "div",
     { class: "rb-compare-live" },
@@ -62,7 +70,6 @@ export class CompareViewer {
   #request = 0;
   #isHelping = false;
   #isInView = false;
-  #isAwake = false;
   #hasB = false;
   #timer = 0;
 
@@ -77,6 +84,8 @@ export class CompareViewer {
     this.#listen();
     this.#choose(0, 1);
     this.controls.update();
+    // The frame of the stills, so that nothing jumps when the clips are there.
+    this.clock.seek(Math.floor(this.clock.frames / 2));
   }
 
   #listen() {
@@ -104,10 +113,6 @@ export class CompareViewer {
     this.#isInView = isInView;
     if (!isInView && !this.root.isConnected) return this.close();
     this.#arrange();
-    if (!isInView || this.#isAwake || !this.clock.clips.length) return;
-    this.#isAwake = true;
-    // The frame of the stills, so that nothing jumps.
-    this.clock.seek(Math.floor(this.clock.frames / 2));
   }
 
   /** Stop, and give all memory back. */
@@ -236,12 +241,6 @@ export class CompareViewer {
       this.#due();
     };
     return slider("Wipe between A and B", move, { class: "rb-compare-wipe", step: "any" });
-  }
-
-  /** Which of the files is A, or B. */
-  #makeList(side: number) {
-    const options = this.items.map(({ label }, place): [number, string] => [place, label]);
-    return choose(`File ${"AB"[side]}`, options, this.pair[side], (value) => this.#use(side, Number(value)));
   }
 
   /** Make these A and B. */

@@ -47,11 +47,10 @@ function upgrade(media: Media, root: HTMLElement, link: HTMLAnchorElement) {
     isThere = true;
     Object.assign(link, { href: url, textContent: "Save", download: root.dataset.rbName });
     // Loaded in a separate element first: if the browser cannot play it, it can still be saved, and the preview stays.
-    const trial = document.createElement(media.tagName) as Media;
-    const isFilm = trial instanceof HTMLVideoElement;
-    if (isFilm) trial.preload = "auto";
-    trial.addEventListener(isFilm ? "loadeddata" : "load", () => isThere && show(url, false), { once: true });
-    trial.src = url;
+    const trial = media.cloneNode() as Media;
+    for (const event of ["loadeddata", "load"])
+      trial.addEventListener(event, () => isThere && show(url, false), { once: true });
+    Object.assign(trial, { preload: "auto", src: url });
   };
   const lose = () => {
     if (!isThere) return;

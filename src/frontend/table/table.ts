@@ -37,8 +37,8 @@ class Table {
   #group: Column | null = null;
   #scale = 1;
   #picked = new Picked(this.payload, () => this.#redraw());
-  /** The lines of open rows, and where the focus was before. */
-  #open: Map<number, { line: HTMLElement; opener: Element | null }> = new Map();
+  /** The lines below open rows. */
+  #open: Map<number, HTMLElement> = new Map();
   #hasKernel = false;
   #problems: string[] = [];
   #speaking = 0;
@@ -49,8 +49,7 @@ class Table {
     spellcheck: "false",
     oninput: () => this.#update(),
   });
-  #menu = made("div", { class: "rb-menu", hidden: "" });
-  #chooser = button("Columns", () => this.#toggleMenu(), { "aria-expanded": "false", class: "rb-chooser" });
+  #menu = made("details", { class: "rb-menu" }, made("summary", {}, "Columns"));
   #more = made("span", { class: "rb-further" });
   #voice = made("span", { class: "rb-hidden", role: "status" });
   #all = made("input", {
@@ -71,8 +70,9 @@ class Table {
     });
     const save = button("CSV", () => this.#save(), { title: "Save these rows and columns as CSV" });
     const large = button("Large posters", () => this.#resize(large), { "aria-pressed": "false" });
-    const tools = [this.#filter, this.#groups(), this.#chooser, this.#hasFiles ? large : null, copy, save, this.#more];
-    this.#summary.before(made("div", { class: "rb-bar" }, ...tools), this.#menu, this.#voice);
+    this.#fillMenu();
+    const tools = [this.#filter, this.#groups(), this.#hasFiles ? large : null, copy, save, this.#menu, this.#more];
+    this.#summary.before(made("div", { class: "rb-bar" }, ...tools), this.#voice);
     this.#box.replaceChildren(this.#grid);
     this.#box.addEventListener("scroll", () => this.#draw());
     root.addEventListener("keydown", (event) => this.#key(event));
@@ -136,12 +136,7 @@ class Table {
     this.#update();
   }
 
-  #toggleMenu() {
-    if (!this.#menu.firstChild) this.#fillMenu();
-    this.#menu.hidden = !this.#menu.hidden;
-    this.#chooser.setAttribute("aria-expanded", String(!this.#menu.hidden));
-  }
-
+  /** Which columns are shown. */
   #fillMenu() {
     const boxes = this.#columns.map((column) => {
       const choose = () => {
@@ -219,7 +214,7 @@ class Table {
       this.#nameGroup(row);
       this.#rows.set(row, node);
       this.#body.append(node);
-      const { line } = this.#open.get(row) ?? {};
+      const line = this.#open.get(row);
       if (!line) continue;
       this.#body.append(line);
       // A video that is taken out of the page pauses.
@@ -338,8 +333,8 @@ class Table {
     const node = detail(label, files, () => this.#close(row));
     if (words) node.append(made("div", { class: "rb-words", tabindex: "0" }, made("bdi", {}, words)));
     const line = made("tr", { class: "rb-stage" }, this.#wide("td", node));
-    this.#open.set(row, { line, opener: document.activeElement });
-    before?.line.remove();
+    this.#open.set(row, line);
+    before?.remove();
     this.#rows.get(row)?.after(line);
     this.#posterOf(row)?.setAttribute("aria-expanded", "true");
     line.scrollIntoView?.({ block: "nearest" });
@@ -348,12 +343,10 @@ class Table {
 
   /** Take the players of a row away, and give the focus back. */
   #close(row: number, withFocus: boolean = true) {
-    const { line, opener } = this.#open.get(row) ?? {};
-    const poster = this.#posterOf(row);
-    line?.remove();
+    this.#open.get(row)?.remove();
     this.#open.delete(row);
-    poster?.setAttribute("aria-expanded", "false");
-    const back = this.#box.contains(opener ?? null) ? (opener as HTMLElement) : (poster ?? this.#box);
+    this.#posterOf(row)?.setAttribute("aria-expanded", "false");
+    const back = this.#rows.get(row)?.querySelector("button") ?? this.#box;
     if (withFocus) back.focus({ preventScroll: true });
   }
 
@@ -375,7 +368,7 @@ class Table {
     const step = { ArrowDown: 1, ArrowUp: -1, Escape: 0 }[event.key];
     if (step === undefined) return;
     const target = event.target as HTMLElement;
-    for (const [row, { line }] of this.#open) {
+    for (const [row, line] of this.#open) {
       if (step && (target === this.#posterOf(row) || (line.contains(target) && !target.closest(".rb-words")))) {
         event.preventDefault();
         return this.#step(row, step);
@@ -383,9 +376,9 @@ class Table {
       if (!step && (line.contains(target) || this.#rows.get(row)?.contains(target))) return this.#close(row);
     }
     if (step) return;
-    if (!this.#menu.hidden && (target === this.#chooser || this.#menu.contains(target))) {
-      this.#toggleMenu();
-      this.#chooser.focus();
+    if (this.#menu.open && this.#menu.contains(target)) {
+      this.#menu.open = false;
+      this.#menu.querySelector("summary")?.focus();
     } else if (target === this.#filter && this.#filter.value) {
       this.#filter.value = "";
       this.#update();
