@@ -31,11 +31,8 @@ from tests.widgets.at_once import AtOnce
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Which moves more naturally?"
-PAGE = (
-    "<!doctype html><html lang=en><meta charset=utf-8><title>.</title>"
-    "<style>:root{color-scheme:light dark}body{margin:16px;background:Canvas}h1{font-size:0;margin:0}</style>"
-    "<main><h1>.</h1><div id=out></div></main>"
-)
+PLACE = "<style>h1{font-size:0;margin:0}</style><div id=out></div>"
+"""Where outputs are shown."""
 SHOW = "html => document.querySelector('#out').replaceChildren(document.createRange().createContextualFragment(html))"
 
 # The script of the connection itself, with a model in the page that passes its messages to `toKernel`. A connection that is
@@ -129,12 +126,6 @@ class KernelProcess:
     def _read(self) -> Any:
         assert self._process.stdout
         return json.loads(self._process.stdout.readline())
-
-
-def open_page(page: Page, folder: Path) -> None:
-    """An empty page of a file, because browsers decode single frames only on pages that they call secure."""
-    (folder / "page.html").write_text(PAGE, encoding="utf-8")
-    page.goto((folder / "page.html").as_uri())
 
 
 def show(page: Page, html: str) -> None:

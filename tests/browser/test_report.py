@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import pairwise
@@ -200,42 +200,6 @@ def test_a_played_clip_that_fell_behind_catches_up(chromium: Browser, tmp_path: 
     assert noted == []
     assert broken == 0
     assert small_print.startswith("Played by the browser")
-
-
-def test_keys_act_while_the_clips_have_the_focus(told: Page) -> None:
-    """Arrows step, Home and End jump, L loops, Space plays; outside they do what they always do."""
-    done: list[tuple[int, bool]] = []
-    press: Callable[[str], None] = told.keyboard.press
-
-    told.locator("[data-rb-clock]").focus()
-    for key in ("End", "ArrowLeft", "Shift+ArrowLeft", "Home", "ArrowRight", "l"):
-        press(key)
-        done.append((clock(told, "frame"), clock(told, "loop")))
-    press(" ")
-    is_playing = clock(told, "playing")
-    press(" ")
-    told.locator("h1").click()
-    press("End")
-
-    assert done == [(72, True), (71, True), (61, True), (0, True), (1, True), (1, False)]
-    assert is_playing
-    assert not clock(told, "playing")
-    assert clock(told, "frame") < 72
-
-
-def test_without_loop_it_ends_on_the_last_frame(told: Page) -> None:
-    """And the next press of the button begins again."""
-    told.locator("[data-rb-do=speed]").select_option("2")
-    told.locator("[data-rb-do=loop]").click()
-    told.evaluate("document.querySelector('[data-rb-clock]').clock.seek(60)")
-    told.locator("[data-rb-do=play]").click()
-
-    until(told, "!clock.playing")
-
-    assert told.locator("[data-rb-do=told]").inner_text().startswith("73 of 73")
-    told.locator("[data-rb-do=play]").click()
-    until(told, "clock.time > 0.1")
-    assert clock(told, "frame") < 60
 
 
 def test_what_is_out_of_view_rests(told: Page) -> None:

@@ -59,6 +59,20 @@ describe("a clock", () => {
   });
 });
 
+test("a clock that does not loop ends on its last frame, and begins again when it is played", async () => {
+  const clock = new Clock([clipOf(6, 60)]);
+  clock.turnLoop();
+  const ended = new Promise((resolve) => {
+    clock.addEventListener("change", () => clock.playing || resolve(clock.frame));
+  });
+
+  clock.play();
+
+  expect(await ended).toBe(5);
+  clock.play();
+  expect(clock.time).toBe(0);
+});
+
 describe("the bar of a clock", () => {
   const root = document.createElement("div");
   root.innerHTML = "<div data-rb-transport></div>";
