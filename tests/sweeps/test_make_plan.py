@@ -168,14 +168,16 @@ def test_described_inputs_sweep_like_the_others() -> None:
         "text": {"type": "string"},
         "copy": {"type": "integer", "maximum": 9},
         "voice": {"type": "object", "properties": {"pitch": {"type": "number"}}},
+        "a.b[0]": {"type": "integer", "default": 1},
     }
     speech = describe(with_fields(fields, required=["text"]))(text="hello", voice={"pitch": 1.0})
 
-    plan = sweep(speech, {"copy": [1, 10], "voice.pitch": [0.5]})
+    plan = sweep(speech, {"copy": [1, 10], "voice.pitch": [0.5], "a.b[0]": [7]})
 
     assert [run["copy"] for run in plan] == [1, 10]
     assert plan[0].input is not None
-    assert plan[0].input.wire() == {"text": "hello", "copy": 1, "voice": {"pitch": 0.5}}
+    assert plan[0].input.wire() == {"text": "hello", "copy": 1, "voice": {"pitch": 0.5}, "a.b[0]": 7}
+    assert plan[:1].frame["a.b[0]"].tolist() == [7]
     assert "at most 9" in str(plan[1].problem)
     assert (plan.credits, plan.priced(lambda request: 5).credits) == (None, 5)
     assert parse_plan(plan.to_toml(), models={speech.endpoint_id: type(speech)}.__getitem__) == plan

@@ -157,7 +157,7 @@ def test_credits_are_what_is_known_and_say_from_whom(row: Entry | None, expected
 def test_names_that_collide_are_kept_apart() -> None:
     """A label called like a column of the table, or like a result, gets a prefix; nothing is overwritten."""
     plan = sweep(TextToVideo(prompt="a boat"), seed=[1, 2]).derived(
-        status=lambda row: "mine", output_seed=lambda row: row.seed
+        status=lambda row: "mine", output_seed=lambda row: row.seed, run=lambda row: row.seed * 10
     )
 
     table = make_table(plan)
@@ -166,6 +166,9 @@ def test_names_that_collide_are_kept_apart() -> None:
     assert table["label_status"].tolist() == ["mine"] * 2
     assert table["output_seed"].tolist() == [0, 1]
     assert table["label_output_seed"].tolist() == [1, 2]
+    # The index has that name, in files, too.
+    assert pd.read_csv(io.StringIO(table.to_csv()), index_col="run")["label_run"].tolist() == [10, 20]
+    assert table.attrs["reelbook"]["axes"] == ["seed", "label_status", "label_output_seed", "label_run"]
 
 
 @pytest.mark.parametrize("seeds", [[2**63 - 1, None], [2**63], [2**64], [2**63, -5, None]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -12,7 +11,6 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..models.base import Input
-from ..models.catalog import find_endpoint
 from ..models.pricing import Estimate, estimate
 from .values import coerce_value, get_fields, get_schema, parse_field_path
 
@@ -90,13 +88,8 @@ class RowMaker:
         paths = {name: parse_field_path(type(base), name) for name in columns if name not in labels}
         self._inner = {name: path for name, path in paths.items() if len(path) > 1}
         self._lists = {name for name, path in paths.items() if get_schema(type(base), path).get("type") == "array"}
-        endpoint = find_endpoint(base.endpoint_id)
-        neutral = endpoint.price_neutral if endpoint is not None else type(base).model_fields
-        # One price for all rows that differ only in fields without effect on it; outside the catalog none is known.
-        self._price_key = operator.attrgetter(
-            "endpoint_id", *(name for name in type(base).model_fields if name not in neutral)
-        )
-        self._prices: dict[Hashable, Estimate] = {}
+        self._prices: dict[Estimate, Estimate] = {}
+        """Each price once, because a million rows may have the same."""
 
     def row(self, number: int, given: Mapping[str, Any], take: int = 0) -> Row:
         """Create one row; all its values are validated together."""
@@ -114,8 +107,8 @@ class RowMaker:
         except LookupError as error:
             problem = str(error.args[0])
         else:
-            key = self._price_key(request)
-            price = self._prices.get(key) or self._prices.setdefault(key, estimate(request))
+            price = estimate(request)
+            price = self._prices.setdefault(price, price)
         return Row(number, request, self.base, take, problem, price, given)
 
     def _with_inner(self, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 RUN_COLUMNS = (*(name for name in LAST_COLUMNS if name not in ("created", "finished")), "credits_estimated")
-"""Columns of a table of results besides inputs and outputs; these names are reserved in a plan's table, too."""
-RESERVED_NAMES = frozenset({*RUN_COLUMNS, "credits_due", "problem"})
+"""Columns of a table of results besides inputs and outputs."""
+RESERVED_NAMES = frozenset({*RUN_COLUMNS, "credits_due", "problem", "run"})
+"""Names that a table of a plan or of its results needs itself; `run` is that of the index."""
 FIRST = ("status", "credits", VIDEO, IMAGES, "output_seed", "seed", "prompt")
 """Columns that follow those that vary, because pandas displays only the first and last ten columns of a table."""
 TYPES: dict[str, set[type]] = {"integer": {int}, "number": {int, float}, "boolean": {bool}}
@@ -58,7 +59,7 @@ def make_input_columns(plan: Plan, titles: Mapping[str, str]) -> dict[str, Any]:
         rule = {} if name in plan.labels else get_schema(model, parse_field_path(model, name))
         field = model.model_fields.get(name)
         if field is not None and field.alias is None and is_possible:
-            values = list(map(attrgetter(name), requests))  # As `row[name]`, and several times as fast.
+            values = [getattr(request, name) for request in requests]  # As `row[name]`, and several times as fast.
         else:
             values = [row[name] for row in plan]
         columns[title] = make_column(values, rule)
@@ -113,10 +114,7 @@ def make_result_table(
     stored = find_rows(context.ledger, service, {number: standing.name for number, standing in by_number.items()})
     entries = [stored.get(row.number) for row in plan]
     frame = build_frame(plan, standings, entries, get_paths(context.shelf), take=take, service=service)
-    frame.attrs["reelbook"] = {
-        "model": plan.base.endpoint_id, "service": service, "axes": list(plan.columns), "labels": sorted(plan.labels),
-        "library": str(context.ledger.folder),
-    }  # fmt: skip
+    frame.attrs["reelbook"]["library"] = str(context.ledger.folder)
     return frame
 
 
@@ -155,9 +153,10 @@ def build_frame(
     runs = {name: getattr(runs[name], "array", runs[name]) for name in runs if name not in unused}
     titles = get_titles(plan, runs)
     varies = [titles[name] for name in plan.columns]
-    return assemble_table(
-        {**make_input_columns(plan, titles), **runs}, [*varies, *FIRST], pd.RangeIndex(size, name="run")
-    )
+    columns = {**make_input_columns(plan, titles), **runs}
+    frame = assemble_table(columns, [*varies, *FIRST], pd.RangeIndex(size, name="run"))
+    frame.attrs["reelbook"] = {"model": model, "service": service, "axes": varies}
+    return frame
 
 
 def add_metric_columns(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.DataFrame:
