@@ -195,11 +195,9 @@ ONE: dict[str, Callable[[Any], Any]] = {
     "the first row": lambda table: table.iloc[0].to_dict(),
     "a named row": lambda table: next(table.loc[[7]].itertuples()),
     "a request id": lambda table: table.request_id[7],
-    "a column of one file": lambda table: table.loc[[7], "output_video"],
     "a path": lambda table: table.output_video[7],
     "a row of the library": lambda table: rb.library().frame[rb.library().frame.request_id == table.request_id[7]],
     "a run": lambda table: table.reel.run(7),
-    "a list of one run": lambda table: [table.reel.run(7)],
     "a row without its request id": lambda table: table.loc[[7]].assign(request_id=None, input_json=None),
 }
 
@@ -222,7 +220,6 @@ def test_what_names_none_or_several_runs_is_answered_with_what_to_type(
     for given, words in (
         (table, "12 rows, and rb.* takes one. Choose a row, as in table.loc"),
         (table.iloc[:0], "no row"),
-        (table.output_video, "12 values"),
         ("nowhere", "neither a file nor the request id of a run"),
         (7, "a number or a mask alone"),
         (table.loc[[7]].assign(request_id="elsewhere", output_video=None), "no run for row 7"),
