@@ -19,7 +19,7 @@ from ..util.missing_values import is_missing
 from ..util.printable import format_count
 from . import run_text
 from .embedding import data_uri
-from .figure import render_figure, render_files, render_with_assets
+from .figure import render_media
 from .formatting import format_credits, format_folder, format_size, format_time, join_with_dots, shorten
 from .input_code import MAX_CODE_LENGTH, format_input_code
 from .original_links import render_open_attributes, render_posters
@@ -216,9 +216,7 @@ def output_card(output: Output) -> str:
     known = run_text.describe_file(media[0])
     # The seed is in both.
     known = replace(known, outputs=(*facts, *(fact for fact in known.outputs if fact not in facts)))
-    if len(media) > 1:
-        return render_with_assets(render_files(media, known, width=options.max_width))
-    return render_with_assets(render_figure(media[0], known, width=options.max_width))
+    return render_media(media, known)
 
 
 def output_strip_jpeg(output: Output) -> bytes | None:

@@ -31,29 +31,26 @@ figures = Macros("figure.html")
 
 def file_figure(file: LocalFile, *, many: bool = False) -> str:
     """The figure of a file. `many`: it is displayed among others, so that only a picture is embedded."""
-    known = run_text.describe_file(file)
-    return render_with_assets(render_figure(file, known, width=options.max_width, many=many))
+    return render_media([file], run_text.describe_file(file), many=many)
 
 
-def render_files(media: Sequence[LocalFile], known: RunText, *, width: int) -> Markup:
-    """The files of one run in rows, with the caption and actions that they share."""
-    each = [render_figure(file, known, width=width, many=True, is_alone=False) for file in media]
-    caption = figures.caption(known.prompt, [known.seed, known.credits, known.made_by])
-    return figures.row(width, each) + figures.figure({}, width, "", known, caption)
-
-
-def render_with_assets(*bodies: Markup) -> str:
-    """Figures with their style sheet and script."""
-    body = Markup("").join(bodies)
+def render_media(media: Sequence[LocalFile], known: RunText, *, many: bool = False) -> str:
+    """The files of one run, with style sheet and script: one as a figure, several in rows, with what they share below."""
+    if len(media) == 1:
+        body = render_figure(media[0], known, many=many)
+    else:
+        each = [render_figure(file, known, many=True, is_alone=False) for file in media]
+        caption = figures.caption(known.prompt, [known.seed, known.credits, known.made_by])
+        body = figures.row(options.max_width, each) + figures.figure({}, options.max_width, "", known, caption)
     has_posters = "data-rb-opens" in body
     style = render_style("figure.css", *(["player.css"] if has_posters else []))
     return str(style + body + render_script("gallery.js" if has_posters else "figure.js"))
 
 
-def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = False, is_alone: bool = True) -> Markup:
+def render_figure(file: LocalFile, known: RunText, *, many: bool, is_alone: bool = True) -> Markup:
     """The figure of a file. If it is not alone it is lower, and the shared caption of its run is left out."""
     facts = run_text.format_media_facts(file)
-    width = min(width, MAX_SMALL_SIDE) if many and is_alone else width
+    width = min(options.max_width, MAX_SMALL_SIDE) if many and is_alone else options.max_width
     if is_alone:
         facts = [known.seed, *facts, known.credits, known.made_by]
     shown, embedded, advice = Markup(""), EmbeddedPart(), ""

@@ -284,12 +284,10 @@ class Count:
     """How many of a number of things are done, and about how long the rest takes."""
 
     result = ""
-    """What stays in the cell in place of the last count."""
+    """What stays in place of the last count."""
 
-    def __init__(self, of: int, words: str, *, stays: bool = False) -> None:
-        """`stays`: a terminal keeps the last line, too."""
-        self.done, self.of, self.stays = 0, of, stays
-        self._words = words
+    def __init__(self, of: int, words: str) -> None:
+        self.done, self.of, self._words = 0, of, words
         self._known: int | None = None
         self._began = time.monotonic()
 
@@ -310,7 +308,7 @@ class Count:
 
 def watch_measuring(files: int) -> AbstractContextManager[Count]:
     """A counter of measured files, displayed while the block runs."""
-    return watch_count(Count(files, "files measured", stays=True))
+    return watch_count(Count(files, "files measured"))
 
 
 @contextmanager
@@ -320,7 +318,7 @@ def watch_count(count: Count) -> Iterator[Count]:
         lambda: _make_line(count.line, BAR, count.done / count.of if count.of else 1.0),
         lambda _: _make_line(count.result or count.line),
         lambda: count.line,
-        lambda: count.line if count.stays else "",
+        lambda: count.result or count.line,
         delay=QUIET_SECONDS,
     ):
         yield count

@@ -11,7 +11,7 @@ from ..models.images import pictures_of
 from ..settings import options
 from ..storage.run_status import WITHOUT_RESULT
 from . import run_text
-from .figure import figures, render_figure, render_files, render_with_assets
+from .figure import figures, render_media
 from .formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
 from .input_code import format_run_code
 from .run_text import format_status
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MAX_REASON_LENGTH, MAX_LINE_LENGTH, MAX_FAULT_LENGTH = 900, 110, 50
 PICTURES = ("image_load_error", "file_download_error")
-PROMPTS = ("content_policy_violation",)
-LORAS = ("lora_load_error",)
+FIELDS = {"content_policy_violation": ("prompt", "negative_prompt"), "lora_load_error": ("loras",)}
+"""The fields that an error of a type is about."""
 
 
 def run_figure(run: Run, *, many: bool = False) -> str:
@@ -33,10 +33,7 @@ def run_figure(run: Run, *, many: bool = False) -> str:
         return failed_card(run)
     if run.status != "completed":
         return progress_card(run)
-    known, width = run_text.describe_run(run), options.max_width
-    if len(run.media) == 1:
-        return render_with_assets(render_figure(run.media[0], known, width=width, many=many))
-    return render_with_assets(render_files(run.media, known, width=width))
+    return render_media(run.media, run_text.describe_run(run), many=many)
 
 
 def run_strip_jpeg(run: Run) -> bytes | None:
@@ -113,10 +110,8 @@ def find_blamed_fields(run: Run) -> list[tuple[str, str]]:
     if not named and failure.error_type in PICTURES:
         meant = [name for name, picture in pictures.items() if str(picture) in message]
         named = meant or list(pictures)
-    if not named and failure.error_type in PROMPTS:
-        named = [name for name in ("prompt", "negative_prompt") if name in request.changed()]
-    if not named and failure.error_type in LORAS:
-        named = [name for name in ("loras",) if name in values]
+    if not named:
+        named = [name for name in FIELDS.get(failure.error_type or "", ()) if name in request.changed()]
     return [(name, run_text.format_value({**values, **pictures}[name])) for name in named[:3]]
 
 

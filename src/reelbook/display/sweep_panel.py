@@ -48,7 +48,7 @@ def format_panel(progress: Progress) -> str:
     )
 
 
-def render_panel(progress: Progress, *, hint: str = "", has_film: bool = True) -> str:
+def render_panel(progress: Progress, *, hint: str = "") -> str:
     """The panel: counts, credits, time, the latest results, and failures by reason."""
     return str(
         render(
@@ -57,7 +57,7 @@ def render_panel(progress: Progress, *, hint: str = "", has_film: bool = True) -
             facts=[*format_spending(progress), *_format_time(progress)],
             bar=STATES,
             legend=_list_counts(progress),
-            film=_film(progress) if has_film else "",
+            film=_film(progress),
             late="" if progress.state == "done" else format_late_note("sweep", progress.state),
             hint=hint if progress.state in ("running", "preparing") else "",
         )

@@ -63,7 +63,6 @@ def render_comparison(comparison: Comparison) -> str:
 def render_comparison_markup(
     comparison: Comparison,
     *,
-    with_differences: bool = True,
     advice: str = ADVICE,
     notes: Sequence[str] = (),
     find: Callable[[Item], FileOnPage] = find_on_page,
@@ -89,7 +88,7 @@ def render_comparison_markup(
         comparison.by,
         f"{len(timings)} {kind} compared",
         described,
-        _describe_differences(comparison, advice) if with_differences else {},
+        _describe_differences(comparison, advice),
         bool(films) and len(timings) > 1,
         [*list_notes(comparison), *notes],
         list(_list_tables(items)),
