@@ -196,6 +196,11 @@ def tell(news: object) -> None:
         _Mouth.line.send(news)
 
 
+def hear() -> Any:
+    """Wait for a word of whoever has this client."""
+    return _Mouth.line.recv()
+
+
 def clip(number: int) -> dict[str, Any]:
     """An input for each number: the quickest job there is, and one that tells its number."""
     return {"images": [{"url": DOT, "frames": 1 + number // 119}], "fps": 1 + number % 119}
@@ -343,7 +348,7 @@ def _work_as_notebook(order: Order) -> None:
         first, *others = order.numbers
         background.submit(one(first)).result(PATIENCE)
         tell("ready")
-        _Mouth.line.recv()
+        hear()
         for future in [background.submit(one(number)) for number in others]:
             future.result(PATIENCE)
 
@@ -361,7 +366,7 @@ def _read_again_and_again(order: Order) -> None:
     import reelbook as rb
 
     tell("ready")
-    _Mouth.line.recv()
+    hear()
     looks, is_last = 0, False
     while not is_last:
         is_last = _Mouth.line.poll()  # Before the look, so that the last one begins when the others have ended.

@@ -7,7 +7,6 @@ import os
 import random
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,9 +18,10 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import LibraryError
-from reelbook.storage.ledger import claims, transitions, writer
-from reelbook.storage.ledger.claims import RunRequest
+from reelbook.storage.ledger import claims, writer
 from reelbook.storage.ledger.writer import Ledger
+from tests.faults.nursery import Child, Nursery
+from tests.faults.spender import spend, spend_in_a_process
 from tests.faults.standin import StandIn
 from tests.faults.test_answers import BOAT
 from tests.faults.torn_disk import Op, Tape, recorded
@@ -29,87 +29,18 @@ from tests.support import as_data_uri, deep, png
 
 NOBODY = 65534
 
-SPENDS = """
-import os, resource, sys
-from pathlib import Path
-from reelbook.errors import LibraryError
-from reelbook.storage.ledger import claims, transitions
-from reelbook.storage.ledger.claims import RunRequest
-from reelbook.storage.ledger.writer import Ledger
-
-folder, runs, room, user = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-
-def say(*words):
-    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
-
-def surely(step):
-    # Says what is wrong and tries again once somebody has made room.
-    while True:
-        try:
-            return step()
-        except LibraryError as error:
-            say("trouble", error)
-            sys.stdin.readline()
-            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-
-if user >= 0:
-    os.setuid(user)
-if room >= 0:
-    Ledger(folder).close()
-    size = (folder / "ledger.sqlite").stat().st_size + room
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-ledger = surely(lambda: Ledger(folder))
-say("open")
-for number in range(runs):
-    asked = RunRequest("svc", f"run {os.getpid()} {number}", "m", "a boat " * 60, 5, False, True)
-    run = surely(lambda: ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger))).entry
-    try:
-        ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
-    except LibraryError as error:
-        say("trouble", error)
-        sys.stdin.readline()
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        surely(lambda: ledger.transact_now(lambda db: transitions.release(db, run.id, ledger.owner, unsent=True)))
-        continue
-    say("post", run.id)
-    request = f"r{run.id}"
-    line = claims.make_acceptance(run, request)
-    surely(lambda: ledger.submit(lambda db: transitions.mark_accepted(db, run.id, request), line=line).result(60))
-    say("accepted", run.id)
-    surely(lambda: ledger.transact_now(lambda db: transitions.move(db, run.id, "completed", output="{}", charged=5)))
-    surely(lambda: ledger.transact_now(lambda db: transitions.move(db, run.id, "stored", media="[]")))
-    say("stored", run.id)
-ledger.close()
-say("done")
-"""
-"""A process that spends: it says each step once it may rely on it. The paid call itself is the word `post`."""
-
 Words = list[list[str]]
 
 
-@contextmanager
-def spender(folder: Path, runs: int, *, room: int = -1, user: int = -1) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-W", "ignore", "-c", SPENDS, str(folder), str(runs), str(room), str(user)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def heard(process: subprocess.Popen[str], in_trouble: Callable[[], object]) -> Words:
+def heard(child: Child, in_trouble: Callable[[], object]) -> Words:
     """What a spender says, to its end; when it is in trouble, somebody helps."""
     said: Words = []
-    assert process.stdout is not None
-    assert process.stdin is not None
-    for line in process.stdout:
-        said.append(line.split())
+    for news in child:
+        said.append(news.split())
         if said[-1][0] == "trouble":
             assert sum(words[0] == "trouble" for words in said) < 20, "it cannot be helped"
             in_trouble()
-            process.stdin.write("go on\n")
-            process.stdin.flush()
+            child.say("go on")
     return said
 
 
@@ -167,8 +98,10 @@ def test_on_a_full_disk_nothing_is_sent_that_is_not_written_down(tmp_path: Path,
         folder = tmp_path / "disk" / ".reelbook"
         ballast = tmp_path / "disk" / "ballast"
         ballast.write_bytes(bytes(330_000 if is_disk else 0))
-        with spender(folder, 150 if is_disk else 25, room=-1 if is_disk else room if room >= 0 else 9000) as process:
-            said = heard(process, lambda: ballast.unlink(missing_ok=True))
+        with Nursery() as nursery:
+            most = None if is_disk else room if room >= 0 else 9000
+            child = nursery.born(spend_in_a_process, folder=folder, runs=150 if is_disk else 25, room=most)
+            said = heard(child, lambda: ballast.unlink(missing_ok=True))
         known = rows(folder)
 
     trouble = [" ".join(words) for words in said if words[0] == "trouble"]
@@ -195,8 +128,9 @@ def test_a_folder_that_cannot_be_written_is_said_so_and_nothing_is_sent(public: 
     spends = NOBODY if here == 0 else here
     _given(folder, user=here, mode=0o555)
 
-    with spender(folder, 3, user=NOBODY if here == 0 else -1) as process:
-        said = heard(process, lambda: _given(folder, user=spends, mode=0o755))
+    with Nursery() as nursery:
+        child = nursery.born(spend_in_a_process, folder=folder, runs=3, user=NOBODY if here == 0 else None)
+        said = heard(child, lambda: _given(folder, user=spends, mode=0o755))
     _given(folder, user=here, mode=0o755)
 
     assert [words[0] for words in said[:2]] == ["open", "trouble"]
@@ -282,32 +216,6 @@ def test_what_is_finished_can_be_looked_up_on_a_read_only_disk(tmp_path: Path, i
 # A power cut.
 
 
-def wanted(name: str) -> RunRequest:
-    return RunRequest("svc", name, "m", "a boat " * 40, 5, False, True)
-
-
-def spent(folder: Path, tape: Tape, runs: int) -> None:
-    """Runs from the claim to the shelf, each step told once it is confirmed."""
-    ledger = Ledger(folder)
-    for number in range(runs):
-        run = ledger.transact_now(
-            lambda db, number=number: claims.find_or_claim(db, wanted(f"run {number}"), ledger)  # type: ignore[misc]
-        ).entry
-        ledger.transact_now(lambda db, run=run: transitions.mark_sending(db, run.id, ledger.owner, None))  # type: ignore[misc]
-        tape.told("post", str(run.id))
-        request = f"r{run.id}"
-        step = ledger.submit(
-            lambda db, run=run, request=request: transitions.mark_accepted(db, run.id, request),  # type: ignore[misc]
-            line=claims.make_acceptance(run, request),
-        )
-        step.result(30)
-        tape.told("accepted", str(run.id))
-        ledger.transact_now(lambda db, run=run: transitions.move(db, run.id, "completed", output="{}", charged=5))  # type: ignore[misc]
-        ledger.transact_now(lambda db, run=run: transitions.move(db, run.id, "stored", media="[]"))  # type: ignore[misc]
-        tape.told("stored", str(run.id))
-    ledger.close()
-
-
 @contextmanager
 def taped(folder: Path, runs: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tape]:
     """All that was written while so many runs were paid for."""
@@ -324,7 +232,7 @@ def taped(folder: Path, runs: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
         with monkeypatch.context() as patch:
             patch.setattr(claims, "append_lines", on_append)
-            spent(folder, tape, runs)
+            spend(folder, runs, tape.told)
     yield tape
 
 
