@@ -11,11 +11,9 @@ import csv
 import itertools
 import json
 import signal
-import sqlite3
 import statistics
 import subprocess
 from collections import Counter
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ import httpx
 import pytest
 
 from reelbook_service.accounts import NewAccount
+from tests.faults.audit import query
 from tests.faults.canary import Canary
 from tests.faults.gateway_process import DIES, FORGETS, GatewayProcess
 from tests.faults.nursery import clip, number_of
@@ -156,13 +155,8 @@ class Row:
     price: int
 
 
-def _query(path: Path, sql: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(path, timeout=30)) as db:
-        return db.execute(sql).fetchall()
-
-
 def ledger_rows(gateway: GatewayProcess) -> list[Row]:
-    found = _query(
+    found = query(
         gateway.data / "hosted" / "ledger.sqlite",
         "SELECT name, state, request_id, input, price FROM runs JOIN names ON names.run = runs.id",
     )
@@ -182,7 +176,7 @@ def paid_twice(gateway: GatewayProcess, elsewhere: Served) -> Counter[int]:
     """How many more runs of each input were paid for than students have sent."""
     asked, sent = (
         Counter(
-            number_of(json.loads(text)) for (text,) in _query(data / "service.sqlite3", "SELECT input FROM requests")
+            number_of(json.loads(text)) for (text,) in query(data / "service.sqlite3", "SELECT input FROM requests")
         )
         for data in (elsewhere.server.service.settings.data, gateway.data)
     )
@@ -249,7 +243,7 @@ def test_a_class_on_one_key_is_exact_to_the_credit(
         assert told["credits_available"] == student.budget - spent >= 0
     # The money elsewhere: each run of the gateway was paid for once at most, and what was paid for is there.
     rows, paid = ledger_rows(gateway), [c["request_id"] for c in elsewhere.charges() if c["kind"] == "reserve"]
-    asked = dict(_query(elsewhere.server.service.settings.data / "service.sqlite3", "SELECT id, input FROM requests"))
+    asked = dict(query(elsewhere.server.service.settings.data / "service.sqlite3", "SELECT id, input FROM requests"))
     known = {row.request_id for row in rows}
     orphans = Counter(number_of(json.loads(asked[name])) for name in paid if name not in known)
     doubtful = Counter(row.number for row in rows if row.state == "uncertain")
@@ -342,8 +336,8 @@ def test_the_gateway_adds_little_time(elsewhere: Served, tmp_path: Path) -> None
         assert gateway.stop() == 0
 
     took = "SELECT id, finished - created FROM requests"
-    there = dict(_query(elsewhere.server.service.settings.data / "service.sqlite3", took))
-    here = dict(_query(data / "service.sqlite3", took))
+    there = dict(query(elsewhere.server.service.settings.data / "service.sqlite3", took))
+    here = dict(query(data / "service.sqlite3", took))
     pairs = [(row.key, row.request_id) for row in ledger_rows(gateway)]
     added = sorted(here[key] - there[request_id] for key, request_id in pairs if request_id is not None)
     print(

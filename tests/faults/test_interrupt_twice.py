@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 import reelbook as rb
+from tests.faults.audit import query
 from tests.faults.kernels import PATIENCE
 from tests.faults.nursery import clip
 from tests.faults.proxy import Proxy
@@ -29,7 +28,6 @@ from tests.support import Served
 APART = 0.5
 """A person who presses again, and means it."""
 IGNORED = "Exception ignored"
-SEED = 7
 CONNECT = "import reelbook as rb\nclient = rb.connect({address!r}, api_key={key!r}, library={library!r})\n"
 CLIP = f"rb.ImagesToVideo(**{clip(1)!r})"
 SCRIPTS = {
@@ -97,8 +95,8 @@ class Place:
         )  # fmt: skip
 
     def states(self) -> list[str]:
-        with closing(sqlite3.connect(self.library / "ledger.sqlite", timeout=30)) as db:
-            return [state for (state,) in db.execute("SELECT state FROM runs WHERE state != 'planned' ORDER BY id")]
+        found = query(self.library / "ledger.sqlite", "SELECT state FROM runs WHERE state != 'planned' ORDER BY id")
+        return [state for (state,) in found]
 
     def paid(self) -> list[str]:
         return [line["request_id"] for line in self.served.charges() if line["kind"] == "reserve"]

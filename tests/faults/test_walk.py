@@ -13,18 +13,18 @@ import hashlib
 import json
 import random
 import signal
-import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.faults.audit import query
 from tests.faults.nursery import PATIENCE, Nursery
 from tests.faults.standin import CANCEL, ESTIMATE, FILE, KINDS, REFUSED, RESULT, RUN, STATUS, Fault, StandIn
 from tests.faults.walker import walked
@@ -173,8 +173,8 @@ def walk(
 
 def judge(hosted: StandIn, library: Path, label: str, found: Found) -> None:
     """Join the charge log with the ledger, and the ledger with the files."""
-    with closing(sqlite3.connect(library / "ledger.sqlite", timeout=30)) as db:
-        rows = db.execute("SELECT json_extract(input, '$.fps'), state, request_id, media FROM runs").fetchall()
+    sql = "SELECT json_extract(input, '$.fps'), state, request_id, media FROM runs"
+    rows = query(library / "ledger.sqlite", sql)
     files = {hashlib.sha256(path.read_bytes()).hexdigest() for path in (library / "media").rglob("*") if path.is_file()}
     kept = {
         request
