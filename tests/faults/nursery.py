@@ -44,6 +44,14 @@ DOT = (
 """A picture of 16 × 16."""
 
 
+def until(so: Callable[[], object]) -> None:
+    """Look again and again; the moment itself decides, not the clock."""
+    pause, deadline = threading.Event(), time.monotonic() + PATIENCE
+    while not so():
+        assert time.monotonic() < deadline, "it never came true"
+        pause.wait(0.002)
+
+
 class Nursery:
     """Clients that are forked from a process that has everything imported: each is a fresh one, and is there at once."""
 

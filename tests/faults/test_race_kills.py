@@ -11,8 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +21,7 @@ import pytest
 import reelbook as rb
 from tests.decide.races import PRICE, make_plan, merit
 from tests.faults.audit import query
-from tests.faults.nursery import PATIENCE, ROOT
+from tests.faults.nursery import PATIENCE, ROOT, until
 from tests.support import Served, deep
 from tests.sweeps.dots import reserved
 
@@ -57,10 +55,7 @@ class Racing:
     def killed(self, paid: int) -> bool:
         """Kill it once so many runs have been paid for in all; whether it was still under way."""
         with self.begin() as process:
-            pause, deadline = threading.Event(), time.monotonic() + PATIENCE
-            while len(reserved(self._served)) < paid and process.poll() is None:
-                assert time.monotonic() < deadline, "so many runs were never paid for"
-                pause.wait(0.002)
+            until(lambda: len(reserved(self._served)) >= paid or process.poll() is not None)
             was_under_way = process.poll() is None
             process.send_signal(signal.SIGKILL)
         return was_under_way

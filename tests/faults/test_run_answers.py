@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
+from reelbook.display.sweep_panel import format_panel, render_panel
+from reelbook.runs import submit
 from reelbook.transport import http, poller
 from reelbook.transport.http import RetryPolicy
+from tests.faults.nursery import PATIENCE, until
 from tests.faults.standin import FOREIGN, REFUSED, RUN, Fault, StandIn, media
 from tests.faults.test_answers import BOAT, CODES
 from tests.support import deep
@@ -24,22 +27,11 @@ OWN_SHAPE = frozenset({"gate", "call", "path", "query"})
 """Bodies in which services of this family refuse a call, too."""
 PAGES = tuple(f"{code} page" for code in CODES)
 BODIES = tuple(f"{code} {how}" for how in FOREIGN if how not in OWN_SHAPE for code in (400, 403, 404, 422, 429, 503))
-
-
 ALL = (*PAGES, *BODIES)
 FEW = (
     *(f"{code} page" for code in (400, 401, 403, 404, 422, 429, 500, 502, 504)),
-    *(
-        "400 message",
-        "403 detail",
-        "404 text",
-        "422 code",
-        "429 problem",
-        "503 gateway",
-        "400 cut",
-        "404 empty",
-        "503 plain",
-    ),
+    *("400 message", "403 detail", "404 text", "422 code", "429 problem", "503 gateway", "400 cut", "404 empty"),
+    "503 plain",
 )
 """Each kind of status, and most kinds of foreign bodies."""
 
@@ -178,3 +170,34 @@ def test_a_queue_that_is_named_by_the_first_two_parts_of_the_model_s_id_is_found
 
     assert run.video.path.read_bytes() == attached.video.path.read_bytes() == media()[".mp4"]
     assert len(hosted.seen("POST", "/models/run")) == 1
+
+
+LATER = Reply(429, {"detail": "slow down", "error_type": "too_many_requests"}, {"Retry-After": "30"})
+
+
+def test_giving_up_on_a_service_that_keeps_saying_later_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was paid, and the same can be run again. A cell that waits for it is in `test_interrupt.py`."""
+    monkeypatch.setattr(submit, "MAX_BUSY_SECONDS", 1.0)
+    with Hosted() as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:
+        hosted.on("POST", "/models/run", LATER)
+        with pytest.raises(rb.TooManyRequests, match=r"Nothing was charged.*wait a minute, then run it again"):
+            client.run(BOAT)
+
+    assert len(hosted.seen("POST", "/models/run")) == 1
+
+
+def test_the_panel_of_a_sweep_says_that_it_waits_for_a_rate_limit(tmp_path: Path) -> None:
+    """And goes on when the service takes runs again; here it is cancelled."""
+    with Hosted() as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path):
+        hosted.on("POST", "/models/run", LATER)
+        job = rb.sweep(BOAT, seed=range(3)).start(budget=999)
+        until(lambda: bool(job.progress.waits))
+        progress = job.progress
+        job.cancel()
+        table = job.wait(PATIENCE)
+
+    assert "waiting for the service's rate limit" in format_panel(progress)
+    assert "rate limit" in render_panel(progress)
+    assert set(table["status"]) == {"not started"}

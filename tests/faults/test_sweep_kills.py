@@ -6,11 +6,8 @@ many seconds. All of it is for `make deep`: `tests/sweeps/test_executor.py` kill
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,8 +15,9 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from tests.faults.kernels import PATIENCE, Kernel
-from tests.faults.nursery import DOT
+from tests.clips import at
+from tests.faults.kernels import Kernel
+from tests.faults.nursery import DOT, until
 from tests.support import Served
 from tests.sweeps.dots import PRICE, reserved
 
@@ -84,20 +82,13 @@ def undisturbed(served: Served, library: Path, runs: int) -> pd.DataFrame:
     return rb.read(library / "table.parquet")
 
 
-def until(so: Callable[[], bool]) -> None:
-    """Look again and again; the moment itself decides, not the clock."""
-    pause, deadline = threading.Event(), time.monotonic() + PATIENCE
-    while not so():
-        assert time.monotonic() < deadline, "it never came true"
-        pause.wait(0.002)
-
-
 def paid_for(served: Served, runs: int) -> Callable[[], bool]:
     return lambda: len(reserved(served)) >= runs
 
 
-def contents(table: pd.DataFrame) -> list[str]:
-    return [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in table["output_video"]]
+def contents(table: pd.DataFrame) -> list[list[bytes]]:
+    """The frames of each clip; its record names the upload of the picture, of which each account has its own."""
+    return [[frame.tobytes() for frame in at(Path(path)).frames()] for path in table["output_video"]]
 
 
 def test_a_kernel_killed_five_times_in_a_sweep_leaves_sixty_results_for_sixty_charges(
