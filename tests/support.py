@@ -7,9 +7,11 @@ import io
 import json
 import re
 import sqlite3
+import struct
 import sys
 import time
 import uuid
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -212,6 +214,17 @@ def png(width: int = 32, height: int = 16, colour: str = "teal", *, kind: str = 
     out = io.BytesIO()
     picture.save(out, kind)
     return out.getvalue()
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    """A part of a PNG."""
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def raw_png(width: int, height: int, depth: int, colour: int, pixels: bytes, *extra: bytes) -> bytes:
+    """A PNG from its parts, consistent or not; the pixels are deflated already."""
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + b"".join(extra) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
 def as_data_uri(content: bytes, kind: str = "image/png") -> str:

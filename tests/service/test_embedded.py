@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -76,19 +75,6 @@ def test_two_kernels_share_one_service_and_the_second_finishes_what_the_first_be
     assert all("error" not in final for final in finals)
     kinds = Counter((c["request_id"], c["kind"]) for c in read_charges(tmp_path))
     assert kinds == Counter((request_id, kind) for request_id in ids for kind in ("reserve", "settle"))
-
-
-def test_the_key_is_readable_by_its_owner_only(tmp_path: Path) -> None:
-    """Address and key are kept with mode 0600 in a folder with mode 0700."""
-    embedded = Embedded(tmp_path / "service")
-
-    embedded.address()
-    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "service").iterdir()}
-    folder = stat.S_IMODE((tmp_path / "service").stat().st_mode)
-    embedded.close()
-
-    assert folder == 0o700
-    assert modes["address.json"] == 0o600
 
 
 def test_an_address_that_another_program_has_taken_is_not_believed(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from reelbook_service.accounts import NewAccount
 from reelbook_service.queue import Queue, Request
 from reelbook_service.refusals import CODES
 from reelbook_service.service_files import Files, StoredFile
-from tests.support import KEY, RESIZE, STITCH, TEXT, Served, as_data_uri, png, running
+from tests.support import KEY, RESIZE, STITCH, TEXT, Served, as_data_uri, chunk, png, raw_png, running
 
 ALICE = "alice-key"
 SOON = 20.0
@@ -240,16 +240,6 @@ def test_the_service_s_own_address_is_no_way_in(attacked: tuple[Served, Bystande
 # --- Pictures ---
 
 
-def chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
-def raw_png(width: int, height: int, depth: int, colour: int, pixels: bytes, *extra: bytes) -> bytes:
-    """A PNG from its parts, consistent or not."""
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
-    return b"\x89PNG\r\n\x1a\n" + head + b"".join(extra) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
-
-
 @cache
 def deflated_zeros(size: int) -> bytes:
     """A small text that inflates to a large one."""
@@ -287,7 +277,7 @@ def jpeg_of(width: int, height: int, *, progressive: bool = False) -> bytes:
     return bytes(data)
 
 
-LOAD, ENGINE = ("image_load_error",), ("image_load_error", "engine_error")
+LOAD = ("image_load_error",)
 PICTURES: dict[str, tuple[Callable[[], bytes], tuple[str, ...]]] = {
     "a PNG of 20,000 × 20,000": (lambda: black(20_000, 20_000), LOAD),
     "a PNG of 2³¹ × 2³¹": (lambda: raw_png(2**31 - 1, 2**31 - 1, 8, 6, b""), LOAD),
@@ -357,9 +347,6 @@ def test_a_hostile_upload_is_refused_and_leaves_nothing_behind(attacked: tuple[S
 
     assert ended == "bad_request"
     assert list(attacked[0].server.service.settings.data.glob("*.part")) == []
-
-
-# --- Prompts ---
 
 
 # --- What must hold for the service itself ---

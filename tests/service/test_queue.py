@@ -1,22 +1,15 @@
-"""The queue without HTTP: who is served when, also after a restart, and what a failed cancellation leaves."""
+"""The order in which a queue serves its accounts."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reelbook_service.accounts import Account, Accounts, NewAccount, hash_key
-from reelbook_service.queue import Queue, Request, WaitingList
-from reelbook_service.store import Store
+from reelbook_service.queue import Request, WaitingList
 from tests.support import examples
 
-MODEL = "svc/text-to-video-13b-distilled"
 NUMBERS = count(1)
 ACCOUNTS = ("ana", "ben", "una")
 EVENTS = st.lists(
@@ -26,40 +19,6 @@ EVENTS = st.lists(
     ),
     max_size=60,
 )
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store(tmp_path / "service.sqlite3")
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def accounts(store: Store, tmp_path: Path) -> Accounts:
-    accounts = Accounts(store, time.time)
-    accounts.open([NewAccount(name, f"key-of-{name}") for name in ("ana", "ben", "una")])
-    return accounts
-
-
-def opened(store: Store, accounts: Accounts) -> Queue:
-    return Queue(store, accounts, time.time, 10_000)
-
-
-async def submit(queue: Queue, name: str, count: int = 1) -> list[str]:
-    """The ids of so many new requests of an account."""
-    account = Account(name, frozenset({"run"}), hash_key(f"key-of-{name}"))
-    return [(await queue.submit(account, MODEL, {}, 1)).id for _ in range(count)]
-
-
-async def taken(queue: Queue, count: int) -> list[str]:
-    """The accounts of the next requests, each of which ends well."""
-    names = []
-    for _ in range(count):
-        request = await queue.pop_next()
-        names.append(request.account)
-        await queue.finish(request, output={})
-    return names
 
 
 def make_request(account: str) -> Request:

@@ -26,16 +26,16 @@ from reelbook_service.engines.sketch import stage
 from tests.heard import Heard, Log
 from tests.service.engines.moving import encoded, scenery
 from tests.service.engines.playing import played, second_opinion
-from tests.support import png
+from tests.support import deep, png
 
 SQUARE = {"resolution": "480p", "aspect_ratio": "1:1"}
 
 
-def clip(folder: Path, request: Input) -> Path:
+def clip(folder: Path, request: Input) -> OutputFile:
     """The clip that a model's engine makes."""
     video = engine_for(request)(EngineTask(request, 7, folder, {"a": png(32, 16)}), Report())["video"]
     assert isinstance(video, OutputFile)
-    return video.path
+    return video
 
 
 CLIPS: dict[str, tuple[Callable[..., Input], dict[str, Any], int, Fraction]] = {
@@ -63,10 +63,12 @@ def test_a_clip_has_exactly_its_frames_at_its_rate_and_two_decoders_agree(
     monkeypatch.setattr(stage, "PAINTED", 120 * 120)  # What a sketch shows does not matter here.
 
     request = kind(**fields)
-    path = clip(tmp_path, request)
-    playback = played(path)
+    made = clip(tmp_path, request)
+    path, playback = made.path, played(made.path)
 
     assert playback.messages == []
+    assert (made.content_type, made.facts["frames"]) == ("video/mp4", frames)
+    assert (made.facts["width"], made.facts["height"]) == playback.size
     assert len(playback.frames) == frames
     assert playback.rate == rate
     assert second_opinion(path) == (frames, "")
@@ -74,6 +76,26 @@ def test_a_clip_has_exactly_its_frames_at_its_rate_and_two_decoders_agree(
         record = json.loads(file.metadata["comment"])
     assert (record["endpointId"], record["engine"]) == (request.endpoint_id, engine_for(request).name)
     assert record["input"].get("prompt") == fields.get("prompt")
+
+
+@pytest.mark.parametrize(
+    ("resolution", "aspect_ratio", "size"),
+    [
+        ("720p", "16:9", (1280, 720)),
+        ("480p", "9:16", (480, 854)),
+        *deep(("480p", "1:1", (480, 480)), ("720p", "9:16", (720, 1280)), ("720p", "1:1", (720, 720)), ("480p", "16:9", (854, 480))),
+    ],
+)  # fmt: skip
+def test_a_sketch_has_the_size_asked_for(
+    tmp_path: Path, resolution: str, aspect_ratio: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the pixel, whatever it shows."""
+    monkeypatch.setattr(stage, "PAINTED", 120 * 120)
+    request = TextToVideo.model_validate(
+        {"prompt": "a boat", "num_frames": 9, "resolution": resolution, "aspect_ratio": aspect_ratio}
+    )
+
+    assert played(clip(tmp_path, request).path).size == size
 
 
 SHOW = [{"url": address, "frames": frames} for address, frames in zip("abcab", (3, 1, 3, 2, 40), strict=True)]

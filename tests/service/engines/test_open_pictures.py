@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
 import zlib
 from typing import Any
 
@@ -16,7 +15,7 @@ from PIL import Image, ImageOps
 from reelbook_service.engines.open_pictures import FORMATS, flattened, open_picture, upright_size
 from reelbook_service.engines.protocol import PictureError
 from tests.service.engines.moving import encoded
-from tests.support import examples
+from tests.support import examples, raw_png
 
 
 def ramp(width: int = 256, height: int = 4) -> np.ndarray[Any, Any]:
@@ -34,16 +33,6 @@ def quarters(size: tuple[int, int] = (40, 24)) -> Image.Image:
     return picture
 
 
-def chunk(name: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
-
-
-def png_of(width: int, height: int, depth: int, kind: int, rows: bytes, extra: bytes = b"") -> bytes:
-    """A PNG made by hand, for what Pillow cannot write."""
-    header = chunk(b"IHDR", struct.pack(">II5B", width, height, depth, kind, 0, 0, 0))
-    return b"\x89PNG\r\n\x1a\n" + header + extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-
-
 def grey_levels() -> dict[str, bytes]:
     """The same ramp, in every depth that a file can have."""
     sixteen = np.rint(ramp() * 257).astype(np.uint16)
@@ -52,7 +41,7 @@ def grey_levels() -> dict[str, bytes]:
         "8 bits": encoded(Image.fromarray(ramp().astype(np.uint8))),
         "16 bits": encoded(Image.fromarray(sixteen)),
         "16 bits, big end first": encoded(Image.fromarray(sixteen.astype(">u2")), "TIFF"),
-        "16 bits, colour": png_of(256, 4, 16, 2, rows),
+        "16 bits, colour": raw_png(256, 4, 16, 2, zlib.compress(rows)),
     }
 
 
@@ -136,7 +125,7 @@ def test_cut_files_are_refused(kind: str) -> None:
 @pytest.mark.parametrize("look", [open_picture, upright_size])
 def test_a_bomb_is_judged_by_its_header(look: Any) -> None:
     """A small file that would unpack to a huge picture is refused before anything is unpacked."""
-    bomb = png_of(7000, 6000, 8, 2, b"")
+    bomb = raw_png(7000, 6000, 8, 2, zlib.compress(b""))
 
     with pytest.raises(PictureError, match=r"7,000 × 6,000 pixels; the limit is 40 megapixels"):
         look("a", bomb)
