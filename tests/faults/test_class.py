@@ -13,9 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support import Serve, Served, administer, deep
+from tests.support import STITCH, Serve, Served, administer, deep
 
-STITCH = "svc/frames-api/images-to-video"
 PRICE = 53
 WEEK = 7 * 24 * 3600
 MONDAY = datetime(2026, 11, 23, 12).timestamp()

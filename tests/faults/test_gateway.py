@@ -29,9 +29,8 @@ from tests.faults.nursery import clip, number_of
 from tests.faults.proxy import DESTROYED, ODD, ONCE, Deck, Proxy
 from tests.faults.test_kill import MOMENTS, SENT
 from tests.service.hosted.conftest import write_models
-from tests.support import Serve, Served, read_charges
+from tests.support import STITCH, Serve, Served, read_charges
 
-STITCH = "svc/frames-api/images-to-video"
 PRICE = 53
 SEED = 5
 SHARE = 20

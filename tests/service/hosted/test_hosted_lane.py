@@ -25,11 +25,8 @@ from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_settings import Settings
 from tests.faults.standin import CANCEL, RESULT, RUN, STATUS, Fault, StandIn
 from tests.service.hosted.conftest import TEACHER, Open, students, write_models
-from tests.support import Serve, Served, as_data_uri, png
+from tests.support import MOVE, STITCH, TEXT, Serve, Served, as_data_uri, png
 from tests.transport.variants import Reply
-
-TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
-RESIZE, STITCH = "svc/smart-resize", "svc/frames-api/images-to-video"
 
 
 def until_accepted(service: StandIn, count: int = 1) -> None:

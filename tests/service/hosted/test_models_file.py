@@ -16,10 +16,9 @@ from reelbook_service.hosted.paid_service import read_key
 from reelbook_service.weights import folder as weights_folder
 from reelbook_service.weights.config import LoRAFolders, LtxWeights, SafetyCheck
 from tests.faults.canary import Canary
+from tests.support import MOVE, RESIZE, TEXT
 
 CANARY = Canary()
-TEXT, RESIZE = "svc/text-to-video-13b-distilled", "svc/smart-resize"
-MOVE = "svc/video-gen/v2.1/master/image-to-video"
 SERVICE = '[services.paid]\naddress = "https://host.example/api"\nkey = "env:TEACHER_KEY"\n'
 ALL = '[models."*"]\nengine = "hosted"\nservice = "paid"\n'
 LTX = 'engine = "diffusers"\nfamily = "ltx"\nfolder = "weights/ltx"\n'

@@ -9,9 +9,8 @@ import pytest
 
 from tests.faults.standin import StandIn, Told
 from tests.service.hosted.conftest import Open
-from tests.support import Served, deep
+from tests.support import TEXT, Served, deep
 
-TEXT = "svc/text-to-video-13b-distilled"
 PRICE, BUDGET = 53, 200
 
 

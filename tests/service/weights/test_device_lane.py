@@ -18,10 +18,8 @@ from reelbook_service.hosted.models_file import ModelsFile
 from reelbook_service.lanes import LaneTable
 from reelbook_service.weights.config import LtxWeights
 from reelbook_service.workers import DeviceGroup, WorkerLane
-from tests.support import Serve, Served, as_data_uri, examples, png
+from tests.support import MOVE, TEXT, Serve, Served, as_data_uri, examples, png
 
-TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
-STITCH = "svc/frames-api/images-to-video"
 MODULE = "tests.service.weights.stand_in_engine"
 ROOT = Path(__file__).parents[3]
 BALANCED = [("reserve", 53), ("refund", 53)]
