@@ -325,7 +325,7 @@ def delete_files(library: Library, rows: pd.DataFrame, *, is_sure: bool) -> dict
     size = format_size(sum(path.stat().st_size for path in files))
     if not is_sure:
         again = format_credits(int(rows["credits"].fillna(0).sum()))
-        words = f"Delete {format_count(len(files), 'file')}, {size}? To make this again costs {again}."
+        words = f"Delete {format_count(len(files), 'file')}, {size}? Making {'it' if len(rows) == 1 else 'them'} again costs {again}."
         return {"ask": words}
     for path in files:
         try:
@@ -654,7 +654,7 @@ def find_cost(entry: Entry) -> Counter[str]:
     if isinstance(entry, PressedRun):
         run = entry.run
         if run is None:
-            return Counter(active=entry.is_sending, unknown=isinstance(entry.error, UncertainRun))
+            return Counter(active=int(entry.is_sending), unknown=int(isinstance(entry.error, UncertainRun)))
         if not entry.is_over:
             return Counter(active=1)
         if run.from_library or run.credits is None:

@@ -40,8 +40,10 @@ class Watched:
         self.head: Any = studio.children[0]
         self.gallery: Any = studio.children[2]
         self.sent: list[dict[str, Any]] = []
+        self.costs: list[str] = []
         self._turn = 0
         self._news = threading.Condition()
+        self.head.observe(lambda change: self.costs.append(change["new"]), "cost")
         for part in (self.head, self.gallery):
             setattr(part, "send", self._hear)  # noqa: B010  # mypy lets no method be replaced.
             part.observe(lambda _: self._ring(), ["account", "cost", "chosen"] if part is self.head else ["shelf"])
@@ -382,7 +384,7 @@ def test_runs_are_saved_and_deleted_with_their_price(
     refused = page.act("delete", kept["key"])
 
     assert any(file.suffix == ".png" for file in (tmp_path / "picked").iterdir()), saved
-    assert "To make this again costs 11 credits." in asked["ask"]
+    assert "Making it again costs 11 credits." in asked["ask"]
     assert was_there
     assert deleted["words"].startswith("Deleted 1 file, ")
     assert not path.exists()

@@ -191,7 +191,7 @@ class StartedJob:
         html = render_progress(self.running.progress)
         if not self.is_over:
             return html
-        html += render_card(blocks.small(f"In code: {self.name}"))
+        html += render_card(blocks.small(f"Their table, for a cell: {self.name}"))
         best = self._find_best_row()
         return html if best is None else html + run_figure(session.library(best.attrs["reelbook"]["library"]).run(best))
 
