@@ -6,14 +6,11 @@ import { CONTROLS, type FieldProps, Frame, inputFacts, useSpelling } from "./fie
 import type { FormLink } from "./link.ts";
 import {
   type EarlierPage,
-  fileOfData,
   isData,
-  LEAST_DATA,
   meantText,
   nameOf,
   type Preview,
-  type Progress,
-  Refused,
+  type Refused,
   type Source,
   sourcesOf,
 } from "./pictures.ts";
@@ -44,6 +41,60 @@ export function Busy({ label, words, share, stop }: { label: string; words: stri
       <Quiet act={stop}>Cancel</Quiet>
     </div>
   );
+}
+
+/** Why a picture was not taken, and of what the last frame can be taken instead. */
+interface Refusal {
+  words: string;
+  film?: Source;
+}
+
+/** Brings pictures to the kernel, one after the other. */
+export function useBringing({ pictures }: FormLink) {
+  const [busy, setBusy] = useState({ words: "", share: 0 });
+  const [refused, refuse] = useState<Refusal[]>([]);
+  const coming = useRef({ ends: new AbortController(), done: Promise.resolve() });
+  useEffect(() => () => coming.current.ends.abort(), []);
+  const stop = () => {
+    coming.current.ends.abort();
+    coming.current = { ends: new AbortController(), done: Promise.resolve() };
+    setBusy({ words: "", share: 0 });
+  };
+  /** @param taken Hears what stands for each in the draft. @param still Whether the last frame of a clip is wanted. */
+  const bring = (sources: Source[], taken: (picture: string) => void, title?: string, still = false) => {
+    const { signal } = coming.current.ends;
+    const bringAll = async () => {
+      const lost: Refusal[] = [];
+      for (const [number, source] of sources.entries()) {
+        if (signal.aborted) return;
+        const which = sources.length > 1 ? ` ${number + 1} of ${sources.length}:` : "";
+        const words = `Adding${which} ${title ?? nameOf(source)}`;
+        const show = (share: number, more = "") =>
+          signal.aborted || setBusy({ words: words + more, share: (number + share) / sources.length });
+        show(0);
+        const late = setTimeout(() => show(0, ": the kernel is busy, it goes on when it is free"), BUSY_AFTER);
+        const onProgress = (share: number) => {
+          clearTimeout(late);
+          show(share);
+        };
+        try {
+          const picture = await pictures.take(source, { still, signal, onProgress });
+          if (!signal.aborted) taken(picture);
+        } catch (error) {
+          const { message, film } = error as Refused;
+          lost.push({ words: message, film: film ? source : undefined });
+        } finally {
+          clearTimeout(late);
+        }
+      }
+      if (signal.aborted) return;
+      refuse(lost);
+      setBusy({ words: "", share: 0 });
+    };
+    coming.current.done = coming.current.done.then(bringAll);
+    return coming.current.done;
+  };
+  return { busy, refused, refuse, bring, stop };
 }
 
 interface ChooseFilesProps {
@@ -187,11 +238,7 @@ function ImageField(field: FieldProps) {
   const box = useRef<HTMLDivElement>(null);
   const file = useRef<HTMLInputElement>(null);
   const typing = useRef<HTMLInputElement>(null);
-  /** The upload in progress. */
-  const coming = useRef<AbortController | null>(null);
-  const [busy, setBusy] = useState({ words: "", share: 0 });
-  /** Why the last picture was not taken, and of what the last frame can be taken instead. */
-  const [refused, refuse] = useState<{ words: string; film?: Source } | null>(null);
+  const { busy, refused, refuse, bring, stop } = useBringing(link);
   const [live, say] = useState("");
   const [preview, setPreview] = useState<Preview | null>(null);
   const [spelt, spell] = useSpelling(shownText(value), shownText, meantText);
@@ -201,7 +248,7 @@ function ImageField(field: FieldProps) {
 
   useEffect(() => {
     let isCurrent = true;
-    refuse(null);
+    refuse([]);
     setPreview(null);
     const isTyping = typing.current?.matches(":focus") && spelt;
     const show = async () => {
@@ -214,87 +261,41 @@ function ImageField(field: FieldProps) {
       clearTimeout(timer);
     };
   }, [picture]);
-  useEffect(() => () => coming.current?.abort(), []);
 
-  const giveUp = () => {
-    coming.current?.abort();
-    coming.current = null;
-    setBusy({ words: "", share: 0 });
-  };
-  /** Have something sent to the kernel; the previous value stays until it has arrived. */
-  const bring = async (
-    name: string,
-    take: (options: { signal: AbortSignal; onProgress: Progress }) => Promise<string>,
-    source?: File,
-  ) => {
-    giveUp();
-    const mine = new AbortController();
-    coming.current = mine;
-    const show = (words: string, share = 0) => coming.current === mine && setBusy({ words, share });
-    refuse(null);
+  /** Put this here; the previous value stays until the kernel has it. */
+  const put = (source: Source, name = nameOf(source), still = false) => {
+    stop();
+    refuse([]);
     say("");
-    show(`Uploading ${name}`);
-    const late = setTimeout(
-      () => show(`Uploading ${name}: the kernel is busy, it goes on when it is free`),
-      BUSY_AFTER,
-    );
-    try {
-      const onProgress = (share: number) => {
-        clearTimeout(late);
-        show(`Uploading ${name}: ${Math.round(100 * share)} %`, share);
-      };
-      const found = await take({ signal: mine.signal, onProgress });
-      if (coming.current !== mine) return;
+    const taken = (found: string) => {
       change(found);
       say(`${name} is in place.`);
-    } catch (error) {
-      if (coming.current !== mine || !(error instanceof Refused)) return;
-      const words = value ? `${error.message} The earlier picture stays.` : error.message;
-      refuse({ words, film: error.film ? source : undefined });
-    } finally {
-      clearTimeout(late);
-      if (coming.current === mine) giveUp();
-    }
-  };
-  const bringFile = (given: File, still = false) =>
-    bring(nameOf(given), (options) => pictures.upload(given, nameOf(given), { ...options, still }), given);
-  const bringStill = (clip: string, name: string) => bring(name, () => pictures.still(clip));
-  const take = (source: Source) => {
-    if (typeof source !== "string") return bringFile(source);
-    if (!isData(source)) {
-      giveUp();
-      return change(source);
-    }
-    try {
-      bringFile(fileOfData(source));
-    } catch (error) {
-      refuse({ words: (error as Error).message });
-    }
+    };
+    bring([source], taken, name, still);
   };
   const given = (sources: Source[]) => {
-    if (sources.length) take(sources[0]);
+    if (sources.length) put(sources[0]);
     if (sources.length > 1) say(`Only the first of ${sources.length} pictures is used.`);
   };
   const earlier = useEarlier(link, id, (chosen, words) => {
     earlier.close();
-    if (chosen.startsWith("film:")) bringStill(chosen, words);
-    else change(chosen);
+    put(chosen, words);
   });
   const typed = (text: string) => {
     const meant = meantText(text);
-    if (isData(meant) && meant.length > LEAST_DATA) {
+    if (isData(meant)) {
       spell(null);
-      return take(meant);
+      return put(meant);
     }
-    giveUp();
+    stop();
     spell(text);
     // An empty box takes nothing away that came from another place.
     if (meant || shownText(value)) change(meant || undefined);
   };
   useCatches(box, given);
 
-  const problem =
-    refused ?? (preview?.error ? { words: preview.error, film: preview.film ? picture : undefined } : null);
+  const shown = preview?.error ? { words: preview.error, film: preview.film ? picture : undefined } : null;
+  const problem = refused[0] ?? shown;
   const film = problem?.film;
   const untold = picture ? shownText(picture) || "Picture" : "Drop or paste a picture here";
   return (
@@ -312,7 +313,7 @@ function ImageField(field: FieldProps) {
             <Quiet
               hidden={!isSet}
               act={() => {
-                giveUp();
+                stop();
                 spell(null);
                 change(undefined);
                 typing.current?.focus();
@@ -325,7 +326,7 @@ function ImageField(field: FieldProps) {
             label="Upload"
             {...busy}
             stop={() => {
-              giveUp();
+              stop();
               file.current?.focus();
             }}
           />
@@ -344,15 +345,14 @@ function ImageField(field: FieldProps) {
         onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
       />
       <p class="rbf-problem" role="status" hidden={!problem}>
-        {problem?.words}
+        {problem?.words} {refused.length > 0 && isSet && "The earlier picture stays."}
       </p>
       <Quiet
         hidden={!film}
         act={() => {
           // The button is about to go.
           file.current?.focus();
-          if (film instanceof File) bringFile(film, true);
-          else if (film) bringStill(film, nameOf(film));
+          if (film) put(film, nameOf(film), true);
         }}
       >
         Use its last frame

@@ -20,10 +20,12 @@ export interface EarlierPage {
 }
 /** What is given for a picture: a file, or a text. */
 export type Source = File | string;
-export type Progress = (share: number) => void;
+interface Taking {
+  still?: boolean;
+  signal: AbortSignal;
+  onProgress: (share: number) => void;
+}
 
-// The shortest data URL that is taken for a picture.
-export const LEAST_DATA = 100;
 const MAX_BYTES = 50_000_000;
 const PART_BYTES = 4_000_000;
 /** What does not change under its name. */
@@ -74,17 +76,17 @@ export class Pictures {
     return { earlier: [], more: false, ...(await this.#link.request({ do: "earlier", from })) };
   }
 
-  /** The last frame of a clip, of an earlier run or by its path. */
-  async still(picture: string): Promise<string> {
-    return this.#taken(await this.#link.request({ do: "still", picture }));
+  /** The text that stands for it in a draft, once the kernel has it; with `still` the last frame of a clip. */
+  async take(source: Source, options: Taking): Promise<string> {
+    if (source instanceof File) return this.#upload(source, options);
+    if (isData(source)) return this.#upload(fileOfData(source), options);
+    if (!options.still && !source.startsWith("film:")) return source;
+    return takenOf(await this.#link.request({ do: "still", picture: source }));
   }
 
-  /** Upload a picture to the kernel, one part after the other; resolves to the text that stands for it in a draft. */
-  async upload(
-    file: Blob,
-    name: string,
-    { still, signal, onProgress }: { still?: boolean; signal: AbortSignal; onProgress: Progress },
-  ): Promise<string> {
+  /** Upload a picture to the kernel, one part after the other. */
+  async #upload(file: File, { still = false, signal, onProgress }: Taking): Promise<string> {
+    const name = nameOf(file);
     if (file.size > MAX_BYTES)
       throw new Refused(`${name} has ${bytesText(file.size)}; the limit is ${bytesText(MAX_BYTES)}. Make it smaller.`);
     if (!file.size) throw new Refused(`${name} is empty.`);
@@ -96,17 +98,17 @@ export class Pictures {
         .arrayBuffer()
         .catch(() => null);
       if (!bytes) throw new Refused(`${name} cannot be read any more: it was moved or changed, or is a folder.`);
-      const answer = await this.#link.request({ do: "upload", upload, name, part, of, still: !!still }, [bytes]);
+      const answer = await this.#link.request({ do: "upload", upload, name, part, of, still }, [bytes]);
       if (signal.aborted) throw new Refused("");
-      if (answer.error || answer.picture) return this.#taken(answer);
+      if (answer.error || answer.picture) return takenOf(answer);
       onProgress((part + 1) / of);
     }
   }
+}
 
-  #taken(answer: any): string {
-    if (answer.error) throw new Refused(answer.error, Boolean(answer.film));
-    return answer.picture;
-  }
+function takenOf(answer: any): string {
+  if (answer.error) throw new Refused(answer.error, Boolean(answer.film));
+  return answer.picture;
 }
 
 /** A number of bytes as one says it. */
@@ -137,14 +139,13 @@ export function meantText(text: string) {
 export const isData = (text: string) => /^data:[^,]{0,200},/i.test(text);
 
 /** The picture that a text is; the kernel judges what is in it. */
-export function fileOfData(address: string): File {
+function fileOfData(address: string): File {
   const comma = address.indexOf(",");
-  const [head, body] = [address.slice(0, comma), address.slice(comma + 1)];
-  const name = "pasted picture";
+  const isCoded = /;\s*base64\s*$/i.test(address.slice(0, comma));
   try {
-    if (!/;\s*base64\s*$/i.test(head)) return new File([decodeURIComponent(body)], name);
-    const plain = decodeURIComponent(body).replace(/\s/g, "").replace(/-/g, "+").replace(/_/g, "/").replace(/=+$/, "");
-    return new File([Uint8Array.from(atob(plain), (letter) => letter.charCodeAt(0))], name);
+    const body = decodeURIComponent(address.slice(comma + 1));
+    const content = isCoded ? Uint8Array.from(atob(body), (letter) => letter.charCodeAt(0)) : body;
+    return new File([content], "pasted picture");
   } catch {
     throw new Refused("The data: address is damaged or cut short.");
   }

@@ -1,6 +1,6 @@
 /** Controls of their own: prompts, seeds, durations, shapes, frames with their seconds, and sizes. */
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import {
   CONTROLS,
   Counter,
@@ -11,21 +11,10 @@ import {
   NumberRow,
   Segments,
   textFacts,
-  useSpelling,
 } from "./fields.tsx";
 import { type Entries, List } from "./nested.tsx";
 import { Quiet, SignButton, useShelf } from "./ui.tsx";
-import {
-  arrowStep,
-  type Choice,
-  findTrack,
-  isSize,
-  type Node,
-  plainSize,
-  readNumber,
-  splitSizes,
-  textOf,
-} from "./values.ts";
+import { type Choice, findTrack, type Node, readNumber, textOf } from "./values.ts";
 
 // From so many on, earlier prompts can be searched.
 const SEARCHED = 8;
@@ -40,7 +29,7 @@ const SHAPE_ROOM = 40;
 function Prompt(field: FieldProps) {
   const { link, id, path, change, isNested } = field;
   const area = useRef<HTMLTextAreaElement>(null);
-  const list = useRef<HTMLUListElement>(null);
+  const place = useRef<HTMLUListElement>(null);
   const [texts, setTexts] = useState<string[] | null>(null);
   const [wanted, search] = useState("");
   const shelf = useShelf("Earlier prompts", `${id}-earlier`, async () => {
@@ -57,16 +46,10 @@ function Prompt(field: FieldProps) {
     // As if it was typed: Ctrl+Z brings back what stood there.
     if (!document.execCommand("insertText", false, chosen) || area.current?.value !== chosen) change(chosen);
   };
-  // The text stands between the button and the list: an arrow leads past it.
-  const walk = (event: KeyboardEvent) => {
-    const all = [...(list.current?.querySelectorAll("button") ?? [])];
-    const by = shelf.isOpen ? arrowStep(event) : 0;
-    const next = by && all[all.indexOf(event.target as HTMLButtonElement) - by];
-    if (!next) return;
-    next.focus();
-    event.preventDefault();
-    event.stopPropagation();
-  };
+  // The text stands between the button and the list.
+  useEffect(() => {
+    if (texts) place.current?.querySelector("button")?.focus();
+  }, [texts]);
   return (
     <Frame
       field={field}
@@ -74,20 +57,14 @@ function Prompt(field: FieldProps) {
       lead={
         <>
           {/* Only whole fields are columns of the library. */}
-          {!isNested && <span onKeyDown={walk}>{shelf.button}</span>}
+          {!isNested && shelf.button}
           <Counter field={field} />
         </>
       }
     >
       <div class="rbf-prompt-place">
         <textarea class="rbf-text rbf-long rbf-tall" {...textFacts(field)} spellcheck ref={area} />
-        <div
-          {...shelf.facts}
-          onKeyDown={(event) => {
-            shelf.facts.onKeyDown(event);
-            walk(event);
-          }}
-        >
+        <div {...shelf.facts}>
           <input
             type="search"
             class="rbf-text"
@@ -97,7 +74,7 @@ function Prompt(field: FieldProps) {
             value={wanted}
             onInput={(event) => search(event.currentTarget.value)}
           />
-          <ul class="rbf-prompts" hidden={!found.length} ref={list}>
+          <ul class="rbf-prompts" hidden={!found.length} ref={place}>
             {found.map((text) => (
               <li key={text}>
                 <button type="button" class="rbf-prompt" dir="auto" title={text} onClick={() => choose(text)}>
@@ -181,27 +158,14 @@ function drawSeed(node: Node) {
   return least + Math.floor(chance * (most - least + 1));
 }
 
-// Durations and shapes: choices that are drawn to scale.
+// Durations and shapes.
 
+/** Lengths in seconds beside each other. */
 function Duration(field: FieldProps) {
-  const seconds = ({ value }: Choice) =>
-    /^\s*\d+(\.\d+)?\s*s?\s*$/.test(String(value)) ? Number.parseFloat(String(value)) : Number.NaN;
-  const longest = Math.max(...(field.node.choices ?? []).map(seconds).filter((length) => length > 0));
-  const draw = (choice: Choice) => {
-    const length = seconds(choice);
-    if (Number.isNaN(length)) return <span>{choice.label}</span>;
-    return (
-      <>
-        <span>{length} s</span>
-        <span class="rbf-length" aria-hidden="true">
-          <span class="rbf-length-bar" style={{ width: `${(100 * length) / longest}%` }} />
-        </span>
-      </>
-    );
-  };
+  const choices = field.node.choices?.map(({ value, label }) => ({ value, label: `${label} s` }));
   return (
     <Frame field={field} isGroup>
-      <Segments field={field} drawn={{ class: "rbf-duration", draw }} />
+      <Segments field={{ ...field, node: { ...field.node, choices } }} />
     </Frame>
   );
 }
@@ -302,13 +266,6 @@ export function Seconds({ label, frames, rate, set }: SecondsProps) {
           if (typeof seconds === "number" && seconds >= 0 && rate) set(seconds * rate);
         }}
         onBlur={() => type(null)}
-        onKeyDown={(event) => {
-          const by = arrowStep(event);
-          if (!by || !frames || !rate) return;
-          event.preventDefault();
-          type(null);
-          set(frames + by * rate);
-        }}
       />
       s
     </>
@@ -322,35 +279,24 @@ export function positive(value: unknown) {
 // Sizes.
 
 /** The sizes of the common formats, by their names. */
-function formatsOf(node: Node): Map<string, string> {
+function formatsOf(node: Node): [name: string, size: string][] {
   const groups: [string, [string, string][]][] = node.beside?.formats ?? [];
-  return new Map(groups.flatMap(([, formats]) => formats));
+  return groups.flatMap(([, formats]) => formats);
 }
 
-/** An input that takes sizes, and names from the browser's own list of the formats that fit what is typed. */
+/** An input that takes sizes, and names from the browser's own list of formats. */
 function AddSizes({ field, list }: { field: FieldProps; list: Entries }) {
   const { node, id } = field;
   const [typed, type] = useState("");
   const formats = formatsOf(node);
-  /** The first format that a text names, or else begins to name. */
-  const find = (text: string) => {
-    const plain = text.trim().toLowerCase();
-    const names = plain ? [...formats.keys()] : [];
-    return (
-      names.find((name) => name.toLowerCase() === plain) ?? names.find((name) => name.toLowerCase().startsWith(plain))
-    );
-  };
-  /** The size of the format that a text means; else the text as it is. */
-  const meant = (text: string) => formats.get(find(text) ?? "") ?? text;
   /** Add whatever is typed; a problem is displayed at its entry. */
   const commit = (text: string) => {
     type("");
     // A name may have a comma of its own.
-    const texts = find(text) ? [text] : splitSizes(text);
-    const known = texts.find((one) => one !== meant(one) && list.values.includes(meant(one)));
-    const more = texts.filter((one) => one !== known).map(meant);
-    if (more.length) list.append(more);
-    if (known) list.say(`${meant(known)} is there already.`);
+    const isName = formats.some(([name]) => name.toLowerCase() === text.trim().toLowerCase());
+    const texts = (isName ? [text] : text.split(/[,;\n\r\t]/)).map((one) => one.trim());
+    const news = texts.filter((one) => one && !list.values.includes(one));
+    if (news.length) list.append(news);
   };
   return (
     <div class="rbf-size-adding">
@@ -366,33 +312,21 @@ function AddSizes({ field, list }: { field: FieldProps; list: Entries }) {
         value={typed}
         onInput={(event) => {
           const { value } = event.currentTarget;
-          const isChosen = (event as any).inputType === "insertReplacementText" && formats.has(value);
-          // A comma ends a size, as it does in a list.
-          const isEnded =
-            /[,;]\s*$/.test(value) && !find(value) && splitSizes(value).every((text) => isSize(meant(text)));
-          if (isChosen || isEnded) commit(value);
+          if ((event as any).inputType === "insertReplacementText") commit(value);
           else type(value);
         }}
         onPaste={(event) => {
           const text = event.clipboardData?.getData("text") ?? "";
-          if (splitSizes(text).length < 2) return;
+          if (!/[\n\t]/.test(text.trim())) return;
           event.preventDefault(); // The input would join the lines.
           commit(text);
         }}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.shiftKey || event.isComposing) return;
-          event.preventDefault();
-          event.stopPropagation();
-          commit(typed);
-        }}
-        // Sizes that were typed and never confirmed are meant all the same.
-        onBlur={() => {
-          const texts = splitSizes(typed);
-          if (texts.length && texts.every(isSize)) commit(typed);
-        }}
+        onKeyDown={({ key, isComposing }) => key === "Enter" && !isComposing && commit(typed)}
+        // What was typed and never confirmed is meant all the same.
+        onBlur={() => commit(typed)}
       />
       <datalist id={`${id}-formats`}>
-        {[...formats].map(([name, size]) => (
+        {formats.map(([name, size]) => (
           <option key={name} value={name} label={size.replace("x", "×")} />
         ))}
       </datalist>
@@ -400,26 +334,15 @@ function AddSizes({ field, list }: { field: FieldProps; list: Entries }) {
   );
 }
 
-/** One size, with the name of its format; it is spelt as the service reads it once it is done. */
+/** One size, as typed, with the name of its format, or the size of that name. */
 function Size(field: FieldProps) {
-  const text = textOf(currentOf(field) ?? "");
-  const [spelt, spell] = useSpelling(text, textOf, plainSize);
-  const format = [...formatsOf(field.node)].find(([, size]) => size === text)?.[0];
+  const text = textOf(currentOf(field) ?? "").toLowerCase();
+  const format = formatsOf(field.node).find((names) => names.some((name) => name.toLowerCase() === text));
   return (
     <Frame field={field}>
       <div class="rbf-size">
-        <input
-          type="text"
-          {...inputFacts(field)}
-          class="rbf-size-text"
-          value={spelt}
-          onInput={({ currentTarget: { value } }) => {
-            spell(value);
-            field.change(plainSize(value));
-          }}
-          onChange={() => spell(null)}
-        />
-        <span class="rbf-caption rbf-size-words">{format}</span>
+        <input type="text" {...textFacts(field)} class="rbf-size-text" />
+        <span class="rbf-caption rbf-size-words">{format?.find((name) => name.toLowerCase() !== text)}</span>
       </div>
     </Frame>
   );

@@ -2,10 +2,9 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CONTROLS, type FieldProps, Frame, NumberRow } from "./fields.tsx";
-import { Busy, ChooseFiles, Thumb, useCatches, useEarlier } from "./image.tsx";
-import { fileOfData, isData, linesOf, nameOf, type Preview, Refused, type Source } from "./pictures.ts";
+import { Busy, ChooseFiles, Thumb, useBringing, useCatches, useEarlier } from "./image.tsx";
+import { linesOf, nameOf, type Preview, type Source } from "./pictures.ts";
 import { positive, Seconds } from "./special.tsx";
-import { drag, dropPlace } from "./timeline_drag.ts";
 import { classes, Quiet, whenSeen } from "./ui.tsx";
 import type { Node } from "./values.ts";
 
@@ -56,6 +55,9 @@ function sorted(sources: Source[]) {
   return (sources as File[]).sort((one, other) => one.name.localeCompare(other.name, "en", { numeric: true }));
 }
 
+/** What is dragged when a picture is, so that nothing else takes it. */
+const DRAGGED = "application/x-reelbook-picture";
+
 function Timeline(field: FieldProps) {
   const { node, value, change, link, id } = field;
   const { image, hold, least, longest } = entryFields(node);
@@ -68,27 +70,24 @@ function Timeline(field: FieldProps) {
       // A picture alone is held for a second.
       typeof raw === "string" ? { url: raw, frames: second, raw } : { url: raw?.[image], frames: raw?.[hold], raw },
     );
-  /** What is drafted now, also between two changes of which none is drawn yet. */
-  const latest = useRef<any>(value);
-  latest.current = value;
   const items = read(value);
+  /** What is drafted now, also between two changes of which none is drawn yet. */
+  const readNow = () => read(link.draft[node.name]);
   const [chosen, choose] = useState(0);
   const at = Math.min(chosen, Math.max(items.length - 1, 0));
   const item: Item | undefined = items[at];
   const [previews, setPreviews] = useState<Record<string, Preview>>({});
-  const [troubles, complain] = useState<string[]>([]);
+  const { busy, refused, refuse, bring, stop } = useBringing(link);
   const [live, say] = useState("");
-  const [busy, setBusy] = useState({ words: "", share: 0 });
   const [isPlaying, play] = useState(false);
   const [shown, show] = useState(-1);
   const [typed, type] = useState("");
+  /** Before which picture what is dragged would land. */
+  const [landing, land] = useState(-1);
   const box = useRef<HTMLDivElement>(null);
   const strip = useRef<HTMLDivElement>(null);
   const file = useRef<HTMLInputElement>(null);
-  /** What is being added; what is asked for meanwhile waits for it. */
-  const coming = useRef<{ stop: AbortController; done: Promise<void> } | null>(null);
   const takesFocus = useRef(false);
-  useEffect(() => () => coming.current?.stop.abort(), []);
   const tile = () => strip.current?.children[at] as HTMLElement | undefined;
   useLayoutEffect(() => {
     if (takesFocus.current) (tile() ?? file.current)?.focus();
@@ -105,11 +104,10 @@ function Timeline(field: FieldProps) {
   const nameAt = (place: number, all = items) => previews[all[place]?.url]?.name || nameOf(all[place]?.url);
   const set = (now: Item[], next = at) => {
     takesFocus.current ||= !!strip.current?.matches(":focus-within");
-    latest.current = now.length ? now.map(({ raw }) => raw) : undefined;
-    change(latest.current);
+    change(now.length ? now.map(({ raw }) => raw) : undefined);
     choose(Math.min(Math.max(next, 0), Math.max(now.length - 1, 0)));
     // Whoever goes on has read what could not be added.
-    complain([]);
+    refuse([]);
   };
   const entry = (url: any, frames: any, raw: any = {}): Item => {
     const named = typeof raw === "string" ? {} : raw;
@@ -133,62 +131,31 @@ function Timeline(field: FieldProps) {
     say(`${nameAt(at)} is removed. ${counted(items.length - 1, "picture")} left.`);
   };
 
-  /** Add these one after the other, after what is being added already. */
-  const add = async (sources: Source[], before = Infinity, words?: string) => {
-    if (!sources.length) return;
-    const stop = coming.current?.stop ?? new AbortController();
-    const done = (coming.current?.done ?? Promise.resolve()).then(() => addAll(sources, before, stop.signal, words));
-    coming.current = { stop, done };
-    await done;
-    if (coming.current?.done !== done) return;
-    coming.current = null;
-    setBusy({ words: "", share: 0 });
-  };
-  const addAll = async (sources: Source[], before: number, signal: AbortSignal, words?: string) => {
-    const lost: string[] = [];
+  /** Add these, the first before this place. */
+  const add = async (sources: Source[], before = Infinity, title?: string) => {
+    const room = Math.max(most - readNow().length, 0);
     let added = 0;
-    for (const [number, source] of sources.entries()) {
-      const now = read(latest.current);
-      if (signal.aborted) return;
-      if (now.length >= most) {
-        lost.push(`At most ${counted(most, "picture")}; ${sources.length - number} left out.`);
-        break;
-      }
-      const name = words ?? nameOf(source);
-      const told = sources.length > 1 ? `Adding ${number + 1} of ${sources.length}: ${name}` : `Adding ${name}`;
-      const onProgress = (share: number) =>
-        signal.aborted || setBusy({ words: told, share: (number + share) / sources.length });
-      onProgress(0);
-      try {
-        const url = await bring(source, name, { signal, onProgress });
-        if (signal.aborted) return;
-        const current = read(latest.current);
-        const place = Math.min(before + added, current.length);
-        set(current.toSpliced(place, 0, entry(url, second)), place);
-        added += 1;
-      } catch (error) {
-        if (!signal.aborted && error instanceof Refused) lost.push(error.message);
-      }
-    }
+    const taken = (url: string) => {
+      const now = readNow();
+      const place = Math.min(before + added, now.length);
+      set(now.toSpliced(place, 0, entry(url, second)), place);
+      added += 1;
+    };
+    if (sources.length) await bring(sources.slice(0, room), taken, title);
     if (added) say(`${counted(added, "picture")} added.`);
-    complain(lost);
+    const left = `At most ${counted(most, "picture")}; ${sources.length - room} left out.`;
+    if (sources.length > room) refuse((all) => [...all, { words: left }]);
   };
-  /** What stands for it in the draft. */
-  const bring = async (source: Source, name: string, options: Parameters<typeof link.pictures.upload>[2]) => {
-    if (typeof source !== "string") return link.pictures.upload(source, name, options);
-    if (isData(source)) return link.pictures.upload(fileOfData(source), name, options);
-    return source.startsWith("film:") ? link.pictures.still(source) : source;
-  };
-  const stop = () => {
-    coming.current?.stop.abort();
-    coming.current = null;
-    setBusy({ words: "", share: 0 });
-    file.current?.focus();
+  /** Before which picture lies what a drag points at. */
+  const placeOf = ({ target, clientX }: DragEvent) => {
+    const tile = (target as Element).closest(".rbf-tl-tile");
+    if (!tile) return landing < 0 ? items.length : landing;
+    const { left, width } = tile.getBoundingClientRect();
+    return [...(tile.parentElement?.children ?? [])].indexOf(tile) + (clientX > left + width / 2 ? 1 : 0);
   };
   useCatches(box, (sources, event) => {
-    const row = strip.current;
-    const isOnStrip = row && event instanceof DragEvent && row.contains(event.target as Element);
-    add(sorted(sources), isOnStrip ? dropPlace(row, event) : Infinity);
+    const isOnStrip = event instanceof DragEvent && strip.current?.contains(event.target as Element);
+    add(sorted(sources), isOnStrip ? placeOf(event) : Infinity);
   });
   const earlier = useEarlier(link, id, (picture, words) => add([picture], Infinity, words));
 
@@ -208,24 +175,26 @@ function Timeline(field: FieldProps) {
     choose(place);
     if (place === at) tile()?.focus();
   };
-  const press = (place: number, event: PointerEvent) => {
-    if (event.button || !event.isPrimary || !strip.current) return;
-    pick(place);
-    // A finger scrolls the page, but for on the grip.
-    if (event.pointerType === "touch" && !(event.target as Element).matches(".rbf-tl-grip")) return;
+  const dragOver = (event: DragEvent) => {
+    if (event.dataTransfer?.types.includes(DRAGGED)) event.preventDefault();
+    land(placeOf(event));
+  };
+  const drop = (event: DragEvent) => {
+    land(-1);
+    if (!event.dataTransfer?.types.includes(DRAGGED)) return;
     event.preventDefault();
-    drag(strip.current, event, (to) => {
-      takesFocus.current = true;
-      move(place, to > place ? to - 1 : to);
-    });
+    const from = Number(event.dataTransfer.getData(DRAGGED));
+    const to = placeOf(event);
+    takesFocus.current = true;
+    move(from, to > from ? to - 1 : to);
   };
 
   const wrongAt = (place: number) =>
     previews[items[place].url]?.error || field.problems.find((problem) => problem.at[0] === place)?.words || "";
-  const keys = keysOf(items);
   const total = items.reduce((sum, one) => sum + framesOf(one), 0);
   const length = [counted(total, "frame"), secondsText(total, rate)].filter(Boolean).join(" · ");
   const totals = items.length ? `${counted(items.length, "picture")} · ${length}` : "";
+  const troubles = refused.map(({ words }) => words);
   const visible = troubles.slice(0, MAX_TROUBLES);
   if (troubles.length > visible.length) visible.push(`${troubles.length - visible.length} more could not be added.`);
   return (
@@ -241,10 +210,13 @@ function Timeline(field: FieldProps) {
             hidden={!items.length}
             ref={strip}
             onKeyDown={key}
+            onDragOver={dragOver}
+            onDragLeave={() => land(-1)}
+            onDrop={drop}
           >
             {items.map((one, place) => (
               <Tile
-                key={keys[place]}
+                key={place}
                 item={one}
                 number={place + 1}
                 of={items.length}
@@ -258,7 +230,8 @@ function Timeline(field: FieldProps) {
                   const preview = await link.pictures.preview(one.url);
                   setPreviews((all) => ({ ...all, [one.url]: preview }));
                 }}
-                press={(event) => press(place, event)}
+                lands={landing === place ? "before" : landing === items.length && place === landing - 1 ? "after" : ""}
+                pick={() => pick(place)}
               />
             ))}
           </div>
@@ -310,7 +283,14 @@ function Timeline(field: FieldProps) {
           }}
         />
         {earlier.el}
-        <Busy label="Adding pictures" {...busy} stop={stop} />
+        <Busy
+          label="Adding pictures"
+          {...busy}
+          stop={() => {
+            stop();
+            file.current?.focus();
+          }}
+        />
         <p class="rbf-problem rbf-tl-troubles" role="status" hidden={!visible.length}>
           {visible.map((words) => (
             <span key={words}>{words}</span>
@@ -338,7 +318,7 @@ function Timeline(field: FieldProps) {
               />
               <span>frames</span>
               <Seconds
-                key={keys[at]}
+                key={at}
                 label="Hold this picture, in seconds"
                 frames={framesOf(item)}
                 rate={rate}
@@ -381,18 +361,16 @@ function Timeline(field: FieldProps) {
   );
 }
 
-/** For each picture a key that goes with it wherever it is moved: its address, and which of those with the same one it is. */
-function keysOf(items: Item[]) {
-  const counts: Map<unknown, number> = new Map();
-  return items.map(({ url }) => {
-    counts.set(url, (counts.get(url) ?? 0) + 1);
-    return `${counts.get(url)} ${url}`;
-  });
+interface ActProps {
+  words: string;
+  says: string;
+  act: () => void;
+  isOff?: boolean;
 }
 
-function Act({ words, says, act, isOff }: { words: string; says: string; act: () => void; isOff?: boolean }) {
+function Act({ words, says, ...more }: ActProps) {
   return (
-    <Quiet title={says} aria-label={says} act={act} isOff={!!isOff}>
+    <Quiet title={says} aria-label={says} {...more}>
       {words}
     </Quiet>
   );
@@ -408,11 +386,13 @@ interface TileProps {
   wrong: string;
   isChosen: boolean;
   isOn: boolean;
+  /** Where what is dragged would land, if it is at this one. */
+  lands: string;
   seen: () => void;
-  press: (event: PointerEvent) => void;
+  pick: () => void;
 }
 
-function Tile({ item, number, of, rate, name, preview, wrong, isChosen, isOn, seen, press }: TileProps) {
+function Tile({ item, number, of, rate, name, preview, wrong, isChosen, isOn, lands, seen, pick }: TileProps) {
   const el = useRef<HTMLDivElement>(null);
   const { url } = item;
   useEffect(() => {
@@ -425,7 +405,12 @@ function Tile({ item, number, of, rate, name, preview, wrong, isChosen, isOn, se
   const wide = Math.min(Math.log2(1 + frames / (rate ?? 24)), 4).toFixed(3);
   return (
     <div
-      class={classes("rbf-tl-tile", (wrong || !frames) && "rbf-tl-wrong", isOn && "rbf-tl-on")}
+      class={classes(
+        "rbf-tl-tile",
+        (wrong || !frames) && "rbf-tl-wrong",
+        isOn && "rbf-tl-on",
+        lands && `rbf-tl-${lands}`,
+      )}
       role="option"
       ref={el}
       aria-selected={isChosen}
@@ -433,13 +418,12 @@ function Tile({ item, number, of, rate, name, preview, wrong, isChosen, isOn, se
       style={{ "--rbf-hold": wide }}
       aria-label={`picture ${number} of ${of}, ${name}, ${hold}${wrong && `, ${wrong}`}`}
       title={wrong || name}
-      onPointerDown={press}
+      draggable
+      onDragStart={(event) => event.dataTransfer?.setData(DRAGGED, String(number - 1))}
+      onPointerDown={pick}
     >
       <Thumb preview={preview} class="rbf-tl-thumb" />
       <span class="rbf-tl-number">{number}</span>
-      <span class="rbf-tl-grip" aria-hidden="true">
-        ⠿
-      </span>
       <span class="rbf-tl-hold">
         {frames ? `${frames.toLocaleString("en")} f${seconds && ` · ${seconds}`}` : "how long?"}
       </span>

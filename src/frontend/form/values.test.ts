@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fits, hasPart, isSize, type Node, plainSize, readNumber, splitSizes, startOf, wholeObject } from "./values.ts";
+import { fits, hasPart, type Node, readNumber, startOf, wholeObject } from "./values.ts";
 
 test.each([
   ["7", 7],
@@ -19,26 +19,6 @@ test.each([
 ])("a number is read as people write it: %s", (typed, value) => {
   expect(readNumber(typed)).toBe(value);
 });
-
-test.each(["1080x1920", "1080 × 1920", "1080*1920", " 1080X1920 px ", "01080x1920"])("%s is a size", (text) => {
-  expect(isSize(text)).toBe(true);
-  expect(plainSize(text)).toBe("1080x1920");
-});
-
-test.each(["", "1080x", "a boat", "0x10", "999999x1", "30 by 70"])("%j is none, and stays as it was typed", (text) => {
-  expect(isSize(text)).toBe(false);
-  expect(plainSize(text)).toBe(text);
-});
-
-test.each([
-  ["1080x1920, 300×600\n728 * 90", ["1080x1920", "300x600", "728x90"]],
-  ["300x600 728x90", ["300x600", "728x90"]],
-  ["[(300, 600), (728, 90)]", ["300x600", "728x90"]],
-  ['["300x600", "728x90"]', ["300x600", "728x90"]],
-  ["300x600\ta boat\n", ["300x600", "a boat"]],
-  ["Story, square", ["Story", "square"]],
-  ["", []],
-])("%j is split into %j", (text, sizes) => expect(splitSizes(text)).toEqual(sizes));
 
 const node = (kind: Node["kind"], more: Partial<Node> = {}): Node => ({ name: "", label: "", kind, ...more });
 const point = node("object", {

@@ -152,30 +152,6 @@ export function arrowStep({ key, altKey, ctrlKey, metaKey }: KeyboardEvent) {
   return altKey || ctrlKey || metaKey ? 0 : key === "ArrowUp" ? 1 : key === "ArrowDown" ? -1 : 0;
 }
 
-// Sizes.
-
-const SIZE = /^\s*0*([1-9]\d{0,4})\s*[x×✕*]\s*0*([1-9]\d{0,4})\s*(?:px)?\s*$/i;
-
-export function isSize(text: string) {
-  return SIZE.test(text);
-}
-
-/** The size that a text means, however it is spelt: 1080x1920, 1080 × 1920, 1080*1920; the text itself where it means none. */
-export function plainSize(text: string) {
-  return text.replace(SIZE, "$1x$2");
-}
-
-/** The entries of a text: between commas and lines, and between spaces where all of it is sizes; brackets and quotation marks do not count. */
-export function splitSizes(text: string): string[] {
-  const pairs = text.replace(/[([]\s*(\d+)\s*,\s*(\d+)\s*[)\]]/g, "$1x$2");
-  const entries = pairs.split(/[,;\n\r\t]+/).map((entry) => entry.trim());
-  return entries.filter(Boolean).flatMap((entry) => {
-    const plain = entry.replace(/["'[\](){}]/g, " ").replace(/(\d)\s*[x×✕*]\s*(?=\d)/gi, "$1x");
-    const words = plain.trim().split(/\s+/);
-    return words.every(isSize) ? words.map(plainSize) : [plainSize(entry)];
-  });
-}
-
 // Values inside of values.
 
 /** Whether a value is an object in the sense of JSON. */
