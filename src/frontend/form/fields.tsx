@@ -41,18 +41,35 @@ export interface FieldProps {
   isBare?: boolean;
 }
 
-/** How a value is edited, by the name of what is special about it, else by its kind. */
-export const CONTROLS: Record<string, ComponentType<FieldProps>> = {};
+/** How a value is edited. */
+interface Control {
+  Input: ComponentType<FieldProps>;
+  /** Has several inputs, none of which is named by the label alone. */
+  isGroup?: boolean;
+  isWide?: boolean;
+  /** Stands at the end of the label's line. */
+  Lead?: ComponentType<FieldProps>;
+}
+
+/** The controls by the name of what is special about a field, else by its kind. */
+export const CONTROLS: Record<string, Control> = {};
 
 // Segments: so many stand beside each other, with so many letters each and in all.
 const SEGMENTS = 5;
 const SEGMENT_LETTERS = 18;
 const SEGMENTS_LETTERS = 48;
 
-export function Field(props: FieldProps) {
-  const { special, kind } = props.node;
-  const Control = CONTROLS[special ?? ""] ?? CONTROLS[kind] ?? CONTROLS.json;
-  return <Control {...props} />;
+function controlOf({ special = "", kind, long, choices = [] }: Node): Control {
+  const letters = choices.map(({ label }) => label.length);
+  const total = letters.reduce((sum, length) => sum + length, 0);
+  const isLong = letters.length > SEGMENTS || Math.max(0, ...letters) > SEGMENT_LETTERS || total > SEGMENTS_LETTERS;
+  const drawn = kind === "text" && long ? "long" : kind === "choice" && isLong ? "select" : kind;
+  return CONTROLS[special] ?? CONTROLS[drawn] ?? CONTROLS.json;
+}
+
+export function Field(field: FieldProps) {
+  const control = controlOf(field.node);
+  return field.isBare ? <control.Input {...field} /> : <Frame field={field} control={control} />;
 }
 
 /** A value as it holds now: what is drafted, or else the default. */
@@ -66,19 +83,9 @@ function ownProblems(field: FieldProps) {
   return field.problems.filter(({ at }) => !at.length || !hasPart(field.node, current, at[0]));
 }
 
-interface FrameProps {
-  field: FieldProps;
-  /** Stands at the end of the label's line. */
-  lead?: ComponentChildren;
-  /** Has several inputs, none of which is named by the label alone. */
-  isGroup?: boolean;
-  isWide?: boolean;
-  children: ComponentChildren;
-}
-
-export function Frame({ field, lead, isGroup, isWide, children }: FrameProps) {
-  const { node, id, value, change, path, isNested, isBare } = field;
-  if (isBare) return <>{children}</>;
+function Frame({ field, control }: { field: FieldProps; control: Control }) {
+  const { node, id, value, change, path, isNested } = field;
+  const { Input, isGroup, isWide, Lead } = control;
   const own = ownProblems(field);
   const words = own.map((problem) => problem.words).join(" ");
   const nearest = own.find(({ at }) => !at.length)?.nearest;
@@ -120,9 +127,9 @@ export function Frame({ field, lead, isGroup, isWide, children }: FrameProps) {
             </>
           )}
         </span>
-        <span class="rbf-label-tools">{lead}</span>
+        <span class="rbf-label-tools">{Lead && <Lead {...field} />}</span>
       </div>
-      {children}
+      <Input {...field} />
       <p class="rbf-problem" hidden={!words}>
         <span id={`${id}-problem`}>{words}</span>
         <button
@@ -184,23 +191,18 @@ export function textFacts(field: FieldProps) {
   };
 }
 
-function Text(props: FieldProps) {
-  if (!props.node.long)
-    return (
-      <Frame field={props}>
-        <input type="text" class="rbf-text" {...textFacts(props)} />
-      </Frame>
-    );
-  return (
-    <Frame field={props} isWide lead={!!props.node.most && <Counter field={props} />}>
-      <textarea class="rbf-text rbf-long" {...textFacts(props)} spellcheck />
-    </Frame>
-  );
+function Text(field: FieldProps) {
+  return <input type="text" class="rbf-text" {...textFacts(field)} />;
+}
+
+function LongText(field: FieldProps) {
+  return <textarea class="rbf-text rbf-long" {...textFacts(field)} spellcheck />;
 }
 
 /** How long a text is, in characters as the service counts them: an emoji is one, not two. */
-export function Counter({ field }: { field: FieldProps }) {
-  const { most } = field.node;
+export function Counter(field: FieldProps) {
+  const { most, special } = field.node;
+  if (!most && !special) return null;
   const length = [...String(currentOf(field) ?? "")].length;
   const amount = length.toLocaleString("en-GB");
   return (
@@ -211,27 +213,23 @@ export function Counter({ field }: { field: FieldProps }) {
 }
 
 /** A value as JSON text: the kernel reads it, and says what is wrong with it. */
-function Json(props: FieldProps) {
-  const { node, change } = props;
+function Json(field: FieldProps) {
   return (
-    <Frame field={props} isWide>
-      <textarea
-        class="rbf-text rbf-long rbf-json"
-        {...textFacts(props)}
-        dir="ltr"
-        autocapitalize="off"
-        value={props.value ?? ""}
-        placeholder={emptyText(node)}
-        onInput={({ currentTarget: { value } }) => change(value.trim() ? value : undefined)}
-      />
-    </Frame>
+    <textarea
+      {...textFacts(field)}
+      class="rbf-text rbf-long rbf-json"
+      dir="ltr"
+      autocapitalize="off"
+      value={field.value ?? ""}
+      placeholder={emptyText(field.node)}
+      onInput={({ currentTarget: { value } }) => field.change(value.trim() ? value : undefined)}
+    />
   );
 }
 
 // Numbers.
 
-interface NumberProps {
-  field: FieldProps;
+interface NumberProps extends FieldProps {
   hasSlider?: boolean;
   placeholder?: string;
   describedBy?: string;
@@ -241,7 +239,7 @@ interface NumberProps {
   slider?: { label: string; words: string };
 }
 
-export function NumberRow({ field, hasSlider = true, placeholder, describedBy, label, slider }: NumberProps) {
+export function NumberRow({ hasSlider = true, placeholder, describedBy, label, slider, ...field }: NumberProps) {
   const { node, value, change } = field;
   const track = hasSlider ? findTrack(node) : null;
   const now = value === "" || value === null ? undefined : value;
@@ -293,24 +291,15 @@ export function NumberRow({ field, hasSlider = true, placeholder, describedBy, l
   );
 }
 
-function Number_(props: FieldProps) {
-  return (
-    <Frame field={props}>
-      <NumberRow field={props} />
-    </Frame>
-  );
-}
-
 // Choices.
 
-interface SegmentsProps {
-  field: FieldProps;
+interface SegmentsProps extends FieldProps {
   /** What stands in a choice instead of its words, in a box of this class. */
   drawn?: { class: string; draw: (choice: Choice) => ComponentChildren };
 }
 
 /** A few choices beside each other. */
-export function Segments({ field, drawn }: SegmentsProps) {
+export function Segments({ drawn, ...field }: SegmentsProps) {
   const { node, id, change } = field;
   const current = currentOf(field);
   const choices = node.choices ?? [];
@@ -344,82 +333,69 @@ export function Segments({ field, drawn }: SegmentsProps) {
   );
 }
 
-function ChoiceField(props: FieldProps) {
-  const { node, change } = props;
+function Select(field: FieldProps) {
+  const { node, change } = field;
   const choices = node.choices ?? [];
-  const letters = choices.map(({ label }) => label.length);
-  const total = letters.reduce((sum, length) => sum + length, 0);
-  if (letters.length <= SEGMENTS && Math.max(0, ...letters) <= SEGMENT_LETTERS && total <= SEGMENTS_LETTERS)
-    return (
-      <Frame field={props} isGroup>
-        <Segments field={props} />
-      </Frame>
-    );
-  const current = currentOf(props);
+  const current = currentOf(field);
   const found = choices.findIndex((choice) => isSame(choice.value, current));
   const isOdd = found < 0 && (current ?? null) !== null;
   const unset = emptyText(node);
   return (
-    <Frame field={props}>
-      <select
-        class="rbf-text"
-        {...inputFacts(props)}
-        value={found < 0 ? "" : String(found)}
-        onChange={({ currentTarget: { value } }) => change(value ? choices[Number(value)].value : undefined)}
-      >
-        <option value="" hidden={found >= 0 && unset !== BY_SERVICE}>
-          {isOdd ? `Now: ${textOf(current)}` : unset || "Choose …"}
+    <select
+      class="rbf-text"
+      {...inputFacts(field)}
+      value={found < 0 ? "" : String(found)}
+      onChange={({ currentTarget: { value } }) => change(value ? choices[Number(value)].value : undefined)}
+    >
+      <option value="" hidden={found >= 0 && unset !== BY_SERVICE}>
+        {isOdd ? `Now: ${textOf(current)}` : unset || "Choose …"}
+      </option>
+      {choices.map(({ label }, index) => (
+        <option key={index} value={String(index)}>
+          {label}
         </option>
-        {choices.map(({ label }, index) => (
-          <option key={index} value={String(index)}>
-            {label}
-          </option>
-        ))}
-      </select>
-    </Frame>
+      ))}
+    </select>
   );
 }
 
-function Check(props: FieldProps) {
-  const { node, change } = props;
-  const current = currentOf(props) ?? null;
-  const isUnset = current === null && isOpen(node);
+function Check(field: FieldProps) {
+  const current = currentOf(field) ?? null;
+  const isUnset = current === null && isOpen(field.node);
   return (
-    <Frame field={props}>
-      <div class="rbf-check">
-        <input
-          type="checkbox"
-          class="rbf-check-box"
-          {...inputFacts(props)}
-          checked={current === true}
-          indeterminate={isUnset}
-          onChange={(event) => change(event.currentTarget.checked)}
-        />
-        <label class="rbf-check-said" for={props.id} aria-hidden="true">
-          {isUnset ? BY_SERVICE : current === true ? "On" : "Off"}
-        </label>
-      </div>
-    </Frame>
+    <div class="rbf-check">
+      <input
+        type="checkbox"
+        class="rbf-check-box"
+        {...inputFacts(field)}
+        checked={current === true}
+        indeterminate={isUnset}
+        onChange={(event) => field.change(event.currentTarget.checked)}
+      />
+      <label class="rbf-check-said" for={field.id} aria-hidden="true">
+        {isUnset ? BY_SERVICE : current === true ? "On" : "Off"}
+      </label>
+    </div>
   );
 }
 
 /** What cannot be changed. One that is required is put there by `wholeObject`, or by the form. */
-function Constant(props: FieldProps) {
+function Constant({ id, node }: FieldProps) {
   return (
-    <Frame field={props} isGroup>
-      <span class="rbf-constant" id={props.id}>
-        {textOf(props.node.value)}
-      </span>
-    </Frame>
+    <span class="rbf-constant" id={id}>
+      {textOf(node.value)}
+    </span>
   );
 }
 
 Object.assign(CONTROLS, {
-  text: Text,
-  whole: Number_,
-  real: Number_,
-  choice: ChoiceField,
-  check: Check,
-  json: Json,
-  constant: Constant,
-});
+  text: { Input: Text },
+  long: { Input: LongText, isWide: true, Lead: Counter },
+  whole: { Input: NumberRow },
+  real: { Input: NumberRow },
+  choice: { Input: Segments, isGroup: true },
+  select: { Input: Select },
+  check: { Input: Check },
+  json: { Input: Json, isWide: true },
+  constant: { Input: Constant, isGroup: true },
+} satisfies typeof CONTROLS);

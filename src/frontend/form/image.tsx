@@ -2,7 +2,7 @@
 
 import type { Ref, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { CONTROLS, type FieldProps, Frame, inputFacts, useSpelling } from "./fields.tsx";
+import { CONTROLS, type FieldProps, inputFacts, useSpelling } from "./fields.tsx";
 import type { FormLink } from "./link.ts";
 import {
   type EarlierPage,
@@ -125,47 +125,43 @@ export function ChooseFiles({ words, accept, isMultiple = false, inputRef, given
   );
 }
 
-/** Lets an element take what is dropped on it, and pasted while it has the focus. */
+/** Lets an element take what is dropped on it, and pasted while it has the focus. @returns Its attributes. */
 export function useCatches(
   box: RefObject<HTMLElement | null>,
   given: (sources: Source[], at: DragEvent | ClipboardEvent) => void,
 ) {
+  const [isOver, over] = useState(false);
   const latest = useRef(given);
   latest.current = given;
   useEffect(() => {
-    const el = box.current as HTMLElement;
-    const end = new AbortController();
-    const over = (is: boolean) => el.classList.toggle("rbf-over", is);
-    const dragged = (event: DragEvent) => {
-      const types = event.dataTransfer?.types ?? [];
-      if (!["Files", "text/uri-list", "text/plain"].some((type) => types.includes(type))) return;
-      // The page around it would open the file, or put it into a cell.
-      event.preventDefault();
-      event.stopPropagation();
-      if (event.dataTransfer) event.dataTransfer.dropEffect = "copy";
-      over(event.type !== "drop");
-      if (event.type === "drop") latest.current(sourcesOf(event.dataTransfer), event);
-    };
     const pasted = (event: ClipboardEvent) => {
-      const focused = (el.getRootNode() as Document | ShadowRoot).activeElement;
-      if (!focused || !el.contains(focused)) return;
+      const el = box.current;
+      const focused = (el?.getRootNode() as Document | ShadowRoot | undefined)?.activeElement;
+      if (!focused || !el?.contains(focused)) return;
       const sources = sourcesOf(event.clipboardData);
-      const isTyping = focused instanceof HTMLInputElement || focused instanceof HTMLTextAreaElement;
+      const isTyping = focused.matches("input, textarea");
       // Words go into the box where the caret is; pictures come here, wherever it is.
       if (!sources.length || (isTyping && sources.every((one) => typeof one === "string" && !isData(one)))) return;
       event.preventDefault();
       event.stopPropagation();
       latest.current(sources, event);
     };
-    const { signal } = end;
-    for (const kind of ["dragenter", "dragover", "drop"] as const) el.addEventListener(kind, dragged, { signal });
-    el.addEventListener("dragleave", (event) => el.contains(event.relatedTarget as Element | null) || over(false), {
-      signal,
-    });
     // On the document: outside of editable elements, browsers dispatch `paste` there.
-    document.addEventListener("paste", pasted, { capture: true, signal });
-    return () => end.abort();
+    document.addEventListener("paste", pasted, true);
+    return () => document.removeEventListener("paste", pasted, true);
   }, []);
+  const dragged = (event: DragEvent) => {
+    const types = event.dataTransfer?.types ?? [];
+    if (!["Files", "text/uri-list", "text/plain"].some((type) => types.includes(type))) return;
+    // The page around it would open the file, or put it into a cell.
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.dataTransfer) event.dataTransfer.dropEffect = "copy";
+    over(event.type !== "drop");
+    if (event.type === "drop") given(sourcesOf(event.dataTransfer), event);
+  };
+  const onDragLeave = (event: DragEvent) => box.current?.contains(event.relatedTarget as Element | null) || over(false);
+  return { isOver, drags: { onDragEnter: dragged, onDragOver: dragged, onDrop: dragged, onDragLeave } };
 }
 
 /** A button, and the earlier outputs to choose from that it opens: pictures, and clips by their last frame. */
@@ -292,14 +288,20 @@ function ImageField(field: FieldProps) {
     // An empty box takes nothing away that came from another place.
     if (meant || shownText(value)) change(meant || undefined);
   };
-  useCatches(box, given);
+  const { isOver, drags } = useCatches(box, given);
 
   const shown = preview?.error ? { words: preview.error, film: preview.film ? picture : undefined } : null;
   const problem = refused[0] ?? shown;
   const film = problem?.film;
   const untold = picture ? shownText(picture) || "Picture" : "Drop or paste a picture here";
   return (
-    <div class="rbf-image" role="group" aria-labelledby={`${id}-label`} ref={box}>
+    <div
+      class={classes("rbf-image", isOver && "rbf-over")}
+      role="group"
+      aria-labelledby={`${id}-label`}
+      ref={box}
+      {...drags}
+    >
       <div class="rbf-image-well" tabIndex={-1}>
         <Thumb preview={picture ? preview : null} class="rbf-image-thumb" />
         <div class="rbf-image-side">
@@ -365,8 +367,4 @@ function ImageField(field: FieldProps) {
   );
 }
 
-CONTROLS.image = (field) => (
-  <Frame field={field} isGroup isWide>
-    <ImageField {...field} />
-  </Frame>
-);
+CONTROLS.image = { Input: ImageField, isGroup: true, isWide: true };

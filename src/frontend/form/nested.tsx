@@ -2,7 +2,7 @@
 
 import type { ComponentType } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { CONTROLS, currentOf, Field, type FieldProps, Frame } from "./fields.tsx";
+import { CONTROLS, currentOf, Field, type FieldProps } from "./fields.tsx";
 import { classes, Quiet, SignButton } from "./ui.tsx";
 import {
   fits,
@@ -24,15 +24,9 @@ export interface Entries {
   say: (words: string) => void;
 }
 
-interface ListProps {
-  field: FieldProps;
+interface ListProps extends FieldProps {
   /** Where entries are added, instead of a button that adds an empty one; and what an entry is called. */
-  adder?: { Add: ComponentType<{ field: FieldProps; list: Entries }>; hint: string; item: string };
-}
-
-function amountWords({ least = 0, most = Infinity }: Node) {
-  if (most === Infinity) return least ? `${least} at least.` : "";
-  return least === most ? `Exactly ${least}.` : least ? `${least} to ${most}.` : `${most} at most.`;
+  adder?: { Add: ComponentType<{ field: FieldProps; list: Entries }>; item: string };
 }
 
 /** What takes the focus inside of an element. */
@@ -42,14 +36,13 @@ function stopsIn(element: Element | undefined): HTMLElement[] {
 }
 
 /** A list whose entries keep their places while values move through them, so that every path stays true. */
-export function List({ field, adder }: ListProps) {
+export function List({ adder, ...field }: ListProps) {
   const { node, link, path, id, change } = field;
   const current = currentOf(field);
   const values: any[] = Array.isArray(current) ? current : [];
   const item = node.item as Node;
   const most = node.most ?? Infinity;
-  const hint = [adder?.hint, amountWords(node)].filter(Boolean).join(" ");
-  const [note, say] = useState(hint);
+  const [note, say] = useState("");
   const root = useRef<HTMLDivElement>(null);
   /** What takes the focus once the entries are drawn where they are now. */
   const next = useRef<((rows: Element[]) => HTMLElement | undefined | null) | null>(null);
@@ -59,7 +52,7 @@ export function List({ field, adder }: ListProps) {
     next.current = null;
   });
   const nameOf = (at: number) => (adder && values[at]) || `${at + 1}.`;
-  const send = (now: any[], words = hint) => {
+  const send = (now: any[], words = "") => {
     say(words);
     // A list that is required and was emptied is missing.
     change(now.length || !node.required ? now : undefined);
@@ -73,8 +66,9 @@ export function List({ field, adder }: ListProps) {
     const added = more.slice(0, Math.max(0, most - values.length));
     const left = more.length - added.length;
     const words = added.length === 1 ? `Added ${added[0]}.` : `Added ${added.length}.`;
-    next.current = (rows) => {
-      rows.at(-1)?.scrollIntoView({ block: "nearest" });
+    next.current = ([row]) => {
+      // The list alone scrolls, and never the page: somebody may be about to press something there.
+      row?.parentElement?.scrollTo(0, row.parentElement.scrollHeight);
       return null;
     };
     send([...values, ...added], left ? `At most ${most}; ${left} left out.` : words);
@@ -243,15 +237,8 @@ function Either(field: FieldProps) {
   );
 }
 
-/** A control of several inputs in the frame of its field. */
-function framed(Inside: ComponentType<FieldProps>): ComponentType<FieldProps> {
-  return (field) => (
-    <Frame field={field} isGroup isWide>
-      <Inside {...field} />
-    </Frame>
-  );
-}
-
-CONTROLS.list = framed((field) => <List field={field} />);
-CONTROLS.object = framed(ObjectFields);
-CONTROLS.either = framed(Either);
+Object.assign(CONTROLS, {
+  list: { Input: List, isGroup: true, isWide: true },
+  object: { Input: ObjectFields, isGroup: true, isWide: true },
+  either: { Input: Either, isGroup: true, isWide: true },
+} satisfies typeof CONTROLS);

@@ -1,12 +1,11 @@
 /** Controls of their own: prompts, seeds, durations, shapes, frames with their seconds, and sizes. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import {
   CONTROLS,
   Counter,
   currentOf,
   type FieldProps,
-  Frame,
   inputFacts,
   NumberRow,
   Segments,
@@ -29,7 +28,6 @@ const SHAPE_ROOM = 40;
 function Prompt(field: FieldProps) {
   const { link, id, path, change, isNested } = field;
   const area = useRef<HTMLTextAreaElement>(null);
-  const place = useRef<HTMLUListElement>(null);
   const [texts, setTexts] = useState<string[] | null>(null);
   const [wanted, search] = useState("");
   const shelf = useShelf("Earlier prompts", `${id}-earlier`, async () => {
@@ -46,55 +44,35 @@ function Prompt(field: FieldProps) {
     // As if it was typed: Ctrl+Z brings back what stood there.
     if (!document.execCommand("insertText", false, chosen) || area.current?.value !== chosen) change(chosen);
   };
-  // The text stands between the button and the list.
-  useEffect(() => {
-    if (texts) place.current?.querySelector("button")?.focus();
-  }, [texts]);
   return (
-    <Frame
-      field={field}
-      isWide
-      lead={
-        <>
-          {/* Only whole fields are columns of the library. */}
-          {!isNested && shelf.button}
-          <Counter field={field} />
-        </>
-      }
-    >
-      <div class="rbf-prompt-place">
-        <textarea class="rbf-text rbf-long rbf-tall" {...textFacts(field)} spellcheck ref={area} />
-        <div {...shelf.facts}>
-          <input
-            type="search"
-            class="rbf-text"
-            placeholder="Search"
-            aria-label="Search in earlier prompts"
-            hidden={(texts ?? []).length < SEARCHED}
-            value={wanted}
-            onInput={(event) => search(event.currentTarget.value)}
-          />
-          <ul class="rbf-prompts" hidden={!found.length} ref={place}>
-            {found.map((text) => (
-              <li key={text}>
-                <button type="button" class="rbf-prompt" dir="auto" title={text} onClick={() => choose(text)}>
-                  {text}
-                </button>
-              </li>
-            ))}
-          </ul>
-          <p class="rbf-caption" role="status">
-            {texts === null
-              ? "Looking"
-              : found.length
-                ? ""
-                : wanted
-                  ? "No prompt contains that."
-                  : "No earlier prompts yet."}
-          </p>
-        </div>
+    <div class="rbf-prompt-place">
+      <textarea class="rbf-text rbf-long rbf-tall" {...textFacts(field)} spellcheck ref={area} />
+      {/* Only whole fields are columns of the library. */}
+      {!isNested && shelf.button}
+      <div {...shelf.facts}>
+        <input
+          type="search"
+          class="rbf-text"
+          placeholder="Search"
+          aria-label="Search in earlier prompts"
+          hidden={(texts ?? []).length < SEARCHED}
+          value={wanted}
+          onInput={(event) => search(event.currentTarget.value)}
+        />
+        <ul class="rbf-prompts" hidden={!found.length}>
+          {found.map((text) => (
+            <li key={text}>
+              <button type="button" class="rbf-prompt" dir="auto" title={text} onClick={() => choose(text)}>
+                {text}
+              </button>
+            </li>
+          ))}
+        </ul>
+        <p class="rbf-caption" role="status" hidden={found.length > 0}>
+          {texts === null ? "Looking" : wanted ? "No prompt contains that." : "No earlier prompts yet."}
+        </p>
       </div>
-    </Frame>
+    </div>
   );
 }
 
@@ -112,41 +90,39 @@ function Seed(field: FieldProps) {
   };
   const free = fallback === null ? "A new random seed for each run." : `${fallback} unless you set one.`;
   return (
-    <Frame field={field}>
-      <div class="rbf-seed">
-        <div class="rbf-special-row">
-          <NumberRow
-            field={field}
-            hasSlider={false}
-            placeholder={fallback === null ? "random" : String(fallback)}
-            describedBy={`${id}-said`}
+    <div class="rbf-seed">
+      <div class="rbf-special-row">
+        <NumberRow
+          {...field}
+          hasSlider={false}
+          placeholder={fallback === null ? "random" : String(fallback)}
+          describedBy={`${id}-said`}
+        />
+        <SignButton sign="dice" says="Draw a random seed" act={() => change(drawSeed(node))} />
+        {!node.required && (
+          <SignButton
+            sign={isLocked ? "locked" : "unlocked"}
+            says="Lock the seed"
+            title={
+              isLocked
+                ? "Locked: every run has this seed. Unlock to let the service choose."
+                : "Lock a seed, so that every run has the same"
+            }
+            aria-pressed={isLocked}
+            act={turn}
           />
-          <SignButton sign="dice" says="Draw a random seed" act={() => change(drawSeed(node))} />
-          {!node.required && (
-            <SignButton
-              sign={isLocked ? "locked" : "unlocked"}
-              says="Lock the seed"
-              title={
-                isLocked
-                  ? "Locked: every run has this seed. Unlock to let the service choose."
-                  : "Lock a seed, so that every run has the same"
-              }
-              aria-pressed={isLocked}
-              act={turn}
-            />
-          )}
-          {!isNested && link.openSweep && (
-            // The kernel proposes this seed and the three after it.
-            <Quiet title="Sweep this seed and the three after it" act={() => link.openSweep?.(String(path[0]))}>
-              Try four seeds
-            </Quiet>
-          )}
-        </div>
-        <span class="rbf-caption rbf-seed-said" id={`${id}-said`} role="status">
-          {isLocked ? "The same for every run." : free}
-        </span>
+        )}
+        {!isNested && link.openSweep && (
+          // The kernel proposes this seed and the three after it.
+          <Quiet title="Sweep this seed and the three after it" act={() => link.openSweep?.(String(path[0]))}>
+            Try four seeds
+          </Quiet>
+        )}
       </div>
-    </Frame>
+      <span class="rbf-caption rbf-seed-said" id={`${id}-said`} role="status">
+        {isLocked ? "The same for every run." : free}
+      </span>
+    </div>
   );
 }
 
@@ -163,11 +139,7 @@ function drawSeed(node: Node) {
 /** Lengths in seconds beside each other. */
 function Duration(field: FieldProps) {
   const choices = field.node.choices?.map(({ value, label }) => ({ value, label: `${label} s` }));
-  return (
-    <Frame field={field} isGroup>
-      <Segments field={{ ...field, node: { ...field.node, choices } }} />
-    </Frame>
-  );
+  return <Segments {...field} node={{ ...field.node, choices }} />;
 }
 
 function Aspect(field: FieldProps) {
@@ -195,11 +167,9 @@ function Aspect(field: FieldProps) {
     );
   };
   return (
-    <Frame field={field} isGroup isWide>
-      <div class="rbf-aspect-frame">
-        <Segments field={field} drawn={{ class: "rbf-aspect", draw }} />
-      </div>
-    </Frame>
+    <div class="rbf-aspect-frame">
+      <Segments {...field} drawn={{ class: "rbf-aspect", draw }} />
+    </div>
   );
 }
 
@@ -218,16 +188,14 @@ function Frames(field: FieldProps) {
   };
   const words = [`${count ?? "no"} frames`, secondsOf(count, rate) && `${secondsOf(count, rate)} s`];
   return (
-    <Frame field={field} isWide>
-      <div class="rbf-frames">
-        <NumberRow field={field} slider={{ label: `${node.label}, slider`, words: words.filter(Boolean).join(", ") }} />
-        frames
-        <span class="rbf-frames-part" hidden={!rateName}>
-          <Seconds label={`${node.label}, in seconds`} frames={count} rate={rate} set={set} />
-          <span class="rbf-caption rbf-frames-rate">{rate ? `at ${rate}/s` : "at an unknown rate"}</span>
-        </span>
-      </div>
-    </Frame>
+    <div class="rbf-frames">
+      <NumberRow {...field} slider={{ label: `${node.label}, slider`, words: words.filter(Boolean).join(", ") }} />
+      frames
+      <span class="rbf-frames-part" hidden={!rateName}>
+        <Seconds label={`${node.label}, in seconds`} frames={count} rate={rate} set={set} />
+        <span class="rbf-caption rbf-frames-rate">{rate ? `at ${rate}/s` : "at an unknown rate"}</span>
+      </span>
+    </div>
   );
 }
 
@@ -339,30 +307,23 @@ function Size(field: FieldProps) {
   const text = textOf(currentOf(field) ?? "").toLowerCase();
   const format = formatsOf(field.node).find((names) => names.some((name) => name.toLowerCase() === text));
   return (
-    <Frame field={field}>
-      <div class="rbf-size">
-        <input type="text" {...textFacts(field)} class="rbf-size-text" />
-        <span class="rbf-caption rbf-size-words">{format?.find((name) => name.toLowerCase() !== text)}</span>
-      </div>
-    </Frame>
+    <div class="rbf-size">
+      <input type="text" {...textFacts(field)} class="rbf-size-text" />
+      <span class="rbf-caption rbf-size-words">{format?.find((name) => name.toLowerCase() !== text)}</span>
+    </div>
   );
 }
 
 function Sizes(field: FieldProps) {
-  const adder = { Add: AddSizes, hint: "Separate several with commas or new lines.", item: "Size" };
-  return (
-    <Frame field={field} isGroup isWide>
-      <List field={field} adder={adder} />
-    </Frame>
-  );
+  return <List {...field} adder={{ Add: AddSizes, item: "Size" }} />;
 }
 
 Object.assign(CONTROLS, {
-  prompt: Prompt,
-  seed: Seed,
-  duration: Duration,
-  aspect: Aspect,
-  frames: Frames,
-  size: Size,
-  sizes: Sizes,
-});
+  prompt: { Input: Prompt, isWide: true, Lead: Counter },
+  seed: { Input: Seed },
+  duration: { Input: Duration, isGroup: true },
+  aspect: { Input: Aspect, isGroup: true, isWide: true },
+  frames: { Input: Frames, isWide: true },
+  size: { Input: Size },
+  sizes: { Input: Sizes, isGroup: true, isWide: true },
+} satisfies typeof CONTROLS);

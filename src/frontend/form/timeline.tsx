@@ -1,7 +1,7 @@
 /** Pictures in a row, each held for its own number of frames: added, ordered, timed and played before the video is paid for. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { CONTROLS, type FieldProps, Frame, NumberRow } from "./fields.tsx";
+import { CONTROLS, type FieldProps, NumberRow } from "./fields.tsx";
 import { Busy, ChooseFiles, Thumb, useBringing, useCatches, useEarlier } from "./image.tsx";
 import { linesOf, nameOf, type Preview, type Source } from "./pictures.ts";
 import { positive, Seconds } from "./special.tsx";
@@ -153,7 +153,7 @@ function Timeline(field: FieldProps) {
     const { left, width } = tile.getBoundingClientRect();
     return [...(tile.parentElement?.children ?? [])].indexOf(tile) + (clientX > left + width / 2 ? 1 : 0);
   };
-  useCatches(box, (sources, event) => {
+  const { isOver, drags } = useCatches(box, (sources, event) => {
     const isOnStrip = event instanceof DragEvent && strip.current?.contains(event.target as Element);
     add(sorted(sources), isOnStrip ? placeOf(event) : Infinity);
   });
@@ -198,166 +198,169 @@ function Timeline(field: FieldProps) {
   const visible = troubles.slice(0, MAX_TROUBLES);
   if (troubles.length > visible.length) visible.push(`${troubles.length - visible.length} more could not be added.`);
   return (
-    <Frame field={field} isGroup isWide lead={<span class="rbf-caption rbf-tl-total">{totals}</span>}>
-      <div class="rbf-tl" role="group" aria-labelledby={`${id}-label`} ref={box}>
-        <div class="rbf-tl-well" tabIndex={-1}>
-          <div
-            class="rbf-tl-strip"
-            role="listbox"
-            aria-labelledby={`${id}-label`}
-            aria-describedby={`${id}-hint`}
-            aria-orientation="horizontal"
-            hidden={!items.length}
-            ref={strip}
-            onKeyDown={key}
-            onDragOver={dragOver}
-            onDragLeave={() => land(-1)}
-            onDrop={drop}
-          >
-            {items.map((one, place) => (
-              <Tile
-                key={place}
-                item={one}
-                number={place + 1}
-                of={items.length}
-                rate={rate}
-                name={nameAt(place)}
-                preview={previews[one.url]}
-                wrong={wrongAt(place)}
-                isChosen={place === at}
-                isOn={place === shown}
-                seen={async () => {
-                  const preview = await link.pictures.preview(one.url);
-                  setPreviews((all) => ({ ...all, [one.url]: preview }));
-                }}
-                lands={landing === place ? "before" : landing === items.length && place === landing - 1 ? "after" : ""}
-                pick={() => pick(place)}
-              />
-            ))}
-          </div>
-          <p class="rbf-tl-empty" hidden={!!items.length}>
-            Drop or paste pictures here, in their order
-          </p>
-          <div class="rbf-row">
-            <ChooseFiles
-              words="Add files"
-              accept="image/*"
-              isMultiple
-              inputRef={file}
-              given={(files) => add(sorted(files))}
-            />
-            {earlier.button}
-            <Quiet
-              hidden={!total}
-              aria-expanded={isPlaying}
-              act={() => {
-                play(!isPlaying);
-                show(-1);
+    <div
+      class={classes("rbf-tl", isOver && "rbf-over")}
+      role="group"
+      aria-labelledby={`${id}-label`}
+      ref={box}
+      {...drags}
+    >
+      <div class="rbf-tl-well" tabIndex={-1}>
+        <div
+          class="rbf-tl-strip"
+          role="listbox"
+          aria-labelledby={`${id}-label`}
+          aria-describedby={`${id}-hint`}
+          aria-orientation="horizontal"
+          hidden={!items.length}
+          ref={strip}
+          onKeyDown={key}
+          onDragOver={dragOver}
+          onDragLeave={() => land(-1)}
+          onDrop={drop}
+        >
+          {items.map((one, place) => (
+            <Tile
+              key={place}
+              item={one}
+              number={place + 1}
+              of={items.length}
+              rate={rate}
+              name={nameAt(place)}
+              preview={previews[one.url]}
+              wrong={wrongAt(place)}
+              isChosen={place === at}
+              isOn={place === shown}
+              seen={async () => {
+                const preview = await link.pictures.preview(one.url);
+                setPreviews((all) => ({ ...all, [one.url]: preview }));
               }}
-            >
-              {isPlaying ? "Close preview" : "Preview"}
-            </Quiet>
-          </div>
-        </div>
-        <input
-          type="text"
-          class="rbf-image-typed"
-          placeholder="or addresses or paths, and Enter"
-          aria-label="URLs or paths"
-          autocomplete="off"
-          spellcheck={false}
-          value={typed}
-          onInput={(event) => type(event.currentTarget.value)}
-          onPaste={(event) => {
-            const lines = linesOf(event.clipboardData?.getData("text") ?? "");
-            if (lines.length < 2) return;
-            event.preventDefault(); // The input would join the lines.
-            add(lines);
-          }}
-          onKeyDown={(event) => {
-            if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.shiftKey) return;
-            event.preventDefault();
-            event.stopPropagation();
-            add(linesOf(typed));
-            type("");
-          }}
-        />
-        {earlier.el}
-        <Busy
-          label="Adding pictures"
-          {...busy}
-          stop={() => {
-            stop();
-            file.current?.focus();
-          }}
-        />
-        <p class="rbf-problem rbf-tl-troubles" role="status" hidden={!visible.length}>
-          {visible.map((words) => (
-            <span key={words}>{words}</span>
+              lands={landing === place ? "before" : landing === items.length && place === landing - 1 ? "after" : ""}
+              pick={() => pick(place)}
+            />
           ))}
+        </div>
+        <p class="rbf-tl-empty" hidden={!!items.length}>
+          Drop or paste pictures here, in their order
         </p>
-        {item && (
-          <div class="rbf-tl-hold-panel">
-            <p class="rbf-tl-title">{`Picture ${at + 1} of ${items.length}: ${nameAt(at)}`}</p>
-            <p class="rbf-problem" hidden={!previews[item.url]?.error}>
-              {previews[item.url]?.error}
-            </p>
-            <div class="rbf-row rbf-tl-one">
-              <span>Hold</span>
-              <NumberRow
-                field={{
-                  ...field,
-                  id: `${id}-hold`,
-                  node: { name: "", label: "", kind: "whole", min: least, max: longest, required: true },
-                  value: item.frames,
-                  problems: field.problems.filter((problem) => problem.at[0] === at).map((one) => ({ ...one, at: [] })),
-                  change: (frames) => held([at], frames),
-                }}
-                hasSlider={false}
-                label="Hold this picture, in frames"
-              />
-              <span>frames</span>
-              <Seconds
-                key={at}
-                label="Hold this picture, in seconds"
-                frames={framesOf(item)}
-                rate={rate}
-                set={(frames) => held([at], within(Math.round(frames)))}
+        <div class="rbf-row">
+          <ChooseFiles
+            words="Add files"
+            accept="image/*"
+            isMultiple
+            inputRef={file}
+            given={(files) => add(sorted(files))}
+          />
+          {earlier.button}
+          <Quiet
+            hidden={!total}
+            aria-expanded={isPlaying}
+            act={() => {
+              play(!isPlaying);
+              show(-1);
+            }}
+          >
+            {isPlaying ? "Close preview" : "Preview"}
+          </Quiet>
+          <span class="rbf-caption rbf-tl-total">{totals}</span>
+        </div>
+      </div>
+      <input
+        type="text"
+        class="rbf-image-typed"
+        placeholder="or addresses or paths, and Enter"
+        aria-label="URLs or paths"
+        autocomplete="off"
+        spellcheck={false}
+        value={typed}
+        onInput={(event) => type(event.currentTarget.value)}
+        onPaste={(event) => {
+          const lines = linesOf(event.clipboardData?.getData("text") ?? "");
+          if (lines.length < 2) return;
+          event.preventDefault(); // The input would join the lines.
+          add(lines);
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.shiftKey) return;
+          event.preventDefault();
+          event.stopPropagation();
+          add(linesOf(typed));
+          type("");
+        }}
+      />
+      {earlier.el}
+      <Busy
+        label="Adding pictures"
+        {...busy}
+        stop={() => {
+          stop();
+          file.current?.focus();
+        }}
+      />
+      <p class="rbf-problem rbf-tl-troubles" role="status" hidden={!visible.length}>
+        {visible.map((words) => (
+          <span key={words}>{words}</span>
+        ))}
+      </p>
+      {item && (
+        <div class="rbf-tl-hold-panel">
+          <p class="rbf-tl-title">{`Picture ${at + 1} of ${items.length}: ${nameAt(at)}`}</p>
+          <p class="rbf-problem" hidden={!previews[item.url]?.error}>
+            {previews[item.url]?.error}
+          </p>
+          <div class="rbf-row rbf-tl-one">
+            <span>Hold</span>
+            <NumberRow
+              {...field}
+              id={`${id}-hold`}
+              node={{ name: "", label: "", kind: "whole", min: least, max: longest, required: true }}
+              value={item.frames}
+              problems={field.problems.filter((problem) => problem.at[0] === at).map((one) => ({ ...one, at: [] }))}
+              change={(frames) => held([at], frames)}
+              hasSlider={false}
+              label="Hold this picture, in frames"
+            />
+            <span>frames</span>
+            <Seconds
+              key={at}
+              label="Hold this picture, in seconds"
+              frames={framesOf(item)}
+              rate={rate}
+              set={(frames) => held([at], within(Math.round(frames)))}
+            />
+            <Act
+              words="Hold all as long"
+              says="Hold all pictures as long as this one"
+              isOff={items.length < 2 || !framesOf(item)}
+              act={() => held([...items.keys()], item.frames)}
+            />
+            <span class="rbf-tl-acts">
+              <Act words="←" says="Move earlier (Alt+Left)" isOff={!at} act={() => move(at, at - 1)} />
+              <Act
+                words="→"
+                says="Move later (Alt+Right)"
+                isOff={at === items.length - 1}
+                act={() => move(at, at + 1)}
               />
               <Act
-                words="Hold all as long"
-                says="Hold all pictures as long as this one"
-                isOff={items.length < 2 || !framesOf(item)}
-                act={() => held([...items.keys()], item.frames)}
+                words="Duplicate"
+                says="Duplicate this picture"
+                isOff={items.length >= most}
+                act={() => set(items.toSpliced(at + 1, 0, item), at + 1)}
               />
-              <span class="rbf-tl-acts">
-                <Act words="←" says="Move earlier (Alt+Left)" isOff={!at} act={() => move(at, at - 1)} />
-                <Act
-                  words="→"
-                  says="Move later (Alt+Right)"
-                  isOff={at === items.length - 1}
-                  act={() => move(at, at + 1)}
-                />
-                <Act
-                  words="Duplicate"
-                  says="Duplicate this picture"
-                  isOff={items.length >= most}
-                  act={() => set(items.toSpliced(at + 1, 0, item), at + 1)}
-                />
-                <Act words="Remove" says="Remove this picture (Delete)" act={remove} />
-              </span>
-            </div>
+              <Act words="Remove" says="Remove this picture (Delete)" act={remove} />
+            </span>
           </div>
-        )}
-        <p class="rbf-caption" id={`${id}-hint`} hidden={!item}>
-          Drag to reorder, or Alt+← and Alt+→. Delete removes.
-        </p>
-        {isPlaying && total > 0 && rate && <Played items={items} rate={rate} previews={previews} shows={show} />}
-        <span class="rb-hidden" role="status">
-          {live}
-        </span>
-      </div>
-    </Frame>
+        </div>
+      )}
+      <p class="rbf-caption" id={`${id}-hint`} hidden={!item}>
+        Drag to reorder, or Alt+← and Alt+→. Delete removes.
+      </p>
+      {isPlaying && total > 0 && rate && <Played items={items} rate={rate} previews={previews} shows={show} />}
+      <span class="rb-hidden" role="status">
+        {live}
+      </span>
+    </div>
   );
 }
 
@@ -468,4 +471,4 @@ function Played({ items, rate, previews, shows }: PlayedProps) {
   );
 }
 
-CONTROLS.timeline = Timeline;
+CONTROLS.timeline = { Input: Timeline, isGroup: true, isWide: true };
