@@ -10,7 +10,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from ..errors import InvalidInput
 from ..models.problems import format_literal
-from .values import is_whole, usage_error
+from ..models.value_types import Integer
+from .values import usage_error
 
 MAX_AT_ONCE = 256
 MAX_STORED = 10**15
@@ -19,22 +20,14 @@ HOSTED_AT_ONCE, EMBEDDED_AT_ONCE = 8, 64
 _RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(s|m|h)(ec|econd|in|inute|our)?\s*\Z")
 
 
-def parse_whole(value: Any) -> int:
-    """A whole number of any type; `ValueError` for anything else."""
-    if not is_whole(value):
-        raise ValueError("no whole number")
-    return int(value)
-
-
 def parse_rate(rate: Any) -> Any:
     """A rate such as `"10/s"` or `"100/min"` in runs per second; a number is one."""
     match = _RATE.match(rate) if isinstance(rate, str) else None
     return float(match[1]) / {"s": 1, "m": 60, "h": 3600}[match[2]] if match else rate
 
 
-Whole = Annotated[int, BeforeValidator(parse_whole)]
 _Amount = Annotated[
-    Annotated[Whole, Field(ge=0, le=MAX_STORED)] | None,
+    Annotated[Integer, Field(ge=0, le=MAX_STORED)] | None,
     Field(description=f"give a whole number from 0 to {MAX_STORED:,}"),
 ]
 
@@ -46,13 +39,13 @@ class RunOptions(BaseModel):
 
     budget: _Amount = None
     spend: _Amount = None
-    concurrency: Annotated[Whole, Field(ge=1, le=MAX_AT_ONCE)] | None = Field(
+    concurrency: Annotated[Integer, Field(ge=1, le=MAX_AT_ONCE)] | None = Field(
         None, description=f"give a whole number from 1 to {MAX_AT_ONCE}"
     )
     rate: Annotated[float, BeforeValidator(parse_rate), Field(gt=0, le=MAX_STORED)] | None = Field(
         None, description='write it as "10/s", "100/min" or "30/h"'
     )
-    take: Whole = Field(0, ge=0, le=MAX_STORED, description=f"give a whole number from 0 to {MAX_STORED:,}")
+    take: Integer = Field(0, ge=0, le=MAX_STORED, description=f"give a whole number from 0 to {MAX_STORED:,}")
     on_error: Literal["continue", "stop"] = Field("continue", description="it can be 'continue' or 'stop'")
     price: _Amount = None
     order: Literal["coverage", "as given"] = Field("coverage", description="it can be 'coverage' or 'as given'")

@@ -25,8 +25,19 @@ from ..util import registry
 from ..util.notebook import get_kernel_shell
 from ..util.printable import format_count
 from .options import RunOptions, check_options
-from .parts import AnyPart, Rows, Sampled, SweepPart, make_axes, merge, rows
-from .plan_file import PlanFile, format_plan_file, read_plan_file, write_plan_file
+from .parts import (
+    AnyPart,
+    PlanFile,
+    Rows,
+    Sampled,
+    SweepPart,
+    format_plan_file,
+    make_axes,
+    merge,
+    read_plan_file,
+    rows,
+    write_plan_file,
+)
 from .plan_rows import Known, Row, RowMaker, value_key
 from .plan_summary import format_plan, sum_or_none
 from .values import check_count, coerce_value, get_fields, is_whole, parse_field_path, usage_error

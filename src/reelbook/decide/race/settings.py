@@ -17,7 +17,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 from ...errors import InvalidInput, ReelbookError
 from ...models.catalog import find_endpoint
 from ...models.pricing import estimate
-from ...sweeps.options import RunOptions, Whole, check_options, parse_whole
+from ...models.value_types import Integer, coerce_int
+from ...sweeps.options import RunOptions, check_options
 from ...sweeps.plan import Plan
 from ...sweeps.plan_rows import Row, number_values, value_key
 from ...sweeps.plan_summary import sum_or_none
@@ -50,7 +51,7 @@ def _credits_or_share(value: Any) -> int | float | None:
         return None
     if isinstance(value, Real) and not hasattr(value, "__index__") and 0 < float(value) <= 1:
         return float(value)
-    number = parse_whole(value)
+    number = coerce_int(value)
     if number < 0:
         raise ValueError("neither credits nor a share")
     return number
@@ -67,9 +68,9 @@ class RaceOptions(BaseModel):
         description="give credits as a whole number, or a share of the price of the whole plan as a fraction from 0 to 1: budget=0.4 is "
         "40%, budget=1.0 all of it",
     )
-    keep: Whole = Field(1, ge=1, description="give a whole number of at least 1")
+    keep: Integer = Field(1, ge=1, description="give a whole number of at least 1")
     over: Any = ("seed", "prompt")
-    seed: Whole = Field(0, ge=0, description="give a whole number of at least 0")
+    seed: Integer = Field(0, ge=0, description="give a whole number of at least 0")
     sure: Annotated[float, Field(ge=0.5, lt=1, strict=True)] = Field(
         0.95, description="give the chance from 0.5 to below 1 at which the race stops, such as 0.95"
     )
