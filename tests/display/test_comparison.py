@@ -157,14 +157,6 @@ def test_a_saved_comparison_is_small_and_reads_without_scripts(folder: Path) -> 
     assert not any("blob:" in value for _, attributes in plain.elements for value in attributes.values())
 
 
-def test_a_terminal_gets_one_line(pair: list[Path]) -> None:
-    """The two, and how far they are apart."""
-    line = format_comparison(rb.compare(*pair))
-
-    assert line.startswith("comparison · one.mp4 and other.mp4: mean absolute difference 0.")
-    assert "\n" not in line
-
-
 def test_long_clips_are_left_for_later(pair: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """The cell does not wait minutes for a chart."""
     monkeypatch.setattr("reelbook.display.compare.comparison.MAX_PIXELS", 1000)

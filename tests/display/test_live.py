@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import queue
 import threading
 import time
@@ -276,19 +275,6 @@ def test_an_interrupt_leaves_how_far_it_came(cell: Cell, monkeypatch: pytest.Mon
     left = cell.last_update
     assert left["text/plain"].startswith("1 of 3 files measured")
     assert "<progress" not in left["text/html"]
-
-
-def test_a_pipe_sees_nothing_and_pays_for_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in scripts whose output goes to a file."""
-    pipe = io.StringIO()
-    monkeypatch.setattr("sys.stderr", pipe)
-    threads = set(threading.enumerate())
-
-    with watch_measuring(5) as tell:
-        tell(1, 5)
-        more = set(threading.enumerate()) - threads
-
-    assert (pipe.getvalue(), more) == ("", set())
 
 
 def test_the_time_that_is_left_counts_what_is_measured_now(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,22 +64,6 @@ def test_the_end_of_a_race_is_a_sentence(changes: dict[str, object], facts: dict
     assert what in " ".join(found.findings)
 
 
-@pytest.mark.parametrize(
-    ("changes", "facts", "what"),
-    [
-        ({}, {"has_repeats": False}, "Each setting can be run only once in this plan"),
-        ({}, {"is_mix": True}, "divided by its standard deviation"),
-        ({"is_judged": True}, {}, "preferred three times out of four"),
-        ({}, {"is_draft": True}, "Drafts are assumed to rank"),
-    ],
-)
-def test_what_a_race_assumes_is_said(changes: dict[str, object], facts: dict[str, object], what: str) -> None:
-    """In small print, as far as it applies."""
-    found = replace(RACE, **changes, **facts)  # type: ignore[arg-type]
-
-    assert what in " ".join(found.assumptions)
-
-
 def test_an_unfinished_race_says_how_to_go_on_and_a_repeated_one_that_all_was_paid() -> None:
     """For readers of a saved notebook."""
     running = render_race(replace(RACE, state=RaceState.RUNNING, round_runs=8, round_done=3))

@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 import reelbook as rb
 from reelbook.api import table_accessor  # noqa: F401  # Gives tables their `.reel`.
 from reelbook.decide.ranking import find_clips
 from reelbook.decide.ratings import Ratings
-from reelbook.display.compare.comparison import Comparison
 from reelbook.display.report.layout import choose_layout, find_axes
 from reelbook.display.report.make_report import write_report
 from reelbook.display.table_runs import group_runs
@@ -487,33 +485,3 @@ def test_a_file_that_is_not_in_the_table_comes_along(table: Any, tmp_path: Path)
     (files,) = re.findall(r"data-rb-files>(.*?)</script>", beside)
     assert (tmp_path / "x" / json.loads(files)["5/0"]["url"]).is_file()
     assert "previews of the clips" not in beside
-
-
-def test_pictures_beside_the_page_are_compared_in_full(tmp_path: Path) -> None:
-    """Inside it, at the size that it says."""
-    paths = [tmp_path / f"{name}.png" for name in "ab"]
-    for path in paths:
-        Image.new("RGB", (900, 600), "teal").save(path)
-    table: Any = pd.DataFrame({"seed": [1], "output_images": [list(map(str, paths))], "status": "completed"})
-
-    page, beside = (page_of(table, tmp_path, table.reel.compare(), **options) for options in ({}, {"folder": True}))
-
-    sizes = [
-        [(one["data-rb-key"], one["data-width"]) for one in Read(html).all("figure") if "data-rb-key" in one]
-        for html in (page, beside)
-    ]
-    assert sizes == [[("report 0 0", "640"), ("report 0 1", "640")], [("report 0 0", "900"), ("report 0 1", "900")]]
-    assert "previews of the clips, at most 320 pixels wide and high, and of pictures, at most 640" in page
-    assert "data-rb-files>" not in page
-    (files,) = re.findall(r"data-rb-files>(.*?)</script>", beside)
-    assert [one["url"].rpartition(".")[2] for one in json.loads(files).values()] == ["png", "png"]
-
-
-def test_long_clips_have_no_chart_and_say_why(table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody who reads a report can compute it."""
-    monkeypatch.setattr("reelbook.display.compare.comparison.MAX_PIXELS", 1000)
-
-    told = Read(page_of(table, tmp_path, Comparison(table.reel.compare(0, 1).items))).text
-
-    assert "No chart of the differences: these files are long" in told
-    assert "comparison.differences" not in told

@@ -264,18 +264,6 @@ class TestStrip:
         ]
         assert draw_strip(str(clip.path), frames=3, width=800).tobytes() == picture.tobytes()
 
-    def test_a_run_has_its_prompt_and_its_price(
-        self, tmp_path: Path, written: list[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The same caption as everywhere."""
-        run = run_of(film(tmp_path / "clip.mp4", frames=2))
-        monkeypatch.setattr("reelbook.display.sheets.Run", type(run))
-
-        draw_strip(run)
-
-        assert "a paper boat" in written
-        assert "seed 7 · 64×48 · 2 frames at 24/s · 0.1 s · 53 credits" in written
-
     def test_what_has_no_frames_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A run that is not done, a file that is gone, one that cannot be read, and something else."""
         run = run_of(status="IN_QUEUE")

@@ -15,12 +15,10 @@ import reelbook as rb
 from reelbook.display.live import watch_job
 from reelbook.display.plan_card import format_plan, plan_card
 from reelbook.display.sweep_panel import HINT, format_panel, render_panel
-from reelbook.models.described import describe
 from reelbook.storage.run_status import SWEEP_STATUSES
 from reelbook.sweeps.job import SweepJob
 from reelbook.sweeps.plan_rows import Known
 from reelbook.sweeps.progress import Group, Progress, Result, format_interrupt
-from tests.models.described_inputs import with_fields
 from tests.support import png
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -148,15 +146,6 @@ def test_a_plan_says_how_long_it_may_take_where_the_library_knows() -> None:
 
     assert "about 3 min 20 s" in plan_card(plan, Known(frozenset(), {}, 200.0), is_in_code=False)
     assert "about" not in format_plan(plan)
-
-
-def test_a_plan_says_how_many_of_its_runs_have_no_price() -> None:
-    """Where all lack a price no count is needed."""
-    plan = rb.sweep(describe(with_fields({"seed": {"type": "integer"}}))(), seed=[1, 2, 3])
-
-    assert format_plan(plan) == "3 runs of svc/test · price unknown"
-    some = plan.priced(lambda request: 7 if request["seed"] == 1 else None)
-    assert format_plan(some) == "3 runs of svc/test · price unknown of 2 of them"
 
 
 def test_the_first_rows_of_a_plan_are_folded_into_its_card() -> None:

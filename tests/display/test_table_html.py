@@ -25,14 +25,12 @@ from reelbook.display.tables.table_html import (
     STATIC_ROWS,
     format_table,
     render_table_markup,
-    table_bundle,
 )
 from reelbook.display.theme import read_static
 from reelbook.media import posters
 from tests.clips import film
 from tests.display.stand_in import Read, render_table
 from tests.hostile import TEXTS
-from tests.support import png
 
 HUNDRED = 100
 
@@ -112,18 +110,6 @@ class TestWithoutScripts:
             "credits",
             "seconds",
         ]
-
-    def test_one_line_is_left_for_terminals(self) -> None:
-        """`text/plain` says how many runs, how they went, and what they cost; an estimate is marked."""
-        table = runs(2, credits_source=["charged", "estimated"])
-
-        assert (
-            table_bundle(table)["text/plain"]
-            == format_table(table)
-            == "2 runs · 1 completed · 1 failed · ≈ 106 credits"
-        )
-        assert format_table(runs(1)) == "1 run · 1 completed · 53 credits"
-        assert format_table(pd.DataFrame({"a": [1, 2, 3]})) == "3 rows"
 
     def test_only_what_is_spent_is_summed(self) -> None:
         """While runs are under way, what is set aside for them is told apart; a clip that does not exist has no length."""
@@ -320,16 +306,6 @@ class TestWeight:
 
 class TestClips:
     """What plays without a kernel."""
-
-    def test_previews_are_small_clips(self, clips: list[str], tmp_path: Path) -> None:
-        """Each run has a small film of its own; of a picture it is a picture."""
-        (tmp_path / "a.png").write_bytes(png(40, 30))
-
-        payload = Page(render_table(runs(2, output_video=[clips[0], str(tmp_path / "a.png")]), embed="preview")).payload
-
-        kinds = [payload["clips"][row][0].partition(",")[0] for row in "01"]
-        assert kinds == ["data:video/mp4;base64", "data:image/jpeg;base64"]
-        assert payload["previews"] == {"0": [0], "1": [0]}
 
     def test_full_is_the_file_itself_while_there_is_room(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The first file as it is; when the room is used up, a small copy; and the note says how many those are."""
