@@ -95,7 +95,7 @@ def parse_axes(form: Form, message: Any) -> list[VariedField] | None:
     return list(axes.values())
 
 
-def validate_axes(form: Form, axes: Sequence[VariedField], scratch: Draft) -> None:
+def validate_axes(form: Form, axes: Sequence[VariedField], draft: Draft) -> None:
     """Parse the values of each axis, and judge them one by one."""
     for axis in axes:
         axis.values, axis.words, axis.is_empty = [], "", False
@@ -105,7 +105,7 @@ def validate_axes(form: Form, axes: Sequence[VariedField], scratch: Draft) -> No
             axis.words = str(error)
             continue
         axis.is_empty = not typed
-        axis.values = [_coerce(scratch, axis.name, value) for value in typed]
+        axis.values = [draft.convert(axis.name, value) for value in typed]
         messages = dict.fromkeys(_find_problem(form, axis.name, value) for value in axis.values[:MAX_JUDGED])
         axis.words = " ".join([message for message in messages if message][:MAX_PROBLEMS])
 
@@ -129,14 +129,6 @@ def format_too_many_runs(axes: Sequence[VariedField]) -> str:
 
 def _format_amount(count: int) -> str:
     return f"{count:,}" if count < 10**15 else "far too many"
-
-
-def _coerce(scratch: Draft, name: str, value: Any) -> Any:
-    """A value as the class takes it, converted like one typed into the form."""
-    scratch.values = {}
-    scratch.edit(name, value)
-    # `plain` leaves out values that are nested too deeply; the class then reports the problem of the original.
-    return scratch.plain().get(name, value)
 
 
 def _find_problem(form: Form, name: str, value: Any) -> str:
@@ -245,7 +237,7 @@ def _to_number(text: str) -> int | float:
 
 
 def _to_whole(number: float) -> int | float:
-    return int(number) if number.is_integer() else number
+    return int(number) if number == int(number) else number
 
 
 def _refuse_too_many(piece: str, count: int) -> None:
@@ -254,32 +246,26 @@ def _refuse_too_many(piece: str, count: int) -> None:
 
 
 def _suggest_numbers(node: Node, value: Any) -> str:
-    """A seed and the three after it; else the value, its half and its double, within the bounds and on the steps of the field."""
+    """A seed and the three after it; else the value, its half and its double, as far as the field takes them."""
     # A number that is too long for a page is a text.
-    value = int(value) if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,40}", value) else value
-    number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else 0
-    bounds = {name: int(node[name]) if isinstance(node[name], str) else node[name] for name in ("min", "above", "max", "below") if name in node}  # fmt: skip
-    low, high = bounds.get("min", bounds.get("above")), bounds.get("max", bounds.get("below"))
+    number = int(value) if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,40}", value) else value
+    if not isinstance(number, (int, float)):
+        number = 0
     if node.get("special") == "seed":
-        seed = int(number)
-        last = seed + 3 if high is None else min(seed + 3, int(high))
-        return ", ".join(map(str, range(seed, last + 1))) if seed < 0 else f"{seed}-{last}"
+        return f"{int(number)}-{int(number) + 3}"
+    bounds = {name: float(node[name]) for name in ("min", "above", "max", "below") if name in node}
+    low, high = bounds.get("min", bounds.get("above")), bounds.get("max", bounds.get("below"))
     if number:
         wanted = [number / 2, number, number * 2]
     elif low is not None and high is not None:
         wanted = [low, (low + high) / 2, high]
     else:
         wanted = [(low or 0) + place for place in (1, 2, 3)]
-    values = dict.fromkeys(_clamp(node, wish, low, high) for wish in wanted)
-    return ", ".join(str(value) for value in values if value not in (bounds.get("above"), bounds.get("below")))
-
-
-def _clamp(node: Node, number: float, low: float | None, high: float | None) -> int | float:
-    unit = node.get("step") or (1 if node["kind"] == "whole" else None)
-    number = number if unit is None else round(number / unit) * unit
-    number = number if low is None else max(number, low)
-    number = number if high is None else min(number, high)
-    return number if isinstance(number, int) else _to_whole(round(number, DECIMALS))
+    unit = float(node.get("step") or (node["kind"] == "whole"))
+    rounded = dict.fromkeys(round(wish / unit) * unit if unit else wish for wish in wanted)
+    refused = (bounds.get("above"), bounds.get("below"))
+    taken = [wish for wish in rounded if (low is None or wish >= low) and (high is None or wish <= high)]
+    return ", ".join(str(_to_whole(round(wish, DECIMALS))) for wish in taken if wish not in refused)
 
 
 def _parse_json(node: Node, line: str) -> Any:

@@ -87,6 +87,14 @@ class Draft:
         """The values as passed to the class, before validation."""
         return self._read_values()[0]
 
+    def convert(self, name: str, value: Any) -> Any:
+        """A value of a field as passed to the class."""
+        try:
+            return self._read(self._nodes.get(name, JSON), value, (name,), [])
+        # The class then says that it nests too deeply.
+        except RecursionError:
+            return value
+
     def _read_values(self) -> tuple[dict[str, Any], list[Problem]]:
         unread: list[Problem] = []
         values: dict[str, Any] = {}

@@ -331,7 +331,7 @@ class FormSweeps:
 
     def _make_plan(self, number: int, axes: list[VariedField]) -> tuple[PlanPreview | None, str]:
         form = self._form
-        validate_axes(form, axes, Draft(form.kind, form.sheet, self._pictures))
+        validate_axes(form, axes, self._draft)
         if any(axis.words for axis in axes):
             return None, CORRECT_VALUES
         if any(axis.is_empty for axis in axes):
