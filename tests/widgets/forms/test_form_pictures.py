@@ -22,8 +22,7 @@ from reelbook.media import stills
 from reelbook.models import images
 from reelbook.models.images import Image
 from reelbook.widgets.forms import pictures
-from reelbook.widgets.forms.earlier import MAX_TEXT_LENGTH, MAX_TEXTS
-from reelbook.widgets.forms.pictures import Pictures
+from reelbook.widgets.forms.pictures import MAX_TEXT_LENGTH, MAX_TEXTS, Pictures
 from reelbook.widgets.link import Link
 from tests.clips import film, number_of
 

@@ -11,16 +11,13 @@ import traitlets
 from pydantic_core import PydanticCustomError
 
 from ...errors import InvalidInput, Problem, ReelbookError
-from ...models.base import Input, Part
-from ...models.images import Image
+from ...models.base import Input
 from ...models.problems import WANTED, wrong_type
-from ...models.smart_resize import Size
-from ...models.value_types import coerce_json
 from ...storage.run_identity import INPUT_JSON
 from ...util.missing_values import is_missing
-from ..json_values import MAX_SAFE, to_page_json
+from ..json_values import MAX_SAFE
 from .pictures import Pictures
-from .schema import JSON, Node
+from .schema import JSON, Node, to_page
 
 _WHOLE = re.compile(r"-?\d{1,4300}\Z")
 
@@ -63,7 +60,7 @@ class Draft:
     def to_page(self, name: str, value: Any) -> Any:
         """A Python value as the page represents it; `InvalidInput` if JSON cannot represent it."""
         try:
-            return self._to_page(self._nodes.get(name, JSON), value)
+            return to_page(self._nodes.get(name, JSON), value, self._pictures.remember)
         except PydanticCustomError as error:
             problem = wrong_type((name,), error.type, value, WANTED[error.type], None)
             raise InvalidInput(self._kind.__name__, [problem]) from None
@@ -135,41 +132,6 @@ class Draft:
         if isinstance(value, list):
             return [self._with_pictures(item) for item in value]
         return {name: self._with_pictures(item) for name, item in value.items()} if isinstance(value, dict) else value
-
-    def _to_page(self, node: Node, value: Any) -> Any:
-        """A value as the page represents it."""
-        kind = node["kind"]
-        if value is None:
-            return None
-        if kind == "json":
-            return json.dumps(self._plain(value), ensure_ascii=False)
-        if isinstance(value, Part):
-            value = value.changed()
-        takes_picture = kind == "image" or any(form["kind"] == "image" for form in node.get("forms", ()))
-        if takes_picture and not isinstance(value, (bool, int, float, list, tuple, Mapping)):
-            return self._pictures.remember(value)
-        if kind == "object" and isinstance(value, Mapping):
-            fields = {field["name"]: field for field in node["fields"]}
-            return {name: self._to_page(fields.get(name, JSON), item) for name, item in value.items()}
-        if kind == "list" and isinstance(value, (list, tuple)):
-            return [self._to_page(node["item"], item) for item in value]
-        plain = self._plain(value)
-        if kind == "list" and isinstance(plain, list):
-            return [self._to_page(node["item"], item) for item in plain]
-        return to_page_json(plain)
-
-    def _plain(self, value: Any) -> Any:
-        if isinstance(value, Image):
-            return self._pictures.remember(value)
-        if isinstance(value, Size):
-            return str(value)
-        if isinstance(value, Part):
-            value = value.changed()
-        if isinstance(value, Mapping):
-            return {str(name): self._plain(item) for name, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self._plain(item) for item in value]
-        return coerce_json(value)
 
 
 # A draft from a row of a table or from a run.

@@ -52,17 +52,14 @@ class Pricer:
         return price_json(_estimate_offline(request))
 
     def _correct_draft(self, draft: Draft) -> Input | None:
-        """The draft with invalid values corrected or left out; None if that is impossible."""
+        """The draft with invalid values left out, and placeholders for what is missing; None if that is impossible."""
         form, values = self._form, draft.plain()
         for _ in range(4):
             try:
                 return form.kind(**values)
             except InvalidInput as error:
-                for problem in error.problems:
-                    name = str(problem.loc[0]) if problem.loc else ""
-                    if len(problem.loc) == 1 and problem.nearest is not None:
-                        values[name] = problem.nearest
-                    elif form.has(name) and form.node(name).get("required"):
+                for name in {str(problem.loc[0]) for problem in error.problems if problem.loc}:
+                    if form.has(name) and form.node(name).get("required"):
                         values[name] = _find_placeholder(form.node(name))
                     else:
                         values.pop(name, None)

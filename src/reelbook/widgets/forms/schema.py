@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from ...display.formatting import shorten
-from ...models.base import Input
+from ...models.base import Input, Part
 from ...models.catalog import CATALOG, find_endpoint
-from ...models.smart_resize import FORMATS
+from ...models.images import Image
+from ...models.smart_resize import FORMATS, Size
 from ...models.text_to_video import FRAME_SIZES, TextToVideo
+from ...models.value_types import coerce_json
 from ..json_values import to_page_json
 
 Node = dict[str, Any]
@@ -113,7 +115,7 @@ class _TreeBuilder:
         if nullable:
             node["nullable"] = True
         if "default" in rule:
-            node["default"] = to_draft(node, rule["default"])
+            node["default"] = to_page(node, rule["default"])
         return node
 
     def fields(self, rule: Schema) -> list[Node]:
@@ -199,21 +201,45 @@ def _choices(values: list[Any]) -> Node:
     }
 
 
-def to_draft(node: Node, value: Any) -> Any:
-    """A JSON value as the draft of a node has it: inside of a list or an object, too, JSON is a text.
+def to_page(node: Node, value: Any, remember: Callable[[Any], str] = str) -> Any:
+    """A Python value as the page keeps it: what is typed as JSON is a text, and so is a picture, which `remember` gives.
 
-    >>> to_draft({"kind": "list", "item": {"kind": "json"}}, [{"a": 1}])
+    >>> to_page({"kind": "list", "item": {"kind": "json"}}, [{"a": 1}])
     ['{"a": 1}']
     """
-    match node["kind"]:
-        case "json" if value is not None:
-            return json.dumps(value, ensure_ascii=False)
-        case "list" if isinstance(value, (list, tuple)):
-            return [to_draft(node["item"], item) for item in value]
-        case "object" if isinstance(value, Mapping):
-            fields = {field["name"]: field for field in node["fields"]}
-            return {name: to_draft(fields.get(name, JSON), item) for name, item in value.items()}
-    return to_page_json(value)
+    kind = node["kind"]
+    if value is None:
+        return None
+    if kind == "json":
+        return json.dumps(_to_plain(value, remember), ensure_ascii=False)
+    if isinstance(value, Part):
+        value = value.changed()
+    takes_picture = kind == "image" or any(form["kind"] == "image" for form in node.get("forms", ()))
+    if takes_picture and not isinstance(value, (bool, int, float, list, tuple, Mapping)):
+        return remember(value)
+    if kind == "object" and isinstance(value, Mapping):
+        fields = {field["name"]: field for field in node["fields"]}
+        return {name: to_page(fields.get(name, JSON), item, remember) for name, item in value.items()}
+    if kind == "list" and not isinstance(value, (list, tuple)):
+        value = _to_plain(value, remember)  # An array, for instance.
+    if kind == "list" and isinstance(value, (list, tuple)):
+        return [to_page(node["item"], item, remember) for item in value]
+    return to_page_json(_to_plain(value, remember))
+
+
+def _to_plain(value: Any, remember: Callable[[Any], str]) -> Any:
+    """A Python value as plain JSON."""
+    if isinstance(value, Image):
+        return remember(value)
+    if isinstance(value, Size):
+        return str(value)
+    if isinstance(value, Part):
+        value = value.changed()
+    if isinstance(value, Mapping):
+        return {str(name): _to_plain(item, remember) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_to_plain(item, remember) for item in value]
+    return coerce_json(value)
 
 
 def _text(name: str, rule: Schema) -> Node:
@@ -234,9 +260,7 @@ def _bounds(rule: Schema) -> Node:
 
 
 def _is_null(form: Any) -> bool:
-    return isinstance(form, Mapping) and (
-        form.get("type") == "null" or form.get("enum") == [None] or ("const" in form and form["const"] is None)
-    )
+    return isinstance(form, Mapping) and form.get("type") == "null"
 
 
 def _label(name: str, rule: Schema, kind: str = "") -> str:
