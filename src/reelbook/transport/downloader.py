@@ -14,6 +14,7 @@ import mimetypes
 import os
 import re
 from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import urlsplit
@@ -27,7 +28,7 @@ from ..models.base import File
 from ..models.file_kinds import BINARY, EMPTY, HEAD_BYTES, MP4, PAGE, FileKind, sniff_kind
 from ..storage.shelf import Shelf, hash_file
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
-from .http import get_pause, open_client
+from .http import get_pause, load_certificates
 
 MAX_CONNECTIONS, MAX_ATTEMPTS = 4, 6
 """How often a download may fail. A host that stalls and a file that is damaged count twice, because a cell waits for it."""
@@ -175,7 +176,10 @@ class Downloader:
 
     def _open_client(self) -> httpx.AsyncClient:
         # No connection limit, because httpx can still count those of cancelled requests; the semaphore limits them.
-        self._client = self._client or open_client(
+        self._client = self._client or httpx.AsyncClient(
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            verify=load_certificates(),
+            trust_env=False,
             headers={"user-agent": "reelbook", "accept": "*/*", "accept-encoding": "identity"},
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=MAX_CONNECTIONS),
             timeout=httpx.Timeout(STALL_SECONDS, connect=10.0),

@@ -17,7 +17,6 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, NoReturn
 from urllib.parse import quote, quote_plus, urlsplit
 
@@ -34,6 +33,12 @@ GATEWAY_REFUSALS = frozenset({401, 402, 403, 429})
 TEMPORARY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 MAX_RETRY_AFTER_SECONDS, MIN_SECRET_LENGTH = 60.0, 8
 """How far a Retry-After is respected. Shorter keys may be ordinary words, and are not removed from what a service answers."""
+
+HEADERS = {
+    "accept": "application/json, */*;q=0.5",
+    "accept-encoding": "gzip, deflate",
+    "user-agent": f"reelbook/{__version__}",
+}
 
 BeforeSend = Callable[[], Awaitable[None]]
 
@@ -159,7 +164,7 @@ class Http:
 
     def __init__(self, key: Key | None, *, policy: RetryPolicy | None = None) -> None:
         self.key, self.policy, self.calls_made = key or Key(None), policy or RetryPolicy(), 0
-        self._clients: dict[int, httpx.AsyncClient] = {}
+        self._transports: dict[int, httpx.AsyncHTTPTransport] = {}
         # Limited here, so that no request ever waits inside httpx.
         self._free_slots, self._paid_slots = asyncio.Semaphore(MAX_FREE_CALLS), asyncio.Semaphore(MAX_PAID)
         self._repeatable_slots, self._closed = asyncio.Semaphore(MAX_PAID_REPEATABLE), False
@@ -167,8 +172,8 @@ class Http:
     async def close(self) -> None:
         """Close all connections."""
         self._closed = True
-        for client in self._clients.values():
-            await client.aclose()
+        for transport in self._transports.values():
+            await transport.aclose()
 
     async def free(
         self, method: str, address: Address, path: str, *, is_large: bool = False, retry: bool = True, **content: Any
@@ -276,7 +281,7 @@ class Http:
         self.calls_made += 1
         limit, failures = asyncio.timeout(seconds), list[BaseException]()
         # A new connection for each paid request: a reused one may be stale, and stale ones lose responses.
-        client = self._client(0 if before_send else MAX_FREE_CALLS)
+        transport = self._transport(0 if before_send else MAX_FREE_CALLS)
 
         async def trace(event: str, info: Mapping[str, Any]) -> None:
             if before_send is not None and event.endswith("send_request_headers.started"):
@@ -291,11 +296,13 @@ class Http:
 
         async def work() -> ServiceAnswer:
             async with limit:
-                request = client.build_request(
-                    method, url, extensions={"trace": trace} if before_send else None, **options
-                )
+                extensions = {
+                    "timeout": {"connect": self.policy.connect_seconds},
+                    "trace": trace if before_send else None,
+                }
+                request = httpx.Request(method, url, extensions=extensions, **options)
                 self.key.sign(request.headers)
-                response = await client.send(request, stream=True)
+                response = await transport.handle_async_request(request)
                 try:
                     content = await response.aread()
                 finally:
@@ -315,34 +322,31 @@ class Http:
             caught.__cause__ = caught.__context__ = None
         raise caught.with_traceback(None)
 
-    def _client(self, max_idle: int) -> httpx.AsyncClient:
-        """The client that keeps this number of idle connections."""
-        if max_idle not in self._clients:
-            self._clients[max_idle] = open_client(
-                headers={"accept": "application/json, */*;q=0.5", "user-agent": f"reelbook/{__version__}"},
-                timeout=httpx.Timeout(None, connect=self.policy.connect_seconds),
+    def _transport(self, max_idle: int) -> httpx.AsyncHTTPTransport:
+        """The connections of which this number is kept while idle.
+
+        Without a client of httpx nothing of this machine is sent: no cookie, no login from .netrc.
+        """
+        if max_idle not in self._transports:
+            self._transports[max_idle] = httpx.AsyncHTTPTransport(
+                verify=load_certificates(),
+                trust_env=False,
                 limits=httpx.Limits(max_keepalive_connections=max_idle, keepalive_expiry=30.0),
             )
-        return self._clients[max_idle]
-
-
-def open_client(**options: Any) -> httpx.AsyncClient:
-    """A client of httpx that sends nothing of this machine: no cookie, no login from .netrc, no key of its own."""
-    cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-    return httpx.AsyncClient(cookies=cookies, verify=_load_certificates(), trust_env=False, **options)
+        return self._transports[max_idle]
 
 
 @cache
-def _load_certificates() -> ssl.SSLContext:
+def load_certificates() -> ssl.SSLContext:
     """The certificate authorities that are trusted, loaded once: that takes longer than a complete call."""
     return httpx.create_ssl_context(trust_env=False)
 
 
 def _make_request(body: Any = None, upload: tuple[str, bytes, str] | None = None) -> dict[str, Any]:
     if upload is not None:
-        return {"files": {"file": upload}}
+        return {"files": {"file": upload}, "headers": HEADERS}
     content = None if body is None else json.dumps(body, allow_nan=False).encode()
-    return {"content": content, "headers": {"content-type": "application/json"}}
+    return {"content": content, "headers": {**HEADERS, "content-type": "application/json"}}
 
 
 def _format_reason(error: Exception, seconds: float, policy: RetryPolicy) -> str:
