@@ -61,8 +61,7 @@ def impatient() -> Iterator[None]:
                 free_seconds=8, attempt_seconds=4, paid_seconds=4, backoff_seconds=0.005, max_attempts=3
             ),
         )
-        patch.setattr(follow, "RESULT_SECONDS", 0.2)
-        patch.setattr(follow, "TICK_SECONDS", 0.1)
+        patch.setattr(follow, "RESULT_SECONDS", 0.3)
         patch.setattr(answers, "REFUSED_SECONDS", 1.5)
         patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
         patch.setattr(poller, "FIRST_FAILURE_SECONDS", 0.05)

@@ -63,7 +63,6 @@ def _hurry() -> None:
         free_seconds=4, attempt_seconds=2, large_seconds=6, paid_seconds=3, backoff_seconds=0.005, max_attempts=3
     )
     setattr(follow, "RESULT_SECONDS", 0.3)  # noqa: B010  # Names of other modules, which it has taken over.
-    setattr(follow, "TICK_SECONDS", 0.05)  # noqa: B010
     answers.REFUSED_SECONDS, poller.GIVE_UP_SECONDS = 0.8, 1.5
     poller.FIRST_FAILURE_SECONDS, poller.MAX_PAUSE_SECONDS = 0.02, 0.3
     submit.MAX_BUSY_SECONDS = 1.0

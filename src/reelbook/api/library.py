@@ -14,8 +14,8 @@ from ..media.local_file import LocalFile
 from ..media.metadata import provenance as metadata
 from ..media.metadata.provenance import Provenance
 from ..runs.run import Run
-from ..storage.export import get_facts
 from ..storage.library import Library
+from ..storage.table import get_facts
 from ..sweeps.table_files import read_table
 from ..util import registry
 from .which_run import find_file, find_run_or_file

@@ -8,7 +8,6 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -20,23 +19,22 @@ from ..media.local_file import LocalFile
 from ..media.metadata.file_marks import read_marks
 from ..models.base import File, Input, Output
 from ..models.catalog import find_endpoint
-from ..models.images import pictures_of, unwrap_pictures
+from ..models.images import pictures_of
 from ..models.queue_status import ANSWER_LOST, QueueStatus
 from ..storage.ledger import claims, transitions
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import dumps
+from ..storage.table import get_facts
 from ..transport import answers
 from ..transport.answers import RESULT_SECONDS, Accepted
 from ..transport.downloader import DownloadedFile
-from ..util.background_loop import TICK_SECONDS
+from ..transport.http import get_pause
 from ..util.data_address import is_data_address
 from ..util.printable import readable_id
 
 if TYPE_CHECKING:
     from .submit import ClientContext
 
-MAX_PAUSE_SECONDS = 2.0
-"""Longest pause between two requests for a result."""
 OWNER_POLL_SECONDS = 0.1
 STORED_SCHEME = "reelbook:"
 """URL scheme of a file that was inlined in the answer and is stored on the shelf only."""
@@ -183,7 +181,7 @@ class FollowedRun:
 
     async def _fetch_result(self) -> Mapping[str, Any]:
         """Fetch the output of an ended run, with retries, because the service may need a moment to serve it."""
-        deadline, pause = time.monotonic() + RESULT_SECONDS, TICK_SECONDS
+        deadline, failures = time.monotonic() + RESULT_SECONDS, 0
         while True:
             try:
                 output = await self.context.calls.result(self.entry.model, self.request_id)
@@ -195,10 +193,10 @@ class FollowedRun:
                 if (ended := answers.get_end_by_refusal(self.request_id, error)) is not None:
                     raise ended from None
                 reason = error
+            pause, failures = get_pause(failures, reason, first=0.25, most=2.0), failures + 1
             if time.monotonic() + pause > deadline or answers.is_about_the_account(reason):
                 raise answers.make_unfinished_error(self.request_id, reason) from None
             await asyncio.sleep(pause)
-            pause = min(1.5 * pause, MAX_PAUSE_SECONDS)
 
     async def _fetch_files(self) -> None:
         """Download every file of the output to the shelf and mark the run as stored."""
@@ -235,12 +233,7 @@ class FollowedRun:
             return False
         output = self._output = self._parse_output(json.loads(entry.output or "{}"))
         picture = next((picture for _, picture in pictures_of(self.input)), "") if self.input else ""
-        facts = {
-            "model": entry.model, "input": unwrap_pictures(json.loads(entry.input)), "request_id": entry.request_id,
-            "credits": entry.credits, "credits_source": entry.credits_source, "service": entry.service,
-            "seed": getattr(output, "seed", None), "source": getattr(picture, "label", picture),
-            "made_at": None if entry.finished is None else datetime.fromtimestamp(entry.finished, UTC),
-        }  # fmt: skip
+        facts = {**get_facts(entry), "source": getattr(picture, "label", picture)}
         files = map(File.model_validate, entry.files)
         self._media = tuple(LocalFile(path, file, facts) for file, path in zip(files, paths, strict=True) if path)
         output._local_files = self._media

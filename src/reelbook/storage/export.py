@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import count
 from numbers import Integral
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..util.missing_values import is_missing
 from ..util.replace_file import replace_file
 from .ledger.transitions import Entry
 from .shelf import hash_file
-from .table import INDEX_NAME, format_json, parse_text
+from .table import INDEX_NAME, format_json, get_facts
 
 Rows = Mapping[int, tuple[int | str, Mapping[str, Any]]]
 """The number of each run in the user's table and the values of its axes, by its number in the library."""
@@ -76,18 +76,6 @@ def read_export_rows(table: pd.DataFrame, entries: Sequence[Entry | None]) -> Ro
             number = int(label) if isinstance(label, Integral) else str(label)
             rows[entry.id] = number, {str(name): value for name, value in row.items() if _is_nameable(value)}
     return rows
-
-
-def get_facts(entry: Entry) -> dict[str, Any]:
-    """The facts about a run that are embedded in its copies."""
-    values, output = (
-        value if isinstance(value, dict) else {} for value in map(parse_text, (entry.input, entry.output))
-    )
-    return {
-        "model": entry.model, "input": values, "request_id": entry.request_id, "credits": entry.credits,
-        "credits_source": entry.credits_source, "seed": output.get("seed", values.get("seed")),
-        "made_at": datetime.fromtimestamp(entry.finished or entry.created, UTC).isoformat(), "service": entry.service,
-    }  # fmt: skip
 
 
 def _format_stem(facts: Mapping[str, Any], number: int | str, axes: Mapping[str, Any], source: Path) -> str:

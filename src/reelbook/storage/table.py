@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..models.catalog import CATALOG
 from ..models.problems import rule_at
 from ..util import registry
 from ..util.printable import map_texts, printable, replace_surrogates
+from .ledger.transitions import Entry
 from .run_status import LIBRARY_STATUSES, get_library_status
 
 VIDEOS = frozenset({".mp4", ".webm", ".m4v", ".mov", ".mkv"})
@@ -136,6 +138,18 @@ def parse_text(text: Any, hook: Callable[[dict[str, Any]], Any] | None = _shorte
         return json.loads(text) if "\\u" in text else from_json(text, cache_strings="keys")
     except (TypeError, ValueError, RecursionError):
         return None
+
+
+def get_facts(entry: Entry) -> dict[str, Any]:
+    """The facts about a run that its files tell, and that are written into their copies."""
+    values, output = (
+        value if isinstance(value, dict) else {} for value in map(parse_text, (entry.input, entry.output))
+    )
+    return {
+        "model": entry.model, "input": values, "request_id": entry.request_id, "credits": entry.credits,
+        "credits_source": entry.credits_source, "seed": output.get("seed", values.get("seed")),
+        "made_at": datetime.fromtimestamp(entry.finished or entry.created, UTC).isoformat(), "service": entry.service,
+    }  # fmt: skip
 
 
 def _read_objects(texts: Sequence[Any]) -> dict[str, list[Any]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import math
 import random
 import time
@@ -17,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import LibraryError, ReelbookError, ServiceBroken, TooManyRequests, Unreachable
-from ..models.queue_status import STATUSES, QueueStatus
+from ..models.queue_status import QueueStatus
 from .answers import REFUSED_SECONDS, is_about_the_account
 from .http import get_pause
 
@@ -32,8 +31,6 @@ FIRST_FAILURE_SECONDS, WIDESPREAD_FAILURES = 0.25, 3
 """The first pause after a failure, and after how many in a row the service as a whole counts as failing, and all wait."""
 GIVE_UP_SECONDS = 600.0
 """How long a run is polled though no poll succeeds."""
-
-log = logging.getLogger("reelbook")
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +67,6 @@ class Poller:
         self._slots = asyncio.Semaphore(MAX_CALLS)
         self._failures, self._good_at, self._paused_until = 0, -math.inf, -math.inf
         """The failures in a row of all polls, when one last succeeded, and until when nobody polls."""
-        self._unknown_statuses: set[str] = set()
         self._closed = False
         self.close_pause = (0.8, 0.1)
         """The longest time between two polls of a run that is watched: seconds, or a share of its age if that is more."""
@@ -115,11 +111,6 @@ class Poller:
                         self._record_failure(run, error, polled_at, refused_seconds)
                         continue
                 self._failures, self._good_at, self._paused_until = 0, clock(), -math.inf
-                if status.status not in {*STATUSES, *self._unknown_statuses}:
-                    self._unknown_statuses.add(status.status)
-                    log.warning(
-                        "The service reported the unknown status %.100r; it counts as still going.", status.status
-                    )
                 on_status(status)
                 if status.finished:
                     # One that failed says nothing about the good ones, and neither does one from long ago.
