@@ -10,11 +10,10 @@ from typing import Any
 import numpy
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from reelbook.errors import InvalidInput
-from reelbook.models.base import WIRE, Input, Output, Part
+from reelbook.models.base import WIRE, Input, Output
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
@@ -23,13 +22,6 @@ from tests.support import examples
 
 BOAT = TextToVideo(prompt="a paper boat", loras=[LoRA(path="watercolour")])
 few = settings(max_examples=examples(30, 100), deadline=None)
-
-
-def message(kind: type[Part], **values: Any) -> str:
-    """What is said of bad values."""
-    with pytest.raises(InvalidInput) as caught:
-        kind(**values)
-    return str(caught.value)
 
 
 @few
@@ -119,14 +111,3 @@ def test_an_output_never_changes_and_keeps_what_it_does_not_know() -> None:
     assert output.model_dump() == {"surprise": {"deep": [1, 2]}}
     with pytest.raises(ValidationError):
         output.surprise = 5  # type: ignore[attr-defined]
-
-
-@given(st.lists(LORAS, max_size=3))
-@few
-def test_a_list_may_be_any_sequence_but_no_set(loras: list[LoRA]) -> None:
-    """Order counts, so a set is refused; a tuple, an iterator or an array of objects is as good as a list."""
-    sequences: list[Any] = [loras, tuple(loras), iter(loras), (lora.model_dump() for lora in loras)]
-
-    assert all(TextToVideo(prompt="a", loras=sequence).loras == tuple(loras) for sequence in sequences)
-    for unordered in (set(loras), frozenset(loras), dict.fromkeys(loras), dict.fromkeys(loras).keys()):
-        assert "`loras` needs a list" in message(TextToVideo, prompt="a", loras=unordered)

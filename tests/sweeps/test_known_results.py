@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.sweeps.plan import sweep
-from reelbook.sweeps.progress import name_rows
-from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, png
 from tests.sweeps.dots import BOAT, PRICE, Scripted, dots, reserved
 from tests.transport.variants import Hosted
 
 
-def test_names_are_those_under_which_runs_are_paid(served: Served, client: Client, tmp_path: Path) -> None:
-    """Pictures by their content, wherever they come from: in memory, a file, inside an address, the library."""
+def test_pictures_are_known_by_their_content(served: Served, client: Client, tmp_path: Path) -> None:
+    """Wherever they come from: in memory, a file, inside an address, the library. What was paid for once is not due."""
     picture = tmp_path / "a.png"
     picture.write_bytes(png(16, 16, "red"))
-    sources = [png(16, 16), picture, as_data_uri(png(16, 16, "blue"))]
-    requests = [rb.ImagesToVideo(images=[rb.Frame(url=source, frames=1)]) for source in sources]
-    for request in requests:
-        client.run(request)
-    again = rb.ImagesToVideo(images=[rb.Frame(url=rb.Image.of(picture.read_bytes()), frames=1)])
+    same: list[Any] = [picture, picture.read_bytes(), as_data_uri(png(16, 16, "red")), rb.Image.of(str(picture))]
+    client.run(rb.ImagesToVideo(images=[rb.Frame(url=picture, frames=1)]))
 
-    plan = sum(map(sweep, [*requests[1:], again]), sweep(requests[0]))
-    _, names = background.wait(name_rows(plan, client.context))
-
-    ledger = client.ledger.read(lambda db: db.execute("SELECT identity, input FROM runs ORDER BY id").fetchall())
-    by_input = {row.input: names[row.key] for row in plan}
-    assert [by_input[request][::2] for request in requests] == [tuple(row) for row in ledger]  # type: ignore[index]
-    assert by_input[again] == by_input[requests[1]]
+    for source in (*same, rb.library().run(1).input.images[0].url):
+        assert sweep(rb.ImagesToVideo(images=[rb.Frame(url=source, frames=1)])).credits_due == 0
+    assert sweep(rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16), frames=1)])).credits_due == PRICE
 
 
 def test_what_is_due_follows_the_library(served: Served, client: Client) -> None:

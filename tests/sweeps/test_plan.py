@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from decimal import Decimal
-from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -221,17 +220,6 @@ def test_a_grid_stopped_anywhere_is_balanced(frames: int, seeds: int, cut: float
         tried = Counter(row[name] for row in done)
         times = [tried[value] for value in {row[name] for row in order[:possible]}]
         assert max(times, default=0) - min(times, default=0) <= 3, (name, times)
-
-
-def test_a_half_of_a_two_level_design_has_every_pair_of_values() -> None:
-    """Eight of the sixteen runs of four switches are the classical half fraction."""
-    switches = ("num_frames", "seed", "enable_detail_pass", "frame_rate")
-    plan = sweep(BOAT, num_frames=[49, 97], seed=[1, 2], enable_detail_pass=[False, True], frame_rate=[12, 24])
-
-    half = spread_rows(plan)[:8]
-
-    for one, other in combinations(switches, 2):
-        assert {(row[one], row[other]) for row in half} == set(product(plan.axes[one], plan.axes[other]))
 
 
 def test_the_order_does_not_depend_on_how_python_hashes_texts() -> None:
