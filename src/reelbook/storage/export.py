@@ -16,7 +16,7 @@ import pandas as pd
 from ..errors import ReelbookError
 from ..media.bounded_open import read_picture_size
 from ..media.file_names import MAX_NAME_LETTERS, find_picture_name, is_resize, make_file_name, slug
-from ..media.metadata.provenance import sidecar_path, write_with_sidecar
+from ..media.metadata.provenance import write, write_sidecar
 from ..util.missing_values import is_missing
 from ..util.replace_file import replace_file
 from .ledger.transitions import Entry
@@ -113,12 +113,11 @@ def _copy(
             if path.name.casefold() in taken:
                 continue
             if not path.exists() or earlier.get(path.name) != facts["request_id"]:
-                sidecar = write_with_sidecar(source, part, facts)
+                write(source, part, facts)
                 if path.exists() and hash_file(path) != hash_file(part):
                     continue
                 if not path.exists():
-                    if sidecar:
-                        replace_file(sidecar_path(path), sidecar.encode(errors="replace"))
+                    write_sidecar(source, path, facts)
                     part.replace(path)
             taken.add(path.name.casefold())
             return path.name

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from ...errors import ReelbookError
 from ...media.frame_index import FrameIndex, read_frame_index, read_uneven_times
 from ...media.local_file import LocalFile
-from ...media.metadata.provenance import sidecar_for, sidecar_path
+from ...media.metadata.provenance import write_sidecar
 from ...media.posters import get_poster
 from ...media.previews import get_preview
 from ...media.stills import fit_size
@@ -132,8 +132,7 @@ class FolderMedia(InlineMedia):
             # With the run's number in the table first.
             copy = with_facts.save(self._choose_path(f"{entry.file_number}-{with_facts.make_name()}"))
             self.names[file.path] = copy.name
-            if beside := sidecar_for(file.path, facts):
-                sidecar_path(copy).write_text(beside, encoding="utf-8")
+            write_sidecar(file.path, copy, facts)
         return f"{MEDIA}/{quote(self.names[file.path])}"
 
     def _choose_path(self, name: str) -> Path:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...errors import ReelbookError
 from ...settings import options
-from ...util.replace_file import open_replacement
+from ...util.replace_file import open_replacement, replace_file
 from .file_marks import get_source_type, is_marked, read_marks
 from .packets import JPEG_SIGNATURE, MAX_BYTES, MalformedFile, copy_pieces, edit_file, find_record, read_blocks
 from .run_record import LONGEST_IN_JPEG, LONGEST_RECORD, NAMES, format_record, parse_record, parse_record_input
@@ -155,19 +155,12 @@ def _copy_unchanged(source: BinaryIO, target: BinaryIO) -> None:
     shutil.copyfileobj(source, target)
 
 
-def write_with_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> str | None:
-    """Write a copy as `write` does, and return the text of its sidecar, see `sidecar_for`."""
-    write(source, target, facts)
-    return sidecar_for(source, facts)
-
-
-def sidecar_for(path: Path, facts: Mapping[str, Any]) -> str | None:
-    """The text of the sidecar for a file marked by its creator; None for any other, whose copies contain the record."""
-    with _original(path) as file:
-        if not is_marked(file):
-            return None
-        sidecar = {"sha256": _hash_file(file), "record": _as_recorded(facts)}
-    return json.dumps(sidecar, ensure_ascii=False)
+def write_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
+    """Write the record beside a copy of a file that its creator marked; copies of any other contain it."""
+    with _original(source) as file:
+        if is_marked(file):
+            sidecar = {"sha256": _hash_file(file), "record": _as_recorded(facts)}
+            replace_file(sidecar_path(target), json.dumps(sidecar, ensure_ascii=False).encode())
 
 
 def sidecar_path(path: Path) -> Path:
