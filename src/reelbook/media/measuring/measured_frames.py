@@ -38,15 +38,13 @@ class MeasuredFrame:
     @cached_property
     def whole(self) -> Pixels:
         """The picture at full size: rows, columns, red-green-blue."""
-        width, height = self.size
-        return self._planes(width, height, "rgb24")[0][:, : 3 * width].reshape(height, width, 3)
+        return self._convert(self.size, "rgb24")
 
     @cached_property
     def small(self) -> list[PixelPlane]:
         """Red, green and blue at the common size."""
-        width, height = common_size(*self.size)
-        green, blue, red = (plane[:, :width].astype(np.float32) for plane in self._planes(width, height, "gbrp"))
-        return [red, green, blue]
+        pixels = self._convert(common_size(*self.size), "gbrp")
+        return [pixels[:, :, colour].astype(np.float32) for colour in range(3)]
 
     @cached_property
     def luma(self) -> PixelPlane:
@@ -59,13 +57,10 @@ class MeasuredFrame:
         """The frame at another size; itself if it has that size."""
         return self if size == self.size else MeasuredFrame(self._decoded, size)
 
-    def _planes(self, width: int, height: int, kind: str) -> list[Pixels]:
-        """The planes at another size and format, with the padding at the end of their rows."""
-        frame = self._decoded.reformat(width, height, format=kind, interpolation="AREA")
-        # Via memoryview, because numpy's types do not include PyAV's planes.
-        return [
-            np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)[:height] for plane in frame.planes
-        ]
+    def _convert(self, size: tuple[int, int], kind: str) -> Pixels:
+        frame = self._decoded.reformat(*size, format=kind, interpolation="AREA")
+        pixels: Pixels = frame.to_ndarray()
+        return pixels
 
 
 class Moment(NamedTuple):
