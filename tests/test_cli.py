@@ -152,23 +152,6 @@ class TestRun:
         assert again.out == done.stdout
         assert "53 credits (charged), paid earlier; nothing now, request " in again.err
 
-    def test_a_service_that_is_not_there_is_one_clear_sentence(
-        self, tmp_path: Path, dot: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], impatient: None
-    ) -> None:  # fmt: skip
-        """Nothing answered, nothing was charged, and no traceback."""
-        for name, value in {"LIBRARY": str(tmp_path / "library"), "URL": "http://127.0.0.1:9", "API_KEY": "k"}.items():
-            monkeypatch.setenv(f"REELBOOK_{name}", value)
-
-        status = cli.main(["run", "svc/frames-api/images-to-video", json.dumps({"images": [dot]})])
-
-        told = capsys.readouterr()
-        if session.current is not None:
-            session.current.close()
-        assert status == 1
-        assert told.out == ""
-        assert told.err.startswith("reelbook: Nothing answered at http://127.0.0.1:9")
-        assert told.err.count("\n") == 1
-
 
 @pytest.mark.parametrize(("second", "status", "mark"), [(True, 0, "ok "), (False, 1, "BAD")])
 def test_doctor_tells_each_part_and_fails_with_any(

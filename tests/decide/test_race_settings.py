@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import reelbook as rb
-from reelbook.decide.posterior import learn_values
-from reelbook.decide.race.rounds import Rounds
 from reelbook.decide.race.settings import group_settings
 from reelbook.sweeps.parts import sampled, template
 from reelbook.sweeps.plan import sweep
@@ -59,25 +57,3 @@ def test_neighbouring_values_of_a_sampled_axis_share_a_level() -> None:
 
     assert 35 < len(found.settings) <= 40
     assert sorted(set(found.levels[:, 0].tolist())) == list(range(6))
-
-
-def test_equal_results_lead_to_equal_rounds() -> None:
-    """In whatever order they came; every row is tried once at most."""
-    plan = sweep(BOAT, seed=range(3), num_frames=[9, 17, 25], frame_rate=[12, 24])
-    race = group_settings(plan, OVER, 0)
-
-    def play(order: int) -> list[int]:
-        rounds, belief = Rounds(plan, race, 5, 4), None
-        while rows := rounds.choose_rows(belief, lambda *_: True):
-            rounds.record(rows)
-            numbers = sorted(rounds.round_of)[::order]
-            rounds.scored = set(numbers)
-            settings = [rounds.setting_of[number] for number in numbers]
-            values = [race.levels[at].sum() + 0.1 * (number % 3) for at, number in zip(settings, numbers, strict=True)]
-            belief = learn_values(race.levels, settings, values, [0] * len(numbers))
-        return [row.number for row in rounds.used]
-
-    chosen = play(1)
-
-    assert chosen == play(-1)
-    assert len(chosen) == len(set(chosen)) == 18
