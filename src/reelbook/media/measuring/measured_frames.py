@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,7 @@ class MeasuredFrame:
 
     def _convert(self, size: tuple[int, int], kind: str) -> Pixels:
         frame = self._decoded.reformat(*size, format=kind, interpolation="AREA")
-        pixels: Pixels = frame.to_ndarray()
-        return pixels
+        return cast(Pixels, frame.to_ndarray())
 
 
 class Moment(NamedTuple):
