@@ -22,9 +22,9 @@ from reelbook.models.base import Input
 from reelbook.sweeps.plan import Plan
 from reelbook.widgets.forms import planning, sweeps
 from reelbook.widgets.forms.axes import MAX_VALUES, UnreadableValues, can_vary, parse_values, suggest_values
-from reelbook.widgets.forms.planning import list_measures, parse_measure
+from reelbook.widgets.forms.planning import EYE, list_measures
 from reelbook.widgets.forms.schema import get_sheet
-from reelbook.widgets.forms.sweeps import CORRECT_VALUES, MAKING, NO_MEASURE, STALE, TWICE
+from reelbook.widgets.forms.sweeps import CORRECT_VALUES, MAKING, STALE, TWICE
 from tests.support import Served, png
 from tests.sweeps.dots import PRICE, Scripted
 from tests.transport.variants import Hosted
@@ -231,7 +231,7 @@ def test_the_plan_follows_the_form(bench: Open) -> None:
     form.form.edit("enable_detail_pass", True)
     stopped = dict(form.form.sweeps)
     form.until(lambda: form.form.sweeps.get("cost") == 2 * first["cost"])
-    form.tell(do="sweep_run", plan=first["number"], spend=first["spend"])
+    form.tell(do="sweep_run", plan=first["number"], spend=first["spend"], cost=first["cost"])
     form.tell(do="sweep_run", plan=form.form.sweeps["number"], spend=first["spend"] * 2, cost=first["cost"])
 
     assert ("number" in stopped, stopped["why"]) == (False, MAKING)
@@ -349,7 +349,7 @@ def test_nothing_to_spend_shows_what_the_library_has_or_says_what_is_missing(ben
     form.vary(fps="1-2", spend=0)
     charged = paid(folder)
 
-    form.start(0)
+    form.start()
     nothing = form.form.jobs
     form.start(2 * PRICE)
     form.ended()
@@ -366,13 +366,13 @@ def test_nothing_to_spend_shows_what_the_library_has_or_says_what_is_missing(ben
 
 @pytest.mark.parametrize("spend", [None, -1, 1.5, "many", 10**16, True])
 def test_an_amount_that_is_none_pays_nothing(bench: Open, spend: Any) -> None:
-    """Words say what is wanted; nothing was started."""
+    """It is not what stands on the page; nothing was started."""
     form = bench(dot())
-    form.vary(fps="5-6")
+    plan = form.vary(fps="5-6")
 
-    form.start(spend)
+    form.tell(do="sweep_run", plan=plan["number"], spend=spend, cost=plan["cost"])
 
-    assert "spend" in form.said("sweep_said")[0]
+    assert form.said("sweep_said") == [STALE]
     assert form.form.jobs == ()
 
 
@@ -401,7 +401,7 @@ def test_where_nobody_knows_the_price_it_is_asked_for(bench: Open) -> None:
     form.form.edit("factor", form.form.node("factor")["choices"][0]["value"])
 
     told = form.vary(image_url="https://example.org/a.png\nhttps://example.org/b.png")
-    form.start(100)
+    form.start()
     priced = form.vary(image_url="https://example.org/a.png\nhttps://example.org/b.png", price=7)
 
     assert (told["isUnpriced"], told["ready"]) == (True, False)
@@ -418,7 +418,7 @@ def test_nothing_is_started_at_a_service_whose_price_nobody_has_seen(tmp_path: P
         form.vary(seed="0-3")
         number, spend = form.form.sweeps["number"], form.form.sweeps["spend"]
         with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "there"):
-            form.tell(do="sweep_run", plan=number, spend=spend)
+            form.tell(do="sweep_run", plan=number, spend=spend, cost=spend)
             form.press()
             refused = form.said("sweep_said"), form.said()
             scripted.end.set()
@@ -516,9 +516,9 @@ def test_a_start_that_fails_is_an_entry_with_words(bench: Open, monkeypatch: pyt
 def test_copied_code_makes_an_equal_plan(bench: Open, axes: dict[str, Any]) -> None:
     """Evaluated, it is the plan that was shown, under the budget of the whole."""
     form = bench()
-    plan = form.vary(**axes)
+    form.vary(**axes)
 
-    form.tell(do="sweep_code", plan=plan["number"], spend=plan["spend"])
+    form.press_plan("sweep_code")
     text = form.answer("sweep_code")["sweep_code"]
     expression, _, budget = text.removeprefix("table = ").rpartition(".run(budget=")
 
@@ -556,7 +556,6 @@ def test_a_race_is_offered_where_something_is_to_be_decided(bench: Open) -> None
 
     picture = rb.SmartResize(image_url=png(16, 16), target_sizes=["64x64"])
     assert not {"motion", "duration", "loop_closure"} & {measure["value"] for measure in list_measures(picture)}
-    assert parse_measure("motion", picture) is parse_measure(["sharpness"], picture) is None
 
 
 def test_a_race_spends_no_more_than_was_agreed_and_fills_the_form(bench: Open) -> None:
@@ -569,7 +568,7 @@ def test_a_race_spends_no_more_than_was_agreed_and_fills_the_form(bench: Open) -
     spend = 2 * PRICE
 
     form.start(spend, by="-bytes")
-    form.start(spend, by="-bytes")
+    form.tell(do="sweep_run", plan=form.form.sweeps["number"], spend=spend, by="-bytes")
     entry = form.ended(2)
     used = form.act("best")
     code = form.act("copy")["copy"]
@@ -589,15 +588,15 @@ def test_a_press_that_fits_nothing_starts_no_race(bench: Open) -> None:
     """An unknown measure, another plan's number, too little money: nothing is sent, in words."""
     form = bench()
     plan = form.vary(seed="30-31", num_frames="9, 17")
-    form.start(200, by="beauty")
+    form.tell(do="sweep_run", plan=plan["number"], spend=plan["best"]["spend"], by="beauty")
     form.tell(do="sweep_run", plan=-1, spend=200, by="sharpness")
     form.start(60, by="sharpness")
     form.tell(do="sweep_code", plan=plan["number"], spend=200, by="beauty")
 
     said = form.said("sweep_said")
-    assert said[:2] == [NO_MEASURE, STALE]
+    assert said[:2] == [STALE, STALE]
     assert "One run of two settings costs" in said[2]
-    assert form.answer("sweep_code")["why"] == NO_MEASURE
+    assert form.answer("sweep_code")["why"] == STALE
     assert form.form.races == ()
 
 
@@ -618,7 +617,7 @@ def test_a_race_is_stopped_from_the_page(bench: Open) -> None:
 def test_a_race_by_eye_brings_its_judge_to_the_page(bench: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """The panel is sent when there are clips, again for a page that comes back, and goes at the end; elsewhere it is not offered."""
     form = bench(dot("teal", frames=2))
-    assert parse_measure("eye", form.form.checked()) is None
+    assert EYE not in [measure["value"] for measure in list_measures(form.form.checked())]
     monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
     monkeypatch.setattr(score, "POLL_SECONDS", 0.02)
     form.vary(fps="2, 3")

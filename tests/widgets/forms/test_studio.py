@@ -415,15 +415,16 @@ def test_sweeps_and_races_are_in_the_costs(client: Client, opened: Callable[...,
 
     def start(number: int, typed: str, **more: Any) -> None:
         form._handle_custom_msg(
-            {"do": "sweep", "view": "v", "n": number, "axes": [{"name": "fps", "typed": typed}]}, []
+            {"do": "sweep", "view": "v", "n": number, "axes": [{"name": "fps", "typed": typed}], **more}, []
         )
         page.until(lambda: form.sweeps["n"] == number and form.sweeps.get("number"))
-        plan = form.sweeps
-        form._handle_custom_msg({"do": "sweep_run", "plan": plan["number"], "spend": plan["spend"], **more}, [])
+        offer = form.sweeps["best"] if more else form.sweeps
+        shown = {name: offer[name] for name in ("spend", "cost", "by") if name in offer}
+        form._handle_custom_msg({"do": "sweep_run", "plan": form.sweeps["number"], **shown}, [])
 
     start(1, "40, 41, 42")
     page.until(lambda: page.head.cost == "This session: 106 credits")
-    start(2, "50-57", by="-bytes", spend=159)
+    start(2, "50-57", by="-bytes", best=159)
     page.until(lambda: page.head.cost == "This session: 265 credits")
     left = client.account()["credits_available"]
     page.until(lambda: page.head.account.get("credits", "") == f"{left:,} credits left")

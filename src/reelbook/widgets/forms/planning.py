@@ -249,14 +249,11 @@ def list_measures(base: Input) -> list[dict[str, str]]:
     return measures
 
 
-def parse_measure(value: Any, base: Input) -> str | Mapping[str, float] | None:
-    """What `rb.race(by=…)` takes for a measure chosen on the page; None if the model has no such measure.
+def parse_measure(value: str | None) -> str | Mapping[str, float]:
+    """What `rb.race(by=…)` takes for the value of a measure; empty without one.
 
-    >>> from reelbook.models.text_to_video import TextToVideo
-    >>> boat = TextToVideo(prompt="a paper boat")
-    >>> parse_measure("sharpness", boat), parse_measure("-brightness", boat), parse_measure("beauty", boat)
-    ('sharpness', {'brightness': -1}, None)
+    >>> parse_measure("sharpness"), parse_measure("-brightness"), parse_measure(None)
+    ('sharpness', {'brightness': -1}, '')
     """
-    if not isinstance(value, str) or all(measure["value"] != value for measure in list_measures(base)):
-        return None
-    return {value.removeprefix(LEAST): -1} if value.startswith(LEAST) else value
+    name = value or ""
+    return {name.removeprefix(LEAST): -1} if name.startswith(LEAST) else name

@@ -51,7 +51,6 @@ MAX_SHEET_RUNS, SHEET_WIDTH, MAX_ERROR_LENGTH = 24, 1280, 900
 CHOOSE, CORRECT_VALUES, MAKING = "Choose a field and its values.", "Correct the values above first.", "Planning …"
 STALE = "The plan has changed since it was shown, so nothing was started. Look at it again, then press Run."
 TWICE = "This plan was started already: it is run once."
-NO_MEASURE = "Choose what the runs are judged by."
 STARTED = "This plan is running. Change a value to plan another one."
 ACTIONS: dict[str, list[Action]] = {
     "preparing": [CANCEL],
@@ -249,6 +248,8 @@ class FormSweeps:
         self._axes: list[VariedField] = []
         self._typed: dict[str, Any] = {}
         """What was typed beside the axes: amounts, and what a race is judged by."""
+        self._offers: dict[str, dict[str, Any]] = {"sweep": {}, "race": {}}
+        """What the page displays of the plan: what a press runs, for how much."""
         self._change: tuple[str, int] = ("", 0)
         """The view that sent the last change, and its number."""
         self.preview: PlanPreview | None = None
@@ -363,17 +364,14 @@ class FormSweeps:
             "why": self._why,
         }
         if preview is not None:
-            offer = offer_sweep(preview, self._typed.get("spend"), self._typed.get("price"))
-            best = offer_race(preview, self._typed.get("by"), self._typed.get("best"), self._typed.get("price"))
+            price = self._typed.get("price")
+            offer = offer_sweep(preview, self._typed.get("spend"), price)
+            best = offer_race(preview, self._typed.get("by"), self._typed.get("best"), price)
             if any(entry.preview is preview for entry in self.entries):
                 offer, best = {**offer, "ready": False, "why": STARTED}, {}
-            sweeps |= {
-                "number": preview.number,
-                "html": preview.html,
-                "isUnpriced": preview.is_unpriced,
-                **offer,
-                "best": best,
-            }
+            self._offers = {"sweep": offer, "race": best}
+            facts = {"number": preview.number, "html": preview.html, "isUnpriced": preview.is_unpriced}
+            sweeps |= {**facts, **offer, "best": best}
         try:
             self._form.sweeps = {**sweeps, "typed": self._typed.get("spend")}
         # The page cannot be reached, or an observer of the sweeps fails: the sweeps go on.
@@ -383,54 +381,46 @@ class FormSweeps:
     # Running.
 
     def _run(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Run the displayed plan, and no other, or race its settings: `{do: "sweep_run", plan, spend, cost?, price?, by?}`."""
-        form = self._form
+        """Run the displayed plan, and no other, or race its settings: `{do: "sweep_run", plan, spend, cost?, by?}`."""
         with self._lock:
-            entry = self._add_entry(form, content)
+            entry = self._add_entry(content)
         if isinstance(entry, str):
-            form.send({"sweep_said": entry})
+            self._form.send({"sweep_said": entry})
             return
         service = self._planned_for[1]
-        form.in_background("sweep", lambda: self._start(entry, service))
+        self._form.in_background("sweep", lambda: self._start(entry, service))
 
-    def _add_entry(self, form: Form, content: Mapping[str, Any]) -> StartedJob | str:
+    def _add_entry(self, content: Mapping[str, Any]) -> StartedJob | str:
         """A new entry, or the reason why there is none."""
-        number, preview = content.get("plan"), self.preview
-        if type(number) is int and any(entry.preview.number == number for entry in self.entries):
+        form, number, preview = self._form, content.get("plan"), self.preview
+        if any(entry.preview.number == number for entry in self.entries):
             return TWICE
-        if preview is None or preview.number != number:
-            return STALE
         if form.session.service_name() != self._planned_for[1]:
             # The session is connected to another service now, whose price may differ.
             self.replan()
             return STALE
-        by, spend, price, why = self._read_press(preview, content)
-        if why:
+        offer, why = self._find_offer(content)
+        if why or preview is None:
             return why
-        if not by and form.sweeps.get("asks") and self._asked != (number, spend):
-            self._asked = number, spend
+        if offer.get("asks") and self._asked != (number, offer["spend"]):
+            self._asked = number, offer["spend"]
             return "Press again to run that."
+        by, spend = parse_measure(offer.get("by")), preview.limit(offer["spend"])
         started = sum(entry.running is not None and entry.is_race == bool(by) for entry in self.entries)
         table = f"races[{started}].table" if by else f"jobs[{started}].frame"
         name = f"{form.name_in_notebook}.{table}"
-        entry = StartedJob(f"s{len(self.entries) + 1}", preview, by, preview.limit(spend), price, name)
+        entry = StartedJob(f"s{len(self.entries) + 1}", preview, by, spend, self._typed.get("price"), name)
         form.running.add(entry)
         self._publish()
         return entry
 
-    def _read_press(self, preview: PlanPreview, content: Mapping[str, Any]) -> tuple[Any, int, int | None, str]:
-        """What a race is judged by, the amount, the price of one run, and what is wrong with them."""
-        spend, price, by = parse_amount(content.get("spend")), parse_amount(content.get("price")), None
-        if spend is None:
-            return by, 0, price, "Set the most credits that this sweep may spend now."
-        if "by" in content:
-            by = parse_measure(content["by"], preview.plan.base) if preview.settings else None
-            offer = offer_race(preview, content["by"], spend, price)
-            return by, spend, price, NO_MEASURE if by is None else "" if offer["ready"] else offer["why"]
-        offer = offer_sweep(preview, spend, price)
-        if not offer["ready"]:
-            return by, spend, price, offer["why"]
-        return by, spend, price, STALE if content.get("cost", offer["cost"]) != offer["cost"] else ""
+    def _find_offer(self, content: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """The offer that was pressed, and why it cannot be had: only what the page displays is run."""
+        offer = self._offers["race" if "by" in content else "sweep"]
+        is_shown = all(content.get(name) == offer.get(name) for name in ("spend", "cost", "by"))
+        if self.preview is None or self.preview.number != content.get("plan") or not is_shown:
+            return offer, STALE
+        return offer, "" if offer["ready"] else offer["why"]
 
     def _start(self, entry: StartedJob, service: str) -> None:
         session = self._form.session
@@ -464,15 +454,14 @@ class FormSweeps:
             race.on_change(entry.judging.follow)
 
     def _copy(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Send Python code for the displayed plan: `{do: "sweep_code", plan, spend, price?, by?}`."""
-        form, preview = self._form, self.preview
-        if preview is None or preview.number != content.get("plan"):
-            form.send({"sweep_code": "", "why": self._why or STALE})
-            return
-        by, spend, price, why = self._read_press(preview, content)
+        """Send Python code for the displayed plan: `{do: "sweep_code", plan, spend, cost?, by?}`."""
+        with self._lock:
+            preview, price, (offer, why) = self.preview, self._typed.get("price"), self._find_offer(content)
 
         def answer() -> None:
             self._pictures.store_all()
-            form.send({"sweep_code": "" if why else format_code(preview, by, spend, price), "why": why, "by": bool(by)})
+            by = parse_measure(offer.get("by"))
+            code = "" if why or preview is None else format_code(preview, by, offer["spend"], price)
+            self._form.send({"sweep_code": code, "why": why, "by": "by" in content})
 
-        form.in_background("sweep-code", answer)
+        self._form.in_background("sweep-code", answer)
