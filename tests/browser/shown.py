@@ -12,9 +12,7 @@ from typing import Any, cast
 import pandas as pd
 
 import reelbook as rb
-from reelbook.api import (
-    table_accessor,  # noqa: F401  # Gives tables their `.reel`.
-)
+from reelbook.api.table_accessor import Reel
 from reelbook.decide.race.sentences import Contender, End, RaceProgress, RaceState
 from reelbook.display.cards import (
     MEANING,
@@ -30,6 +28,7 @@ from reelbook.display.cards import (
     provenance_table,
     uncertain_table,
 )
+from reelbook.display.compare.comparison_html import render_comparison
 from reelbook.display.cost_chart import render_costs
 from reelbook.display.explorer_card import explorer_bundle
 from reelbook.display.figure import file_figure
@@ -38,6 +37,7 @@ from reelbook.display.plan_card import format_plan, plan_card
 from reelbook.display.plots.plot_html import Plot, plot_bundle
 from reelbook.display.race_card import format_race, render_race
 from reelbook.display.ratings_card import RankedRow, render_ranking
+from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from reelbook.display.run_progress import final_bundle, interrupted_bundle, progress_bundle
 from reelbook.display.run_text import format_file as local_line
 from reelbook.display.sweep_panel import HINT, panel_bundle
@@ -89,6 +89,8 @@ def outputs(name: str, media: Media, texts: Sequence[str]) -> list[Bundle]:
         return list(_plots(media, texts))
     if name == "costs":
         return list(_costs(let_in))
+    if name == "viewers":
+        return list(_viewers(media, let_in))
     return [bundle for text in let_in[:: SELDOM.get(name, 1)] for bundle in _BY_TEXT[name](media, text)]
 
 
@@ -301,7 +303,7 @@ _BY_TEXT: Mapping[str, Callable[[Media, str], Iterable[Bundle]]] = {
 }  # fmt: skip
 SELDOM = {"run otherwise": 6, "options": 6, "explorer": 6, "judge": 6}
 """Where every sixth text does, because the same functions have had them all."""
-NAMES = (*_BY_TEXT, "table", "costs", "plot")
+NAMES = (*_BY_TEXT, "table", "costs", "plot", "viewers")
 """The displays."""
 
 
@@ -333,6 +335,16 @@ def _costs(texts: Sequence[str]) -> Iterator[Bundle]:
         part = list(texts[start : start + 24])
         frame = pd.DataFrame({part[0]: part, "status": "completed", "credits": 53, "credits_source": "estimated"})
         yield {"text/html": render_costs(frame.reel.cost(part[0]))}
+
+
+def _viewers(media: Media, texts: Sequence[str]) -> Iterator[Bundle]:
+    """A grid of clips by hostile values, large ones and tabs too, and a comparison of the first ones."""
+    for start in range(0, len(texts), 12):
+        table = hostile_table(media, texts[start : start + 12]).reset_index(drop=True).assign(model="svc/x")
+        table.attrs["reelbook"]["axes"] = ["prompt", "note"]
+        yield grid_bundle(make_clip_grid(table, key=texts[start], parts={"tabs": "prompt"}))
+        yield grid_bundle(make_clip_grid(table, view="one"))
+        yield {"text/html": render_comparison(Reel(table.iloc[[0, 2]]).compare())}
 
 
 def _ended(run: Any, text: str) -> Bundle:

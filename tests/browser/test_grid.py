@@ -18,7 +18,6 @@ from tests.browser.bare_page import Open
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import shot
-from tests.hostile import TEXTS
 from tests.numbered import KINDS, READ_NUMBER, Kind, numbered_clip
 
 pytestmark = pytest.mark.browser
@@ -275,28 +274,6 @@ def test_a_cell_is_replaced_while_a_sweep_runs(shown: Show, folder: Path) -> Non
 
     assert "running" in waiting
     assert page.evaluate(NUMBERS) == [[12, 12], [12, 12]]
-
-
-def test_hostile_texts_do_nothing(shown: Show, folder: Path) -> None:
-    """Whatever values, names, errors and ids say: nothing runs, also in tabs, captions and controls."""
-    texts = [text.encode(errors="replace").decode() for text in TEXTS[::6]]
-    table = table_of(folder, rows=1, cols=len(texts), kinds=[KINDS[0]])
-    table["guidance"], table["status"], table["error"], table["request_id"], table["model"] = (
-        texts,
-        texts,
-        texts,
-        texts,
-        "svc/x",
-    )
-    table["kind"] = texts[::-1]
-    table.loc[0, "output_video"] = None
-
-    page = shown(table, cols="guidance")
-    page.locator(".rb-name").first.click()
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
-
-    assert page.evaluate("window.__pwned ?? null") is None
 
 
 CELLS = (

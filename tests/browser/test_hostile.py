@@ -30,7 +30,9 @@ HOME = "http://page.test/"
 OUR_SHEETS = [str(render_style(*names)) for names in (("figure.css",), STYLES, ("costs.css",), PLOT_STYLES, ())] + [
     str(player_sheet())
 ]
-OUR_SCRIPTS = [str(render_script(name)) for name in ("figure.js", "table.js", "posters.js", "plot.js")]
+OUR_SCRIPTS = [
+    str(render_script(name)) for name in ("figure.js", "table.js", "posters.js", "plot.js", "grid.js", "compare.js")
+]
 KINDS = {"text/plain", "text/html", "image/jpeg", "image/png"}
 """What displays may consist of. Markdown, LaTeX and scripts would be run by the notebook itself."""
 _BRIEF = [
@@ -232,9 +234,10 @@ def test_nothing_runs_and_nothing_is_loaded(tab: Page, media: Media, name: str, 
 
 @pytest.mark.parametrize("step", [EVERY, *deep((1,))])
 def test_a_report_runs_and_loads_nothing(tab: Page, media: Media, tmp_path: Path, step: int) -> None:
-    """A page of its own, written from a table in which every word is a stranger's, with its title."""
-    table = hostile_table(media, TEXTS[::step])
-    page = table.reel.report(tmp_path / "report.html", title=TEXTS[0])
+    """A page of its own, written from a table in which every word is a stranger's, with its title and its views."""
+    table: Any = hostile_table(media, TEXTS[::step])
+    views = [table.reel.plot("prompt", "note", "model"), table.iloc[[0, 2]].reel.compare()]
+    page = table.reel.report(tmp_path / "report.html", title=TEXTS[0], views=views)
 
     with page_of(tab, page.read_text(encoding="utf-8")) as watched:
         watched.page.evaluate(USE)

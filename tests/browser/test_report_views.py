@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -16,7 +15,6 @@ import reelbook as rb
 from reelbook.display.report.make_report import write_report
 from tests.browser.test_report import opened, table_of
 from tests.clips import DARKEST, STEP, film
-from tests.hostile import TEXTS
 
 pytestmark = pytest.mark.browser
 
@@ -153,27 +151,3 @@ def test_beside_the_page_the_files_themselves_are_compared(
 
     assert noted == []
     assert "previews" not in said
-
-
-def test_hostile_texts_do_nothing(chromium: Browser, table: Any, tmp_path: Path) -> None:
-    """In legends, cards, labels and players."""
-    texts = [text.encode(errors="replace").decode() for text in TEXTS[::40]][:13]
-    rows = (
-        table.loc[[1] * len(texts)]
-        .drop(columns="input_json")
-        .assign(prompt=texts, seed=range(len(texts)), request_id=texts)
-    )
-    hostile: Any = rows.set_axis(pd.Index(texts, name=texts[0]), axis=0).rename(columns={"sharpness": texts[0]})
-    views = [hostile.reel.plot("prompt", "seed", "prompt"), hostile.iloc[:4].reel.compare()]
-    path = write_report(hostile, tmp_path / "hostile.html", views=views)
-
-    with opened(chromium, path) as (page, noted):
-        for row in range(len(texts)):
-            point(page, row).hover(force=True)
-        point(page, 2).click(force=True)
-        page.locator(".rb-compare-stage").scroll_into_view_if_needed()
-        expect(page.locator(".rb-compare-words")).to_have_text("")
-        ran = page.evaluate("window.__pwned ?? null")
-
-    assert ran is None
-    assert noted == []

@@ -12,7 +12,6 @@ from markupsafe import Markup
 from playwright.sync_api import Page, expect
 
 from reelbook.display.embedding import data_uri
-from reelbook.display.figure import file_figure
 from reelbook.display.original_links import render_open_attributes, render_posters
 from reelbook.display.tables.table_html import (
     STYLES,
@@ -20,11 +19,9 @@ from reelbook.display.tables.table_html import (
     render_table_markup,
 )
 from reelbook.display.theme import render_style
-from reelbook.media.local_file import LocalFile
 from reelbook.media.posters import get_poster
-from reelbook.models.base import File
 from tests.browser.bare_page import Open
-from tests.browser.fake_kernel import listen
+from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.looks import playback, shot
 from tests.display.stand_in import render_table
 from tests.support import deep
@@ -146,22 +143,15 @@ def test_more_rows_come_as_one_scrolls_on(opened: Open) -> None:
 
 
 def test_the_original_takes_the_place_of_a_preview(opened: Open, clips: list[str]) -> None:
-    """Where a kernel brings it, the note goes with the small copy; a poster that nobody brings a clip for cannot be pressed."""
+    """Where a kernel brings it, and the note goes with the small copy."""
     page = opened(render_table(runs(3, clips), embed="preview", key="mine"))
-    original = data_uri("video/mp4", Path(clips[0]).read_bytes())
-    page.evaluate(
-        "url => { window.bring = (event) => { event.preventDefault(); event.detail.answer(url); }; }", original
-    )
-    page.evaluate("addEventListener('reelbook:want', bring)")
+    answer_requests(page, [[path] for path in clips])
     listen(page, "mine")
 
     page.locator("button.rb-poster").first.press("Enter")
 
-    expect(page.locator(".rb-film video")).to_have_attribute("src", original)
+    expect(page.locator(".rb-film video")).to_have_attribute("src", re.compile("^blob:"))
     expect(page.locator(".rb-film")).to_have_text("")
-    page.set_content(file_figure(LocalFile(Path(clips[0]), File(url="")), many=True))
-    page.evaluate("removeEventListener('reelbook:want', bring)")
-    expect(page.locator("button.rb-opens")).to_be_disabled()
 
 
 def test_without_a_kernel_no_poster_promises_a_clip(opened: Open, clips: list[str]) -> None:
