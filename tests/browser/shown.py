@@ -33,14 +33,13 @@ from reelbook.display.cost_chart import render_costs
 from reelbook.display.explorer_card import explorer_bundle
 from reelbook.display.figure import file_figure
 from reelbook.display.judge_panel import judge_bundle
-from reelbook.display.plan_card import format_plan, plan_card
 from reelbook.display.plots.plot_html import Plot, plot_bundle
 from reelbook.display.race_card import format_race, render_race
 from reelbook.display.ratings_card import RankedRow, render_ranking
 from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from reelbook.display.run_progress import final_bundle, interrupted_bundle, progress_bundle
 from reelbook.display.run_text import format_file as local_line
-from reelbook.display.sweep_panel import HINT, panel_bundle
+from reelbook.display.sweep_panel import HINT, format_plan, panel_bundle, plan_card
 from reelbook.display.tables.table_html import table_bundle
 from reelbook.errors import DownloadFailed, RunCancelled, RunFailed, Unreachable
 from reelbook.media.local_file import LocalFile

@@ -12,10 +12,10 @@ import pytest
 from PIL import Image
 
 from reelbook.display import embedding
+from reelbook.display.embedding import FRAMES, GAP, HEIGHT
 from reelbook.display.figure import file_figure
 from reelbook.display.formatting import format_size
 from reelbook.display.run_card import run_figure, run_strip_jpeg
-from reelbook.display.strips import FRAMES, GAP, HEIGHT
 from reelbook.media.local_file import LocalFile
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.settings import options

@@ -17,8 +17,8 @@ from PIL import Image
 
 import reelbook as rb
 from reelbook.api import table_accessor  # noqa: F401  # Gives tables their `.reel`.
+from reelbook.display.plots.plot_drawing import CATEGORY, DATE, NUMBER, make_axis
 from reelbook.display.plots.plot_html import Plot, plot_bundle, render_plot
-from reelbook.display.plots.plot_points import CATEGORY, DATE, NUMBER, make_axis
 from reelbook.display.theme import read_colours
 from tests.hostile import TEXTS
 

@@ -13,8 +13,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.display.live import watch_job
-from reelbook.display.plan_card import format_plan, plan_card
-from reelbook.display.sweep_panel import HINT, format_panel, render_panel
+from reelbook.display.sweep_panel import HINT, format_panel, format_plan, plan_card, render_panel
 from reelbook.storage.run_status import SWEEP_STATUSES
 from reelbook.sweeps.job import SweepJob
 from reelbook.sweeps.plan_rows import Known

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from reelbook.display import theme
-from reelbook.display.tables import table_columns, table_media
+from reelbook.display.tables import table_columns, table_html
 from reelbook.display.tables.table_columns import format_json, make_column, pack
 from reelbook.display.tables.table_html import (
     STATIC_ROWS,
@@ -311,7 +311,7 @@ class TestClips:
         """The first file as it is; when the room is used up, a small copy; and the note says how many those are."""
         path = film(tmp_path / "noise.mp4", frames=6, size=(640, 360), noise=60).path
         whole = path.read_bytes()
-        monkeypatch.setattr(table_media, "MAX_CLIP_BYTES", int(1.8 * len(whole)))
+        monkeypatch.setattr(table_html, "MAX_CLIP_BYTES", int(1.8 * len(whole)))
         other = str(shutil.copy(path, tmp_path / "other.mp4"))
 
         page = Page(render_table(runs(2, output_video=[str(path), other]), embed="full"))

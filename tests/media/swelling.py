@@ -12,8 +12,8 @@ from pathlib import Path
 import av
 from PIL import Image
 
+from reelbook.display.embedding import strip_jpeg
 from reelbook.display.figure import file_figure
-from reelbook.display.strips import strip_jpeg
 from reelbook.errors import ReelbookError
 from reelbook.media.posters import get_poster, get_posters
 from reelbook.media.previews import get_preview

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from reelbook.display import strips
+from reelbook.display import embedding
 from reelbook.media import stills, video_colours
 from reelbook.media.posters import get_poster, make_thumbnail
 from reelbook.media.previews import get_preview
@@ -54,8 +54,8 @@ class TestOfAClip:
         assert off(bar_values(next(iter(file.frames()))), COLOURS) <= NEAR
         assert off(bar_values(file.still(0.5)), COLOURS) <= NEAR
         assert off(bar_values(file.still(1.0)), COLOURS) <= NEAR
-        strip = Image.open(io.BytesIO(strips.strip_jpeg(file)))
-        width = (strip.width + strips.GAP) // strips.FRAMES - strips.GAP
+        strip = Image.open(io.BytesIO(embedding.strip_jpeg(file)))
+        width = (strip.width + embedding.GAP) // embedding.FRAMES - embedding.GAP
         assert off(bar_values(strip.crop((0, 0, width, strip.height))), COLOURS) <= NEAR + 4  # Bars of 11 pixels.
 
     def test_the_small_copy_says_what_its_numbers_mean(self, tmp_path: Path, says: Says, size: tuple[int, int]) -> None:

@@ -137,7 +137,7 @@ def test_a_file_that_goes_while_it_is_brought_is_told(
         gone.unlink()
         return True
 
-    monkeypatch.setattr("reelbook.display.tables.table_media.is_media", is_media)
+    monkeypatch.setattr("reelbook.display.tables.table_html.is_media", is_media)
 
     ((said, content),) = brought([[str(gone)]], {"want": [0, 0]})
 

@@ -26,7 +26,7 @@ HTML = {
     ("reelbook.settings", "Options"): ("cards", "options_table"),
     ("reelbook.sweeps.cost", "Costs"): ("cost_chart", "render_costs"),
     ("reelbook.api.table_accessor", "Metrics"): ("cards", "render_metrics"),
-    ("reelbook.sweeps.plan", "Plan"): ("plan_card", "plan_card"),
+    ("reelbook.sweeps.plan", "Plan"): ("sweep_panel", "plan_card"),
     ("reelbook.decide.ratings", "Ratings"): ("ratings_card", "ratings_card"),
     ("reelbook.decide.race.race", "Race"): ("race_card", "race_card"),
     ("reelbook.display.plots.plot_html", "Plot"): ("plots.plot_html", "render_plot"),
@@ -34,7 +34,7 @@ HTML = {
 }
 """Module and name of a type, to module and name of the function that renders it; imported at the first display."""
 JPEG = {
-    ("reelbook.media.local_file", "LocalFile"): ("strips", "strip_jpeg"),
+    ("reelbook.media.local_file", "LocalFile"): ("embedding", "strip_jpeg"),
     ("reelbook.models.base", "Output"): ("cards", "output_strip_jpeg"),
     ("reelbook.display.compare.comparison", "Comparison"): ("compare.comparison_html", "render_comparison_jpeg"),
 }
@@ -51,7 +51,7 @@ NOTEBOOK_LINES = {
     ("reelbook.media.local_file", "LocalFile"): ("run_text", "format_file_briefly"),
     ("reelbook.media.metadata.provenance", "Provenance"): ("cards", "format_provenance"),
     ("reelbook.models.base", "Output"): ("cards", "format_output"),
-    ("reelbook.sweeps.plan", "Plan"): ("plan_card", "format_plan"),
+    ("reelbook.sweeps.plan", "Plan"): ("sweep_panel", "format_plan"),
 }
 """Lines that are shorter in a notebook than in a terminal, which has no other form of the value."""
 

@@ -18,12 +18,11 @@ from ..util.data_address import is_data_address
 from ..util.missing_values import is_missing
 from ..util.printable import format_count
 from . import run_text
-from .embedding import data_uri
+from .embedding import data_uri, strip_jpeg
 from .figure import render_media
 from .formatting import format_credits, format_folder, format_size, format_time, join_with_dots, shorten
 from .input_code import MAX_CODE_LENGTH, format_input_code
 from .original_links import render_open_attributes, render_posters
-from .strips import strip_jpeg
 from .theme import blocks, render, render_card
 
 if TYPE_CHECKING:

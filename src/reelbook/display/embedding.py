@@ -1,12 +1,18 @@
-"""Embedding of media in the notebook: the file, a preview, or a poster, according to `rb.options.embed`."""
+"""What of a file a page holds: the file, a preview or a poster, as `rb.options.embed` says, and frames side by side where nothing plays."""
 
 from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from PIL import Image
+
+from ..errors import ReelbookError
+from ..media import derived_cache, stills
 from ..media.bounded_open import MAX_PIXELS
 from ..media.stream_facts import read_display_size
 from ..models.file_kinds import read_size
@@ -30,6 +36,10 @@ MIME_TYPES = {
 """The MIME types of the files that browsers display, by suffix."""
 PLAYABLE_TYPES = ("video/mp4", "video/webm")
 """Browsers play no others; of those a preview is embedded."""
+FRAMES, HEIGHT, GAP, FILM, STRIP_WIDTH, STRIP_QUALITY = 6, 90, 2, "#16191c", 640, 78
+"""Of a strip: the number of its frames, their height and the gap between them in pixels, its ground, its largest width, its JPEG."""
+TRIES = ((88, 1.0), (76, 1.0), (60, 1.0), (55, 0.8), (45, 0.65), (32, 0.65), (20, 0.65), (20, 0.5))
+"""Quality and scale of the copies that are tried, the best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +131,70 @@ def _find_size(copy: bytes) -> tuple[int, int]:
 
     with av.open(io.BytesIO(copy), "r", format="mp4") as container:
         return read_display_size(container, container.streams.video[0])
+
+
+# Frames side by side, and JPEGs within a number of bytes.
+
+
+def strip_jpeg(file: LocalFile) -> bytes:
+    """Six frames from first to last as one JPEG, cached; of a picture file, the picture."""
+    return derived_cache.read_or_make(
+        file.path, "strips", f"{FRAMES}-{HEIGHT}.jpg", lambda version: _draw(file, version)
+    )
+
+
+def join_frames(frames: Sequence[Image.Image], gap: int = 0) -> Image.Image:
+    """Frames of one height side by side."""
+    height = max(frame.height for frame in frames)
+    sheet = Image.new("RGB", (sum(frame.width + gap for frame in frames) - gap, height), FILM)
+    left = 0
+    for frame in frames:
+        sheet.paste(frame, (left, 0))
+        left += frame.width + gap
+    return sheet
+
+
+def encode_jpeg(picture: Image.Image, quality: int) -> bytes:
+    """The picture as a JPEG."""
+    out = io.BytesIO()
+    # Without `optimize`, for which Pillow reserves one byte a pixel, and fails where grain takes more.
+    picture.convert("RGB").save(out, "JPEG", quality=quality)
+    return out.getvalue()
+
+
+def fit_jpegs(pictures: Sequence[Image.Image], max_bytes: int) -> list[bytes]:
+    """The best JPEGs of these pictures that have together at most `max_bytes`, else the smallest that are legible."""
+    found: list[bytes] = []
+    for quality, scale in TRIES:
+        sizes = [(max(1, round(one.width * scale)), max(1, round(one.height * scale))) for one in pictures]
+        found = [
+            encode_jpeg(one if scale == 1 else one.resize(size, Image.Resampling.LANCZOS), quality)
+            for one, size in zip(pictures, sizes, strict=True)
+        ]
+        if sum(map(len, found)) <= max_bytes:
+            break
+    return found
+
+
+@lru_cache(maxsize=64)  # A run is displayed repeatedly.
+def _draw(file: LocalFile, version: derived_cache.FileVersion) -> bytes:
+    try:
+        # The height of a picture is not limited.
+        picture = (
+            _draw_frames(file) if file.is_video else stills.read_picture(file.path, (STRIP_WIDTH, 100 * STRIP_WIDTH))
+        )
+        return encode_jpeg(picture, STRIP_QUALITY)
+    except ReelbookError:
+        raise
+    # Any failure of a decoder is due to the file.
+    except Exception as error:
+        raise ReelbookError(
+            f"{file.path} cannot be read ({type(error).__name__}). rb.attach downloads it again."
+        ) from error
+
+
+def _draw_frames(file: LocalFile) -> Image.Image:
+    film = stills.read_spread(file.path, FRAMES, (STRIP_WIDTH, HEIGHT))
+    width = min(STRIP_WIDTH, max(1, round(HEIGHT * film.size[0] / film.size[1])))
+    # Clips lower than the strip are enlarged.
+    return join_frames([frame.resize((width, HEIGHT), Image.Resampling.LANCZOS) for frame in film.frames], GAP)

@@ -10,9 +10,8 @@ from PIL import Image
 from ..errors import ReelbookError
 from ..media import stills
 from . import run_text
-from .embedding import data_uri
+from .embedding import FRAMES, GAP, data_uri, fit_jpegs, join_frames, strip_jpeg
 from .figure import figures
-from .strips import FRAMES, GAP, fit_jpegs, join_frames, strip_jpeg
 from .theme import blocks, render, render_card, render_script, render_style
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ from ..errors import ReelbookError
 from ..media.bounded_open import TooLarge
 from ..settings import options
 from . import embedding, run_text
-from .embedding import EmbeddedPart, data_uri
+from .embedding import EmbeddedPart, data_uri, strip_jpeg
 from .formatting import format_path, join_with_dots, shorten
 from .original_links import get_link_key, render_open_attributes
 from .run_text import MAX_PROMPT_LENGTH, RunText
-from .strips import strip_jpeg
 from .theme import Macros, render_script, render_style
 
 if TYPE_CHECKING:

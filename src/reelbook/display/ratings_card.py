@@ -12,7 +12,7 @@ from markupsafe import Markup
 from ..util.printable import format_count
 from .formatting import join_with_dots
 from .table_runs import group_runs
-from .tables.table_media import make_posters
+from .tables.table_html import make_posters
 from .theme import blocks, render, render_card
 
 if TYPE_CHECKING:

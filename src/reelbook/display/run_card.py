@@ -11,11 +11,11 @@ from ..models.images import pictures_of
 from ..settings import options
 from ..storage.run_status import WITHOUT_RESULT
 from . import run_text
+from .embedding import strip_jpeg
 from .figure import figures, render_media
 from .formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
 from .input_code import format_run_code
 from .run_text import format_status
-from .strips import strip_jpeg
 from .theme import blocks, render_card
 
 if TYPE_CHECKING:

@@ -28,12 +28,11 @@ from ..runs.run import Run
 from ..settings import options
 from ..util.printable import format_count, suggest
 from ..util.replace_file import replace_file
-from .embedding import data_uri
+from .embedding import data_uri, fit_jpegs
 from .formatting import STATE_COLOURS, join_with_dots
 from .live import Count, watch_count
 from .report.layout import LONG_TEXT, format_named_value
 from .run_text import RunText, describe_file, describe_run
-from .strips import fit_jpegs
 from .table_runs import TableRun, format_title, group_runs, shorten_model
 from .tables.table_html import format_table
 from .theme import read_colours

@@ -1,4 +1,4 @@
-"""The panel of a sweep: a bar, figures, the latest results, and failures by reason."""
+"""A plan as a card, and its sweep as a panel: a bar, figures, the latest results, and failures by reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..media.posters import make_thumbnail
-from ..sweeps.plan_summary import format_spending
+from ..sweeps.plan_summary import format_notes, format_price, format_run_count, format_spending, list_axes
 from .embedding import data_uri
 from .formatting import format_duration, format_late_note, join_with_dots, shorten
 from .original_links import render_open_attributes, render_posters
@@ -15,8 +15,11 @@ from .report.layout import format_named_value
 from .theme import render
 
 if TYPE_CHECKING:
+    from ..sweeps.plan import Plan
+    from ..sweeps.plan_rows import Known, Row
     from ..sweeps.progress import Progress
 
+FIRST_ROWS, MAX_COLUMNS, MAX_VALUE_LENGTH = 5, 6, 40
 Bundle = dict[str, Any]
 POSTERS, POSTER_WIDTH, POSTER_HEIGHT, DENSITY = 6, 113, 64, 1.5
 """Posters displayed during a run, the size of a poster in pixels, and the pixels of its picture for each of them."""
@@ -30,6 +33,39 @@ STATES = {
 }  # fmt: skip
 """The states of runs in the order of the bar, with a colour for pages without ours, and the variable of the colour."""
 HINT = "Interrupt the cell to stop sending. start(…) in place of run(…) does the same with buttons, and leaves the notebook free."
+
+
+def plan_card(plan: Plan, known: Known | None = None, *, is_in_code: bool = True) -> str:
+    """The card of a plan; what the library knows is given for a reader who has no `plan` to look at."""
+    known = plan.known if is_in_code else known
+    names = [*plan.columns[:MAX_COLUMNS], "credits"]
+    rows = plan.rows[:FIRST_ROWS] if plan.columns and len(plan) > 1 else ()
+    return str(
+        render(
+            "plan.html",
+            runs=format_run_count(plan),
+            price=format_price(plan, known),
+            axes=list_axes(plan, 400),
+            notes=format_notes(plan),
+            names=["run", *(shorten(name, MAX_VALUE_LENGTH) for name in names)],
+            rows=[[row.number, *(_get_cell(row, name) for name in names)] for row in rows],
+            more=f" · plan.frame has all {len(plan):,}" if is_in_code and len(plan) > FIRST_ROWS else "",
+        )
+    )
+
+
+def format_plan(plan: Plan) -> str:
+    """Runs, model, price and duration of a plan on one line."""
+    return join_with_dots(format_run_count(plan), *format_price(plan, plan.known))
+
+
+def _get_cell(row: Row, name: str) -> Any:
+    """A number, else the text of a value."""
+    if name == "credits" and row.input is None:
+        return "✕ impossible"
+    value = row.credits if name == "credits" and name not in row.given else row[name]
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if is_number else "" if value is None else shorten(value, MAX_VALUE_LENGTH)
 
 
 def panel_bundle(progress: Progress, *, hint: str = "") -> Bundle:

@@ -17,7 +17,7 @@ from IPython.display import display
 from ..display.judge_panel import KEEP, PAIRS, judge_bundle
 from ..display.live import new_output
 from ..display.ratings_card import format_progress, ratings_card, render_ratings
-from ..display.tables.table_media import find_files
+from ..display.tables.table_html import find_files
 from ..errors import ReelbookError
 from ..media.bounded_open import is_video
 from ..media.frame_index import read_frame_index

@@ -242,7 +242,7 @@ class Link(anywidget.AnyWidget):
 
     def _send_file(self, want: list[Any]) -> None:
         """Send what the page has asked for, or the reason why it is not sent."""
-        from ..display.tables.table_media import is_media  # Here, because it brings pandas along.
+        from ..display.tables.table_html import is_media  # Here, because it brings pandas along.
 
         path = self._find_path(want[0], want[1])
         if path is None:
@@ -299,7 +299,7 @@ class TableLink(Link):
 
     def set_table(self, table: pd.DataFrame) -> None:
         """Send the files of this table, and tick its rows."""
-        from ..display.tables.table_media import find_files  # Here, because it brings pandas along.
+        from ..display.tables.table_html import find_files  # Here, because it brings pandas along.
 
         self._table = weakref.ref(table)
         self.set_files(find_files(table.head(self._most)))

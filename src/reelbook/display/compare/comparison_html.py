@@ -13,10 +13,9 @@ from PIL import Image
 
 from ...errors import ReelbookError
 from ...media.stills import read_frames, read_picture
-from ..embedding import data_uri
+from ..embedding import data_uri, fit_jpegs, join_frames
 from ..formatting import join_with_dots, shorten
 from ..original_links import get_link_key
-from ..strips import fit_jpegs, join_frames
 from ..tables.table_columns import format_json
 from ..theme import Macros, render_script, render_style
 from .comparison import FRAME, TIME, Comparison, Differences, Item, PixelSize, Timing

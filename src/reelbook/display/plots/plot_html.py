@@ -20,10 +20,9 @@ from ...util.replace_file import replace_file
 from ..embedding import data_uri
 from ..formatting import shorten
 from ..tables.table_columns import Column, find_columns, format_json, pack
-from ..tables.table_media import PixelSize, Posters, find_files, format_column_captions, make_posters, pack_media
+from ..tables.table_html import PixelSize, Posters, find_files, format_column_captions, make_posters, pack_media
 from ..theme import render, render_script, render_style
-from .plot_drawing import Drawing, check_matplotlib, draw_points, render_svg, write_figure
-from .plot_points import Points, find_points
+from .plot_drawing import Drawing, Points, check_matplotlib, draw_points, find_points, render_svg, write_figure
 
 STYLES, SCRIPT = ("plot.css", "player.css"), "plot.js"
 SIZE, SAVED_SIZE, SAVED_SCALE = (560, 340), (800, 480), 2

@@ -25,7 +25,7 @@ from ..live import Count, watch_count
 from ..plots.plot_html import Plot
 from ..table_runs import TableRun, group_runs, with_unique_index
 from ..tables.table_columns import describe_makers
-from ..tables.table_media import find_files
+from ..tables.table_html import find_files
 from .media import PROGRESS, FolderMedia, InlineMedia, prepare_media
 from .report_page import ReportContent
 from .shared_table import make_shareable

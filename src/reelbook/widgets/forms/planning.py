@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...display.formatting import format_credits
-from ...display.plan_card import plan_card
+from ...display.sweep_panel import plan_card
 from ...errors import ReelbookError
 from ...media.measuring.metrics import METRICS
 from ...models.base import Input
