@@ -394,7 +394,7 @@ def _find_name(path: str) -> str:
 
 
 def _captions(runs: pd.DataFrame) -> list[str]:
-    from ...display.tables.table_media import format_captions
+    from ...display.tables.table_html import format_captions
 
     models = find_column(runs, "model")
     names = [""] * len(runs) if models is None else [str(model).rpartition("/")[2] for model in models]
