@@ -149,15 +149,15 @@ def test_runs_of_two_seconds_need_about_four_calls_each_and_are_noticed_at_once(
     calls, late, _ = followed([2.0] * runs)
 
     assert calls <= 4.6
-    assert late <= 0.2
+    assert late <= 0.5
 
 
 @pytest.mark.parametrize("before", [0.5, 10.0])
 def test_what_the_library_knows_is_not_believed_for_long(before: float) -> None:
     """A model that has become quicker or slower since is found out by a few runs, and the others profit."""
-    calls, late, _ = followed([2.0] * 64, past=[before] * 20)
+    calls, late, _ = followed([2.0] * 64, past=[before] * 20, at_once=8)
 
-    assert late <= 5
+    assert late <= 2
     assert calls <= 5.5
 
 
@@ -197,7 +197,7 @@ def test_two_thousand_runs_keep_four_calls_under_way_and_none_is_forgotten(runs:
     assert len(looks) == runs
     assert max(after - before for ages in looks.values() for before, after in pairwise(ages)) <= 65
     assert service.most_under_way == 4
-    assert calls <= 14
+    assert calls <= 15
 
 
 def test_a_run_that_is_looked_at_moves_every_second() -> None:

@@ -24,9 +24,8 @@ MAX_CALLS = 4
 """How many calls are made at once."""
 FIRST_SECONDS, PAUSE_SHARE, MAX_PAUSE_SECONDS = 0.1, 0.1, 15.0
 """Where no duration helps, a run is polled again after this many seconds, or this share of its age if that is more."""
-MAX_DURATIONS, MARGIN, EARLY_CHANCE, QUICKER_SHARE = 20, 1.02, 1 / 12, 0.8
-"""How many durations count; how much later than them polls come; which share of the runs is polled once before its
-expected end; and before which share of the shortest duration one must have ended to show that a model is quicker now."""
+MAX_DURATIONS, MARGIN = 20, 1.02
+"""How many durations count, and how much later than them polls come."""
 FIRST_FAILURE_SECONDS, WIDESPREAD_FAILURES = 0.25, 3
 """The first pause after a failure, and after how many in a row the service as a whole counts as failing, and all wait."""
 GIVE_UP_SECONDS = 600.0
@@ -48,7 +47,6 @@ class _Run:
     failures: int = 0
     failing_since: float = math.inf
     failure_pause_until: float = -math.inf
-    is_early: bool = field(default_factory=lambda: random.random() < EARLY_CHANCE)
 
 
 class Poller:
@@ -157,7 +155,6 @@ class Poller:
         if later:
             # When half of them will have ended, so that few polls come too early and few ends are noticed late.
             due = max(later[len(later) // 2] * MARGIN, run.age + 0.5 * pause)
-            due *= random.uniform(0.4, 0.95) if run.is_early and not run.age else 1.0
         else:
             # The runs of a new model find out together how long they take, each with its share of the polls.
             count = len(self._runs[run.model])
@@ -167,14 +164,13 @@ class Poller:
         return min(run.submitted_at + due, max(run.submitted_at + run.age, run.tracked_since) + longest)
 
     def _record_end(self, run: _Run, by: float) -> None:
-        """Learn how long the runs of a model take: this one ended before the age `by`."""
+        """Learn how long the runs of a model take: this one ended before the age `by`.
+
+        The middle between two polls makes the next ones come earlier, until they find a run unfinished.
+        """
         durations = self._durations[run.model]
         before = sorted(durations)
-        if before and by < QUICKER_SHARE * before[0]:
-            durations.clear()
-        # Where the poll came long after the end, the run most likely took as long as one of the others.
-        alike = [seconds for seconds in durations if run.age < seconds <= by]
-        durations.append(alike[len(alike) // 2] if alike else (run.age + by) / 2)
+        durations.append((run.age + by) / 2)
         if not before or not before[0] <= by <= 1.1 * before[-1]:
             for other in self._runs[run.model]:
                 other.changed.set()
