@@ -58,7 +58,7 @@ def request_of(kind: str, words: str, folder: Path) -> Input:
         case "sketch":
             return TextToVideo(prompt=words)
         case "move":
-            return ImageToVideo(prompt=words, image_url="house.jpg")
+            return ImageToVideo(prompt=words, image_url="boat.jpg")
         case "resize":
             return SmartResize(image_url=f"{words}.jpg", target_sizes=SIZES, seed=7)
     pictures = sorted(path.name for path in folder.glob("[0-9]*.jpg"))

@@ -1,4 +1,4 @@
-"""Ten drawn pictures with marked subjects, for the contact sheet and the tests."""
+"""Seven drawn pictures with marked subjects, for the contact sheet and the tests."""
 
 from __future__ import annotations
 
@@ -162,62 +162,6 @@ def _portrait(c: _Canvas) -> None:
     c.ellipse(x, 0.53, 0.048, 0.014, (178, 80, 78), subject=True)
 
 
-def _house(c: _Canvas) -> None:
-    x = c.aspect * c.rng.uniform(0.36, 0.64)
-    c.sky((142, 190, 226), (226, 236, 238), until=0.7)
-    c.texture(0.2, (0.4, 0.12))
-    lawn = [(0.0, 0.7), (c.aspect, 0.68), (c.aspect, 1.0), (0.0, 1.0)]
-    c.polygon(lawn, (104, 148, 70))
-    c.texture(0.5, (0.02, 0.02), c.region(lawn))
-    for place in np.linspace(0.05, c.aspect - 0.05, 9):
-        if abs(place - x) > 0.36:
-            size = c.rng.uniform(0.07, 0.12)
-            c.box(place - 0.012, 0.6, place + 0.012, 0.72, (88, 66, 48))
-            c.ellipse(place, 0.56, size, size * 1.2, (70, 118, 62))
-    c.box(x - 0.24, 0.44, x + 0.24, 0.76, (238, 226, 200), subject=True)
-    c.polygon([(x - 0.29, 0.45), (x, 0.22), (x + 0.29, 0.45)], (172, 66, 50), subject=True)
-    c.box(x - 0.04, 0.58, x + 0.04, 0.76, (94, 60, 42), subject=True)
-    for side in (-1, 1):
-        c.box(x + side * 0.15 - 0.05, 0.53, x + side * 0.15 + 0.05, 0.63, (96, 132, 160), subject=True)
-
-
-def _car(c: _Canvas) -> None:
-    x = c.aspect * c.rng.uniform(0.36, 0.64)
-    c.sky((186, 200, 212), (226, 224, 216))
-    left = 0.0
-    while left < c.aspect:
-        width, top, shade = c.rng.uniform(0.1, 0.2), c.rng.uniform(0.12, 0.42), int(c.rng.integers(120, 170))
-        c.box(left, top, left + width - 0.012, 0.68, (shade, shade - 8, shade - 16))
-        for floor in np.arange(top + 0.03, 0.62, 0.06):
-            for window in np.arange(left + 0.02, left + width - 0.04, 0.04):
-                c.box(window, floor, window + 0.018, floor + 0.03, (shade - 40, shade - 34, shade - 26))
-        left += width
-    c.box(0, 0.66, c.aspect, 1, (92, 92, 96))
-    c.texture(0.25, (0.03, 0.01), c.region([(0, 0.66), (c.aspect, 0.66), (c.aspect, 1), (0, 1)]))
-    for mark in np.arange(0.05, c.aspect, 0.3):
-        c.box(mark, 0.9, mark + 0.16, 0.915, (228, 224, 210))
-    c.polygon(
-        [
-            (x - 0.3, 0.72),
-            (x - 0.29, 0.63),
-            (x - 0.17, 0.6),
-            (x - 0.1, 0.52),
-            (x + 0.1, 0.52),
-            (x + 0.17, 0.61),
-            (x + 0.29, 0.64),
-            (x + 0.31, 0.74),
-            (x - 0.29, 0.74),
-        ],
-        (196, 36, 44),
-        subject=True,
-    )
-    c.polygon([(x - 0.14, 0.61), (x - 0.085, 0.54), (x - 0.01, 0.54), (x - 0.01, 0.61)], (172, 206, 220), subject=True)
-    c.polygon([(x + 0.01, 0.61), (x + 0.01, 0.54), (x + 0.09, 0.54), (x + 0.14, 0.61)], (172, 206, 220), subject=True)
-    for side in (-0.17, 0.18):
-        c.ellipse(x + side, 0.74, 0.062, 0.062, (28, 28, 32), subject=True)
-        c.ellipse(x + side, 0.74, 0.03, 0.03, (176, 178, 184), subject=True)
-
-
 def _sign(c: _Canvas) -> None:
     x = c.aspect * c.rng.uniform(0.42, 0.58)
     c.sky((196, 182, 160), (178, 162, 140))
@@ -245,18 +189,6 @@ def _pair(c: _Canvas) -> None:
         )
         c.ellipse(x, top + 0.075, 0.062, 0.075, (196, 142, 112), subject=True)
         c.ellipse(x, top + 0.035, 0.066, 0.045, (52, 38, 32), subject=True)
-
-
-def _product(c: _Canvas) -> None:
-    x = c.aspect * c.rng.uniform(0.45, 0.55)
-    c.sky((250, 250, 250), (240, 240, 241))
-    c.ellipse(x + 0.04, 0.86, 0.2, 0.03, (206, 206, 208))
-    c.blur(0.012)
-    c.box(x - 0.12, 0.36, x + 0.12, 0.86, (36, 110, 104), subject=True)
-    c.polygon([(x - 0.12, 0.37), (x - 0.045, 0.25), (x + 0.045, 0.25), (x + 0.12, 0.37)], (36, 110, 104), subject=True)
-    c.box(x - 0.05, 0.15, x + 0.05, 0.26, (226, 178, 70), subject=True)
-    c.box(x - 0.12, 0.5, x + 0.12, 0.72, (246, 240, 226), subject=True)
-    c.text(x, 0.61, "mint", 0.09, (36, 110, 104))
 
 
 def _bird(c: _Canvas) -> None:
@@ -291,11 +223,8 @@ _DRAWN: Mapping[str, tuple[float, Callable[[_Canvas], None]]] = {
     "balloon": (16 / 9, _balloon),
     "boat": (16 / 9, _boat),
     "portrait": (3 / 2, _portrait),
-    "house": (16 / 9, _house),
-    "car": (16 / 9, _car),
     "sign": (3 / 2, _sign),
     "pair": (16 / 9, _pair),
-    "product": (1, _product),
     "bird": (16 / 9, _bird),
     "tower": (2 / 3, _tower),
 }
@@ -303,7 +232,7 @@ NAMES = tuple(_DRAWN)
 
 
 def scene(name: str, *, height: int = 540, seed: int = 0) -> Scene:
-    """One of the ten pictures; another seed moves its subject and draws other hills.
+    """One of the seven pictures; another seed moves its subject and draws other hills.
 
     >>> boat = scene("boat", height=90)
     >>> boat.picture.size, len(boat.subjects)

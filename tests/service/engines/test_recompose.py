@@ -62,7 +62,7 @@ def test_every_size_is_met_to_the_pixel(tmp_path: Path, count: int, pixels: int)
         if width * height <= pixels and preset_for(Size(width, height)):
             sizes.append((width, height))
 
-    paths = made(job(tmp_path, encoded(scene("car", height=240).picture), sizes, output_format="jpeg"))
+    paths = made(job(tmp_path, encoded(scene("pair", height=240).picture), sizes, output_format="jpeg"))
 
     assert [seen(path).size for path in paths] == sizes
 
