@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from reelbook.transport import downloader
 from reelbook_service.accounts import NewAccount
 from reelbook_service.hosted import lane as hosted_lane
 from reelbook_service.hosted import run as paid_run
@@ -42,6 +43,7 @@ def write_models(folder: Path, address: str, local: str = "", **settings: Any) -
 def _teacher(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
     monkeypatch.setenv("TEACHER_KEY", TEACHER)
     monkeypatch.setattr(paid_run, "PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.02)
     monkeypatch.setattr(hosted_lane, "PRICE_SECONDS", 2.0)
 
 
