@@ -5,8 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from reelbook_service.weights.pipelines.engine import WeightsEngine
+    from tests.weights.ltx_runs import Finished
 
 # Before torch and its friends are imported: nothing here asks a network for anything.
 os.environ.update(
@@ -27,6 +32,23 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("weights")
     make_weights(folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def engine(weights: Path) -> WeightsEngine:
+    """One engine with LTX for both models."""
+    from reelbook_service.weights.pipelines.engine import WeightsEngine
+    from tests.weights.ltx_runs import IMAGE, TEXT, ltx_row
+
+    return WeightsEngine({TEXT: ltx_row(weights), IMAGE: ltx_row(weights, IMAGE)}, "cpu")
+
+
+@pytest.fixture(scope="module")
+def usual(engine: WeightsEngine) -> Finished:
+    """The clip that others are compared with; the first of its engine."""
+    from tests.weights.ltx_runs import run, small
+
+    return run(engine, small())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -39,8 +39,6 @@ class LoopbackHub:
         self.files = dict(FILES)
         self.flipped: set[str] = set()
         """Files that arrive with one byte changed."""
-        self.is_gated = False
-        """Whether its owners ask for consent first."""
         self.stalls: str | None = None
         """A file of which only the first half is sent, until `go_on` is set."""
         self.halfway, self.go_on = threading.Event(), threading.Event()
@@ -85,9 +83,6 @@ class LoopbackHub:
             def _answer(self) -> None:
                 path = unquote(urlsplit(self.path).path)
                 hub.asked.append((name, self.command, path, self.headers.get("authorization")))
-                if hub.is_gated:
-                    words = {"X-Error-Code": "GatedRepo", "X-Error-Message": "It is restricted to those who ask."}
-                    return self._send(403, b"", words)
                 if "/tree/" in path:
                     return self._send(
                         200,

@@ -13,20 +13,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from reelbook.util.data_address import parse_data_address
 from reelbook_service import dask_cluster
-from reelbook_service.accounts import NewAccount
 from reelbook_service.hosted.models_file import make_lane_table, read_models_file
-from reelbook_service.server import Server, bind_socket
-from reelbook_service.service_settings import Settings
 from reelbook_service.workers import WorkerLane
-from tests.support import KEY, Served, png
+from tests.support import KEY, MOVE, TEXT, Served, png, running
 from tests.weights.tiny import LTX, UPSAMPLER
 
-TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
 DRAWING = r'"progress": 0\.0*[1-9]'
 REFUNDED, PAID = [("reserve", 53), ("refund", 53)], [("reserve", 53), ("settle", 53)]
 TOKEN = "canary-of-a-token"
@@ -87,10 +82,8 @@ def service(folder: Path, weights: Path, device: str) -> Iterator[Served]:
     folder.mkdir(exist_ok=True)
     (folder / "models.toml").write_text(f'[models."{TEXT}"]\n{row}[models."{MOVE}"]\n{row}')
     table = make_lane_table(read_models_file(folder / "models.toml"))
-    server = Server(Settings(folder / "data", workers=1, lanes=table), bind_socket("127.0.0.1", 0))
-    server.service.accounts.open([NewAccount("me", KEY, 100_000)])
-    with server, httpx.Client(base_url=server.base_url, timeout=60) as http:
-        yield Served(server, http)
+    with running(folder / "data", workers=1, lanes=table) as served:
+        yield served
 
 
 @pytest.fixture(scope="module")

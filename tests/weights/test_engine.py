@@ -23,20 +23,8 @@ from reelbook_service.weights.pipelines import parts
 from reelbook_service.weights.pipelines.engine import WeightsEngine
 from reelbook_service.worker import LOST_DEVICE
 from tests.heard import Heard
-from tests.weights.ltx_runs import IMAGE, TEXT, Finished, cancel_at, ltx_row, model_of, run, small, task
+from tests.weights.ltx_runs import TEXT, Finished, cancel_at, ltx_row, model_of, run, small, task
 from tests.weights.tiny import CHECK, LTX
-
-
-@pytest.fixture(scope="module")
-def engine(weights: Path) -> WeightsEngine:
-    """An engine with LTX for both models."""
-    return WeightsEngine({TEXT: ltx_row(weights), IMAGE: ltx_row(weights, IMAGE)}, "cpu")
-
-
-@pytest.fixture(scope="module")
-def usual(engine: WeightsEngine) -> Finished:
-    """The clip that others are compared with."""
-    return run(engine, small())
 
 
 @pytest.mark.parametrize("stage", ["first pass, step 3", "second pass, step 2", "decoding 1"])

@@ -14,22 +14,10 @@ from reelbook_service.weights.clip_plan import ClipPlan, sub_seed
 from reelbook_service.weights.pipelines.engine import WeightsEngine
 from reelbook_service.weights.pipelines.ltx import Clip, placed
 from tests.heard import Heard
-from tests.weights.ltx_runs import IMAGE, PICTURE, TEXT, Finished, ltx_row, model_of, run, small
+from tests.weights.ltx_runs import PICTURE, TEXT, Finished, ltx_row, model_of, run, small
 
 AUTHORS = [1.0, 0.9937, 0.9875, 0.9812, 0.975, 0.9094, 0.725, 0.4219]
 """The sigmas that the weights were distilled on."""
-
-
-@pytest.fixture(scope="module")
-def engine(weights: Path) -> WeightsEngine:
-    """One engine with LTX for both models."""
-    return WeightsEngine({TEXT: ltx_row(weights), IMAGE: ltx_row(weights, IMAGE)}, "cpu")
-
-
-@pytest.fixture(scope="module")
-def usual(engine: WeightsEngine) -> Finished:
-    """The clip that others are compared with; the first of its engine."""
-    return run(engine, small())
 
 
 def raw(finished: Finished) -> np.ndarray[Any, Any]:
