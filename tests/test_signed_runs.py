@@ -17,7 +17,6 @@ import reelbook as rb
 from reelbook.display.run_text import describe_file, describe_run
 from reelbook.media.metadata.provenance import read
 from reelbook.models.base import Input
-from reelbook.runs import follow
 from reelbook.transport import poller
 from tests.media.makers import TYPES, signed_file, state_of
 from tests.support import Served, as_data_uri, png
@@ -62,7 +61,6 @@ class Maker:
 def maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Maker]:
     # Its runs are over as soon as they are asked for.
     monkeypatch.setattr(poller, "FIRST_SECONDS", 0.02)
-    monkeypatch.setattr(follow, "TICK_SECONDS", 0.02)
     (tmp_path / "made").mkdir()
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key="a-key", library=tmp_path / "library") as client:
         yield Maker(hosted, client, tmp_path / "made")

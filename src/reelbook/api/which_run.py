@@ -10,21 +10,17 @@ from typing import Any
 import pandas as pd
 
 from ..current import session
+from ..display.table_runs import read_runs
 from ..errors import InvalidInput, ReelbookError
 from ..media.local_file import LocalFile
 from ..models.base import File, Input
 from ..runs.run import Run
 from ..storage.ledger import writer
 from ..storage.library import Library
-from ..storage.run_identity import INPUT_JSON
 from ..storage.select_runs import find_table
-from ..storage.table import parse_text
 from ..sweeps.table_files import find_column, find_paths
-from ..util.missing_values import is_missing
 
 ONE = "takes one. Choose a row, as in table.loc[[7]] or table.iloc[0]"
-FACTS = ("model", "request_id", "credits", "credits_source", "service", "seed")
-"""The columns with facts of a run, for the provenance in copies of its files."""
 MANY = "table.reel.sheet() draws all of them on one sheet, table.reel plays them side by side"
 
 
@@ -70,12 +66,8 @@ def get_row_file(rows: pd.DataFrame, number: int = 0) -> LocalFile:
             f"Row {rows.index[0]!r} has {len(paths)} files, so there is none of number {number}.{why} "
             "table.reel.outputs() lists all files."
         )
-    row = rows.iloc[0]
-    facts = {name: row[name] for name in FACTS if name in row.index and not is_missing(row[name])}
-    facts = {name: value.item() if hasattr(value, "item") else value for name, value in facts.items()}
-    inputs = parse_text(row.get(INPUT_JSON))
-    facts |= {"input": inputs} if isinstance(inputs, dict) else {}
-    return LocalFile(Path(paths[number]), File(url=""), facts)
+    (run,) = read_runs(rows.iloc[:1])
+    return LocalFile(Path(paths[number]), File(url=""), run.facts(run.text("service")))
 
 
 def find_run_or_file(given: Any, what: str) -> Any:
