@@ -333,7 +333,7 @@ class _Builder:
             return self.records[key]
         if "enum" in rule or "const" in rule:
             return _one_of(rule)
-        limits = {own: _whole_or_same(rule[word]) for word, own in _LIMITS.items() if word in rule}
+        limits = {own: rule[word] for word, own in _LIMITS.items() if word in rule}
         match kind:
             case "":
                 forms = rule.get("anyOf") or rule.get("oneOf") or [True]
@@ -383,7 +383,8 @@ def _modernise(node: Any, *, is_3_0: bool, is_rule: bool = True) -> Any:
     if isinstance(node, list):
         return [_modernise(item, is_3_0=is_3_0) for item in node]
     if not isinstance(node, dict):
-        return node
+        # A length may be written as 1.0, which pydantic does not take.
+        return int(node) if isinstance(node, float) and node.is_integer() else node
     if not is_rule:
         return {name: _modernise(rule, is_3_0=is_3_0) for name, rule in node.items()}
     rule = {
@@ -415,11 +416,6 @@ def _modernise(node: Any, *, is_3_0: bool, is_rule: bool = True) -> Any:
         forms = [{**rule, "type": kind} if kind else rule for kind in types if kind != "null"]
         return {**notes, "anyOf": [*forms, *([{"type": "null"}] if takes_null else [])]}
     return rule
-
-
-def _whole_or_same(bound: Any) -> Any:
-    """The bound, 1 for 1.0: pydantic takes no float for a length."""
-    return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
 
 
 def _is_annotation(word: str) -> bool:
