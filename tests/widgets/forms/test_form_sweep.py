@@ -19,12 +19,14 @@ from reelbook.decide.race import score
 from reelbook.display.input_code import format_sweep_code
 from reelbook.display.live import updater
 from reelbook.models.base import Input
+from reelbook.models.described import describe
 from reelbook.sweeps.plan import Plan
 from reelbook.widgets.forms import planning, sweeps
 from reelbook.widgets.forms.axes import MAX_VALUES, UnreadableValues, can_vary, parse_values, suggest_values
 from reelbook.widgets.forms.planning import EYE, list_measures
 from reelbook.widgets.forms.schema import get_sheet
 from reelbook.widgets.forms.sweeps import CORRECT_VALUES, MAKING, STALE, TWICE
+from tests.models.described_inputs import with_fields
 from tests.support import Served, png
 from tests.sweeps.dots import PRICE, Scripted
 from tests.transport.variants import Hosted
@@ -251,6 +253,18 @@ def test_what_cannot_be_read_stops_a_sweep_of_another_field(bench: Open) -> None
     assert ("number" in told, told["why"].split(" is not JSON")[0]) == (False, "Correct the form first. Note")
     assert "number" in varied, varied
     assert [row.input.wire()["note"] for row in preview(form).plan if row.input] == ["calm", "windy"]
+
+
+def test_json_in_an_axis_is_read_once(bench: Open) -> None:
+    """A text of digits in a list of anything stays a text, and what is proposed is what the form has."""
+    kind = describe(with_fields({"tags": {"type": "array", "items": {}}}))
+    form = bench(kind(tags=["5", 5]))
+
+    (axis,) = form.vary(tags=...)["axes"]
+    form.vary(tags='["5"]\n[5]')
+
+    assert axis["typed"] == '["5", 5]'
+    assert [row.input and row.input.wire() for row in preview(form).plan] == [{"tags": ["5"]}, {"tags": [5]}]
 
 
 def test_the_newest_wins(bench: Open, monkeypatch: pytest.MonkeyPatch) -> None:

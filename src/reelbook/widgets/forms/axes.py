@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from ...sweeps.plan_summary import format_values
 from ...util.printable import format_count
 from ..json_values import sendable, to_page_json
 from .draft import Draft
-from .schema import Node
+from .schema import JSON, Node, to_page
 from .words import format_problem
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def suggest_values(node: Node, value: Any) -> Any:
         return ""
     if isinstance(value, str):
         return "" if "\n" in value else value
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(_read_json(node, value), ensure_ascii=False)
 
 
 # Numbers.
@@ -279,6 +280,19 @@ def _parse_json(node: Node, line: str) -> Any:
             return [line] if node["kind"] == "list" else line
         why = getattr(error, "msg", "it is too long or too deep")
         raise UnreadableValues(f"“{shorten(line, 30)}” is not JSON: {why}. Each line is one value, and text stands in double quotes.") from None  # fmt: skip
+    value = [value] if node["kind"] == "list" and not isinstance(value, list) else value
+    # A draft has what is in it of any kind as a text, which would otherwise be read twice: "5" as 5.
+    return to_page(node, value)
+
+
+def _read_json(node: Node, value: Any) -> Any:
+    """A value of a draft with that of any kind as it is, and not as a text."""
     if node["kind"] == "json":
-        return line
-    return [value] if node["kind"] == "list" and not isinstance(value, list) else value
+        with suppress(TypeError, ValueError, RecursionError):
+            return json.loads(value)
+    if node["kind"] == "list" and isinstance(value, list):
+        return [_read_json(node["item"], item) for item in value]
+    if node["kind"] == "object" and isinstance(value, dict):
+        fields = {field["name"]: field for field in node["fields"]}
+        return {name: _read_json(fields.get(name, JSON), item) for name, item in value.items()}
+    return value
