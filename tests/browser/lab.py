@@ -79,6 +79,15 @@ class Lab:
         self.pages: dict[str, Page] = {}
         """Pages that are loaded and have no notebook, by their sort."""
 
+    def write(self, name: str, *texts: str) -> Path:
+        """The path of a new notebook with these cells."""
+        book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+        book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
+        book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        path = self.root / f"{name}.ipynb"
+        nbformat.write(book, path)  # type: ignore[no-untyped-call]
+        return path
+
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(

@@ -21,7 +21,6 @@ from tests.browser.test_form_models import (
     file,
     frames,
     named,
-    notebook_of,
     order,
     patient,
 )
@@ -65,7 +64,7 @@ def forms(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory)
     """All four forms in one notebook."""
     library = str(tmp_path_factory.mktemp("guest") / "library")
     start = START.format(library=library).replace("made = ", "# made = ")
-    path = notebook_of(lab, "guest", start, *(f"forms[{name!r}]" for name in TITLES))
+    path = lab.write("guest", start, *(f"forms[{name!r}]" for name in TITLES))
     with patient(), OpenNotebook(lab, chromium, path, height=3000) as notebook:
         notebook.open()
         for place in range(5):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import nbformat
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -39,7 +38,6 @@ ROOT, BEST, MADE = ".rbf-sweep", ".rbf-sweep-best", ".rbf-run"
 def racing(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
     """A notebook with a form in its first cell."""
     library = str(tmp_path_factory.mktemp("form-race") / "library")
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
     texts = (
         START.format(library=library),
         AFTER,
@@ -48,10 +46,7 @@ def racing(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory
         "race.is_done, len(race.ratings.frame)",
         "form.races[-1].is_done, len(form.races[-1].ratings.frame) > 0",
     )
-    book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = lab.root / "form-race.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    path = lab.write("form-race", *texts)
     with OpenNotebook(lab, chromium, path, height=1800) as notebook:
         notebook.open()
         notebook.command("notebook:run-cell-and-select-next")

@@ -45,9 +45,9 @@ window.begin = () => {
   window.link = new FormLink(model);
   link.openSweep = () => { kernel.swept += 1; };
   render(h(Runs, { link }), root);
-  root.append(link.speaker.el);
+  root.append(link.voice);
 };
-window.leave = () => { render(null, root); link.dispose(); link.speaker.el.remove(); kernel.sent = []; };
+window.leave = () => { render(null, root); link.dispose(); link.voice.remove(); kernel.sent = []; };
 begin();
 """
 

@@ -42,12 +42,8 @@ WORDS = (".rb:has([role=progressbar]) b", BUTTONS, ".rb span")
 def sweeping(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
     """A notebook with a form in its first cell, and further cells that start a sweep and wait for it."""
     library = str(tmp_path_factory.mktemp("form-sweep") / "library")
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
     texts = (START.format(library=library), TABLE, PLAN, JOB, "job.wait(120).status.value_counts()")
-    book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = lab.root / "form-sweep.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    path = lab.write("form-sweep", *texts)
     with OpenNotebook(lab, chromium, path, height=1800) as notebook:
         notebook.open()
         notebook.command("notebook:run-cell-and-select-next")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import nbformat
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -61,12 +60,8 @@ PRESS_AND_GO_ON = """button => {
 def laptop(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
     """A notebook on a small laptop, with a form in its first cell and a studio in its second."""
     library = str(tmp_path_factory.mktemp("screens") / "library")
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
     texts = (START.format(library=library), STUDIO, *OTHERS.values())
-    book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = lab.root / "screens.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    path = lab.write("screens", *texts)
     with OpenNotebook(lab, chromium, path, width=LAPTOP[0], height=LAPTOP[1]) as notebook:
         notebook.open()
         notebook.command("notebook:run-cell")

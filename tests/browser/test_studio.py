@@ -34,12 +34,8 @@ RUN = ".rbf-foot .rbf-run-button"
 def studio(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
     """A notebook with a studio in its first cell, and a run that was made before it."""
     library = str(tmp_path_factory.mktemp("studio") / "library")
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
     texts = (START.format(library=library), "studio.value", "studio.close()")
-    book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = lab.root / "studio.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    path = lab.write("studio", *texts)
     with OpenNotebook(lab, chromium, path, height=2200) as notebook:
         notebook.open()
         notebook.command("notebook:run-cell-and-select-next")

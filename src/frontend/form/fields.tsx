@@ -88,6 +88,7 @@ function Frame({ field, control }: { field: FieldProps; control: Control }) {
   const { Input, isGroup, isWide, Lead } = control;
   const own = ownProblems(field);
   const words = own.map((problem) => problem.words).join(" ");
+  const isMissing = own.length > 0 && own.every(({ kind }) => kind === "missing");
   const nearest = own.find(({ at }) => !at.length)?.nearest;
   const Label = isGroup ? "span" : "label";
   const isDefaultOpen = node.default === undefined || node.default === null;
@@ -96,7 +97,10 @@ function Frame({ field, control }: { field: FieldProps; control: Control }) {
     focusControl(button);
   };
   return (
-    <div class={classes("rbf-field", isWide && "rbf-wide", words && "rbf-wrong")} data-field={path.join(".")}>
+    <div
+      class={classes("rbf-field", isWide && "rbf-wide", words && "rbf-wrong", isMissing && "rbf-missing")}
+      data-field={path.join(".")}
+    >
       <div class="rbf-label">
         <span class="rbf-label-name">
           <Label class="rbf-name" id={`${id}-label`} {...(isGroup ? {} : { for: id })}>

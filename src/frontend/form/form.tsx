@@ -21,7 +21,7 @@ export function renderForm({ model, el }: { model: any; el: HTMLElement }) {
   const facts = { class: "rbf-form", role: "form", "aria-label": model.get("sheet").title };
   const remove = drawWidget(el, facts, <Form link={link} name={`rbf-${link.view}`} />);
   const root = el.lastElementChild as HTMLElement;
-  root.append(link.speaker.el);
+  root.append(link.voice);
   catchFiles(root);
   // Whatever is pressed next, here or elsewhere, is about what was typed.
   root.addEventListener("focusout", () => link.flush());
@@ -181,7 +181,7 @@ function Foot({ link, name, children }: { link: FormLink; name: string; children
       press(false);
       say(content.said);
       offer(content.again ?? 0);
-      link.speaker.say("", content.said);
+      link.say(content.said);
     },
   });
   const going = runs.find(({ isOver }) => !isOver);

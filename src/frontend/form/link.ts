@@ -1,9 +1,9 @@
 /** The connection of a form to the kernel: sends the draft shortly after a key press, and receives what it is worth. */
 
+import { made } from "../page/element.ts";
 import { KernelLink } from "./kernel.ts";
 import { Pictures } from "./pictures.ts";
-import { makeSpeaker } from "./speaker.ts";
-import type { Node, Path, Problem } from "./values.ts";
+import type { Node, Problem } from "./values.ts";
 
 // Long enough for a fast typist's next letter, short enough for a price that keeps up.
 const PAUSE = 50;
@@ -26,7 +26,7 @@ export interface FormState {
 export class FormLink extends KernelLink {
   readonly view = `v${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   readonly pictures = new Pictures(this);
-  readonly speaker = makeSpeaker();
+  readonly voice = made("div", { class: "rb-hidden", role: "status", "aria-live": "polite" });
   draft: Record<string, any>;
   state: FormState;
   /** Whether somebody has pressed Run. */
@@ -34,14 +34,11 @@ export class FormLink extends KernelLink {
   /** Opens the sweep of a field, in forms that have sweeps. */
   openSweep?: (field?: string) => void;
   #touched: Set<string> = new Set();
-  /** Where an entry was added that nobody has left yet. */
-  #begun: Path = [];
   #n = 0;
   /** The fields edited since the kernel has last had all edits. */
   #unheard: Set<string> = new Set();
   #timer = 0;
-  /** Whether whoever pressed Run has done nothing else since. */
-  #isAwaiting = false;
+  #awaited?: AbortSignal;
   #offs: (() => void)[];
 
   constructor(model: any) {
@@ -58,7 +55,6 @@ export class FormLink extends KernelLink {
   override dispose() {
     this.flush();
     this.pictures.dispose();
-    this.speaker.dispose();
     this.#offs.forEach((off) => off());
     super.dispose();
   }
@@ -81,23 +77,9 @@ export class FormLink extends KernelLink {
     return !this.#unheard.size;
   }
 
-  /** Whether a problem need not be displayed yet: a value is missing in a field not edited yet, or in an entry being filled in. */
+  /** Whether a problem need not be displayed yet: a value is missing in a field not edited yet. */
   isQuiet({ kind, at }: Problem) {
-    if (kind !== "missing") return false;
-    if (at.length === 1) return !this.wasTried && !this.#touched.has(String(at[0]));
-    return this.#begun.length > 0 && this.#begun.every((step, place) => at[place] === step);
-  }
-
-  /** Somebody has just added an entry here, and is about to fill it in. */
-  begin(path: Path) {
-    this.#begun = path;
-  }
-
-  /** Whoever was filling in an entry has left it, half done or not. */
-  leave() {
-    if (!this.#begun.length) return;
-    this.#begun = [];
-    this.fire("state");
+    return kind === "missing" && at.length === 1 && !this.wasTried && !this.#touched.has(String(at[0]));
   }
 
   /** @param value undefined for the default */
@@ -152,19 +134,20 @@ export class FormLink extends KernelLink {
   await() {
     const ends = new AbortController();
     const options = { signal: ends.signal, capture: true, passive: true };
-    const end = (event: Event) => {
-      if ((event as KeyboardEvent).repeat) return;
-      this.#isAwaiting = false;
-      ends.abort();
-    };
-    this.#isAwaiting = true;
-    for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) document.addEventListener(kind, end, options);
+    this.#awaited = ends.signal;
+    for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"])
+      document.addEventListener(kind, () => ends.abort(), options);
   }
 
   /** Whether what has just begun is awaited; asked once. */
   takeAwaited() {
-    const is = this.#isAwaiting;
-    this.#isAwaiting = false;
+    const is = this.#awaited?.aborted === false;
+    this.#awaited = undefined;
     return is;
+  }
+
+  /** Read something aloud. */
+  say(words: string) {
+    this.voice.textContent = words;
   }
 }

@@ -58,7 +58,6 @@ export function List({ adder, ...field }: ListProps) {
     change(now.length || !node.required ? now : undefined);
   };
   const add = () => {
-    link.begin([...path, values.length]);
     next.current = (rows) => stopsIn(rows[values.length])[0];
     send([...values, startOf(item)]);
   };
@@ -83,7 +82,6 @@ export function List({ adder, ...field }: ListProps) {
       values.filter((_, index) => index !== at),
       `Removed ${nameOf(at)} ${left} left.`,
     );
-    link.leave();
   };
   const move = (from: number, to: number) => {
     if (to < 0 || to >= values.length) return;
@@ -93,7 +91,6 @@ export function List({ adder, ...field }: ListProps) {
     const now = [...values];
     [now[from], now[to]] = [now[to], now[from]];
     send(now, `${nameOf(from)} is now ${to + 1} of ${now.length}.`);
-    link.leave();
   };
   const adding = (
     <div class={adder ? "rbf-list-add" : "rbf-list-add rbf-row"}>
@@ -117,19 +114,7 @@ export function List({ adder, ...field }: ListProps) {
       {adder && adding}
       <ol class="rbf-items" role="list" hidden={!values.length}>
         {values.map((value, at) => (
-          <li
-            key={at}
-            class="rbf-item"
-            onFocusOut={({ currentTarget, relatedTarget }) => {
-              if (!currentTarget.contains(relatedTarget as Element | null)) link.leave();
-            }}
-            onKeyDown={(event) => {
-              if (!event.altKey || event.ctrlKey || event.metaKey || !/^Arrow(Up|Down)$/.test(event.key)) return;
-              event.preventDefault();
-              event.stopPropagation();
-              move(at, event.key === "ArrowUp" ? at - 1 : at + 1);
-            }}
-          >
+          <li key={at} class="rbf-item">
             <Field
               node={{
                 ...item,

@@ -74,10 +74,9 @@ export function Runs({ link }: { link: FormLink }) {
   });
   useEffect(() => serveFiles({ model }), []);
   useEffect(() => {
-    for (const entry of entries) {
-      const { key, status } = entry;
-      if (states.current && states.current[key] !== status) link.speaker.say(key, `${nameOf(entry)} ${status}`);
-    }
+    const before = states.current;
+    const news = before ? entries.filter(({ key, status }) => before[key] !== status) : [];
+    if (news.length) link.say(news.map((entry) => `${nameOf(entry)} ${entry.status}`).join(". "));
     states.current = Object.fromEntries(entries.map(({ key, status }) => [key, status]));
   });
   useEffect(() => {

@@ -143,7 +143,7 @@ export function Sweep({ link, name, opened, open }: SweepProps) {
   const why = link.hasEnded ? "" : said || (isMaking ? MAKING : isWrong(typed.spend) ? NO_AMOUNT : plan.why);
   const words = isMaking || link.hasEnded || !isOpen ? "" : [plan.number && plan.label, why].filter(Boolean).join(". ");
   useEffect(() => {
-    if (words) link.speaker.say("sweep", words);
+    if (words) link.say(words);
   }, [words]);
   /** Run what is displayed, or copy its code; `best` where its best setting is to be found. */
   const send = (what: "sweep_run" | "sweep_code", { spend, cost }: Offer, by?: string) => {
