@@ -5,10 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
-import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,12 +14,13 @@ import pandas as pd
 import pytest
 from PIL import Image as Pillow
 from PIL import ImageDraw
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect
+from playwright.sync_api import ConsoleMessage, Locator, Page, expect
 
 from reelbook.widgets.forms.pictures import Pictures
 from reelbook.widgets.link import Link
 from tests.browser.axe import beyond, faint, findings, tabbed
-from tests.browser.bundle import bundle, read_styles
+from tests.browser.bare_form import build
+from tests.browser.bare_page import without_errors
 from tests.browser.looks import shot
 from tests.clips import film
 from tests.support import deep
@@ -39,42 +38,7 @@ FIELDS = [
     {"name": "fps", "label": "Frames per second", "kind": "real", "min": 1, "max": 120, "default": 24},
 ]  # fmt: skip
 
-QUICKER = {"PREVIEW_PAUSE = 600;": "PREVIEW_PAUSE = 60;", "BUSY_AFTER = 1900;": "BUSY_AFTER = 60;"}
-"""For tests that wait for the end of a pause."""
-
 Scheme = Literal["light", "dark"]
-
-# The fields alone, and a model that carries messages to this process; what the form would draw itself is left out.
-PAGE = """<!doctype html><html lang=en><meta charset=utf-8><title>Form</title>
-<style>:root{color-scheme:light dark}body{margin:12px;background:Canvas}</style><div class="rb rbf" id=root></div>
-<script type=module>SCRIPT</script></html>"""
-SCRIPT = """
-import { h, render } from "preact";
-import { Fields } from "./form/form.tsx";
-import { FormLink } from "./form/link.ts";
-import "./form/main.ts";
-const fields = FIELDS;
-const bytes = (blob) => new Promise((done) => { const reader = new FileReader(); reader.onload = () => done(reader.result.split(",")[1] ?? ""); reader.readAsDataURL(blob); });
-const listeners = [];
-const state = { draft: {}, problems: [], view: "", n: 0 };
-const model = {
-  get: (name) => ({ state, sheet: { fields } })[name],
-  on: (name, listener) => name === "msg:custom" && listeners.push(listener), off() {},
-  async send(content, _, buffers = []) {
-    if (content.do === "edit") return;
-    window.sent.push({ ...content, bytes: buffers.map((buffer) => buffer.byteLength) });
-    if (window.isBusy) return;
-    for (const [answer, parts] of await window.kernel(content, await Promise.all(buffers.map((buffer) => bytes(new Blob([buffer]))))))
-      for (const listener of listeners) listener(answer, parts.map((part) => Uint8Array.from(atob(part), (letter) => letter.charCodeAt(0))));
-  },
-};
-window.sent = [];
-const link = window.link = new FormLink(model);
-window.judge = (problems) => { link.state = { ...state, draft: link.draft, problems }; link.fire("state"); };
-window.fill = (draft) => { link.draft = draft; judge([]); };
-render(h(Fields, { nodes: fields, link, name: "f" }), document.getElementById("root"));
-window.isDrawn = true;
-"""
 
 
 def drawn(number: int = 0, size: tuple[int, int] = (320, 180), *, padded: int = 0) -> bytes:
@@ -197,74 +161,35 @@ class Form:
         return [named(content) for content in contents]
 
 
-@dataclass
-class Common:
-    """A page for all tests, each of which loads it anew: a window for each would take longer than most of them."""
-
-    page: Page
-    kernel: Kernel | None = None
-    is_hasty: bool = False
-    """Whether the page waits less long than people need."""
-
-    def handle(self, content: dict[str, Any], buffers: list[str]) -> Any:
-        assert self.kernel is not None
-        return self.kernel.handle(content, buffers)
-
-
 @pytest.fixture(scope="module")
-def common(chromium: Browser) -> Iterator[Common]:
-    context = chromium.new_context()
-    common = Common(context.new_page())
-    common.page.set_default_timeout(10_000)
-    common.page.expose_function("kernel", common.handle)
-    yield common
-    context.close()
+def kernels(offline_page: Page) -> list[Kernel]:
+    """Those that have answered the page, which is one for all tests; the last one does."""
+    kernels: list[Kernel] = []
+    offline_page.set_default_timeout(10_000)
+    offline_page.expose_function("kernel", lambda content, buffers: kernels[-1].handle(content, buffers))
+    return kernels
 
 
 @pytest.fixture
-def opened(common: Common, tmp_path: Path) -> Iterator[Callable[..., Form]]:
-    """Opens the form; nothing may complain, and nothing may be asked of any server."""
-    page, complaints = common.page, list[str]()
+def opened(offline_page: Page, kernels: list[Kernel], tmp_path: Path) -> Iterator[Callable[..., Form]]:
+    """Opens the form; nothing may complain, and nothing be asked of any server."""
+    page, complaints = offline_page, list[str]()
     (tmp_path / "media").mkdir()
-
-    def complain(error: Any) -> None:
-        complaints.append(str(error))
 
     def note(message: ConsoleMessage) -> None:
         if message.type == "error":
             complaints.append(message.text)
 
-    def serve(route: Route) -> None:
-        name = route.request.url.rpartition("/")[2]
-        if name == "":
-            script = bundle(SCRIPT.replace("FIELDS", json.dumps(FIELDS), 1))
-            for pause, shorter in QUICKER.items() if common.is_hasty else ():
-                assert pause in script
-                script = script.replace(pause, shorter)
-            route.fulfill(body=PAGE.replace("SCRIPT", script, 1), content_type="text/html")
-        else:
-            complaints.append(f"asked for {route.request.url}")
-            route.abort()
+    def show(*, width: int = 640, height: int = 900, scheme: Scheme = "light", is_calm: bool = False) -> Form:
+        kernels.append(Kernel(tmp_path / "media"))
+        motion = "reduce" if is_calm else "no-preference"
+        build(page, tmp_path, FIELDS, {}, width=width, height=height, color_scheme=scheme, reduced_motion=motion)
+        return Form(page, kernels[-1])
 
-    def show(
-        *, width: int = 640, height: int = 900, scheme: Scheme = "light", is_calm: bool = False, is_hasty: bool = False
-    ) -> Form:
-        common.is_hasty = is_hasty
-        page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce" if is_calm else "no-preference")
-        kernel = common.kernel = Kernel(tmp_path / "media")
-        page.goto("http://form.invalid/")
-        page.add_style_tag(content=read_styles("page/tokens.css", "media/clock.css", *(f"form/{name}.css" for name in ("form", "fields", "pictures"))))  # fmt: skip
-        page.wait_for_function("window.isDrawn")
-        return Form(page, kernel)
-
-    page.on("pageerror", complain)
     page.on("console", note)
-    page.route("**/*", serve)
-    yield show
-    page.remove_listener("pageerror", complain)
+    with without_errors(page):
+        yield show
     page.remove_listener("console", note)
-    page.unroute("**/*", serve)
     assert complaints == []
 
 
@@ -408,7 +333,7 @@ def test_earlier_outputs_are_chosen_by_keys(opened: Callable[..., Form], tmp_pat
 
 def test_an_upload_is_cancelled(opened: Callable[..., Form]) -> None:
     """While the kernel is busy the words say so; Cancel leaves everything as it was, and the next one works."""
-    form = opened(is_hasty=True)
+    form = opened()
     form.page.evaluate("() => { window.isBusy = true; }")
 
     form.image.locator("input[type=file]").set_input_files(file("boat.png", drawn()))
@@ -616,9 +541,9 @@ def test_everybody_can_use_it(opened: Callable[..., Form], width: int, scheme: S
     expect(form.image).to_contain_text("Sent as a PNG")
     shot(form.page, f"form-pictures-{scheme}-{width}", whole=True)
 
-    reached = tabbed(form.page, "#root")
+    reached = tabbed(form.page, "main")
 
-    assert findings(form.page, "#root", colours=False) == []
-    assert faint(form.page, "#root") == []
-    assert beyond(form.page, "#root") == []
+    assert findings(form.page, "main", colours=False) == []
+    assert faint(form.page, "main") == []
+    assert beyond(form.page, "main") == []
     assert (reached.missed, reached.unseen) == ([], [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -11,30 +12,13 @@ from playwright.sync_api import Locator, Page, expect
 import reelbook as rb
 from reelbook.errors import InvalidInput
 from reelbook.widgets.forms.schema import get_control_data
+from tests.browser import bare_form
 from tests.browser.axe import beyond, faint, findings, tabbed
-from tests.browser.bundle import bundle, read_styles
+from tests.browser.bare_page import without_errors
 from tests.browser.looks import overflow, shot
 from tests.support import deep
 
 pytestmark = pytest.mark.browser
-
-STYLES = ("page/tokens.css", "form/form.css", "form/fields.css")
-
-# The fields of a form on their own: nothing is behind them, and the test says what is judged of the draft.
-FRAME = """
-import { h, render } from "preact";
-import { Fields } from "./form/form.tsx";
-import { FormLink } from "./form/link.ts";
-import "./form/main.ts";
-globalThis.build = (nodes, draft) => {
-  const state = {draft, problems: [], view: "", n: 0};
-  const model = {get: (name) => ({state, sheet: {fields: nodes}})[name], on() {}, off() {}, send: () => Promise.resolve()};
-  const link = globalThis.link = new FormLink(model);
-  link.judge = (problems) => { link.state = {...state, draft: link.draft, problems}; link.fire("state"); };
-  link.show = (name, value) => { link.edit(name, value); link.judge([]); };
-  render(h(Fields, {nodes, link, name: "f"}), document.querySelector("main"));
-};
-"""
 
 SIZES = {
     "name": "target_sizes", "kind": "list", "label": "Target sizes", "required": True, "special": "sizes", "least": 1, "most": 9,
@@ -68,38 +52,18 @@ Build = Callable[..., Page]
 Scheme = Literal["light", "dark"]
 
 
-@pytest.fixture(scope="module")
-def html() -> str:
-    """A page with the controls and nothing of a notebook."""
-    page = ":root{color-scheme:light dark}body{margin:16px;background:Canvas}"
-    return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>{page}{read_styles(*STYLES)}</style>"
-        f"<h1>.</h1><main class='rb rbf'></main><script type=module>{bundle(FRAME)}document.body.dataset.ready = 1;</script>"
-    )
-
-
 @pytest.fixture
-def build(offline_page: Page, html: str) -> Iterator[Build]:
+def build(offline_page: Page, tmp_path: Path) -> Iterator[Build]:
     """Builds fields for these nodes with this draft; nothing may complain."""
-    complaints: list[str] = []
-
-    def complain(error: Any) -> None:
-        complaints.append(str(error))
 
     def build(
         *nodes: dict[str, Any], draft: dict[str, Any] | None = None, width: int = 800, scheme: Scheme = "light"
     ) -> Page:
-        offline_page.set_viewport_size({"width": width, "height": 760})
-        offline_page.emulate_media(color_scheme=scheme)
-        offline_page.set_content(html)
-        offline_page.wait_for_selector("body[data-ready]")
-        offline_page.evaluate("([nodes, draft]) => build(nodes, draft)", [[*nodes], draft or {}])
+        bare_form.build(offline_page, tmp_path, nodes, draft or {}, width=width, height=760, color_scheme=scheme)
         return offline_page
 
-    offline_page.on("pageerror", complain)
-    yield build
-    offline_page.remove_listener("pageerror", complain)
-    assert complaints == []
+    with without_errors(offline_page):
+        yield build
 
 
 def drafted(page: Page, name: str) -> Any:
@@ -109,12 +73,12 @@ def drafted(page: Page, name: str) -> Any:
 
 def show(page: Page, name: str, value: Any) -> None:
     """A value that was set elsewhere, such as by the kernel."""
-    page.evaluate("([name, value]) => link.show(name, value ?? undefined)", [name, value])
+    page.evaluate("([name, value]) => { link.edit(name, value ?? undefined); judge([]); }", [name, value])
 
 
 def judge(page: Page, *problems: dict[str, Any]) -> None:
     """What the kernel finds wrong with the draft."""
-    page.evaluate("problems => link.judge(problems)", [*problems])
+    page.evaluate("problems => judge(problems)", [*problems])
 
 
 def paste(where: Locator, text: str) -> None:
@@ -251,7 +215,7 @@ def test_four_seeds_are_offered_where_there_are_sweeps(build: Build) -> None:
     expect(button).to_be_hidden()
 
     page.evaluate("() => { window.swept = []; link.openSweep = (name) => swept.push(name); }")
-    page.evaluate("link.judge([])")
+    page.evaluate("judge([])")
     button.click()
 
     assert page.evaluate("swept") == ["seed"]

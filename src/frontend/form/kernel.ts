@@ -77,7 +77,7 @@ export class KernelLink {
  * Draws again after each of these messages.
  * @param heard What is done about some of them.
  */
-export function useNews(link: KernelLink, keys: string[], heard: Record<string, Listener> = {}): () => void {
+export function useNews(link: KernelLink, keys: string[], heard: Record<string, Listener> = {}) {
   const [, draw] = useReducer((count: number) => count + 1, 0);
   const latest = useRef(heard);
   latest.current = heard;
@@ -90,5 +90,4 @@ export function useNews(link: KernelLink, keys: string[], heard: Record<string, 
     const offs = [...keys, ...Object.keys(heard)].map(hears);
     return () => offs.forEach((off) => off());
   }, []);
-  return () => draw(0);
 }

@@ -166,11 +166,7 @@ function Aspect(field: FieldProps) {
       </>
     );
   };
-  return (
-    <div class="rbf-aspect-frame">
-      <Segments {...field} drawn={{ class: "rbf-aspect", draw }} />
-    </div>
-  );
+  return <Segments {...field} drawn={{ class: "rbf-aspect", draw }} />;
 }
 
 // Frames.
@@ -267,7 +263,7 @@ function AddSizes({ field, list }: { field: FieldProps; list: Entries }) {
     if (news.length) list.append(news);
   };
   return (
-    <div class="rbf-size-adding">
+    <>
       <input
         type="text"
         {...inputFacts(field)}
@@ -298,7 +294,7 @@ function AddSizes({ field, list }: { field: FieldProps; list: Entries }) {
           <option key={name} value={name} label={size.replace("x", "×")} />
         ))}
       </datalist>
-    </div>
+    </>
   );
 }
 
