@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -61,9 +60,6 @@ KERNEL = secrets.token_hex(8)
 MAX_ID_LENGTH = 300
 
 log = logging.getLogger("reelbook")
-
-_writing_drafts = threading.Lock()
-"""Held from reading the drafts of the forms to writing them, so that an older state never replaces a newer one."""
 
 
 class StudioPart(ScriptLink):
@@ -170,7 +166,7 @@ class Gallery(StudioPart):
         try:
             library = self._library()
             frame, marks = library.frame, read_marks(library)
-            uses = [list(use) for use in list_uses(self.studio.form)]
+            uses = list_uses(self.studio.form)
         except Exception as error:
             if not isinstance(error, ReelbookError):
                 log.debug("the library could not be displayed", exc_info=True)
@@ -178,27 +174,25 @@ class Gallery(StudioPart):
         else:
             found = _search(frame, marks, **{name: wish.get(name, "") for name in ("text", "model", "only")})
             newest = found.iloc[::-1].head(wish.get("count", PAGE))
-            models = find_column(frame, "model")
+            rows = zip(newest.index, newest.to_dict("records"), _list_files(newest), strict=True)
             shelf = {
-                "cards": [self._describe(*row) for row in zip(newest.to_dict("records"), newest.index, _list_files(newest), strict=True)],
+                "cards": [self._describe(number, row, files, marks) for number, row, files in rows],
                 "total": len(found),
                 "of": len(frame),
-                "models": [] if models is None else sorted({str(model) for model in models}),
+                "models": sorted(set(frame["model"].astype(str))),
                 "uses": uses,
                 "turn": wish.get("turn", 0),
-            }  # fmt: skip
-            for card in shelf["cards"]:
-                mark = marks.get(card.pop("request"))
-                card |= {"star": mark == MARKS["star"], "hidden": mark == MARKS["hide"]}
+            }
         if not self.is_closed:
             self.shelf = shelf
 
-    def _describe(self, row: Mapping[Any, Any], number: Any, files: Sequence[str]) -> dict[str, Any]:
+    def _describe(
+        self, number: Any, row: Mapping[Any, Any], files: Sequence[str], marks: Mapping[str, str]
+    ) -> dict[str, Any]:
         """A run of the library as the page needs it."""
         known = {name: value for name, value in row.items() if not is_missing(value)}
-        status, model = str(known.get("status")), str(known.get("model"))
-        seed = known.get("output_seed", known.get("seed"))
-        paid = known.get("credits")
+        status, model, mark = str(known.get("status")), str(known.get("model")), marks.get(str(known.get("request_id")))
+        seed, paid = known.get("output_seed", known.get("seed")), known.get("credits")
         facts = [
             "" if seed is None else f"seed {shorten(seed, 40)}",
             f"{len(files)} files" if len(files) > 1 else "",
@@ -207,7 +201,8 @@ class Gallery(StudioPart):
             f"{known['created']:%Y\u2011%m\u2011%d\u00a0%H:%M}" if hasattr(known.get("created"), "strftime") else "",
         ]
         return {
-            "key": str(number), "request": str(known.get("request_id")), "status": status, "mark": STATE_SIGNS.get(status, STATE_SIGNS["running"]),
+            "key": str(number), "status": status, "mark": STATE_SIGNS.get(status, STATE_SIGNS["running"]),
+            "star": mark == MARKS["star"], "hidden": mark == MARKS["hide"],
             "title": shorten(" ".join(str(known.get("prompt") or "").split()), 120) or short_model_name(model),
             "name": short_model_name(model), "facts": [fact for fact in facts if fact],
             "error": shorten(known.get("error") or "", 160), **({"file": self.register(Path(files[0]))} if files else {}),
@@ -281,18 +276,14 @@ def _list_files(table: pd.DataFrame) -> list[list[str]]:
 
 def _search(frame: pd.DataFrame, marks: Mapping[str, str], *, text: str, model: str, only: str) -> pd.DataFrame:
     """The runs of a model that contain all these words, without the hidden ones unless those are wanted."""
-    requests = find_column(frame, "request_id")
-    if requests is not None:
-        marked = requests.map(lambda request: marks.get(request, ""))
-        wanted = {"starred": marked == MARKS["star"], "hidden": marked == MARKS["hide"]}
-        frame = frame[wanted.get(only, marked != MARKS["hide"])]
-    models = find_column(frame, "model")
-    if model and models is not None:
-        frame = frame[models.astype(str) == model]
+    marked = frame["request_id"].map(lambda request: marks.get(request, ""))
+    wanted = {"starred": marked == MARKS["star"], "hidden": marked == MARKS["hide"]}
+    frame = frame[wanted.get(only, marked != MARKS["hide"])]
+    if model:
+        frame = frame[frame["model"].astype(str) == model]
     texts = pd.Series("", index=frame.index)
-    for name in SEARCHED:
-        if (column := find_column(frame, name)) is not None:
-            texts = texts + "\n" + column.astype(object).map(str).str.lower()
+    for name in frame.columns.intersection(list(SEARCHED)):
+        texts = texts + "\n" + frame[name].astype(object).map(str).str.lower()
     for word in text.lower().split():
         # As plain text, not as a pattern.
         texts = texts[texts.str.contains(word, regex=False)]
@@ -523,7 +514,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             self._seen = now
             self._head.refresh()
             self._gallery.refresh()
-        with _writing_drafts:
+        with self._head.lock:  # So that an older state never replaces a newer one.
             write_drafts(self._session, {form.kind.endpoint_id: form.draft for form in self.forms})
         snapshot = None if self._handle is None else self._snapshot()
         if snapshot is not None and snapshot != self._last_snapshot:

@@ -58,43 +58,21 @@ class Values:
     def field(self, name: str) -> st.SearchStrategy[Any]:
         """Values for one field."""
         rule = self.schema["properties"][name]
-        if rule is False:
-            return st.nothing()
         is_valid = jsonschema_rs.Draft202012Validator({"$defs": self.defs, "allOf": [rule]}).is_valid
         return self.of(rule, name, 1).filter(is_valid)
 
     def objects(self) -> st.SearchStrategy[Any]:
         """Objects for the whole; what is said across fields may still refuse some."""
-        # A form that is put together of parts shows all their fields and keeps the parts beneath.
-        return self.of(self.schema["allOf"][0] if "allOf" in self.schema else self.schema)
+        return self.of(self.schema)
 
-    def of(self, rule: Any, name: str = "", depth: int = 0) -> st.SearchStrategy[Any]:
+    def of(self, rule: Mapping[str, Any], name: str = "", depth: int = 0) -> st.SearchStrategy[Any]:
         """Values for one rule, mostly right already."""
-        if rule is False:
-            return st.nothing()
-        if not isinstance(rule, Mapping):
-            return JSON_VALUES
-        if "$ref" in rule:
-            return self.of(both(self.target(rule), without(rule, "$ref")), name, depth)
-        if "allOf" in rule:
-            whole = without(rule, "allOf")
-            for part in rule["allOf"]:
-                whole = both(whole, self.flat(part))
-            return self.of(whole, name, depth)
-        for word in ("anyOf", "oneOf"):
-            if word in rule:
-                return st.one_of([
-                    self.of(both(self.flat(part), without(rule, word)), name, depth)
-                    for part in self.shallow(rule[word], depth)
-                ])  # fmt: skip
+        rule = self.flat(rule)
+        if "anyOf" in rule:
+            return st.one_of([self.of(part, name, depth) for part in self.shallow(rule["anyOf"], depth)])
         if "enum" in rule or "const" in rule:
             return st.sampled_from(rule["enum"] if "enum" in rule else [rule["const"]])
-        kinds = rule.get("type", "object" if "properties" in rule else [])
-        if not kinds:
-            return JSON_VALUES
-        return st.one_of(
-            [self.kind(kind, rule, name, depth) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
-        )
+        return self.kind(rule["type"], rule, name, depth) if "type" in rule else JSON_VALUES
 
     def kind(self, kind: str, rule: Mapping[str, Any], name: str, depth: int) -> st.SearchStrategy[Any]:
         match kind:
@@ -115,19 +93,13 @@ class Values:
 
     def lists(self, rule: Mapping[str, Any], name: str, depth: int) -> st.SearchStrategy[Any]:
         least, most = rule.get("minItems", 0), rule.get("maxItems", 3)
-        if "prefixItems" in rule:
-            return st.tuples(*[self.of(part, name, depth + 1) for part in rule["prefixItems"]]).map(list)
         if depth > DEEPEST and not least:
             return st.just([])
-        item = self.of(rule.get("items", True), name, depth + 1)
-        return st.lists(
-            item, min_size=least, max_size=min(most, least + 3), unique_by=repr if rule.get("uniqueItems") else None
-        )
+        return st.lists(self.of(rule["items"], name, depth + 1), min_size=least, max_size=min(most, least + 3))
 
     def records(self, rule: Mapping[str, Any], depth: int) -> st.SearchStrategy[Any]:
-        fields = {name: part for name, part in rule.get("properties", {}).items() if part is not False}
-        fields = {name: part for name, part in fields.items() if not self.is_read_only(part)}
-        needed = [name for name in rule.get("required", ()) if name in fields]
+        fields = rule.get("properties", {})
+        needed = rule.get("required", ())
         held = st.fixed_dictionaries(
             {name: self.of(fields[name], name, depth + 1) for name in needed},
             optional={
@@ -137,71 +109,27 @@ class Values:
             },
         )
         # Where fields are listed and nothing is said about others, there are no others.
-        others = rule.get("additionalProperties", not fields and "patternProperties" not in rule)
+        others = rule.get("additionalProperties", not fields)
         # A form draws the fields that are listed, so none has others of its own.
-        if depth == 0 or depth > DEEPEST or (others is False and "patternProperties" not in rule):
+        if depth == 0 or depth > DEEPEST or others is False:
             return held
-        names = st.sampled_from(["alpha", "beta", "gamma"]) if "propertyNames" in rule else TEXTS
-        more = [st.dictionaries(names, self.of(others, "", depth + 1), max_size=2)] if others is not False else []
-        more += [
-            st.dictionaries(
-                st.sampled_from([f"{pattern.strip('^')}{end}" for end in "xy"]), self.of(part, "", depth + 1)
-            )
-            for pattern, part in rule.get("patternProperties", {}).items()
-        ]
-        return st.builds(lambda one, *rest: {**{k: v for part in rest for k, v in part.items()}, **one}, held, *more)
+        more = st.dictionaries(TEXTS, JSON_VALUES if others is True else self.of(others, "", depth + 1), max_size=2)
+        return st.builds(lambda one, rest: {**rest, **one}, held, more)
 
     def shallow(self, parts: Sequence[Any], depth: int) -> Sequence[Any]:
         return ([part for part in parts if leads_no_deeper(part)] or parts) if depth > DEEPEST else parts
 
-    def is_read_only(self, rule: Any) -> bool:
-        return isinstance(rule, Mapping) and self.flat(rule).get("readOnly") is True
-
-    def flat(self, rule: Any) -> Any:
-        """The rule with what it refers to, where it does nothing but refer."""
-        while isinstance(rule, Mapping) and "$ref" in rule:
-            rule = both(self.target(rule), without(rule, "$ref"))
+    def flat(self, rule: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The rule with what it refers to."""
+        while "$ref" in rule:
+            notes = {name: value for name, value in rule.items() if name != "$ref"}
+            rule = {**self.defs[rule["$ref"].removeprefix("#/$defs/")], **notes}
         return rule
-
-    def target(self, rule: Mapping[str, Any]) -> Any:
-        return self.defs[rule["$ref"].removeprefix("#/$defs/")]
 
 
 def leads_no_deeper(rule: Any) -> bool:
     """Whether nothing inside a value has rules of its own."""
-    return not isinstance(rule, Mapping) or not {"$ref", "items", "properties", "prefixItems"} & rule.keys()
-
-
-def without(rule: Mapping[str, Any], word: str) -> dict[str, Any]:
-    """The rule without one of its keywords."""
-    return {name: value for name, value in rule.items() if name != word}
-
-
-def both(one: Any, other: Any) -> Any:
-    """One rule for what two rules ask, as far as drawing values needs it."""
-    if not isinstance(one, Mapping) or not isinstance(other, Mapping):
-        return other if one is True else one
-    made = {**one, **other}
-    for word in one.keys() & other.keys():
-        if word in ("properties", "patternProperties"):
-            fields = {**one[word], **other[word]}
-            made[word] = {
-                name: {"allOf": [one[word][name], other[word][name]]}
-                if name in one[word].keys() & other[word].keys()
-                else part
-                for name, part in fields.items()
-            }
-        elif word == "required":
-            made[word] = list(dict.fromkeys([*one[word], *other[word]]))
-        elif word == "enum":
-            made[word] = [choice for choice in one[word] if choice in other[word]]
-        elif word.startswith(("min", "exclusiveMin")):
-            made[word] = max(one[word], other[word])
-        elif word.startswith(("max", "exclusiveMax")):
-            made[word] = min(one[word], other[word])
-        elif word == "allOf":
-            made[word] = [*one[word], *other[word]]
-    return made
+    return not {"$ref", "items", "properties"} & rule.keys()
 
 
 def wholes(rule: Mapping[str, Any]) -> st.SearchStrategy[int]:
@@ -262,12 +190,7 @@ def texts(rule: Mapping[str, Any], name: str) -> st.SearchStrategy[str]:
 def beyond(rule: Any, values: Values) -> Iterator[Any]:
     """Values that a rule refuses by one keyword each: just past a bound, off the steps, one entry too many."""
     rule = values.flat(rule)
-    if isinstance(rule, bool):
-        return
-    for part in rule.get("allOf", ()):
-        yield from beyond(part, values)
-    parts = [values.flat(part) for word in ("anyOf", "oneOf") for part in rule.get(word, ())]
-    alone = [part for part in parts if part != {"type": "null"}]
+    alone = [part for part in map(values.flat, rule.get("anyOf", ())) if part != {"type": "null"}]
     if len(alone) == 1:
         yield from beyond(alone[0], values)
     step = rule.get("multipleOf", 1)

@@ -137,6 +137,19 @@ def test_a_click_never_blocks_the_kernel(bench: Open, client: Client) -> None:
     assert form.ended()["status"] == "completed"
 
 
+def test_a_form_that_is_busy_can_be_asked_what_runs(bench: Open) -> None:
+    """The clock of all outputs asks while it holds a lock of its own, for which a press may wait: else both wait for ever."""
+    form = bench(stitch(2.5)).form
+    asker = threading.Thread(target=lambda: form.runs, daemon=True)
+
+    with form.lock:
+        asker.start()
+        asker.join(WAIT)
+        is_answered = not asker.is_alive()
+
+    assert is_answered
+
+
 @pytest.mark.parametrize("presses", [2, 20])
 def test_clicks_while_it_is_being_sent_pay_once(bench: Open, client: Client, folder: Path, at_once: None, presses: int) -> None:  # fmt: skip
     """However many before the service has answered: one run, and the page hears why nothing more happens."""

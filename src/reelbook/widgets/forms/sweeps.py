@@ -177,11 +177,6 @@ class StartedJob:
         progress = "" if self.running is None else format_progress(self.running.progress)
         return shorten(join_with_dots(f"{sign} {self.kind} {self.status}", self.error or progress), 240)
 
-    @property
-    def code(self) -> str:
-        """Python code for the same plan: run, or raced if it says by what."""
-        return format_code(self.preview, self.by, self.spend, self.price)
-
     def render(self) -> str:
         """Its card as HTML: what `display` shows of the job, and of a race that is over the best clip."""
         if self.running is None or self.error:
@@ -218,7 +213,7 @@ class StartedJob:
         elif what in ("pause", "resume", "cancel"):
             getattr(self.running, what)()
         elif what == "copy":
-            return {"copy": self.code}
+            return {"copy": format_code(self.preview, self.by, self.spend, self.price)}
         elif what == "sheet":
             from ...display.sheets import draw_sheet
 
