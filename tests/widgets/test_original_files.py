@@ -24,7 +24,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "is_page_attached", lambda: True)
     monkeypatch.setattr(link, "is_jupyter_server", lambda: True)
     monkeypatch.setattr(link, "_figure_links", {})
-    monkeypatch.setattr(asked, "_providers", [register_file])
+    monkeypatch.setattr(asked, "_shared", [register_file])
 
 
 @pytest.mark.usefixtures("looked_at")
