@@ -286,11 +286,11 @@ MISTAKES: dict[str, Any] = {
     "the most that a plan holds": lambda: sweep(BOAT, seed=range(10**4), num_frames=range(10**4)),
     "`seed` has 2, `prompt` has 3": lambda: sweep(BOAT, zipped(seed=[1, 2], prompt=["a", "b", "c"])),
     "another name": lambda: sweep(BOAT, template("{seed}", seed=[1])),
-    "{colour} has none": lambda: template("a {colour} boat"),
-    "or there is no such gap": lambda: template("a boat", colour=["red"]),
+    "{colour} has no words": lambda: sweep(BOAT, template("a {colour} boat")),
+    "or there is no such gap": lambda: sweep(BOAT, template("a boat", colour=["red"])),
     "`colour` has no values": lambda: template("a {colour} boat", colour=[]),
-    "The template 5 cannot be filled": lambda: template(5),  # type: ignore[arg-type]
-    "{{ and }} where braces are meant": lambda: template("a {colour boat"),
+    "such as 'a {colour} boat', not 5": lambda: template(5),  # type: ignore[arg-type]
+    "{{ and }} where braces are meant": lambda: sweep(BOAT, template("a {colour boat", colour=["red"])),
     "Unknown format code 'd'": lambda: sweep(BOAT, template("a {colour:d} boat", colour=["red"])),
     "from 9 to True": lambda: sweep(BOAT, sampled(5, num_frames=(9, True))),
     "from True to False": lambda: sweep(BOAT, sampled(5, num_frames=(True, False))),

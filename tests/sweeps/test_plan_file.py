@@ -113,7 +113,7 @@ MISTAKES: list[tuple[str, str]] = [
     (HEAD + 'prompt = "a"\n[[parts]]\naxes = "seed"', "`parts.0"),
     (HEAD + 'prompt = "a"\n[[parts]]\naxis = "sed"\nvalues = [1]', "Did you mean `seed`"),
     (HEAD + "prompt = 1", "needs text"),
-    (HEAD + 'prompt = "a"\n[[parts]]\ntemplate = "a {colour} boat"', "there are no words for {colour}"),
+    (HEAD + 'prompt = "a"\n[[parts]]\ntemplate = "a {colour} boat"', "{colour} has no words"),
     (HEAD + 'prompt = "a"\n[[parts]]\ntemplate = "a {colour boat"', "The template 'a {colour boat' cannot be filled"),
     ('columns = ["seed"]\ntakes = [0, 1]\n' + HEAD + 'prompt = "a"' + TABLE, "has 1 run and 2 takes"),
     ('columns = ["seed"]\ntakes = [-1]\n' + HEAD + 'prompt = "a"' + TABLE, "`takes.0`"),

@@ -93,9 +93,6 @@ class Rows(SweepPart):
         return Table(self.columns, [{**blank, **row} for row in self.rows], labels)
 
 
-TEMPLATE_ADVICE = "Write template('a {colour} boat', colour=[…]), and {{ and }} where braces are meant."
-
-
 class Template(SweepPart):
     """A text with gaps and the words for each gap; every combination is one text, the last gap varying fastest."""
 
@@ -108,15 +105,20 @@ class Template(SweepPart):
         if taken := [gap for gap in self.words if gap in get_fields(model)]:
             raise usage_error(f"The gap {{{taken[0]}}} has the name of a field of the model; give it another name.")
         check_count(prod(map(len, self.words.values())))
-        fillings = [dict(zip(self.words, values, strict=True)) for values in product(*self.words.values())]
         try:
+            gaps = dict.fromkeys(name for _, name, _, _ in Formatter().parse(self.template) if name is not None)
+            if unpaired := gaps.keys() ^ self.words.keys():
+                raise KeyError(min(unpaired))
+            fillings = [dict(zip(gaps, values, strict=True)) for values in product(*(self.words[gap] for gap in gaps))]
             settings = [{**words, self.field: self.template.format_map(words)} for words in fillings]
         except Exception as error:  # A word of any type may raise anything for a format such as {colour:d}.
-            reason = f"there are no words for {{{error.args[0]}}}" if isinstance(error, KeyError) else error
+            unknown = isinstance(error, KeyError)
+            reason = f"{{{error.args[0]}}} has no words, or there is no such gap" if unknown else error
             raise usage_error(
-                f"The template {format_literal(self.template)} cannot be filled: {reason}. {TEMPLATE_ADVICE}"
+                f"The template {format_literal(self.template)} cannot be filled: {reason}. "
+                "Write template('a {colour} boat', colour=[…]), and {{ and }} where braces are meant."
             ) from error
-        return Table((*self.words, self.field), settings, frozenset(self.words))
+        return Table((*gaps, self.field), settings, frozenset(gaps))
 
 
 AnyPart: TypeAlias = Axis | Zipped | Template | Rows
@@ -160,19 +162,9 @@ def template(text: str, /, **words: Any) -> Template:
 
         rb.sweep(boat, rb.template("a {colour} boat in {weather}", colour=["red", "blue"], weather=["rain", "fog"]))
     """
-    try:
-        gaps = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
-        unpaired = {*gaps} ^ {*words}
-    except (TypeError, ValueError) as error:  # It is no text, or has a single brace.
-        raise usage_error(
-            f"The template {format_literal(text)} cannot be filled: {error}. {TEMPLATE_ADVICE}"
-        ) from error
-    if unpaired:
-        raise usage_error(
-            f"Each gap of a template needs its words, and {{{min(unpaired)}}} has none, or there is no such gap. "
-            f"{TEMPLATE_ADVICE}"
-        )
-    return Template(template=text, words={gap: coerce_axis_values(gap, words[gap]) for gap in gaps})
+    if not isinstance(text, str):
+        raise usage_error(f"A template is a text with gaps, such as 'a {{colour}} boat', not {format_literal(text)}.")
+    return Template(template=text, words={gap: coerce_axis_values(gap, given) for gap, given in words.items()})
 
 
 def make_axes(axes: Mapping[str, Any]) -> tuple[AnyPart, ...]:
