@@ -15,7 +15,7 @@ from ..media.bounded_open import is_video
 from ..media.file_names import slug
 from ..media.local_file import LocalFile
 from ..media.metadata.run_record import parse_record_input
-from ..models.base import File
+from ..models.base import File, Input
 from ..models.images import unwrap_pictures
 from ..storage.run_identity import INPUT_JSON
 from ..storage.run_status import RunStatus
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..media.metadata.provenance import Provenance
-    from ..models.base import Input
+    from ..runs.run import Run
 
 NO_FILE = "no file here"
 NOTHING = ("–", "none", '""')
@@ -52,6 +52,10 @@ class TableRun:
     """The row of the table."""
     files: tuple[LocalFile, ...]
 
+    columns: tuple[str, ...] = ()
+    """The columns of its inputs."""
+    request: Input | None = None
+    """Its input, if it is known without the table."""
     label: tuple[str, ...] = ()
     """The values by which it differs from the others."""
 
@@ -111,8 +115,9 @@ class TableRun:
     @property
     def seed(self) -> int | None:
         """The seed that was used; None if unknown."""
-        used = _parse_int(self.values.get("output_seed"))
-        return _parse_int(self.values.get("seed")) if used is None else used
+        told = [_parse_int(self.values.get(name)) for name in ("output_seed", "seed")]
+        known = next((seed for seed in told if seed is not None), None)
+        return _parse_int(self.provenance.seed) if known is None and self.provenance is not None else known
 
     @property
     def error(self) -> str:
@@ -140,11 +145,9 @@ class TableRun:
     @cached_property
     def typed(self) -> Input | None:
         """The input as an instance of its model's class; None where that is not possible."""
-        return (
-            parse_record_input(self.model, unwrap_pictures(self.input_values))
-            if self.input_values and self.model
-            else None
-        )
+        if self.request is not None or not self.input_values or not self.model:
+            return self.request
+        return parse_record_input(self.model, unwrap_pictures(self.input_values))
 
     @property
     def code(self) -> str | None:
@@ -164,7 +167,7 @@ class TableRun:
         """The provenance of its first file; None if that cannot be read."""
         try:
             return self.files[0].provenance if self.files else None
-        except ReelbookError:
+        except (ReelbookError, OSError):
             return None
 
     @cached_property
@@ -256,6 +259,7 @@ def read_runs(table: pd.DataFrame) -> list[TableRun]:
     model = str(attributes.get("model") or "") if isinstance(attributes, dict) else ""
     labels = [label if isinstance(label, tuple) else (label,) for label in table.index]
     rows = [dict(zip(map(str, table.columns), row, strict=True)) for row in table.itertuples(index=False, name=None)]
+    columns = tuple(find_input_columns(table))
     return [
         TableRun(
             place,
@@ -263,9 +267,22 @@ def read_runs(table: pd.DataFrame) -> list[TableRun]:
             model if is_missing(row.get("model")) else str(row["model"]),
             row,
             tuple(LocalFile(Path(path), File(url="")) for path in files),
+            columns,
         )
         for place, (label, row, files) in enumerate(zip(labels, rows, find_paths(table), strict=True))
     ]
+
+
+def describe_run(run: Run) -> TableRun:
+    """A run by itself, as one of a table."""
+    values = {
+        "status": run.status,
+        "error": str(run.failure or "") or None,
+        "output_seed": getattr(run.output, "seed", None),
+    }
+    name = f"run {run.request_id[:8]}" if run.request_id else "run"
+    files, request = run.media if run.status == "completed" else (), run.input if isinstance(run.input, Input) else None
+    return TableRun(0, name, run.endpoint_id, values, files, request=request)
 
 
 def group_runs(table: pd.DataFrame) -> list[ModelRuns]:

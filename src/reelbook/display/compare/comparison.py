@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -19,9 +19,12 @@ from ...media.frame_index import read_frame_index
 from ...media.local_file import LocalFile
 from ...media.stills import read_picture
 from ...models.base import Input
+from ...util.missing_values import is_missing
 from ..formatting import format_size, join_with_dots, shorten
+from ..report.layout import format_table_value
 from ..report.shared_table import find_picture_fields, strip_folders
 from ..run_text import format_value
+from ..table_runs import TableRun
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,13 +95,21 @@ class Item:
 
     name: str
     """What identifies it if its inputs do not, such as `run 7` or the name of a file."""
+    run: TableRun
     file: LocalFile | None = None
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    """Its inputs as text."""
-    trouble: str = ""
-    """Why there is no file, as a sentence."""
     label: str = ""
     """By what it differs from the others."""
+
+    @cached_property
+    def inputs(self) -> dict[str, str]:
+        """Its inputs as text, with the seed that was used."""
+        run = self.run
+        columns = {name: value for name in run.columns if not is_missing(value := run.values[name])}
+        texts = {name: format_table_value(value) for name, value in columns.items()}
+        found = format_inputs(run.typed or run.input_values or texts)
+        found |= {} if run.seed is None else {"seed": str(run.seed)}
+        model = run.model or (run.provenance.model if run.provenance is not None else "")
+        return {**found, "model": model} if found and model else found
 
     @cached_property
     def timing(self) -> Timing | None:
@@ -117,7 +128,8 @@ class Item:
     def problem(self) -> str:
         """Why it cannot be compared, as a sentence; empty if it can."""
         if self.file is None:
-            return self.trouble or f"{self.name} has no file here."
+            why = f" ({self.run.reason})" if self.run.reason else ""
+            return f"{self.name} is {self.run.state or 'without a file'}{why}, so there is nothing to compare."
         if self.timing is None:
             is_there = self.file.path.is_file()
             why = "cannot be read as a clip or a picture" if is_there else "is not there any more"
@@ -135,6 +147,17 @@ class Item:
             facts |= {"frames": f"{timing.frames:,}", "rate": f"{float(timing.rate):.5g}/s"}
             facts["seconds"] = f"{timing.seconds:.2f} s"
         return {**facts, "bytes": format_size(self.file.path.stat().st_size), "file": self.file.path.name}
+
+
+def list_items(runs: Iterable[TableRun]) -> list[Item]:
+    """The files of these runs; a run without any is an item, too, which says so."""
+    items = []
+    for run in runs:
+        if len(run.files) > 1:
+            items += [Item(f"{run.name}, file {place}", run, file) for place, file in enumerate(run.files, 1)]
+        else:
+            items.append(Item(run.name, run, run.files[0] if run.files else None))
+    return items
 
 
 def format_inputs(values: Any) -> dict[str, str]:

@@ -8,6 +8,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,7 +139,7 @@ def _list_others(views: Sequence[Plot | Comparison], entries: Sequence[TableRun]
     for item in (item for view in views if isinstance(view, Comparison) for item in view.items):
         if item.file is not None and not item.problem and item.file.path not in known:
             known.add(item.file.path)
-            yield TableRun(next(places), item.name, item.inputs.get("model", ""), {}, (item.file,))
+            yield replace(item.run, place=next(places), name=item.name, files=(item.file,))
 
 
 # On disk: written completely or not at all.
