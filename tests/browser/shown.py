@@ -37,7 +37,7 @@ from reelbook.display.plots.plot_html import Plot, plot_bundle
 from reelbook.display.race_card import format_race, render_race
 from reelbook.display.ratings_card import RankedRow, render_ranking
 from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
-from reelbook.display.run_progress import final_bundle, interrupted_bundle, progress_bundle
+from reelbook.display.run_card import final_bundle, interrupted_bundle, progress_bundle
 from reelbook.display.run_text import format_file as local_line
 from reelbook.display.sweep_panel import HINT, format_plan, panel_bundle, plan_card
 from reelbook.display.tables.table_html import table_bundle

@@ -21,7 +21,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import reelbook as rb
 from reelbook.api.table_accessor import Reel
-from reelbook.display import error_card, register, run_progress
+from reelbook.display import error_card, register, run_card
 from reelbook.display.cards import (
     MEANING,
     client_card,
@@ -165,7 +165,7 @@ def test_a_shell_shows_each_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: A
     clip = film(tmp_path / "a.mp4", frames=2)
 
     shown: list[Run] = []
-    monkeypatch.setattr(run_progress, "show", shown.append)
+    monkeypatch.setattr(run_card, "show", shown.append)
     run = object.__new__(Run)
 
     values = [BOAT, ImagesToVideo(images=["a.png"]), File(url="https://example.org/a.mp4"), options, clip, Estimate(53)]

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from reelbook.display import live, run_progress
+from reelbook.display import live, run_card
 from reelbook.display.live import Count, LiveOutput, OutputUpdater, watch_count, watch_measuring
 from reelbook.display.live import updater as clock
-from reelbook.display.run_progress import (
+from reelbook.display.run_card import (
     show,
     watch,
 )
@@ -63,7 +63,7 @@ class Cell:
 def cell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cell]:
     """A cell of a notebook, with a clock that ticks quickly."""
     cell = Cell()
-    monkeypatch.setattr(run_progress, "get_kernel_shell", lambda: cell)
+    monkeypatch.setattr(run_card, "get_kernel_shell", lambda: cell)
     monkeypatch.setattr(live, "get_kernel_shell", lambda: cell)
     monkeypatch.setattr("IPython.display.display", cell.display)
     monkeypatch.setattr(live, "UPDATE_SECONDS", 0.005)
@@ -183,8 +183,8 @@ class TestHandle:
         """Four runs bring their clips along; of five each brings its poster, so that the notebook stays small."""
         clip = film(tmp_path / "clip.mp4", frames=3)
         few, many = (
-            [under_way() for _ in range(run_progress.MAX_WITH_CLIPS)],
-            [under_way() for _ in range(run_progress.MAX_WITH_CLIPS + 1)],
+            [under_way() for _ in range(run_card.MAX_WITH_CLIPS)],
+            [under_way() for _ in range(run_card.MAX_WITH_CLIPS + 1)],
         )
 
         found = []
@@ -196,7 +196,7 @@ class TestHandle:
                 vars(run).update(vars(run_of(clip)))
             found.append([len(bare(cell.next_update()["text/html"]).all("video")) for _ in runs])
 
-        assert found == [[1] * run_progress.MAX_WITH_CLIPS, [0] * (run_progress.MAX_WITH_CLIPS + 1)]
+        assert found == [[1] * run_card.MAX_WITH_CLIPS, [0] * (run_card.MAX_WITH_CLIPS + 1)]
 
 
 class TestTerminal:
@@ -214,7 +214,7 @@ class TestTerminal:
             looked.set()
             return format_status(run)
 
-        monkeypatch.setattr(run_progress, "format_status", looked_at)
+        monkeypatch.setattr(run_card, "format_status", looked_at)
         clip = film(tmp_path / "clip.mp4", frames=3)
 
         with watch(run):

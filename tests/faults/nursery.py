@@ -167,7 +167,7 @@ FIRST_CALL = (
     *(
         "reelbook.transport.downloader",
         "reelbook.api.runs",
-        "reelbook.display.run_progress",
+        "reelbook.display.run_card",
         "reelbook.display.live",
     ),
     *("reelbook.media.stills", "reelbook.models.images_to_video"),

@@ -10,7 +10,7 @@ from ..util import registry
 
 registry.register("reelbook.display.live", "waiting_line", "watch_job")
 registry.register("reelbook.display.race_card", "write_race_report")
-registry.register("reelbook.display.run_progress", "watch")
+registry.register("reelbook.display.run_card", "watch")
 
 HTML = {
     ("reelbook.media.local_file", "LocalFile"): ("figure", "file_figure"),
@@ -63,7 +63,7 @@ def register(shell: Any) -> None:
     if hasattr(shell, "kernel"):  # In a terminal a run is its line of text, and an error has all its frames.
         # Not as HTML: a run that its cell has shown while it waited is not shown again as the cell's value.
         formatter.ipython_display_formatter.for_type_by_name(
-            "reelbook.runs.run", "Run", _load_later("run_progress", "show")
+            "reelbook.runs.run", "Run", _load_later("run_card", "show")
         )
         _load_later("error_card", "install")(shell)
     html.for_type_by_name(

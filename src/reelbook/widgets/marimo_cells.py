@@ -87,7 +87,7 @@ def _display_run(marimo: Any, run: Any) -> Any:
 
 
 def _render_run(run: Any) -> Any:
-    from ..display.run_progress import live_bundle
+    from ..display.run_card import live_bundle
 
     return live_bundle(run, many=False)["text/html"]
 

@@ -10,7 +10,7 @@ import traitlets
 from markupsafe import Markup, escape
 
 from ..decide.race.sentences import RaceProgress, RaceState
-from ..display import original_links, run_progress
+from ..display import original_links, run_card
 from ..display.live import Bundle, new_output
 from ..display.race_card import format_race, render_race
 from ..display.sweep_panel import format_panel, render_panel
@@ -184,7 +184,7 @@ class RunPanel(Link):
     """The run as HTML."""
 
     def __init__(self, run: Run) -> None:
-        draw = partial(run_progress.live_bundle, run, many=False)
+        draw = partial(run_card.live_bundle, run, many=False)
         first = draw()
         self.text = str(first["text/plain"])
         super().__init__(html=str(first["text/html"]))
@@ -197,6 +197,6 @@ class RunPanel(Link):
 def show_run(run: Run) -> None:
     """Display a run as the value of a cell in Voilà, which shows no later updates of an output: a widget until it is over."""
     if run.status in ENDED:
-        run_progress.show(run)
+        run_card.show(run)
     else:
         new_output(RunPanel(run).bundle())
