@@ -408,7 +408,7 @@ def rebuild_ledger(folder: Path) -> str:
     Ledger(folder).close()  # It puts back what the list has.
     with translate_errors(folder), write_lock(folder), contextlib.closing(connect(path)) as db:
         unread = _keep_doubts(db, kept)
-        counts = db.execute("SELECT count(*), count(request_id), coalesce(sum(state = 'uncertain'), 0) FROM main.runs")
+        counts = db.execute("SELECT count(*), count(request_id), coalesce(sum(state = 'uncertain'), 0) FROM runs")
         runs, paid, uncertain = counts.fetchone()
     return (
         f"The ledger in {folder} was made again: {runs:,} runs, {paid:,} of them paid for and {uncertain:,} uncertain (see "
@@ -417,14 +417,17 @@ def rebuild_ledger(folder: Path) -> str:
 
 
 def _keep_doubts(db: sqlite3.Connection, kept: Path) -> str:
-    """Keep the uncertain runs of a damaged file, each as far as it can be read; returns a sentence on what could not.
+    """Keep the runs of a damaged file that may have been sent, as far as they can be read; returns a sentence on the others.
 
     What was sent without an answer is in no list.
     """
-    unread, query = 0, f"SELECT {', '.join(_DOUBT)} FROM runs WHERE id = ? AND state IN ('uncertain', 'sending')"
+    was_sent = "state IN ('uncertain', 'sending') OR (state = 'planned' AND body IS NOT NULL)"
+    unread, query = 0, f"SELECT {', '.join(_DOUBT)} FROM runs WHERE id = ? AND ({was_sent})"
     try:
         with contextlib.closing(connect(kept)) as damaged:
-            for run in _find_doubts(damaged):
+            last = damaged.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone() or (0,)
+            # One by one, because a query that meets a damaged page ends there.
+            for run in range(1, last[0] + 1):
                 try:
                     db.executemany(_KEEP_DOUBT, damaged.execute(query, (run,)).fetchall())
                 except (sqlite3.Error, UnicodeDecodeError):
@@ -434,20 +437,9 @@ def _keep_doubts(db: sqlite3.Connection, kept: Path) -> str:
     if not unread:
         return ""
     return (
-        f" {format_count(unread, 'run')} of it could not be read: whether one of them was sent, only the account's history at the "
-        "service shows."
+        f" {format_count(unread, 'run')} of it could not be read: what became of those that are neither in the copy nor in the "
+        "list, only the account's history at the service shows."
     )
-
-
-def _find_doubts(db: sqlite3.Connection) -> Sequence[int]:
-    """The numbers of the runs of a damaged file that may be uncertain."""
-    try:
-        query = "SELECT id FROM runs WHERE state = 'uncertain' UNION SELECT id FROM runs WHERE owner IS NOT NULL"
-        return [run for (run,) in db.execute(query)]
-    except sqlite3.Error:
-        # Its indexes are damaged, too: any row may be one.
-        last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone() or (0,)
-        return range(1, last[0] + 1)
 
 
 def _is_sound(path: Path) -> bool:
