@@ -1,17 +1,15 @@
-"""Sweeps beside what one would write by hand: a plan, runs of known length, instant runs, and a table of many.
+"""Sweeps beside what one would write by hand: a plan, runs of known length, and instant runs.
 
     PYTHONPATH=. .venv/bin/python tests/bench/sweeps.py [--runs 500] [--rounds 3]
 
 Runs go over real HTTP, every step durable. The peer is a pool of threads around a plain client, which keeps nothing but
 the answers, or a loop over pydantic; the rounds alternate, and medians are shown. The wall time has the work of the
-service in it, for both alike; what is ours of it is the processor time of this process. The table of ten thousand comes
-from a library that has them: a ledger and a shelf as sweeps leave them.
+service in it, for both alike; what is ours of it is the processor time of this process.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import gc
 import os
 import statistics
@@ -19,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,13 +30,7 @@ import pandas as pd
 
 import reelbook as rb
 from reelbook.models.pricing import estimate
-from reelbook.storage.ledger import writer
-from reelbook.storage.ledger.transitions import State
-from reelbook.storage.run_identity import dumps
-from reelbook.sweeps.plan import Plan, sweep
-from reelbook.sweeps.progress import RunName, Standing, name_rows
-from reelbook.sweeps.tables import make_result_table
-from reelbook.util.background_loop import background
+from reelbook.sweeps.plan import sweep
 from tests.bench.results import record
 from tests.faults.standin import StandIn
 from tests.support import as_data_uri, png
@@ -77,7 +69,6 @@ def main() -> int:
         met.append(measure_known_length(Path(folder) / "known"))
         with serving(Path(folder) / "service") as address:
             met.append(measure_instant(address, Path(folder), given.runs, given.rounds))
-            met.append(measure_table(address, Path(folder) / "large"))
     return 0 if all(met) else 1
 
 
@@ -234,66 +225,6 @@ def serving(data: Path) -> Iterator[str]:
 
 def median_of(rounds: list[Cost]) -> Cost:
     return Cost(*(statistics.median(getattr(cost, name) for cost in rounds) for name in Cost.__dataclass_fields__))
-
-
-# Ten thousand runs that are there.
-
-
-def measure_table(address: str, library: Path) -> bool:
-    """The table of ten thousand finished runs, and the whole of a run at no cost."""
-    plan = sweep(BOAT, **AXES)
-    with rb.connect(address, api_key=KEY, library=library) as client:
-        service, found = background.wait(name_rows(plan, client.context), 60)
-    names = [name for name in found.values() if isinstance(name, RunName)]
-    fill(library, service, names)
-    standings = [Standing(row, name, [row.number], status="completed") for row, name in zip(plan, names, strict=True)]
-    with rb.connect(address, api_key=KEY, library=library) as client:
-        table = min(
-            whole_table_seconds(plan, lambda: make_result_table(plan, standings, client.context, service))
-            for _ in range(3)
-        )
-        record(
-            "10,000 runs again for nothing",
-            whole_table_seconds(plan, lambda: plan.run(budget=0, progress=False)),
-            unit="s",
-        )  # fmt: skip
-    return record("table of 10,000 runs", table, 1.0, unit="s")
-
-
-def whole_table_seconds(plan: Plan, make: Callable[[], pd.DataFrame]) -> float:
-    began = time.perf_counter()
-    frame = make()
-    took = time.perf_counter() - began
-    check_completed(frame)
-    if frame["output_seed"].nunique() != len(plan) or frame["output_video"].isna().any():
-        raise SystemExit("The table lacks results.")
-    return took
-
-
-def fill(library: Path, service: str, names: Sequence[RunName]) -> None:
-    """Write these runs into the ledger and onto the shelf, as if each had been paid for and was finished."""
-    facts = [facts_of(service, number, name) for number, name in enumerate(names)]
-    with contextlib.closing(writer.connect(library / writer.NAME)) as db:
-        db.execute("BEGIN")
-        db.executemany(
-            f"INSERT INTO runs ({', '.join(facts[0])}) VALUES ({', '.join('?' * len(facts[0]))})",
-            [tuple(row.values()) for row in facts],
-        )
-        db.execute("COMMIT")
-    (library / "media").mkdir(exist_ok=True)
-    for number in range(len(names)):
-        (library / "media" / f"{number:064x}.mp4").touch()
-
-
-def facts_of(service: str, number: int, name: RunName) -> dict[str, Any]:
-    video = {"content_type": "video/mp4", "url": f"https://example.org/{number}.mp4"}
-    return {
-        "service": service, "identity": name.identity, "take": name.take, "model": rb.TextToVideo.endpoint_id,
-        "input": name.input, "state": State.STORED, "attempt": 1, "request_id": f"r{number}", "price": 53, "charged": 53,
-        "output": dumps({"prompt": "a paper boat", "seed": number, "video": video}),
-        "media": dumps([{**video, "sha256": f"{number:064x}", "suffix": ".mp4"}]),
-        "queued_s": 0.5, "running_s": 8.25, "created": 1.7e9, "sent": 1.7e9, "finished": 1.7e9 + 10,
-    }  # fmt: skip
 
 
 if __name__ == "__main__":

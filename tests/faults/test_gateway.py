@@ -50,7 +50,7 @@ class Student:
     budget: int
     runs: int
     way: str = "all"
-    """`all` runs are sent before the first is waited for; `at once`: at the same time; `one by one`: each after the last."""
+    """`all` runs are sent before the first is waited for; `at once`: at the same time."""
     ids: list[str] = field(default_factory=list)
     refused: int = 0
     finals: list[dict[str, Any]] = field(default_factory=list)
@@ -93,8 +93,6 @@ class Class:
             await asyncio.gather(*(self._submit(http, student, number) for number in range(student.runs)))
         for number in range(0 if student.way == "at once" else student.runs):
             await self._submit(http, student, number)
-            if student.way == "one by one":
-                await self._finish(http, student, student.ids[-1])
         for request_id in student.ids:
             final = await self._finish(http, student, request_id)
             student.finals.append(final)
