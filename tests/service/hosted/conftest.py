@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,12 @@ from reelbook_service.accounts import NewAccount
 from reelbook_service.hosted import lane as hosted_lane
 from reelbook_service.hosted import run as paid_run
 from reelbook_service.hosted.models_file import make_lane_table, read_models_file
-from tests.faults.standin import StandIn
+from tests.faults.standin import Fault, StandIn
 from tests.support import Serve, Served
 
 TEACHER = "the-key-of-the-teacher"
 Open = Callable[..., Served]
+Paid = Callable[..., tuple[StandIn, Served]]
 
 
 def students(budget: int = 530) -> list[NewAccount]:
@@ -64,5 +65,16 @@ def gateway(serve: Serve, tmp_path: Path) -> Open:
         table = make_lane_table(read_models_file(write_models(tmp_path, address, local, **settings)))
         served = serve(accounts=students(budget), lanes=table, data=data or tmp_path / "gateway")
         return Served(served.server, served.http, "key-of-ana")
+
+    return opened
+
+
+@pytest.fixture
+def paid(elsewhere: Callable[..., StandIn], gateway: Open) -> Paid:
+    """A paid service with these faults, and a gateway in front of it; `settings` are those of the gateway."""
+
+    def opened(*faults: Fault, settings: Mapping[str, Any] | None = None, **more: Any) -> tuple[StandIn, Served]:
+        service = elsewhere(*faults, **more)
+        return service, gateway(service.base_url, **(settings or {}))
 
     return opened

@@ -24,7 +24,7 @@ from reelbook_service.hosted.models_file import make_lane_table, read_models_fil
 from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_settings import Settings
 from tests.faults.standin import CANCEL, RESULT, RUN, STATUS, Fault, StandIn
-from tests.service.hosted.conftest import TEACHER, Open, students, write_models
+from tests.service.hosted.conftest import TEACHER, Open, Paid, students, write_models
 from tests.support import MOVE, STITCH, TEXT, Serve, Served, as_data_uri, png
 from tests.transport.variants import Reply
 
@@ -51,10 +51,9 @@ def sent(service: StandIn) -> list[dict[str, Any]]:
     return [line["input"] for line in service.charges]
 
 
-def test_two_students_with_the_same_input_share_nothing(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+def test_two_students_with_the_same_input_share_nothing(paid: Paid) -> None:
     """Two runs are paid for, each file has an address of its own here, and neither sees the other's run."""
-    service = elsewhere()
-    served = gateway(service.base_url)
+    service, served = paid()
 
     one, _ = ended(served)
     two, _ = ended(served, key="key-of-ben")
@@ -72,13 +71,12 @@ def test_two_students_with_the_same_input_share_nothing(elsewhere: Callable[...,
     assert served.money(one) == [("reserve", 53), ("settle", 53)]
 
 
-def test_pictures_of_this_service_go_elsewhere_as_pictures(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+def test_pictures_of_this_service_go_elsewhere_as_pictures(paid: Paid) -> None:
     """An upload by its id, and a file by its address here, which nobody elsewhere could fetch.
 
     A path would be read here, a hash found in the library of all, and an id be one of the account elsewhere: refused.
     """
-    service = elsewhere()
-    served = gateway(service.base_url)
+    service, served = paid()
     upload = served.http.post("/files", files={"file": ("a.png", png())}, headers={"x-api-key": served.key}).json()
 
     for picture in (upload["file_id"], upload["url"]):
@@ -101,12 +99,9 @@ ONLY_HERE = (
 )  # fmt: skip
 
 
-def test_who_may_not_turn_the_checker_off_cannot_do_it_by_the_account_elsewhere(
-    elsewhere: Callable[..., StandIn], gateway: Open
-) -> None:
+def test_who_may_not_turn_the_checker_off_cannot_do_it_by_the_account_elsewhere(paid: Paid) -> None:
     """Without the permission here the run is checked there; with it, the account elsewhere decides."""
-    service = elsewhere()
-    served = gateway(service.base_url)
+    service, served = paid()
 
     ended(served, text(enable_safety_checker=False))
     ended(served, text(enable_safety_checker=False), key="key-of-una")
@@ -123,10 +118,9 @@ REFUSALS = [
 ]
 
 
-def test_a_refusal_elsewhere_is_free_and_plain(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+def test_a_refusal_elsewhere_is_free_and_plain(paid: Paid) -> None:
     """What is the teacher's matter is said to be that; the credits come back."""
-    service = elsewhere(*(Fault(RUN, kind, seed=seed) for seed, (kind, _, _) in enumerate(REFUSALS)))
-    served = gateway(service.base_url)
+    service, served = paid(*(Fault(RUN, kind, seed=seed) for seed, (kind, _, _) in enumerate(REFUSALS)))
 
     for seed, (_, error_type, words) in enumerate(REFUSALS):
         request_id, final = ended(served, text(seed=seed))
@@ -137,10 +131,9 @@ def test_a_refusal_elsewhere_is_free_and_plain(elsewhere: Callable[..., StandIn]
     assert service.charges == []
 
 
-def test_a_lost_answer_ends_the_run_and_counts(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+def test_a_lost_answer_ends_the_run_and_counts(paid: Paid) -> None:
     """It is not sent again; the student is told, pays its price, and the teacher finds it in the library."""
-    service = elsewhere(Fault(RUN, "cut off"))
-    served = gateway(service.base_url)
+    service, served = paid(Fault(RUN, "cut off"))
 
     request_id, final = ended(served)
     served.server.stop()
@@ -155,14 +148,11 @@ def test_a_lost_answer_ends_the_run_and_counts(elsewhere: Callable[..., StandIn]
 
 
 @pytest.mark.parametrize(("counts", "charged"), [(True, 53), (False, 0)])
-def test_a_failure_elsewhere_costs_what_the_service_says_or_the_file(
-    elsewhere: Callable[..., StandIn], gateway: Open, counts: bool, charged: int
-) -> None:
+def test_a_failure_elsewhere_costs_what_the_service_says_or_the_file(paid: Paid, counts: bool, charged: int) -> None:
     """Where it does not say, the price counts unless models.toml knows better; the reason is the student's."""
     words = "It shows what it must not." if counts else "It shows what it must not. Nothing was charged."
     refused = Reply(422, {"detail": words, "error_type": "content_policy_violation"})
-    service = elsewhere(ends={7: refused})
-    served = gateway(service.base_url, charges_failures=counts)
+    _, served = paid(ends={7: refused}, settings={"charges_failures": counts})
 
     request_id, final = ended(served)
 
@@ -196,12 +186,9 @@ def until(served: Served, request_id: str, *states: str) -> None:
 
 
 @pytest.mark.parametrize(("counts", "charged"), [(True, 53), (False, 0)])
-def test_a_cancellation_reaches_the_service_elsewhere(
-    elsewhere: Callable[..., StandIn], gateway: Open, counts: bool, charged: int
-) -> None:
+def test_a_cancellation_reaches_the_service_elsewhere(paid: Paid, counts: bool, charged: int) -> None:
     """The run is cancelled there; what it does not say it gives back is not given back here, unless the file says so."""
-    service = elsewhere(seconds=20.0)
-    served = gateway(service.base_url, charges_failures=counts)
+    service, served = paid(seconds=20.0, settings={"charges_failures": counts})
     request_id = served.submitted(TEXT, text())
     until_accepted(service)
     # It waits elsewhere, and has a place though none is told: other clients of this API, such as fal-client, read it.
@@ -232,12 +219,11 @@ def test_a_service_that_gives_credits_back_gives_them_to_the_student(serve: Serv
 
 
 def test_a_cancellation_that_was_not_heard_is_repeated_after_a_restart(
-    elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
+    paid: Paid, gateway: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The service elsewhere answers cancellations with an error until the gateway was stopped and started again."""
     monkeypatch.setattr(spec_decisions, "CANCEL_SECONDS", 0.2)
-    service = elsewhere(Fault(CANCEL, "500 page"), seconds=60.0)
-    first = gateway(service.base_url)
+    service, first = paid(Fault(CANCEL, "500 page"), seconds=60.0)
     request_id = first.submitted(TEXT, text())
     until_accepted(service)
     answer = first.cancel(TEXT, request_id).json()
@@ -253,12 +239,9 @@ def test_a_cancellation_that_was_not_heard_is_repeated_after_a_restart(
     assert len(service.charges) == 1
 
 
-def test_a_resumed_run_is_not_given_back_before_its_lane_has_seen_it(
-    elsewhere: Callable[..., StandIn], gateway: Open
-) -> None:
+def test_a_resumed_run_is_not_given_back_before_its_lane_has_seen_it(paid: Paid, gateway: Open) -> None:
     """After a restart it waits here behind another one; it may be paid for elsewhere, so a cancellation is asked for there."""
-    service = elsewhere(seconds=20.0)
-    first = gateway(service.base_url, at_once=2)
+    service, first = paid(seconds=20.0, settings={"at_once": 2})
     one, two = first.submitted(TEXT, text()), first.submitted(TEXT, text(seed=8))
     until_accepted(service, 2)
     first.server.stop()
@@ -274,10 +257,9 @@ def test_a_resumed_run_is_not_given_back_before_its_lane_has_seen_it(
     assert [job.cancelled for job in service.jobs.values()] == [True, True]
 
 
-def test_what_waits_here_is_cancelled_here(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+def test_what_waits_here_is_cancelled_here(paid: Paid) -> None:
     """`at_once = 1`: the second run waits in our queue, and was never sent."""
-    service = elsewhere(seconds=20.0)
-    served = gateway(service.base_url, at_once=1)
+    service, served = paid(seconds=20.0, settings={"at_once": 1})
     first, second = served.submitted(TEXT, text()), served.submitted(TEXT, text())
     until_accepted(service)
 
@@ -307,12 +289,9 @@ def test_a_restart_with_another_service_sends_nothing_again(elsewhere: Callable[
     assert second.money(request_id) == [("reserve", 53), ("settle", 53)]
 
 
-def test_a_run_whose_engine_is_gone_waits_for_it(
-    elsewhere: Callable[..., StandIn], gateway: Open, serve: Serve, tmp_path: Path
-) -> None:
+def test_a_run_whose_engine_is_gone_waits_for_it(paid: Paid, gateway: Open, serve: Serve, tmp_path: Path) -> None:
     """Started without models.toml: it is neither run here nor given back; with the file again it ends."""
-    service = elsewhere(seconds=1.0)
-    first = gateway(service.base_url)
+    service, first = paid(seconds=1.0)
     request_id = first.submitted(TEXT, text())
     until_accepted(service)
     first.server.stop()
@@ -332,10 +311,9 @@ def test_a_run_whose_engine_is_gone_waits_for_it(
     assert len(service.charges) == 1
 
 
-def test_local_engines_go_on_beside(elsewhere: Callable[..., StandIn], gateway: Open, dot: str) -> None:
+def test_local_engines_go_on_beside(paid: Paid, dot: str) -> None:
     """One model is made here, at no cost elsewhere, by a worker without the teacher's key; `/` and `/docs` say which."""
-    service = elsewhere()
-    served = gateway(service.base_url, local=STITCH)
+    service, served = paid(settings={"local": STITCH})
 
     ended(served)
     _, final = ended(served, {"images": [dot]}, STITCH)
@@ -415,12 +393,9 @@ def test_a_cancelled_run_that_was_paid_for_is_asked_for_with_pauses(
     assert len(service.charges) == 2
 
 
-def test_retention_ends_in_the_library_of_the_gateway_too(
-    elsewhere: Callable[..., StandIn], gateway: Open, serve: Serve, tmp_path: Path
-) -> None:
+def test_retention_ends_in_the_library_of_the_gateway_too(paid: Paid, serve: Serve, tmp_path: Path) -> None:
     """Clips and prompts of students are nowhere in its folder once they are older than files are kept; a lost one stays."""
-    service = elsewhere(Fault(RUN, "cut off", seed=9), estimates=True)
-    first = gateway(service.base_url)
+    _, first = paid(Fault(RUN, "cut off", seed=9), estimates=True)
     secret = "a very private paper boat"
     for seed in (7, 8):
         ended(first, text(prompt=secret, seed=seed))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,8 @@ import pytest
 import reelbook as rb
 from reelbook.errors import UncertainRun
 from reelbook_service.hosted import run as paid_run
-from tests.faults.standin import RESULT, RUN, Fault, StandIn
-from tests.service.hosted.conftest import Open
+from tests.faults.standin import RESULT, RUN, Fault
+from tests.service.hosted.conftest import Paid
 from tests.support import Served
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=9, seed=7)
@@ -27,10 +26,9 @@ def left(served: Served, name: str = "ana") -> int:
     return int(served.get("/account", f"key-of-{name}").json()["credits_available"])
 
 
-def test_the_same_cell_once_more_pays_nothing(elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path) -> None:
+def test_the_same_cell_once_more_pays_nothing(paid: Paid, tmp_path: Path) -> None:
     """The run is uncertain in the student's library, and the sentence does not ask for a second one."""
-    service = elsewhere(LOST)
-    served = gateway(service.base_url)
+    service, served = paid(LOST)
 
     with student(served, tmp_path / "library") as client:
         for _ in range(2):
@@ -46,12 +44,9 @@ def test_the_same_cell_once_more_pays_nothing(elsewhere: Callable[..., StandIn],
     assert (len(service.charges), left(served)) == (1, 530 - 53)
 
 
-def test_a_sweep_once_more_pays_nothing_for_what_was_lost(
-    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path
-) -> None:
+def test_a_sweep_once_more_pays_nothing_for_what_was_lost(paid: Paid, tmp_path: Path) -> None:
     """`plan.run` again: the lost one stays uncertain, the others come from the library."""
-    service = elsewhere(LOST)
-    served = gateway(service.base_url)
+    service, served = paid(LOST)
     plan = rb.sweep(BOAT, seed=[6, 7, 8])
 
     with student(served, tmp_path / "library"):
@@ -64,14 +59,13 @@ def test_a_sweep_once_more_pays_nothing_for_what_was_lost(
 
 
 def test_a_result_that_cannot_be_had_is_not_paid_for_again(
-    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    paid: Paid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The service elsewhere has taken it, and gives no result for as long as the gateway asks: an hour."""
     monkeypatch.setattr(paid_run, "RESULT_SECONDS", 0.0)
     monkeypatch.setattr("reelbook.transport.answers.RESULT_SECONDS", 0.1)
     monkeypatch.setattr("reelbook.runs.follow.RESULT_SECONDS", 0.1)
-    service = elsewhere(Fault(RESULT, "503 page"))
-    served = gateway(service.base_url)
+    service, served = paid(Fault(RESULT, "503 page"))
 
     with student(served, tmp_path / "library") as client:
         for _ in range(2):
@@ -81,12 +75,9 @@ def test_a_result_that_cannot_be_had_is_not_paid_for_again(
     assert len(service.charges) == 1
 
 
-def test_another_client_on_the_account_does_not_pay_by_itself(
-    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path
-) -> None:
+def test_another_client_on_the_account_does_not_pay_by_itself(paid: Paid, tmp_path: Path) -> None:
     """A second library knows nothing of the first; the gateway does, and sends only what somebody asked for twice."""
-    service = elsewhere(LOST)
-    served = gateway(service.base_url)
+    service, served = paid(LOST)
     with student(served, tmp_path / "one") as client, pytest.raises(UncertainRun):
         client.run(BOAT)
 
@@ -105,12 +96,9 @@ def test_another_client_on_the_account_does_not_pay_by_itself(
 
 
 @pytest.mark.parametrize("way", ["resubmit", "fresh", "resubmit without a client"])
-def test_who_asks_for_it_once_more_gets_it(
-    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path, way: str
-) -> None:
+def test_who_asks_for_it_once_more_gets_it(paid: Paid, tmp_path: Path, way: str) -> None:
     """After a look into the account: `resubmit()` and `fresh=True` send it, in whichever library."""
-    service = elsewhere(LOST)
-    served = gateway(service.base_url)
+    service, served = paid(LOST)
     with student(served, tmp_path / "one") as client, pytest.raises(UncertainRun):
         client.run(BOAT)
     service.calm()
@@ -134,12 +122,9 @@ def test_who_asks_for_it_once_more_gets_it(
     assert (len(service.charges), left(served)) == (2, 530 - 2 * 53)
 
 
-def test_what_the_teacher_has_settled_may_be_sent_again(
-    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path
-) -> None:
+def test_what_the_teacher_has_settled_may_be_sent_again(paid: Paid, tmp_path: Path) -> None:
     """`write_off()` in the gateway's library says that the lost run will never come."""
-    service = elsewhere(LOST)
-    served = gateway(service.base_url)
+    service, served = paid(LOST)
     with student(served, tmp_path / "one") as client, pytest.raises(UncertainRun):
         client.run(BOAT)
     service.calm()

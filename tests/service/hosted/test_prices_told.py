@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.faults.standin import StandIn, Told
-from tests.service.hosted.conftest import Open
+from tests.faults.standin import Told
+from tests.service.hosted.conftest import Open, Paid
 from tests.support import TEXT, Served, deep
 
 PRICE, BUDGET = 53, 200
@@ -39,12 +39,9 @@ def stories(values: Sequence[Any], first: Sequence[Told] = ()) -> list[list[Told
 
 
 @pytest.mark.parametrize("group", [*stories(TOLD, STORIES), *deep(*((group,) for group in stories(MORE)))])
-def test_a_price_that_is_told_never_lifts_the_ceiling(
-    elsewhere: Callable[..., StandIn], gateway: Open, group: list[Told]
-) -> None:
+def test_a_price_that_is_told_never_lifts_the_ceiling(paid: Paid, group: list[Told]) -> None:
     """Every run costs 53 at the service, whatever it says: 200 credits pay three."""
-    service = elsewhere(told=group[0], estimates=group[0].estimate is not ...)
-    served = gateway(service.base_url)
+    service, served = paid(told=group[0], estimates=group[0].estimate is not ...)
 
     for number, story in enumerate(group, 1):
         service.told, mine = story, served.with_own_account(BUDGET)
@@ -65,12 +62,9 @@ def test_a_price_that_is_told_never_lifts_the_ceiling(
         *deep((Told(53, ..., 106),), (Told(53, 106, 106),)),
     ],
 )
-def test_a_price_that_has_risen_counts_from_the_next_run_on(
-    elsewhere: Callable[..., StandIn], gateway: Open, story: Told
-) -> None:
+def test_a_price_that_has_risen_counts_from_the_next_run_on(paid: Paid, gateway: Open, story: Told) -> None:
     """One run is dearer than what was reserved for it; after that its price is reserved, also after a restart."""
-    service = elsewhere(told=story, estimates=story.estimate is not ...)
-    served = gateway(service.base_url, budget=600)
+    service, served = paid(told=story, estimates=story.estimate is not ..., settings={"budget": 600})
 
     assert spend_all(served, 3) == 3
     assert served.get("/account").json()["credits_spent"] == 53 + 2 * 106
@@ -82,12 +76,9 @@ def test_a_price_that_has_risen_counts_from_the_next_run_on(
     assert len(service.charges) * 106 <= 600 + 53
 
 
-def test_a_run_that_waits_is_not_sent_at_a_price_that_has_risen(
-    elsewhere: Callable[..., StandIn], gateway: Open
-) -> None:
+def test_a_run_that_waits_is_not_sent_at_a_price_that_has_risen(paid: Paid) -> None:
     """Accepted at 53, with the others; by its turn the price is 106, and nobody has agreed to that."""
-    service = elsewhere(told=Told(finished=106))
-    served = gateway(service.base_url, budget=600, at_once=1)
+    service, served = paid(told=Told(finished=106), settings={"budget": 600, "at_once": 1})
 
     service.seconds = 60.0
     ids = [served.submitted(TEXT, {"prompt": "a", "num_frames": 9, "seed": seed}) for seed in range(5)]
