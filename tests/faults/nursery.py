@@ -127,7 +127,7 @@ class Child:
         self._line.send(word)
 
     def signal(self, number: int) -> None:
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, ValueError):  # It may have ended, and been cleared away.
             os.kill(self._process.pid, number)
 
     def kill(self) -> None:

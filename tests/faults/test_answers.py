@@ -16,9 +16,9 @@ import pytest
 import reelbook as rb
 from reelbook.errors import NotReady, RunCancelled, RunFailed
 from reelbook.runs import follow
-from reelbook.transport import answers, downloader, http, poller
-from reelbook.transport.http import RetryPolicy
+from reelbook.transport import answers
 from tests.faults.standin import FOREIGN, KINDS, RESULT, STATUS, Fault, StandIn
+from tests.faults.walker import hurry
 from tests.support import deep
 from tests.transport.variants import Reply
 
@@ -54,19 +54,7 @@ SERVED = tuple(sorted({"late", "huge", "of another"}))
 def impatient() -> Iterator[None]:
     """The same rules in a shorter life."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            http,
-            "RetryPolicy",
-            lambda: RetryPolicy(
-                free_seconds=8, attempt_seconds=4, paid_seconds=4, backoff_seconds=0.005, max_attempts=3
-            ),
-        )
-        patch.setattr(follow, "RESULT_SECONDS", 0.3)
-        patch.setattr(answers, "REFUSED_SECONDS", 1.5)
-        patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
-        patch.setattr(poller, "FIRST_FAILURE_SECONDS", 0.05)
-        patch.setattr(poller, "MAX_PAUSE_SECONDS", 0.5)
-        patch.setattr(poller, "FIRST_SECONDS", 0.02)
+        hurry(patch)
         yield
 
 

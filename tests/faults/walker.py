@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.faults.nursery import DOT, PATIENCE, tell
 
 
@@ -21,8 +23,11 @@ def walked(
 ) -> None:
     """Make the clips of these numbers, `by` a sweep or one run after another; `rule`: with the old rule, as a control."""
     import reelbook as rb
+    from reelbook.runs import submit
+    from reelbook.transport import poller
 
-    _hurry()
+    hurry(pytest.MonkeyPatch())  # For all of its life.
+    poller.GIVE_UP_SECONDS, submit.MAX_BUSY_SECONDS = 1.5, 1.0
     if rule:
         _follow_the_old_rule()
     try:
@@ -53,20 +58,20 @@ def _tried(work: Callable[[], Any]) -> Any:
         return None
 
 
-def _hurry() -> None:
+def hurry(patch: pytest.MonkeyPatch) -> None:
     """The same rules in a shorter life."""
-    from reelbook.runs import follow, submit
+    from reelbook.runs import follow
     from reelbook.transport import answers, downloader, http, poller
     from reelbook.transport.http import RetryPolicy
 
-    http.RetryPolicy = lambda: RetryPolicy(  # type: ignore[misc, assignment]
-        free_seconds=4, attempt_seconds=2, large_seconds=6, paid_seconds=3, backoff_seconds=0.005, max_attempts=3
-    )
-    setattr(follow, "RESULT_SECONDS", 0.3)  # noqa: B010  # Names of other modules, which it has taken over.
-    answers.REFUSED_SECONDS, poller.GIVE_UP_SECONDS = 0.8, 1.5
-    poller.FIRST_FAILURE_SECONDS, poller.MAX_PAUSE_SECONDS = 0.02, 0.3
-    submit.MAX_BUSY_SECONDS = 1.0
-    downloader.PAUSE_SECONDS, poller.FIRST_SECONDS = 0.01, 0.02
+    policy = RetryPolicy(free_seconds=8, attempt_seconds=4, paid_seconds=4, backoff_seconds=0.005, max_attempts=3)
+    patch.setattr(http, "RetryPolicy", lambda: policy)
+    patch.setattr(follow, "RESULT_SECONDS", 0.3)
+    patch.setattr(answers, "REFUSED_SECONDS", 1.5)
+    patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
+    patch.setattr(poller, "FIRST_FAILURE_SECONDS", 0.05)
+    patch.setattr(poller, "MAX_PAUSE_SECONDS", 0.5)
+    patch.setattr(poller, "FIRST_SECONDS", 0.02)
 
 
 def _follow_the_old_rule() -> None:

@@ -46,6 +46,8 @@ CLIPS: dict[str, tuple[Callable[..., Input], dict[str, Any], int, Fraction]] = {
     "a move of five seconds": (ImageToVideo, {"prompt": "closer", "image_url": "a"}, 120, Fraction(24)),
     "a move of ten seconds": (ImageToVideo, {"prompt": "pan left", "image_url": "a", "duration": "10"}, 240, Fraction(24)),
     "a stitched film": (ImagesToVideo, {"images": [{"url": "a", "frames": 301}], "fps": 23.976}, 301, Fraction(24000, 1001)),
+    "a film of television": (ImagesToVideo, {"images": [{"url": "a", "frames": 5}], "fps": 29.97}, 5, Fraction(30000, 1001)),
+    "a film of another rate": (ImagesToVideo, {"images": [{"url": "a", "frames": 5}], "fps": 23.98}, 5, Fraction(1199, 50)),
     "the longest hold": (ImagesToVideo, {"images": [{"url": "a", "frames": 1441}], "fps": 23.976}, 1441, Fraction(24000, 1001)),
 }  # fmt: skip
 MORE = {"the longest sketch", "the longest hold", "a move of ten seconds", "the slowest sketch", "the fastest sketch"}

@@ -9,7 +9,7 @@ import av
 import pytest
 
 from reelbook_service.engines import video_writer
-from reelbook_service.engines.video_writer import Movie, exact_rate
+from reelbook_service.engines.video_writer import Movie
 from reelbook_service.engines.write_provenance import WrittenProvenance
 from tests.service.engines.playing import played
 
@@ -36,21 +36,6 @@ def film(path: Path, frames: int, rate: Fraction = Fraction(24), size: tuple[int
 def levels(path: Path) -> list[float]:
     """The frames' levels, back from RGB to the scale of video."""
     return [16 + int(pixel[1]) * 219 / 255 for pixel in played(path).frames]
-
-
-@pytest.mark.parametrize(
-    ("fps", "rate"),
-    [
-        (23.976, Fraction(24000, 1001)),
-        (23.98, Fraction(1199, 50)),
-        (29.97, Fraction(30000, 1001)),
-        (119.88, Fraction(120000, 1001)),
-        (24.0, Fraction(24)),
-    ],
-)
-def test_rates_are_exact(fps: float, rate: Fraction) -> None:
-    """The rates of television are recognised by their usual short forms; any other rate is what it says."""
-    assert exact_rate(fps) == rate
 
 
 @pytest.fixture
