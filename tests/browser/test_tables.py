@@ -112,7 +112,7 @@ def test_columns_can_be_chosen(opened: Open) -> None:
     page = opened(render_table(runs(5)))
     before = page.locator("thead th").all_inner_texts()
 
-    page.get_by_text("Columns", exact=True).click()
+    page.get_by_role("button", name="Columns").click()
     page.get_by_label("prompt").check()
     page.get_by_label("seed").uncheck()
     chosen = page.locator("thead th").all_inner_texts()

@@ -49,7 +49,8 @@ class Table {
     spellcheck: "false",
     oninput: () => this.#update(),
   });
-  #menu = made("details", { class: "rb-menu" }, made("summary", {}, "Columns"));
+  #menu = made("div", { class: "rb-menu", hidden: "" });
+  #chooser = button("Columns", () => this.#toggleMenu(), { "aria-expanded": "false", class: "rb-chooser" });
   #more = made("span", { class: "rb-further" });
   #voice = made("span", { class: "rb-hidden", role: "status" });
   #all = made("input", {
@@ -71,8 +72,8 @@ class Table {
     const save = button("CSV", () => this.#save(), { title: "Save these rows and columns as CSV" });
     const large = button("Large posters", () => this.#resize(large), { "aria-pressed": "false" });
     this.#fillMenu();
-    const tools = [this.#filter, this.#groups(), this.#hasFiles ? large : null, copy, save, this.#menu, this.#more];
-    this.#summary.before(made("div", { class: "rb-bar" }, ...tools), this.#voice);
+    const tools = [this.#filter, this.#groups(), this.#chooser, this.#hasFiles ? large : null, copy, save, this.#more];
+    this.#summary.before(made("div", { class: "rb-bar" }, ...tools), this.#menu, this.#voice);
     this.#box.replaceChildren(this.#grid);
     this.#box.addEventListener("scroll", () => this.#draw());
     root.addEventListener("keydown", (event) => this.#key(event));
@@ -134,6 +135,11 @@ class Table {
     const heads = this.#head.querySelectorAll<HTMLElement>("th button");
     heads[this.#visible().indexOf(column)]?.focus({ preventScroll: true });
     this.#update();
+  }
+
+  #toggleMenu() {
+    this.#menu.hidden = !this.#menu.hidden;
+    this.#chooser.setAttribute("aria-expanded", String(!this.#menu.hidden));
   }
 
   /** Which columns are shown. */
@@ -376,9 +382,9 @@ class Table {
       if (!step && (line.contains(target) || this.#rows.get(row)?.contains(target))) return this.#close(row);
     }
     if (step) return;
-    if (this.#menu.open && this.#menu.contains(target)) {
-      this.#menu.open = false;
-      this.#menu.querySelector("summary")?.focus();
+    if (!this.#menu.hidden && (target === this.#chooser || this.#menu.contains(target))) {
+      this.#toggleMenu();
+      this.#chooser.focus();
     } else if (target === this.#filter && this.#filter.value) {
       this.#filter.value = "";
       this.#update();
