@@ -251,7 +251,7 @@ def test_an_output_removed_out_of_view_gives_its_memory_back(page: Page, tmp_pat
     page.evaluate("clips.slice(0, 2).forEach(({box}) => box.remove())")
     page.evaluate("clips[2].show(0)")
 
-    assert page.evaluate("[store.clips.size, store.owners.size, clips.map(({isLoaded}) => isLoaded)]") == [
+    assert page.evaluate("[store.clips.size, store.owners.size, clips.map(({picture}) => picture !== null)]") == [
         1, 1, [False, False, True],
     ]  # fmt: skip
 

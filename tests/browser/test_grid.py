@@ -86,7 +86,7 @@ def connect(page: Page, table: pd.DataFrame) -> None:
 
 
 def wait_until_loaded(page: Page) -> None:
-    page.wait_for_function(f"{ROOT}.clock.clips.every(clip => !clip.isInView || clip.isLoaded || clip.isBroken)")
+    page.wait_for_function(f"{ROOT}.clock.clips.every(clip => !clip.isInView || clip.picture || clip.isBroken)")
 
 
 @pytest.mark.parametrize("by", ["time", "frame"])
@@ -228,7 +228,7 @@ def test_a_busy_kernel_holds_nothing_up(shown: Show, folder: Path) -> None:
     page = shown(table, has_kernel=False, cols="guidance")
     page.evaluate("window.holding = { 1: new Promise((resolve) => { window.release = resolve; }) }")
     connect(page, table)
-    page.wait_for_function(f"{ROOT}.clock.clips[0].isLoaded")
+    page.wait_for_function(f"{ROOT}.clock.clips[0].picture")
 
     page.evaluate(f"{ROOT}.clock.seek(5)")
     waiting = page.locator("figure").nth(1).locator(".rb-clip").get_attribute("data-waiting")
@@ -262,7 +262,7 @@ def test_a_cell_is_replaced_while_a_sweep_runs(shown: Show, folder: Path) -> Non
     before["output_video"], before["status"] = [done["output_video"].iloc[0], None], ["completed", "running"]
     page = shown(before, has_kernel=False, cols="guidance")
     connect(page, done)
-    page.wait_for_function(f"{ROOT}.clock.clips[0].isLoaded")
+    page.wait_for_function(f"{ROOT}.clock.clips[0].picture")
     page.evaluate(f"{ROOT}.clock.seek(12)")
     waiting = page.locator("figure").nth(1).inner_text()
 

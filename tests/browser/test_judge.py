@@ -256,7 +256,7 @@ def test_the_player_keeps_its_keys_and_the_next_pair_is_there(bench: Bench, film
     bench.open(bench.make(make_rows(films, 6)))
     page = bench.page
     page.evaluate("window.leaked = []; document.addEventListener('keydown', event => leaked.push(event.key))")
-    page.wait_for_function(f"{JUDGE}.next.sides.every(side => side.clip.isLoaded)")
+    page.wait_for_function(f"{JUDGE}.next.sides.every(side => side.clip.picture)")
 
     page.wait_for_function(f"{JUDGE}.clock.playing")
     page.keyboard.press(" ")

@@ -219,7 +219,7 @@ def test_what_is_out_of_view_rests(told: Page) -> None:
 
 def test_nothing_plays_unasked(told: Page) -> None:
     """No film is even loaded before somebody wants to see it."""
-    assert clock(told, "clips.filter(clip => clip.isLoaded).length") == 0
+    assert clock(told, "clips.filter(clip => clip.picture).length") == 0
     assert clock(told, "clips.every(clip => clip.video.muted)")
 
 
@@ -229,7 +229,7 @@ def test_a_clip_leads_to_its_recipe_and_the_table_plays_it(told: Page) -> None:
     until(told, f"{HASH}.length === 1")
     opened_folds = told.evaluate(HASH)
     told.locator("[data-rb-do=on]").click()
-    until(told, "clock.clips.some(clip => clip.isLoaded)")
+    until(told, "clock.clips.some(clip => clip.picture)")
     told.locator(".rb-table tbody tr button, .rb-table tbody tr img").first.click()
     until(told, "document.querySelector('.rb-table video')?.readyState >= 1")
 

@@ -72,7 +72,7 @@ class PhonePage:
         """A page with this viewer, its files loaded."""
         self._makers[{"strip": "explorer", "chart": "compare", "wipe": "compare"}.get(viewer, viewer)]()
         if viewer in CLOCKS:
-            self.page.wait_for_function(f"{CLOCKS[viewer]}.clips.every(clip => !clip.isInView || clip.isLoaded)")
+            self.page.wait_for_function(f"{CLOCKS[viewer]}.clips.every(clip => !clip.isInView || clip.picture)")
         return self.page
 
     def _write(self, html: str) -> None:
@@ -97,7 +97,7 @@ class PhonePage:
     def _explorer(self) -> None:
         self._write(render_explorer(LocalFile(self._clips[0], File(url="")).explore(), key=KEY))
         self._answer(self._clips[:1])
-        self.page.wait_for_function(f"{EXPLORER}.clock?.clips[0].isLoaded")
+        self.page.wait_for_function(f"{EXPLORER}.clock?.clips[0].picture")
 
     def _plot(self) -> None:
         self._write(plot_bundle(Plot(self._table, "guidance", "seed"), key=KEY)["text/html"])

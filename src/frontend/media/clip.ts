@@ -49,10 +49,6 @@ export class Clip {
     readonly bring: (() => Promise<Source>) | null = null,
   ) {}
 
-  get isLoaded() {
-    return this.picture !== null;
-  }
-
   /** The number of the frame on the screen; -1 before there is one. */
   get shown() {
     return this.picture?.shown ?? -1;

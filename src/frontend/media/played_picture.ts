@@ -44,7 +44,6 @@ export class PlayedPicture {
   async show(number: number) {
     const video = this.video;
     video.pause();
-    if (video.readyState < HTMLMediaElement.HAVE_METADATA) await this.#metadata();
     if (this.isBroken || (this.#sought === number && this.shown === number)) return;
     this.#sought = number;
     const presented = this.#presented(number);
@@ -106,13 +105,6 @@ export class PlayedPicture {
         else video.requestVideoFrameCallback(check);
       };
       video.requestVideoFrameCallback?.(check);
-    });
-  }
-
-  #metadata() {
-    return new Promise((resolve) => {
-      setTimeout(resolve, MAX_WAIT);
-      for (const name of ["loadedmetadata", "error"]) this.video.addEventListener(name, resolve, { once: true });
     });
   }
 }
