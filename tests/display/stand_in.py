@@ -6,8 +6,11 @@ import base64
 import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+
+import pandas as pd
 
 from reelbook.display.tables.table_html import table_bundle
 from reelbook.errors import ReelbookError
@@ -86,3 +89,11 @@ def decoded(uri: str) -> tuple[str, bytes]:
     """The kind and the content of a `data:` URI."""
     kind, _, body = uri.removeprefix("data:").partition(";base64,")
     return kind, base64.b64decode(body, validate=True)
+
+
+def table_of(*paths: Path | None, **columns: Any) -> pd.DataFrame:
+    """A table with a run for each file, which has failed where there is none."""
+    files = [None if path is None else str(path) for path in paths]
+    told = {"status": ["failed" if path is None else "completed" for path in paths], "output_video": files}
+    told["error"] = [None if path else "out of memory" for path in paths]
+    return pd.DataFrame({"seed": range(len(paths)), **columns, **told}).rename_axis("run")

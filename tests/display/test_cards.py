@@ -8,19 +8,15 @@ import re
 import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pandas as pd
 import PIL.Image
 import pytest
 from IPython.core.formatters import DisplayFormatter
-from IPython.core.interactiveshell import InteractiveShell
 
 import reelbook as rb
-from reelbook.api.table_accessor import Reel
 from reelbook.display import error_card, register, run_card
 from reelbook.display.cards import (
     MEANING,
@@ -33,7 +29,6 @@ from reelbook.display.cards import (
     uncertain_table,
 )
 from reelbook.display.input_code import MAX_CODE_LENGTH, format_input_code, format_run_code
-from reelbook.media.measuring.metrics import METRICS
 from reelbook.media.metadata.provenance import Provenance
 from reelbook.models.base import File, Input
 from reelbook.models.described import describe
@@ -136,15 +131,6 @@ class TestModels:
         for words in ("2 models", "lab/other", "text-to-video", "12 credits", "Recomposes a picture"):
             assert words in page.text
         assert len(page.all("tr")) == 3
-
-    def test_odd_entries_do_no_harm(self) -> None:
-        """A service answers what it likes."""
-        odd: list[dict[str, Any]] = [
-            {"id": None, "purpose": 7, "credits": True},
-            {"id": "x" * 9999, "base_credits": 5},
-        ]
-
-        assert "5 credits" in models_table(odd)
 
 
 def test_the_options_say_what_they_decide() -> None:
@@ -313,18 +299,3 @@ def test_what_is_unknown_is_left_out() -> None:
         "strength: 0.5",
         "as the file says; not all of it makes an input here",
     ]
-
-
-def test_sentences_are_whole_and_aligned_left() -> None:
-    """Where pandas aligns them right, and cuts each after fifty letters."""
-    shell: Any = InteractiveShell()  # type: ignore[no-untyped-call]  # IPython is untyped here
-    register(shell)
-
-    html = shell.display_formatter.format(Reel(pd.DataFrame()).metrics)[0]["text/html"]
-
-    words = unescape(re.sub(r"<[^>]*>", "|", html))
-    for name, metric in METRICS.items():
-        assert {name, metric.meaning, metric.definition, metric.unit} <= set(words.split("|"))
-    cells = re.findall(r"<t[hd] [^>]*>", html)
-    assert len(cells) == 5 * (len(METRICS) + 1)
-    assert all("text-align:left" in cell for cell in cells)

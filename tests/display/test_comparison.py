@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from PIL import Image
 
@@ -21,7 +20,7 @@ from reelbook.display.compare.comparison_html import (
     render_comparison_jpeg,
 )
 from tests.clips import STEP, film
-from tests.display.stand_in import bare
+from tests.display.stand_in import bare, table_of
 
 MAX_SAVED_BYTES = 250_000
 
@@ -37,15 +36,6 @@ def pair(folder: Path) -> list[Path]:
     one = film(folder / "one.mp4", frames=12).path
     other = film(folder / "other.mp4", frames=10).path
     return [one, other]
-
-
-def table_of(paths: list[Path | None], **columns: Any) -> pd.DataFrame:
-    status = ["completed" if path else "failed" for path in paths]
-    rows = {"seed": range(len(paths)), "status": status, "error": [None if path else "out of memory" for path in paths]}
-    return pd.DataFrame(
-        {**rows, **columns, "output_video": [str(path) if path else None for path in paths]},
-        index=pd.RangeIndex(len(paths), name="run"),
-    )
 
 
 def test_the_mean_absolute_difference_is_that_of_numpy(folder: Path) -> None:
@@ -92,7 +82,7 @@ def test_more_than_two_are_compared_with_the_first(pair: list[Path], folder: Pat
 
 def test_rows_are_labelled_by_what_differs(pair: list[Path]) -> None:
     """What is equal is folded, and a row that failed is a sentence."""
-    table = table_of([*pair, None], num_frames=25)
+    table = table_of(*pair, None, num_frames=25)
 
     html = bare(render_comparison(Reel(table).compare(0, 1, 2)))
 
@@ -104,7 +94,7 @@ def test_rows_are_labelled_by_what_differs(pair: list[Path]) -> None:
 
 def test_a_file_without_inputs_is_compared_by_its_name(pair: list[Path]) -> None:
     """The run beside it, too, and not by inputs of which the other says nothing; those are folded."""
-    comparison = rb.compare(table_of([pair[0]], num_frames=25), pair[1])
+    comparison = rb.compare(table_of(pair[0], num_frames=25), pair[1])
 
     html = bare(render_comparison(comparison))
 
@@ -142,7 +132,7 @@ def test_too_few_and_strange_arguments_are_refused(arguments: list[Any], words: 
 def test_a_saved_comparison_is_small_and_reads_without_scripts(folder: Path) -> None:
     """Stills side by side with labels, a chart, the table of inputs; and a JPEG; below 250 kB with all of it."""
     paths = [film(folder / f"grain{n}.mp4", size=(1280, 720), frames=8, noise=40 + n).path for n in range(2)]
-    comparison = Reel(table_of([*paths])).compare()
+    comparison = Reel(table_of(*paths)).compare()
 
     html, jpeg = render_comparison(comparison), render_comparison_jpeg(comparison)
 

@@ -14,7 +14,6 @@ from PIL import Image
 from reelbook.display import embedding
 from reelbook.display.embedding import FRAMES, GAP, HEIGHT
 from reelbook.display.figure import file_figure
-from reelbook.display.formatting import format_size
 from reelbook.display.run_card import run_figure, run_strip_jpeg
 from reelbook.media.local_file import LocalFile
 from reelbook.models.text_to_video import TextToVideo
@@ -86,16 +85,6 @@ class TestVideo:
         clip = film(tmp_path / "clip.mp4", frames=2, size=size)
 
         assert box(bare(run_figure(run_of(clip))).one("video")) == shown
-
-    def test_it_is_as_wide_as_a_person_wants(self, tmp_path: Path) -> None:
-        """`rb.options.max_width` holds for the player and for the figure around it."""
-        clip = film(tmp_path / "clip.mp4", frames=2, size=(1280, 720))
-
-        with options(max_width=320):
-            page = bare(file_figure(clip))
-
-        assert box(page.one("video")) == (320, 180)
-        assert "max-width:320px" in page.one("figure")["style"]
 
     def test_a_strip_of_six_frames_lies_under_it(self, clip: LocalFile) -> None:
         """The strip shows first to last, and says in words what it is."""
@@ -280,20 +269,6 @@ class TestByItself:
             html = file_figure(heavy)
 
         assert clip_in(html) == ("video/mp4", heavy.path.read_bytes())
-
-    def test_full_stops_where_a_notebook_would_break(self, heavy: LocalFile, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A file beyond 20 MB is a copy there too, and the line says why, and how large it is."""
-        monkeypatch.setattr(embedding, "MAX_FULL_BYTES", 400_000)
-
-        with options(embed="full"):
-            html = file_figure(heavy)
-
-        found = clip_in(html)
-        assert found
-        assert len(found[1]) <= 150_000
-        assert (
-            f"because a file of {format_size(heavy.path.stat().st_size)} is too large for a notebook" in bare(html).text
-        )
 
 
 class TestAmongOthers:

@@ -45,23 +45,18 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def table_of(clips: Sequence[str | None], **columns: Any) -> pd.DataFrame:
     """A table of runs with these files, as a sweep leaves it."""
-    runs = len(clips)
-    asked = {"seed": list(range(runs)), "num_frames": [25] * runs, "prompt": ["a paper boat"] * runs, **columns}
+    asked = {"seed": range(len(clips)), "num_frames": 25, "prompt": "a paper boat", **columns}
     inputs = [
         rb.TextToVideo(prompt="a paper boat", seed=seed, num_frames=25) if isinstance(seed, int) else None
         for seed in asked["seed"]
     ]
     after = {
-        "output_video": list(clips), "output_seed": list(range(runs)), "status": ["completed" if clip else "failed" for clip in clips],
-        "credits": [53 if clip else 0 for clip in clips], "credits_source": ["charged"] * runs, "running_s": [2.0] * runs,
-        "error_type": [None if clip else "image_load_error" for clip in clips],
-        "error": [None if clip else "It is no picture." for clip in clips],
-        "request_id": [f"request-{run}" for run in range(runs)], "model": [MODEL] * runs, "take": [0] * runs,
-        "input_json": [one and format_canonical(one) for one in inputs],
+        "output_video": list(clips), "output_seed": range(len(clips)), "status": ["completed" if clip else "failed" for clip in clips],
+        "credits": [53 if clip else 0 for clip in clips], "credits_source": "charged", "running_s": 2.0, "take": 0, "model": MODEL,
+        "error_type": [None if clip else "image_load_error" for clip in clips], "error": [None if clip else "It is no picture." for clip in clips],
+        "request_id": [f"request-{run}" for run in range(len(clips))], "input_json": [one and format_canonical(one) for one in inputs],
     }  # fmt: skip
-    return pd.DataFrame({**asked, **{name: value for name, value in after.items() if name not in columns}}).rename_axis(
-        "run"
-    )
+    return pd.DataFrame({**asked, **{name: after[name] for name in after if name not in columns}}).rename_axis("run")
 
 
 def page_of(table: Any, place: Path, *views: Any, **options: Any) -> str:
@@ -386,18 +381,10 @@ MAX_VIEW_BYTES = 130_000
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Four runs with clips of their own, and one that has failed."""
-    folder = tmp_path_factory.mktemp("clips")
-    clips = [str(film(folder / f"clip-{number}.mp4", frames=20 + number).path) for number in range(4)]
-    return pd.DataFrame(
-        {
-            "prompt": "a paper boat", "seed": range(5), "output_video": [*clips, None], "sharpness": [0.4, 0.1, 0.3, 0.2, 0.5],
-            "status": [*["completed"] * 4, "failed"], "credits": [53] * 4 + [0], "request_id": [f"request-{row}" for row in range(5)],
-            "output_video_url": [f"https://host.example/{row}?token=1" for row in range(5)], "model": "svc/text-to-video",
-        },
-        index=pd.RangeIndex(5, name="run"),
-    )  # fmt: skip
+def table(clips: list[str]) -> Any:
+    """Five runs, of which the last has failed, with a measure and the addresses of their files."""
+    addresses = [f"https://host.example/{row}?token=1" for row in range(5)]
+    return table_of([*clips[:4], None]).assign(sharpness=[0.4, 0.1, 0.3, 0.2, 0.5], output_video_url=addresses)
 
 
 def payload_of(page: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from reelbook.display.sheets import Canvas, draw_sheet, draw_strip, write_animat
 from reelbook.display.theme import read_colours
 from reelbook.media.lettering import Lettering
 from tests.clips import DARKEST, STEP, at, film
-from tests.display.stand_in import run_of
+from tests.display.stand_in import run_of, table_of
 
 PAPER = (255, 255, 255)
 
@@ -38,13 +38,6 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(Canvas, "write", listen)
     return words
-
-
-def table_of(*paths: Path | None, **columns: Any) -> pd.DataFrame:
-    """A table with a run for each clip."""
-    files = [None if path is None else str(path) for path in paths]
-    states = ["failed" if path is None else "completed" for path in paths]
-    return pd.DataFrame({"seed": range(len(paths)), "output_video": files, "status": states, **columns})
 
 
 def greys(picture: Image.Image, top: int, bottom: int) -> list[int]:
