@@ -39,8 +39,10 @@ def format_run_code(request: Input, *, seed: int | None = None) -> str:
     return code
 
 
-def format_sweep_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: int, price: int | None = None) -> str:
-    """Python code for the same plan, run with a budget, so running the cell twice pays once.
+def format_sweep_code(
+    base: Input, axes: Mapping[str, Sequence[Any]], budget: int, price: int | None = None, *, by: str = ""
+) -> str:
+    """Python code for the same plan, run with a budget, so running the cell twice pays once; or raced, `by` being code, too.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> print(format_sweep_code(TextToVideo(prompt="a boat"), {"seed": [0, 1, 2, 3]}, 212))
@@ -48,26 +50,16 @@ def format_sweep_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: in
         rb.TextToVideo(prompt='a boat'),
         seed=range(0, 4),
     ).run(budget=212)
-    """
-    per_run = "" if price is None else f", price={price}"
-    return f"table = {_format_sweep(base, axes)}.run(budget={budget}{per_run})"
-
-
-def format_race_code(
-    base: Input, axes: Mapping[str, Sequence[Any]], by: str, budget: int, price: int | None = None
-) -> str:
-    """Python code for a race of the same plan, whose last line displays it; `by` is code, too.
-
-    >>> from reelbook.models.text_to_video import TextToVideo
-    >>> print(format_race_code(TextToVideo(prompt="a boat"), {"num_frames": [49, 97]}, "'sharpness'", 53))
+    >>> print(format_sweep_code(TextToVideo(prompt="a boat"), {"num_frames": [49, 97]}, 53, by="'sharpness'"))
     race = rb.sweep(
         rb.TextToVideo(prompt='a boat'),
         num_frames=[49, 97],
     ).race(by='sharpness', budget=53)
     race
     """
-    per_run = "" if price is None else f", price={price}"
-    return f"race = {_format_sweep(base, axes)}.race(by={by}, budget={budget}{per_run})\nrace"
+    limits = f"budget={budget}" if price is None else f"budget={budget}, price={price}"
+    sweep = _format_sweep(base, axes)
+    return f"race = {sweep}.race(by={by}, {limits})\nrace" if by else f"table = {sweep}.run({limits})"
 
 
 def _format_sweep(base: Input, axes: Mapping[str, Sequence[Any]]) -> str:

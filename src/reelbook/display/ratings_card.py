@@ -65,11 +65,9 @@ def render_ranking(rows: Sequence[RankedRow], *, columns: tuple[str, str] = COLU
     posters = make_posters([[row.path] if row.path else [] for row in shown], POSTER_BOX)
     drawn = [
         {
-            "name": row.name, "poster": posters.addresses.get(place), "size": posters.sizes.get(place), "score": (score := _format_score(row.score)), "count": row.count,
-            "text": f"{score}, between {_format_score(low)} and {_format_score(high)}",
-            "interval": "" if low == high else f"{_format_score(low)} to {_format_score(high)}",
-            "before": f"{3 + (low - bottom) * share:.1f}", "down": f"{max(row.score - low, 0) * share:.1f}",
-            "up": f"{max(high - row.score, 0) * share:.1f}",
+            "row": row, "poster": posters.addresses.get(place), "size": posters.sizes.get(place), "before": 3 + (low - bottom) * share,
+            "down": max(row.score - low, 0) * share, "up": max(high - row.score, 0) * share,
+            "score": _format_score(row.score), "low": _format_score(low), "high": _format_score(high),
         }
         for place, (row, (low, high)) in enumerate(zip(shown, ends, strict=True))
     ]  # fmt: skip

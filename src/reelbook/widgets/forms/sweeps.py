@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...current import session
 from ...display.formatting import STATE_SIGNS, join_with_dots, shorten
-from ...display.input_code import format_race_code, format_sweep_code
+from ...display.input_code import format_sweep_code
 from ...display.live import OutputKey
 from ...display.run_card import run_figure
 from ...display.theme import blocks, render_card
@@ -228,10 +228,8 @@ class StartedJob:
 def format_code(preview: PlanPreview, by: Any, spend: int, price: int | None) -> str:
     """Python code for a plan: run, or raced if it says by what. Its budget counts what was paid earlier, too."""
     paid = 0 if preview.known is None else sum(preview.known.costs.values())
-    base, axes, budget = preview.plan.base, preview.axes, paid + spend
-    if not by:
-        return format_sweep_code(base, axes, budget, price)
-    return format_race_code(base, axes, "rb.judge" if by == EYE else repr(by), budget, price)
+    measure = "rb.judge" if by == EYE else repr(by) if by else ""
+    return format_sweep_code(preview.plan.base, preview.axes, paid + spend, price, by=measure)
 
 
 class FormSweeps:
