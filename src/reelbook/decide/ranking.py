@@ -42,8 +42,6 @@ SKIPPED_FOR = 8
 """The number of answers within which a skipped pair is not asked again, if there is another."""
 MAX_TIMES = 2
 """A rater is asked each pair at most so often; a second time only after all others."""
-MAX_CLIPS = 320
-"""Clips among which the next pair is chosen; of more, those judged most and some at random."""
 
 
 @dataclass(frozen=True)
@@ -262,25 +260,18 @@ def choose_pair(clips: Clips, compared: Sequence[JudgedPair], *, rater: str, que
         return None
     mine = [pair for pair in compared if pair.rater == rater]
     rng = _make_rng(f"{rater}\0{question}", len(mine))
-    chosen = _choose_clips(clips, compared, rng)
-    sides = _find_allowed(clips, chosen, compared, mine)
+    sides = _find_allowed(clips, compared, mine)
     if sides is None:
         return None
-    number = {int(clip): place for place, clip in enumerate(chosen)}
-    inside = [
-        JudgedPair(number[pair.left], number[pair.right], pair.share, pair.is_skipped)
-        for pair in compared
-        if pair.left in number and pair.right in number
-    ]
-    belief = Ranking(inside, np.arange(len(chosen)), clips.levels[chosen]).belief
+    belief = rank_clips(clips, compared).belief
     variance = np.diag(belief.covariance)
     spread = variance[sides[0]] + variance[sides[1]] - 2 * belief.covariance[sides]
     chance = logistic(belief.mean[sides[0]] - belief.mean[sides[1]])
     information = np.log1p(np.maximum(spread, 0) * chance * (1 - chance))
-    interest = _compute_interest(clips.content[chosen], belief, rng)
+    interest = _compute_interest(clips.content, belief, rng)
     # With a little chance, so that every rater has an own order.
     worth = information * (interest[sides[0]] + interest[sides[1]]) * (1 + 0.05 * rng.random(len(chance)))
-    first, second = (int(chosen[side[worth.argmax()]]) for side in sides)
+    first, second = (int(side[worth.argmax()]) for side in sides)
     # One that was more often on the left goes to the right, for this rater before all.
     for pairs in (mine, compared):
         lean = Counter(pair.left for pair in pairs)
@@ -313,22 +304,21 @@ def _compute_interest(content: IntArray, belief: Belief, rng: np.random.Generato
 
 
 def _find_allowed(
-    clips: Clips, chosen: IntArray, compared: Sequence[JudgedPair], mine: Sequence[JudgedPair]
+    clips: Clips, compared: Sequence[JudgedPair], mine: Sequence[JudgedPair]
 ) -> tuple[IntArray, IntArray] | None:  # fmt: skip
     """The pairs that may be asked: new ones of the same content, else new ones, else once more; None if all are done."""
-    count, number = len(chosen), {int(clip): place for place, clip in enumerate(chosen)}
+    count = len(clips)
     times, is_skipped = np.zeros((count, count), dtype=np.int64), np.zeros((count, count), dtype=bool)
     for age, pair in enumerate(reversed(mine)):
-        if pair.left in number and pair.right in number:
-            cell = tuple(sorted((number[pair.left], number[pair.right])))
-            times[cell] += not pair.is_skipped
-            is_skipped[cell] |= pair.is_skipped and age < SKIPPED_FOR
+        cell = tuple(sorted((pair.left, pair.right)))
+        times[cell] += not pair.is_skipped
+        is_skipped[cell] |= pair.is_skipped and age < SKIPPED_FOR
     # Of several contents, how often a clip of the setting was seen.
     unit = clips.units[1]
     answered = np.array([clip for pair in compared if not pair.is_skipped for clip in pair[:2]], dtype=np.int64)
-    is_new = np.bincount(unit[answered], minlength=int(unit.max(initial=0)) + 1)[unit][chosen] < SEEN_ENOUGH
-    upper, content = np.triu(np.ones((count, count), dtype=bool), 1), clips.content[chosen]
-    same = upper & (content[:, None] == content[None, :])
+    is_new = np.bincount(unit[answered], minlength=int(unit.max(initial=0)) + 1)[unit] < SEEN_ENOUGH
+    upper = np.triu(np.ones((count, count), dtype=bool), 1)
+    same = upper & (clips.content[:, None] == clips.content[None, :])
     again = same if same.any() else upper
     for choice in (same & (times == 0), upper & (times == 0), again & (times < MAX_TIMES)):
         if choice.any():
@@ -338,16 +328,6 @@ def _find_allowed(
             first, second = np.nonzero(choice)
             return first, second
     return None
-
-
-def _choose_clips(clips: Clips, compared: Sequence[JudgedPair], rng: np.random.Generator) -> IntArray:
-    """All clips; of very many, those judged most often and others at random."""
-    if len(clips) <= MAX_CLIPS:
-        return np.arange(len(clips))
-    judged = np.array([clip for pair in compared for clip in pair[:2]], dtype=np.int64)
-    order = np.lexsort((rng.random(len(clips)), -np.bincount(judged, minlength=len(clips))))
-    others = rng.permutation(order[MAX_CLIPS // 2 :])[: MAX_CLIPS // 2]
-    return np.sort(np.concatenate([order[: MAX_CLIPS // 2], others]))
 
 
 def _make_rng(name: str, asked: int) -> np.random.Generator:
