@@ -47,8 +47,6 @@ def test_an_answer_is_a_row_of_the_library(made: Made) -> None:
         (lambda one: one.judge("0", 1, "left"), "no clip in row '0'"),
         (lambda one: one.judge(0, 1, "up"), "one of left, right, tie, bad, skip"),
         (lambda one: one.judge(0, 1, ["left"]), "one of left, right, tie, bad, skip"),
-        (lambda one: one.judge(0, 1, "left", seconds=-1), "a number from 0"),
-        (lambda one: one.judge(0, 1, "left", seconds="soon"), "a number from 0"),
         (lambda one: one.rate(0, 0), "from 1 to 5, or None, not 0"),
         (lambda one: one.rate(0, 2.5), "from 1 to 5, or None, not 2.5"),
         (lambda one: one.keep(0, "yes"), "True, False or None, not 'yes'"),
