@@ -70,10 +70,12 @@ def test_odd_sizes_and_other_codecs(tmp_path: Path) -> None:
     write_clip(path, greys(8, (65, 49)), codec="libvpx-vp9", options={"crf": "20", "b": "0"})
 
     encode_clip(path, tmp_path / "clip.mp4", 2, 6)
+    whole = at(path).clip(tmp_path / "whole.mp4")
 
     frames = list(at(tmp_path / "clip.mp4").frames())
     assert [frame.size for frame in frames] == [(65, 49)] * 5
     assert [number_of(frame) for frame in frames] == [2, 3, 4, 5, 6]
+    assert [number_of(frame) for frame in at(whole).frames()] == [*range(8)]
 
 
 def test_a_clip_is_turned_as_its_file_asks_for(tmp_path: Path) -> None:

@@ -154,7 +154,9 @@ class LocalFile:
         from . import frame_range
 
         first, last, part = self._check_range(first, last)
-        if part == ENTIRE:
+        # A whole clip of another kind is encoded only where the name asks for it.
+        is_converted = Path(path).suffix.lower() == ".mp4" != self.path.suffix.lower()
+        if part == ENTIRE and not is_converted:
             return self.save(path)
         return self._save_part(path, part, ".mp4", lambda new: frame_range.encode_clip(self.path, new, first, last))
 
