@@ -16,9 +16,9 @@ from ..media.file_names import slug
 from ..media.local_file import LocalFile
 from ..media.metadata.run_record import parse_record_input
 from ..models.base import File, Input
-from ..models.images import unwrap_pictures
 from ..storage.run_identity import INPUT_JSON
 from ..storage.run_status import RunStatus
+from ..storage.table import parse_text
 from ..sweeps.table_files import find_paths
 from ..util.missing_values import is_missing
 from ..util.printable import format_count
@@ -133,11 +133,7 @@ class TableRun:
     @cached_property
     def input_values(self) -> dict[str, Any] | None:
         """The input as JSON values, from the table or else from the metadata of the first file."""
-        text = self.text(INPUT_JSON)
-        try:
-            found = json.loads(text) if text else None
-        except ValueError:
-            found = None
+        found = parse_text(self.text(INPUT_JSON))
         if isinstance(found, dict):
             return found
         return dict(self.provenance.values) if self.provenance is not None and self.provenance.values else None
@@ -147,7 +143,7 @@ class TableRun:
         """The input as an instance of its model's class; None where that is not possible."""
         if self.request is not None or not self.input_values or not self.model:
             return self.request
-        return parse_record_input(self.model, unwrap_pictures(self.input_values))
+        return parse_record_input(self.model, self.input_values)
 
     @property
     def code(self) -> str | None:
