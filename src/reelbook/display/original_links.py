@@ -42,10 +42,10 @@ def prepare_links() -> None:
     _shared[0](None)
 
 
-def get_link_key(path: Path, max_bytes: int = MAX_ORIGINAL_BYTES) -> str:
+def get_link_key(path: Path, max_bytes: int | None = None) -> str:
     """The key by which a figure requests this file; empty without a provider, or if the file is too large."""
     provider = _own.get() or _shared[0]
-    return provider(path) if path.stat().st_size <= max_bytes else ""
+    return provider(path) if path.stat().st_size <= (max_bytes or MAX_ORIGINAL_BYTES) else ""
 
 
 # Posters that play their file on a click, in place or below a row of small ones.
