@@ -110,19 +110,19 @@ def make_messages(path: Path, want: list[Any]) -> Iterator[tuple[dict[str, Any],
             yield message, file.read(CHUNK_BYTES)
 
 
-def find_refusal(path: Path, name: str, *, as_preview: bool = False) -> str:
-    """The reason why a file is not sent, in which it is called `name`; empty if it is sent. A preview is always small."""
+def check_file(path: Path, name: str, *, as_preview: bool) -> None:
+    """Raise with the reason why a file is not sent, in which it is called `name`. A preview is always small."""
+    from ..display.tables.table_html import is_media  # Here, because it brings pandas along.
+
     try:
         count = path.stat().st_size
     except (OSError, ValueError):
-        return f"{name} is not there any more. rb.attach downloads it again."
-    if path.suffix.lower() not in MIME_TYPES:
-        return f"{name} cannot be read as a clip or a picture."
-    return (
-        f"{name} has {format_size(count)}, too much to play here."
-        if count > MAX_BYTES and not (as_preview and is_video(path))
-        else ""
-    )
+        raise ReelbookError(f"{name} is not there any more. rb.attach downloads it again.") from None
+    # A table may be untrusted, and name any file.
+    if path.suffix.lower() not in MIME_TYPES or not is_media(str(path)):
+        raise ReelbookError(f"{name} cannot be read as a clip or a picture.")
+    if count > MAX_BYTES and not (as_preview and is_video(path)):
+        raise ReelbookError(f"{name} has {format_size(count)}, too much to play here.")
 
 
 class Link(anywidget.AnyWidget):
@@ -242,26 +242,22 @@ class Link(anywidget.AnyWidget):
 
     def _send_file(self, want: list[Any]) -> None:
         """Send what the page has asked for, or the reason why it is not sent."""
-        from ..display.tables.table_html import is_media  # Here, because it brings pandas along.
-
         path = self._find_path(want[0], want[1])
         if path is None:
             self.send({"clip": want, "words": "There is no such file here."})
             return
         name = self._get_name(path)
-        reason = find_refusal(Path(path), name, as_preview=want[2:] == [PREVIEW])
         try:
-            # A table may be untrusted, and name any file.
-            if not reason and is_media(path):
-                for message, part in make_messages(Path(path), want):
-                    self.send(message, [part])
-                return
-        except (OSError, ReelbookError) as error:
-            reason = f"{name} is not there any more." if isinstance(error, OSError) else str(error).replace(path, name)
+            check_file(Path(path), name, as_preview=want[2:] == [PREVIEW])
+            for message, part in make_messages(Path(path), want):
+                self.send(message, [part])
+        except ReelbookError as error:
+            self.send({"clip": want, "words": str(error).replace(path, name)})
+        except OSError:
+            self.send({"clip": want, "words": f"{name} is not there any more."})
         # Any other decoder error is a fault of this file.
         except Exception:
-            reason = ""
-        self.send({"clip": want, "words": reason or f"{name} cannot be read as a clip or a picture."})
+            self.send({"clip": want, "words": f"{name} cannot be read as a clip or a picture."})
 
     def _find_path(self, row: int, place: int) -> str | None:
         if 0 <= row < len(self._files) and 0 <= place < len(self._files[row]):
@@ -389,7 +385,8 @@ class LiveUpdates:
         publish: Callable[[Bundle], None],
         bundle: Callable[[], Bundle],
         key: Callable[[], OutputKey] | None = None,
-        is_over: Callable[[], bool] = lambda: True,
+        *,
+        is_over: Callable[[], bool],
     ) -> None:
         self._publish, self._bundle, self._key, self._is_over = publish, bundle, key, is_over
         # A separate lock: `start` is called while an owner changes, under locks of the owner.

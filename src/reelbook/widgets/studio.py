@@ -32,7 +32,7 @@ from .forms.runs import PressedRun, draw_or_say, list_uses, use_frame
 from .forms.schema import Node, get_sheet
 from .forms.sweeps import StartedJob
 from .link import LiveUpdates, NewestOnly, ScriptLink
-from .notebook import find_variable_name, forget_reply_thread
+from .notebook import forget_reply_thread
 
 if TYPE_CHECKING:
     from ..current import Session
@@ -356,7 +356,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             lambda _: self._refresh(),
             dict,
             lambda: tuple(entry.progress_key for entry in self._entries),
-            lambda: all(entry.is_over for entry in self._entries),
+            is_over=lambda: all(entry.is_over for entry in self._entries),
         )
         self._handle: Any = None
         self._last_snapshot: dict[str, Any] | None = None
@@ -525,11 +525,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     def _snapshot(self) -> dict[str, Any]:
         """The MIME bundle of the static picture; by its mark, the studio finds and hides it."""
         return self._form.make_snapshot(self._entries, mark=self._head.twin, note=self._head.cost)
-
-    @property
-    def name_in_notebook(self) -> str:
-        """The expression for this studio in a cell."""
-        return find_variable_name(self) or "studio"
 
     def _send(self, msg: Any, buffers: Any = None) -> None:
         super()._send(msg, buffers)

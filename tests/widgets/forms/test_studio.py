@@ -13,7 +13,6 @@ from typing import Any
 
 import ipywidgets
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 from ipywidgets.widgets.widget import _instances
 
 import reelbook as rb
@@ -21,7 +20,6 @@ from reelbook.client import Client
 from reelbook.current import Session
 from reelbook.display.live import updater
 from reelbook.errors import ReelbookError
-from reelbook.widgets.notebook import find_variable_name
 from reelbook.widgets.studio import PAGE, Studio
 from tests.support import png
 from tests.transport.variants import Hosted, Reply
@@ -503,24 +501,3 @@ def test_a_message_that_makes_no_sense_changes_nothing(opened: Callable[..., Wat
 
     assert page.head.chosen == TEXT
     assert page.sent == []
-
-
-def test_the_table_of_a_sweep_is_named_as_a_cell_finds_it() -> None:
-    """By the variable of the form or of the studio; by the output of the cell where there is none."""
-    studio = rb.studio()
-    form = rb.form(rb.TextToVideo)
-    shell = InteractiveShell.instance()
-    try:
-        names: list[str] = []
-        for variables in ({"desk": studio}, {"_7": studio}, {}, {"paper": form}):
-            shell.user_ns.update(variables)
-            names += [studio.form.name_in_notebook, form.name_in_notebook]
-            for name in variables:
-                del shell.user_ns[name]
-    finally:
-        InteractiveShell.clear_instance()
-        studio.close()
-        form.close()
-
-    assert names == ["desk.form", "form", "_7.form", "form", "studio.form", "form", "studio.form", "paper"]
-    assert find_variable_name(studio, {"_": studio}) is None

@@ -18,7 +18,7 @@ from ...errors import InvalidInput, ReelbookError
 from ...models.base import Input
 from ...sweeps.plan_summary import format_values
 from ...util.printable import format_count
-from ..json_values import sendable, to_page_json
+from ..json_values import to_page_json
 from .draft import Draft
 from .schema import JSON, Node, to_page
 from .words import format_problem
@@ -71,9 +71,9 @@ class VariedField:
             message = f"{format_count(len(self.values), 'value')}: {format_values(self.values)}"
         return {
             "name": self.name,
-            "typed": sendable(self.typed),
-            "told": sendable(message),
-            "words": NO_VALUES if self.is_empty else sendable(self.words),
+            "typed": self.typed,
+            "told": message,
+            "words": NO_VALUES if self.is_empty else self.words,
             "empty": self.is_empty,
         }
 

@@ -13,14 +13,12 @@ from markupsafe import Markup
 from ...display.embedding import data_uri
 from ...display.form_snapshot import form_bundle
 from ...display.input_code import format_input_code
-from ...display.live import Bundle
 from ...display.theme import blocks
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...media.posters import make_thumbnail
 from ...models.base import Input
 from ..json_values import to_page_json
-from ..link import Handler, LiveUpdates, ScriptLink
-from ..notebook import find_variable_name
+from ..link import Handler, NewestOnly, ScriptLink
 from .draft import Draft, InputTrait, get_row_values
 from .pictures import Pictures
 from .price import Pricer
@@ -41,6 +39,8 @@ MAX_LINES = 6
 BOX = (160, 90)
 # Inline styles, because saved notebooks may drop style sheets.
 THUMB = Markup('<img src="{}" alt="{}" style="display:block;max-width:160px;border-radius:6px;margin:8px 0 4px">')
+REDRAW_SECONDS = 0.25
+"""How long the static picture waits for another change."""
 CLOSED = "This form is closed. Make another one with rb.form(…)."
 
 
@@ -98,7 +98,7 @@ class Form(ScriptLink):
         """The studio that it is in."""
         self._snapshot_handle: Any = None
         """The display handle of the newest static picture."""
-        self._redrawing = LiveUpdates(self._redraw, self._draw)
+        self._redrawing = NewestOnly(self._redraw, "reelbook-form-picture", pause=lambda: REDRAW_SECONDS)
         if value is not None:
             self._draft.fill(value)
         self.running = FormRuns(self)
@@ -141,12 +141,6 @@ class Form(ScriptLink):
     def races(self) -> tuple[Race, ...]:
         """The races started here, the newest last: `form.races[-1].best` is the best input of the newest."""
         return tuple(entry.running for entry in self._sweeping.entries if entry.running and entry.is_race)
-
-    @property
-    def name_in_notebook(self) -> str:
-        """The expression for this form in a cell: its variable, or that of its studio."""
-        holder_name = None if self.studio is None else find_variable_name(self.studio) or "studio"
-        return find_variable_name(self) or (f"{holder_name}.form" if holder_name else "form")
 
     def has(self, name: str) -> bool:
         """Whether the model has this field."""
@@ -328,17 +322,14 @@ class Form(ScriptLink):
         return {**bundle, "text/plain": "\n".join([bundle["text/plain"], *lines])}
 
     def redraw_later(self) -> None:
-        """Redraw the static picture at the next turn of the shared clock."""
+        """Redraw the static picture soon, once for many changes."""
         if self._snapshot_handle is not None:
-            self._redrawing.start()
+            self._redrawing.put(self._snapshot_handle)
 
-    def _redraw(self, bundle: Bundle) -> None:
-        if (handle := self._snapshot_handle) is not None:
-            handle.update(bundle["picture"], raw=True)
-            self.kept = bundle["kept"]
-
-    def _draw(self) -> Bundle:
-        return {"kept": count_ended(self.running.all), "picture": self.make_snapshot(self.running.all, mark=self.twin)}
+    def _redraw(self, handle: Any) -> None:
+        entries = self.running.all
+        handle.update(self.make_snapshot(entries, mark=self.twin), raw=True)
+        self.kept = count_ended(entries)
 
 
 def count_ended(entries: Sequence[Entry]) -> int:

@@ -233,7 +233,7 @@ class FormRuns:
             self._publish,
             self._bundle,
             lambda: tuple(entry.progress_key for entry in self.all),
-            lambda: all(entry.is_over for entry in self.all),
+            is_over=lambda: all(entry.is_over for entry in self.all),
         )
         self.handlers: Mapping[str, Handler] = {"run": self._run, "show": self._show, "act": self._act}
 

@@ -401,7 +401,7 @@ class FormSweeps:
         by, spend = parse_measure(offer.get("by")), preview.limit(offer["spend"])
         started = sum(entry.running is not None and entry.is_race == bool(by) for entry in self.entries)
         table = f"races[{started}].table" if by else f"jobs[{started}].frame"
-        name = f"{form.name_in_notebook}.{table}"
+        name = f"form.{table}" if form.studio is None else f"studio.form.{table}"
         entry = StartedJob(f"s{len(self.entries) + 1}", preview, by, spend, self._typed.get("price"), name)
         form.running.add(entry)
         self._publish()
