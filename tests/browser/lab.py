@@ -11,13 +11,15 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import nbformat
 from nbformat.sign import NotebookNotary
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect
 from playwright.sync_api import TimeoutError as PageTimeout
 
 # How far the notebook is from the window's right and lower edges: the same in a window of every size.
@@ -324,6 +326,20 @@ class OpenNotebook:
     def _note(self, message: ConsoleMessage) -> None:
         if message.type == "error":
             self.complaints.append(message.text)
+
+
+@contextmanager
+def first_cell(
+    lab: Lab, chromium: Browser, name: str, *texts: str, shows: str = ".rbf", height: int = 1800
+) -> Iterator[OpenNotebook]:
+    """A new notebook with these cells and a library of its own, `{library!r}`; the first cell has run, and shows this."""
+    start, *others = texts
+    path = lab.write(name, start.format(library=str(lab.root / f"{name}-library")), *others)
+    with OpenNotebook(lab, chromium, path, height=height) as notebook:
+        notebook.open()
+        notebook.command("notebook:run-cell-and-select-next")
+        expect(notebook.page.locator(shows)).to_be_visible(timeout=60_000)
+        yield notebook
 
 
 def free_port() -> int:

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.lab import Lab, OpenNotebook, first_cell
 from tests.browser.looks import in_view, shot
 from tests.support import deep
 
@@ -54,15 +54,9 @@ RUN = ".rbf-foot .rbf-primary"
 
 
 @pytest.fixture(scope="module")
-def filling(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
+def filling(lab: Lab, chromium: Browser) -> Iterator[OpenNotebook]:
     """A notebook with a form in its first cell."""
-    library = str(tmp_path_factory.mktemp("form") / "library")
-    texts = (START.format(library=library), "form.value", "form.code")
-    path = lab.write("form", *texts)
-    with OpenNotebook(lab, chromium, path, height=1400) as notebook:
-        notebook.open()
-        notebook.command("notebook:run-cell-and-select-next")
-        expect(notebook.page.locator(".rbf")).to_be_visible(timeout=30_000)
+    with first_cell(lab, chromium, "form", START, "form.value", "form.code", height=1400) as notebook:
         yield notebook
 
 

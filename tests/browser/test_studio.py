@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
@@ -13,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 import reelbook as rb
 from tests.browser.axe import beyond, faint, findings, tabbed
-from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.lab import Lab, OpenNotebook, first_cell
 from tests.browser.looks import shot
 
 pytestmark = pytest.mark.browser
@@ -31,15 +30,11 @@ RUN = ".rbf-foot .rbf-run-button"
 
 
 @pytest.fixture(scope="module")
-def studio(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
+def studio(lab: Lab, chromium: Browser) -> Iterator[OpenNotebook]:
     """A notebook with a studio in its first cell, and a run that was made before it."""
-    library = str(tmp_path_factory.mktemp("studio") / "library")
-    texts = (START.format(library=library), "studio.value", "studio.close()")
-    path = lab.write("studio", *texts)
-    with OpenNotebook(lab, chromium, path, height=2200) as notebook:
-        notebook.open()
-        notebook.command("notebook:run-cell-and-select-next")
-        expect(notebook.page.locator(".rbs-model")).to_be_visible(timeout=ROOM)
+    with first_cell(
+        lab, chromium, "studio", START, "studio.value", "studio.close()", shows=".rbs-model", height=2200
+    ) as notebook:
         yield notebook
 
 
@@ -70,7 +65,7 @@ def test_a_model_is_chosen_by_keyboard_and_its_form_comes_back(studio: OpenNoteb
     page.keyboard.press("ArrowDown")
     expect(page.locator("[data-field=image_url]")).to_be_visible()
     expect(page.get_by_role("textbox", name="Prompt")).to_have_value("a paper boat")
-    expect(page.locator(".rbs-head [role=status]")).to_contain_text("Kept from Text to video: prompt")
+    expect(page.locator(".rbs-head [role=status]").first).to_contain_text("Kept from Text to video: prompt")
     expect(page.locator(".rbs-service")).to_contain_text("credits left")
     expect(model).to_be_focused()
     page.keyboard.press("ArrowUp")
@@ -213,11 +208,3 @@ def test_a_studio_whose_kernel_ends_says_so(studio: OpenNotebook) -> None:
     expect(page.get_by_role("textbox", name="Prompt").first).to_have_value("a long way", timeout=ROOM)
 
     assert studio.cell_errors() == []
-
-
-def gallery_of(count: int) -> dict[str, Any]:
-    """What a gallery of clips has."""
-    card = {"status": "completed", "mark": "●", "title": "a boat", "name": TEXT, "facts": ["53 credits"], "error": "", "star": False, "hidden": False}  # fmt: skip
-    cards = [{**card, "key": str(place)} for place in range(count)]
-    shelf = {"cards": cards, "total": count, "of": count, "models": [TEXT], "uses": [], "turn": 1}
-    return {"part": "gallery", "shelf": shelf, "key": "k", "script_key": ""}

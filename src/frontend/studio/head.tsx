@@ -27,6 +27,7 @@ export function Head({ link }: { link: KernelLink }) {
   };
   const turn = (types: boolean) => {
     want("");
+    type("");
     refuse("");
     setTyping(types);
   };
@@ -47,9 +48,7 @@ export function Head({ link }: { link: KernelLink }) {
   };
   useNews(link, ["change:models", "change:chosen", "change:carried", "change:account", "change:cost"], {
     opened: ({ opened }) => {
-      if (opened !== wanted) return;
-      if (isTyping) type("");
-      turn(false);
+      if (opened === wanted) turn(false);
     },
     refused: (content) => hearRefusal(content.refused),
     trouble: (content) => hearRefusal(content.trouble),
