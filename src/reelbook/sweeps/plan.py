@@ -157,12 +157,14 @@ class Plan:
         _require_function(price)
         prices: dict[Input | None, Estimate] = {}
         for request in {row.input: None for row in self.distinct if row.input is not None}:
-            answer = price(request)
-            if not (answer is None or isinstance(answer, Estimate) or (is_whole(answer) and answer >= 0)):
+            answer: Any = price(request)
+            if is_whole(answer) and answer >= 0:
+                answer = Estimate(int(answer))
+            elif not isinstance(answer, Estimate | None):
                 raise usage_error(
                     f"A price is a whole number of credits, or None where nobody knows, not {format_literal(answer)}."
                 )
-            prices[request] = answer if isinstance(answer, Estimate) else Estimate(answer)
+            prices[request] = answer or Estimate(None)
         return replace(self, rows=tuple(replace(row, estimate=prices.get(row.input)) for row in self.rows))
 
     @cached_property
