@@ -20,7 +20,6 @@ import pytest
 from reelbook.errors import DownloadFailed
 from reelbook.models.base import File
 from reelbook.storage.shelf import Shelf
-from reelbook.storage.tidy import get_paths
 from reelbook.transport import downloader
 from reelbook.transport.downloader import DownloadedFile, Downloader
 from tests.faults.bodies import every_kind, film, picture
@@ -197,6 +196,6 @@ def test_no_wrong_byte_is_accepted_and_nothing_sound_is_lost(count: int, tmp_pat
     ]
     assert outcome["right though hopeless"] == 0
     assert outcome["refused"] == sum(not one.obtainable for one in planned) >= 0.05 * count
-    assert get_paths(Shelf(tmp_path)).keys() == {one.sha256 for one in planned if one.obtainable}
+    assert Shelf(tmp_path).hashes() == {one.sha256 for one in planned if one.obtainable}
     used = {fault for one in planned for fault in one.document.faults}
     assert used >= {*WAYS_TO_SERVE, *PASSING, *CONTINUED, *LASTING, "flipped"}

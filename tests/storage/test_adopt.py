@@ -12,7 +12,6 @@ import pytest
 
 from reelbook.errors import ReelbookError
 from reelbook.storage.ledger import claims, transitions, writer
-from reelbook.storage.tidy import get_paths
 from tests.storage.made import BOAT, Made
 
 Make = Callable[[str], Made]
@@ -95,7 +94,7 @@ def test_a_file_that_is_damaged_there_is_not_believed(make: Make) -> None:
     assert "1 run and 0 files" in report
     assert "1 file missing or damaged there" in report
     assert [entry.stage for entry in ours.entries()] == ["completed"]
-    assert get_paths(ours.shelf) == {}
+    assert ours.shelf.paths() == {}
 
 
 def test_an_older_copy_of_this_library_brings_nothing_back(make: Make) -> None:

@@ -26,7 +26,7 @@ from .run_status import get_library_status
 from .select_runs import Which, filter_rows, find_table, parse_span, select_runs, usage_error
 from .shelf import SHA256, Shelf
 from .table import READ_COLUMNS, build_table
-from .tidy import get_paths, prune_files, verify_files
+from .tidy import prune_files, verify_files
 from .uncertain import Uncertain, Uncertainties
 
 
@@ -209,7 +209,7 @@ class Library:
         return self._ledger().find_entries(where, *values) if self._is_there else []
 
     def _build_table(self, where: str, *values: Any) -> pd.DataFrame:
-        frame = build_table(self._select(", ".join(READ_COLUMNS), where, values), get_paths(self._shelf))
+        frame = build_table(self._select(", ".join(READ_COLUMNS), where, values), self._shelf.paths())
         frame.attrs["reelbook"] = {"library": str(self.folder)}
         return frame
 

@@ -112,11 +112,17 @@ class Shelf:
         while (path := Shelf.find(self, sha256)) is not None:
             path.unlink(missing_ok=True)
 
-    def names(self) -> Iterator[tuple[str, Path]]:
-        """Iterate over hash and path of all files."""
-        for entry, _ in list_files(self.folder):
-            if _is_name(entry.name):
-                yield entry.name[:64], Path(entry.path)
+    def paths(self) -> dict[str, str]:
+        """The path of each file on this machine, by hash."""
+        try:
+            names = os.listdir(self.folder)  # noqa: PTH208  # A hundred thousand Path objects would take a second.
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        return {name[:64]: f"{self.folder}{os.sep}{name}" for name in names if _is_name(name)}
+
+    def hashes(self) -> set[str]:
+        """The hashes of all files."""
+        return set(self.paths())
 
     @property
     def size(self) -> int:
@@ -164,7 +170,7 @@ class RemoteShelf(Shelf):
         """Upload a new file, with those that could not be uploaded before. A failure is a warning: the file is safe here."""
         try:
             there = self._list("" if self._is_behind else path.name)
-            for source in [file for _, file in super().names()] if self._is_behind else [path]:
+            for source in [*map(Path, self.paths().values())] if self._is_behind else [path]:
                 if there.get(source.name) != source.stat().st_size:
                     with self._remote_errors():
                         self._system.put_file(str(source), self._path(source.name))
@@ -182,10 +188,9 @@ class RemoteShelf(Shelf):
             with self._remote_errors():
                 self._system.rm_file(self._path(name))
 
-    def names(self) -> Iterator[tuple[str, Path]]:
-        """Iterate over hash and path of all files; for those only at the URL, the future local path."""
-        here = dict(super().names())
-        yield from (here | {name[:64]: self.folder / name for name in self._list() if name[:64] not in here}).items()
+    def hashes(self) -> set[str]:
+        """The hashes of all files, here and at the URL."""
+        return super().hashes() | {name[:64] for name in self._list()}
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name[:2]}/{name}"

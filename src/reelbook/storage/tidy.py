@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -25,25 +24,15 @@ DERIVED_FOLDERS = ("posters", "previews", "strips", "measures")
 _TEXTS = "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')"
 
 
-def get_paths(shelf: Shelf) -> Mapping[str, str]:
-    """The path of each file on this machine, by hash."""
-    try:
-        names = os.listdir(shelf.folder)  # noqa: PTH208  # A hundred thousand Path objects would take a second.
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    start = f"{shelf.folder}{os.sep}"
-    return {name[:64]: start + name for name in names if name[64:] in SUFFIXES}
-
-
 def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = None) -> str:
     """Check all files, or those of some runs: damaged ones are moved aside, and runs that lost a file reopened."""
     stored = _find_stored_runs(ledger)
     chosen = {sha256 for run in stored if only is None or run.id in only for sha256 in run.hashes}
-    names = [(sha256, path) for sha256, path in shelf.names() if path.exists() and (only is None or sha256 in chosen)]
-    damaged = [_move_aside(path) for sha256, path in names if hash_file(path) != sha256]
-    missing = chosen - {sha256 for sha256, _ in shelf.names()}
+    files = {sha256: Path(path) for sha256, path in shelf.paths().items() if only is None or sha256 in chosen}
+    damaged = [_move_aside(path) for sha256, path in files.items() if hash_file(path) != sha256]
+    missing = chosen - shelf.hashes()
     lost = _mark_lost(ledger, [run.id for run in stored if not missing.isdisjoint(run.hashes)])
-    parts = [f"{format_count(len(names), 'file')} checked"]
+    parts = [f"{format_count(len(files), 'file')} checked"]
     if damaged:
         parts.append(f"{len(damaged):,} damaged and moved to {damaged[0].parent}")
     if missing:
@@ -72,7 +61,7 @@ def prune_files(
         sources, files = HASHES.findall(source), HASHES.findall(results)
         named.update(sources, files)
         needed.update(sources, () if run_id in going else files)
-    files_here = {sha256: path for sha256, path in shelf.names() if path.exists() and sha256 not in needed}
+    files_here = {sha256: Path(path) for sha256, path in shelf.paths().items() if sha256 not in needed}
     losing = {run.id: [files_here[sha256] for sha256 in {*run.hashes} if sha256 in files_here] for run in old}
     sizes = {run: sum(path.stat().st_size for path in paths) for run, paths in losing.items() if paths}
     files_to_remove = _find_spare(shelf, named, min(before, time.time() - MIN_AGE_SECONDS))
@@ -148,7 +137,7 @@ def _find_spare(shelf: Shelf, named: Collection[str], before: float) -> list[Pat
 
 def _remove_orphaned_derived(shelf: Shelf) -> None:
     """Remove what was made from files that no longer exist."""
-    here = get_paths(shelf)
+    here = shelf.paths()
     for name in DERIVED_FOLDERS:
         for derived in (shelf.folder.parent / name).glob("*"):
             if SHA256.fullmatch(derived.name[:64]) and derived.name[:64] not in here:

@@ -19,7 +19,6 @@ from ..storage.ledger.transitions import Entry, State
 from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import format_canonical, make_identity
 from ..storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
-from ..storage.tidy import get_paths
 from ..transport.picture_sources import read_sources
 from ..util.background_loop import background
 from ..util.data_address import is_data_address
@@ -93,7 +92,7 @@ def find_rows(ledger: Ledger, service: str, names: Mapping[K, RunName | InvalidI
 def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     """A snapshot of the results that the library has for a plan, queried once for all its rows."""
     service, names = background.wait(name_rows(plan.distinct, context, take=take), CALL_SECONDS)
-    entries, files = find_rows(context.ledger, service, names), get_paths(context.shelf)
+    entries, files = find_rows(context.ledger, service, names), context.shelf.paths()
     have = frozenset(key for key, entry in entries.items() if has_result(entry, files))
     costs = {key: entry.credits or 0 for key, entry in entries.items()}
     due = len(plan.distinct) - len(have)
@@ -193,7 +192,7 @@ def load_standings(
     *, price: int | None = None,
 ) -> list[Standing]:  # fmt: skip
     """The distinct runs of the rows with their state in the library; `names` are by the rows' keys."""
-    stored, files = find_rows(context.ledger, service, names), get_paths(context.shelf)
+    stored, files = find_rows(context.ledger, service, names), context.shelf.paths()
     runs: dict[object, Standing] = {}
     for row in rows:
         name = names.get(row.key)

@@ -14,7 +14,6 @@ from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import INPUT_JSON
 from ..storage.run_status import SWEEP_STATUSES
 from ..storage.table import LAST_COLUMNS, READ_COLUMNS, assemble_table, build_column, make_run_columns
-from ..storage.tidy import get_paths
 from ..util.background_loop import background
 from .plan_rows import Known
 from .progress import CALL_SECONDS, Standing, find_rows, load_standings, name_rows
@@ -113,7 +112,7 @@ def make_result_table(
     standings = [by_number[row.number] for row in plan]
     stored = find_rows(context.ledger, service, {number: standing.name for number, standing in by_number.items()})
     entries = [stored.get(row.number) for row in plan]
-    frame = build_frame(plan, standings, entries, get_paths(context.shelf), take=take, service=service)
+    frame = build_frame(plan, standings, entries, context.shelf.paths(), take=take, service=service)
     frame.attrs["reelbook"]["library"] = str(context.ledger.folder)
     return frame
 

@@ -14,7 +14,6 @@ import numpy as np
 from ...errors import InvalidInput
 from ...storage.ledger.schema import join_scope
 from ...storage.ledger.transitions import Entry, State
-from ...storage.tidy import get_paths
 from ...sweeps.job import SweepJob
 from ...sweeps.options import RunOptions
 from ...sweeps.plan import Plan
@@ -210,7 +209,7 @@ class RaceRuns:
 
     def find_free(self, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
         """The rows whose run costs nothing more, as it is paid for, and those that have failed, in the order in which they were sent."""
-        files, known = get_paths(self._context.shelf), self.find_stored(rows)
+        files, known = self._context.shelf.paths(), self.find_stored(rows)
         stored = sorted(((known[row.key], row) for row in rows if row.key in known), key=lambda pair: pair[0].id)
         ends = (State.FAILED, State.CANCELLED)
         free = [row for run, row in stored if has_result(run, files) or (self.count(run) and run.state not in ends)]
