@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..display.compare.comparison import Comparison, list_items
-from ..display.table_runs import TableRun, describe_run, read_runs
+from ..display.table_runs import TableRun, read_run, read_runs
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
 from ..models.base import File
@@ -47,7 +47,7 @@ def _find_runs(given: Any) -> list[TableRun]:
         return [run for part in given for run in _find_runs(part)]
     named = find_run_or_file(given, WHAT)
     if isinstance(named, Run):
-        return [describe_run(named)]
+        return [read_run(named)]
     if isinstance(named, (str, Path)):
         named = LocalFile(Path(named).expanduser(), File(url=""))
     if isinstance(named, LocalFile):

@@ -247,6 +247,18 @@ class ModelRuns:
         }
 
 
+def read_run(run: Run) -> TableRun:
+    """A run by itself, as one of a table."""
+    values = {
+        "status": run.status,
+        "error": str(run.failure or "") or None,
+        "output_seed": getattr(run.output, "seed", None),
+    }
+    name = f"run {run.request_id[:8]}" if run.request_id else "run"
+    files, request = run.media if run.status == "completed" else (), run.input if isinstance(run.input, Input) else None
+    return TableRun(0, name, run.endpoint_id, values, files, request=request)
+
+
 def read_runs(table: pd.DataFrame) -> list[TableRun]:
     """The runs of a table in its order."""
     # A table may have been joined so that it has a name twice.
@@ -267,18 +279,6 @@ def read_runs(table: pd.DataFrame) -> list[TableRun]:
         )
         for place, (label, row, files) in enumerate(zip(labels, rows, find_paths(table), strict=True))
     ]
-
-
-def describe_run(run: Run) -> TableRun:
-    """A run by itself, as one of a table."""
-    values = {
-        "status": run.status,
-        "error": str(run.failure or "") or None,
-        "output_seed": getattr(run.output, "seed", None),
-    }
-    name = f"run {run.request_id[:8]}" if run.request_id else "run"
-    files, request = run.media if run.status == "completed" else (), run.input if isinstance(run.input, Input) else None
-    return TableRun(0, name, run.endpoint_id, values, files, request=request)
 
 
 def group_runs(table: pd.DataFrame) -> list[ModelRuns]:
