@@ -125,47 +125,33 @@ def test_a_handle_is_dragged(shown: Show, clip: LocalFile) -> None:
     expect(page.get_by_role("button", name="Save range")).to_have_text("Save range · 2 frames")
 
 
-def test_what_was_saved_is_named(shown: Show, clip: LocalFile) -> None:
-    """The path as text, a link for its bytes; an error as the kernel's sentence, and nothing in it is markup."""
+def test_what_came_of_a_button_is_said(shown: Show, clip: LocalFile) -> None:
+    """The path as text with a link for its bytes; code to copy; an error as the kernel's sentence; and that there is no kernel."""
     page = shown(clip)
-    path = "saved/<b>boat</b>_frame-1-of-25.png"
+    said = page.locator(".rb-said")
+    path, code = "saved/<b>boat</b>_frame-1-of-25.png", 'rb.ImageToVideo(image_url=e.image, prompt="…")'
     page.evaluate(
-        "path => { replies.still = [{path, name: 'boat.png', number: 0, size: '3 kB'}, []]; replies.gif = [{error: 'There is no <i>room</i>.'}, []]; }",
-        path,
+        """([path, code]) => Object.assign(replies, {
+          still: [{path, name: 'boat.png', number: 0, size: '3 kB'}, []], fetch: [{}, [new Uint8Array([1, 2, 3])]],
+          gif: [{error: 'There is no <i>room</i>.'}, []], use: [{code, name: 'e', frame: 0}, []], clip: [{gone: 'Gone.'}, []],
+        })""",
+        [path, code],
     )
 
     page.get_by_role("button", name="Save still").click()
-    expect(page.locator(".rb-said")).to_have_text(f"Saved {path} · 3 kB · Download")
-    page.evaluate("replies.fetch = [{}, [new Uint8Array([1, 2, 3])]]")
+    expect(said).to_have_text(f"Saved {path} · 3 kB · Download")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download").click()
     page.get_by_role("button", name="Save GIF").click()
+    expect(said).to_have_text("There is no <i>room</i>.")
+    page.get_by_role("button", name="Use this frame").click()
+    expect(said.locator("code")).to_have_text(code)
+    expect(said).to_contain_text("It is the frame on the screen")
+    expect(page.get_by_role("button", name="Copy code")).to_be_visible()
+    page.get_by_role("button", name="Save clip").click()
+    expect(said).to_contain_text("Run the cell again")
 
     assert download.value.suggested_filename == "boat.png"
-    expect(page.locator(".rb-said")).to_have_text("There is no <i>room</i>.")
-
-
-def test_without_a_kernel_the_buttons_say_what_they_need(shown: Show, clip: LocalFile) -> None:
-    """It is the kernel that saves files."""
-    page = shown(clip)
-    page.evaluate("replies.clip = [{gone: 'The kernel has ended.'}, []]")
-
-    page.get_by_role("button", name="Save clip").click()
-
-    expect(page.locator(".rb-said")).to_contain_text("Run the cell again")
-
-
-def test_the_frame_is_used_in_code(shown: Show, clip: LocalFile) -> None:
-    """The code is there to copy, with what it stands for."""
-    page = shown(clip)
-    code = 'rb.ImageToVideo(image_url=e.image, prompt="…")'
-    page.evaluate("code => { replies.use = [{code, name: 'e', frame: 0}, []]; }", code)
-
-    page.get_by_role("button", name="Use this frame").click()
-
-    assert page.locator(".rb-said code").inner_text() == code
-    expect(page.locator(".rb-said")).to_contain_text("It is the frame on the screen")
-    expect(page.get_by_role("button", name="Copy code")).to_be_visible()
 
 
 def test_the_kernel_follows_the_page_and_the_page_the_kernel(shown: Show, clip: LocalFile) -> None:

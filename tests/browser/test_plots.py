@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import Locator, expect
 
-from reelbook.display.embedding import data_uri
 from reelbook.display.plots.plot_html import Plot, plot_bundle
 from reelbook.display.tables.table_html import table_bundle
 from tests.browser.bare_page import Open
+from tests.browser.fake_kernel import answer_requests
 from tests.browser.looks import shot
 
 pytestmark = pytest.mark.browser
@@ -61,12 +59,7 @@ def picked(plot: Locator) -> list[int]:
 def test_a_point_shows_its_run_and_plays_it(opened: Open, table: pd.DataFrame, clips: list[str]) -> None:
     """Poster, what differs and credits beside it; a click asks the kernel for the file of this row, and Escape closes it, and then the card."""
     page = opened(html_of(table, "motion", "sharpness", "seed"))
-    address = data_uri("video/mp4", Path(clips[0]).read_bytes())
-    page.evaluate(
-        """address => { window.wanted = []; addEventListener("reelbook:want", event => {
-          const { key, row, place, answer } = event.detail; wanted.push([key, row, place]); event.preventDefault(); answer(address); }); }""",
-        address,
-    )
+    answer_requests(page, [[clips[row % 3]] for row in range(24)])
     plot = page.locator(PLOT)
 
     page.mouse.move(*point(plot, 6))
@@ -75,7 +68,7 @@ def test_a_point_shows_its_run_and_plays_it(opened: Open, table: pd.DataFrame, c
     poster = card.locator("img").bounding_box()
     page.mouse.click(*point(plot, 6))
     expect(plot.locator("video")).to_have_count(1)
-    wanted = page.evaluate("wanted")
+    wanted = page.evaluate("toKernel")
     shot(page, "plot-open")
     page.keyboard.press("Tab")
     plot.locator(".rb-pick").press("Escape")
@@ -84,7 +77,7 @@ def test_a_point_shows_its_run_and_plays_it(opened: Open, table: pd.DataFrame, c
         assert expected in words
     assert poster is not None
     assert poster["width"] > 80
-    assert wanted == [["one", 6, 0]]
+    assert wanted == [["want", 6, 0, ""]]
     expect(plot.locator("video")).to_have_count(0)
     expect(plot.locator(".rb-cursor")).to_be_focused()
     page.keyboard.press("Escape")

@@ -18,7 +18,6 @@ export class PlayedPicture {
   isBroken = false;
   #chased = 0;
   #sought = -1;
-  #listening = new AbortController();
 
   /** @param clip With the times of the file that is played; a copy has others than its original. */
   constructor(
@@ -28,11 +27,10 @@ export class PlayedPicture {
   ) {
     video.controls = false;
     video.preload = "auto";
-    const broken = () => {
+    video.onerror = () => {
       this.isBroken = true;
       fail();
     };
-    video.addEventListener("error", broken, this.#listening);
   }
 
   /** The number of the frame on the screen. */
@@ -80,7 +78,7 @@ export class PlayedPicture {
   }
 
   close() {
-    this.#listening.abort();
+    this.video.onerror = null;
     this.video.pause();
     this.video.preload = "none";
     this.video.removeAttribute("src");
