@@ -153,20 +153,6 @@ def test_few_settings_give_a_sound_belief(levels: list[list[int]]) -> None:
     assert is_sound(learn_pairs(levels, setting, (setting + 1) % len(levels), setting > 0), len(levels))
 
 
-def test_judgements_find_the_best() -> None:
-    """Many judgements of pairs, some of them ties, put settings in their true order."""
-    rng, true = np.random.default_rng(5), additive(5)
-    left, right = rng.integers(0, 64, (2, 300))
-    lead = 3 * (true[left] - true[right]) + rng.logistic(size=300)
-    share = np.where(np.abs(lead) < 0.5, 0.5, lead > 0)
-
-    belief = learn_pairs(LEVELS, left, right, share)
-
-    assert np.corrcoef(belief.mean, true)[0, 1] > 0.95
-    assert (true > true[np.argmax(belief.mean)]).sum() < 3
-    assert belief.mean.mean() == pytest.approx(0, abs=1e-9)
-
-
 def test_judgements_of_one_clip_are_no_repetitions() -> None:
     """A clip that wins forty times says less of its setting than forty clips that win once each."""
     left, right, share = [0] * 40, [1] * 40, [1.0] * 40

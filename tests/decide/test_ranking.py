@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import choix
 import numpy as np
 import pytest
 
 from reelbook.decide.ranking import JudgedPair, Ranking, rank_clips
 from reelbook.decide.ratings import describe_first_place
-from tests.decide.judged_worlds import answer, draw_strengths, judge_at_random, make_clips
+from tests.decide.judged_worlds import draw_strengths, judge_at_random, make_clips
 
 
 def rank(pairs: list[JudgedPair], count: int) -> Ranking:
@@ -20,25 +19,6 @@ def rank(pairs: list[JudgedPair], count: int) -> Ranking:
 
 def judge(answers: Sequence[tuple[int, int, float | None]]) -> list[JudgedPair]:
     return [JudgedPair(*answer) for answer in answers]
-
-
-def judge_all(strengths: np.ndarray, count: int, *, seed: int = 0) -> list[JudgedPair]:
-    """Random pairs, judged as their strengths have it."""
-    rng = np.random.default_rng(seed)
-    pairs = [rng.choice(len(strengths), 2, replace=False) for _ in range(count)]
-    return [JudgedPair(int(a), int(b), answer(strengths[a], strengths[b], rng)) for a, b in pairs]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_scores_of_many_judgements_are_those_of_choix(seed: int) -> None:
-    """As near as a prior lets them come; with few judgements ours are nearer to 0."""
-    pairs = judge_all(np.linspace(-1.5, 1.5, 12), 2000, seed=seed)
-    won = [(a, b) if share == 1 else (b, a) for a, b, share, *_ in pairs]
-    expected = choix.opt_pairwise(12, won)
-
-    scores = rank(pairs, 12).make_frame(range(12), name="run").sort_index()["score"].to_numpy()
-
-    assert np.abs(scores - (expected - expected.mean())).max() < 0.1
 
 
 def test_counts_are_of_every_item() -> None:
