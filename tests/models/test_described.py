@@ -156,12 +156,15 @@ def test_defaults_are_spelled_out_at_every_depth() -> None:
 def test_nulls_and_defaults_are_sent_only_where_they_say_something() -> None:
     """Not a null that means "left out", a default that its own rule refuses, or one of another kind of object."""
     speech, shape = describe(DESCRIPTIONS["optional_by_null"]), describe(DESCRIPTIONS["two_kinds"])
-    sloppy = describe(with_fields({"size": {"enum": ["s", "m"], "default": "xl"}}))
+    either = {"oneOf": [{"type": "integer"}, {"type": "number"}], "default": 1}
+    sloppy = describe(with_fields({"size": {"enum": ["s", "m"], "default": "xl"}, "scale": either}))
     request = speech(text="hello", speaker=None, seed=None, pitch=None, style=None)
 
     assert request.wire() == {"text": "hello", "speaker": None, "speed": 1.0, "style": None}
     assert request == speech(text="hello", speaker=None, style=None)
-    assert (sloppy().size, sloppy().wire(), sloppy(size="m").wire()) == (None, {}, {"size": "m"})
+    assert (sloppy().size, sloppy().wire(), sloppy(size="m").wire()) == (None, {"scale": 1}, {"size": "m", "scale": 1})
+    assert sloppy().revised(scale=0.5)["scale"] == 0.5
+    assert "does not fit its description: `oneOf`" in refusal(lambda: sloppy(scale=2))
     assert "default" not in sloppy.model_json_schema()["properties"]["size"]
     assert shape(kind="circle", radius=1).wire() == {"kind": "circle", "radius": 1.0, "color": "red"}
     assert shape(kind="square", side=2).wire() == {"kind": "square", "side": 2, "color": "red"}
@@ -230,6 +233,16 @@ def test_what_fits_no_type_is_said_of_the_closest_one() -> None:
     assert "`size.width` = 1 is outside the bounds (at least 64). The nearest allowed value is 64." in refusal(lambda: kind(size={"width": 1}))  # fmt: skip
     assert "`tags` = ['a', 'a'] does not fit its description: `uniqueItems` is True." in refusal(lambda: kind(tags=["a", "a"]))  # fmt: skip
     assert "`style` = 'none' does not fit its description: `pattern` is '^(?!none)'." in refusal(lambda: kind(style="none"))  # fmt: skip
+
+
+def test_steps_tell_alternatives_apart() -> None:
+    """Of which exactly one may hold; by the digits as written."""
+    halves = {"oneOf": [{"type": "number", "multipleOf": 0.05}, {"type": "number", "multipleOf": 0.04}]}
+    kind = describe(with_fields({"a": halves}))
+
+    assert [kind(a=value)["a"] for value in (0.15, 0.04)] == [0.15, 0.04]
+    for value in (0.2, 0.01):
+        refusal(lambda value=value: kind(a=value))  # type: ignore[misc]
 
 
 def test_a_value_may_be_deep_but_not_bottomless() -> None:

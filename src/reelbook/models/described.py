@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import cache
@@ -89,16 +89,21 @@ def describe(document: Mapping[str, Any], endpoint_id: str | None = None) -> typ
 @cache
 def _build(source: str, endpoint_id: str) -> type[Described]:
     from jsonschema import Draft202012Validator
+    from jsonschema import ValidationError as Mismatch
     from jsonschema.validators import extend
     from referencing import Registry
 
     builder = _Builder(map_texts(json.loads(source), replace_surrogates), endpoint_id)
     cls = builder.input_class()
     cls._source = source, endpoint_id
-    # Multiples are checked by the types alone, because `jsonschema` takes 0.15 for no multiple of 0.05.
-    without_multiples = extend(Draft202012Validator, {"multipleOf": None})
+
+    def check_multiple(validator: Any, step: Any, value: Any, _: Any) -> Iterator[Mismatch]:
+        # By the digits as written, because `jsonschema` takes 0.15 for no multiple of 0.05.
+        if validator.is_type(value, "number") and Fraction(str(value)) % Fraction(str(step)):
+            yield Mismatch(f"{value} is no multiple of {step}")
+
     # With a registry of its own it fetches nothing.
-    cls._rules = without_multiples(builder.root, registry=Registry())
+    cls._rules = extend(Draft202012Validator, {"multipleOf": check_multiple})(builder.root, registry=Registry())
     return cls
 
 
@@ -163,11 +168,14 @@ class Described(Record, Input):
     def _fits_description(self) -> Self:
         from jsonschema.exceptions import best_match
 
-        # What is sent in the place of a picture is not known yet.
+        # What is sent in the place of a picture is not known yet, and a default is the service's own.
         pictures = {place for place, text in pictures_of(self) if isinstance(text, Image)}
+        changed = self.changed()
         try:
-            errors = self._rules.iter_errors(self.wire())
-            error = best_match(error for error in errors if tuple(error.absolute_path) not in pictures)
+            errors = [(tuple(error.absolute_path), error) for error in self._rules.iter_errors(self.wire())]
+            error = best_match(
+                error for place, error in errors if place not in pictures and (not place or place[0] in changed)
+            )
         except Exception:
             # Rules that Python cannot read, such as patterns of JavaScript, are left to the service.
             return self
