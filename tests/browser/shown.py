@@ -47,8 +47,8 @@ from reelbook.media.metadata.provenance import Provenance
 from reelbook.models.base import File, Input
 from reelbook.models.pricing import Estimate, Line
 from reelbook.models.text_to_video import LoRA, TextToVideoOutput
+from reelbook.storage.library import Uncertain
 from reelbook.storage.run_status import SWEEP_STATUSES
-from reelbook.storage.uncertain import Uncertain
 from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.plan_rows import Row
 from reelbook.sweeps.progress import Group, Progress, Result

@@ -40,7 +40,7 @@ from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.runs.run import Run
 from reelbook.settings import options
-from reelbook.storage.uncertain import Uncertain
+from reelbook.storage.library import Uncertain
 from tests.clips import film
 from tests.display.stand_in import Read, bare
 from tests.models.described_inputs import with_fields

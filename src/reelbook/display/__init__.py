@@ -21,7 +21,7 @@ HTML = {
     ("reelbook.client", "Client"): ("cards", "client_card"),
     ("reelbook.client", "Models"): ("cards", "models_table"),
     ("reelbook.storage.library", "Library"): ("cards", "library_card"),
-    ("reelbook.storage.uncertain", "Uncertainties"): ("cards", "uncertain_table"),
+    ("reelbook.storage.library", "Uncertainties"): ("cards", "uncertain_table"),
     ("reelbook.media.metadata.provenance", "Provenance"): ("cards", "provenance_table"),
     ("reelbook.settings", "Options"): ("cards", "options_table"),
     ("reelbook.sweeps.cost", "Costs"): ("cost_chart", "render_costs"),

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from ..models.base import File, Input, Output
     from ..models.pricing import Estimate, Line
     from ..settings import Options
-    from ..storage.library import Library
-    from ..storage.uncertain import Uncertain
+    from ..storage.library import Library, Uncertain
 
 MAX_MODELS, MAX_FILES, MAX_VALUES = 200, 12, 24
 """Rows of a card. No known model has as many inputs as the last, and an untrusted file may name thousands."""
@@ -332,7 +331,7 @@ def _recent_row(row: pd.Series[Any]) -> tuple[Markup, Markup, Markup]:
 
 def uncertain_table(entries: Sequence[Uncertain]) -> str:
     """The uncertain runs, with their possible cost and how to resolve them."""
-    from ..storage.uncertain import ADVICE
+    from ..storage.library import ADVICE
 
     if not entries:
         return render_card(Markup("<div>No uncertain runs.</div>"))
