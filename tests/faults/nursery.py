@@ -118,6 +118,10 @@ class Child:
                 self.told.append(news)
                 yield news
 
+    @property
+    def is_alive(self) -> bool:
+        return bool(self._process.is_alive())
+
     def until(self, words: str) -> None:
         """Wait until it has told this."""
         while words not in self.told:

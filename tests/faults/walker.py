@@ -1,4 +1,4 @@
-"""What a client of the random walk does, in a process of its own that may be killed or interrupted at any moment."""
+"""What clients of the random walk and of races do, in processes of their own that may be killed at any moment."""
 
 from __future__ import annotations
 
@@ -79,3 +79,21 @@ def _follow_the_old_rule() -> None:
     from reelbook.transport import answers
 
     answers.get_end_by_refusal = lambda request_id, error: RunFailed(request_id, str(error), None)
+
+
+RACE_BUDGET = 530
+"""Of 24 runs, which cost more than twice as much."""
+
+
+def begin_race(seed: int) -> Any:
+    """The race, in whatever process."""
+    from tests.decide.races import make_plan, merit
+
+    return make_plan(3, 2, 4).race(by=merit, over="fps", budget=RACE_BUDGET, seed=seed, concurrency=2)
+
+
+def race_to_the_end(address: str, key: str, library: Path, seed: int) -> None:
+    import reelbook as rb
+
+    with rb.connect(address, api_key=key, library=library):
+        begin_race(seed).wait()
