@@ -377,26 +377,6 @@ def test_the_command_line_prints_and_keeps_no_key(
     assert CANARY.found_below(tmp_path) == {}
 
 
-CELLS = [
-    "%xmode Verbose",
-    "import faulthandler, logging, warnings\nlogging.basicConfig(level=logging.DEBUG, force=True)\nwarnings.simplefilter('always')",
-    f"import reelbook as rb\nboat = rb.TextToVideo(**{BOAT.changed()!r})\nclient = rb.connect()\nclient",
-    "client.account()",
-    "run = rb.run(boat)",
-    "run",
-    "print(run, vars(run), run.row, run.logs, vars(client), client._context, client._context.http)",
-    "rb.library().frame",
-    "rb.library()",
-    "# refused\nrb.run(boat.revised(seed=101))",
-    "# refused\nrb.run(boat.revised(seed=102))",
-    "# refused\nclient.model('lab/none')",
-    "# refused\nrb.connect(library='/dev/null/library')",
-    "# refused\nimport pickle; pickle.dumps(client)",
-    "%whos",
-    "with open('dump.txt', 'w') as dump:\n    faulthandler.dump_traceback(dump, all_threads=True)",
-]
-
-
 def in_a_kernel(notebook: Any, folder: Path, url: str) -> None:
     """Run all cells, with the key in the environment and everything that Jupyter writes in this folder."""
     with pytest.MonkeyPatch.context() as patch:

@@ -33,7 +33,6 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from reelbook.client import Client
 
-ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
 """Longer than anything here takes on a busy machine; what takes longer hangs."""
 

@@ -25,7 +25,7 @@ from reelbook.models.catalog import CATALOG
 from tests.faults.bodies import film, picture
 from tests.transport.variants import Answering, Hosted, Received, Reply, page
 
-RUN, STATUS, RESULT, CANCEL, ESTIMATE, FILE = ADDRESSES = ("run", "status", "result", "cancel", "estimate", "file")
+RUN, STATUS, RESULT, CANCEL, ESTIMATE, FILE = ("run", "status", "result", "cancel", "estimate", "file")
 PRICES = {row.id: row.base_credits for row in CATALOG}
 MODELS = "|".join(map(re.escape, PRICES))
 ROUTES: Sequence[tuple[str, str, str]] = (

@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 import torch
-from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
-from transformers import T5EncoderModel
 
 from reelbook_service.engines.protocol import Cancelled, Report
 from reelbook_service.prompt_check import ContentRefused
@@ -131,9 +129,6 @@ def test_a_run_names_the_weights_that_are_loaded(weights: Path, tmp_path: Path) 
 
     assert engine.described(TEXT) == before == f"ltx {model_of(engine).version}"
     assert replaced.described(TEXT) != before
-
-
-PARTS = {"transformer": LTXVideoTransformer3DModel, "text_encoder": T5EncoderModel, "vae": AutoencoderKLLTXVideo}
 
 
 def test_nothing_dials(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,12 +30,6 @@ def image(**changes: Any) -> ImageToVideo:
     return ImageToVideo(**{"prompt": "slowly closer", "image_url": PICTURE, **changes})
 
 
-def clip_of(engine: WeightsEngine, weights: Path, frames: int) -> Clip:
-    """A clip that has a prompt, and no pass yet."""
-    model = model_of(engine)
-    return Clip(model, ClipPlan.of((96, 56), frames, ltx_row(weights)), 1, model.prompts.encode("a"), None, 24)
-
-
 def test_a_prompt_becomes_a_clip(usual: Finished, engine: WeightsEngine) -> None:
     """Size, count, rate, seed and prompt are in the output; the log names the weights and says what has no effect."""
     video = usual.output["video"]
