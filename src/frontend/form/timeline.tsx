@@ -15,21 +15,12 @@ interface Item {
   raw: any;
 }
 
-// Lines of what could not be added.
-const MAX_TROUBLES = 5;
 const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
 
-/** The fields of one entry, as its node describes them; a picture alone may be an entry as well. */
-function entryFields(node: Node) {
-  const forms = [node.item, ...(node.item?.forms ?? [])];
-  const fields = forms.find((form) => form?.fields)?.fields ?? [];
-  const hold = fields.find(({ kind }) => kind === "whole");
-  return {
-    image: fields.find(({ kind }) => kind === "image")?.name ?? "url",
-    hold: hold?.name ?? "frames",
-    least: hold?.min ?? 1,
-    longest: hold?.max ?? Infinity,
-  };
+/** Where the number of frames of one entry is described; a picture alone may be an entry as well. */
+function findHold({ item }: Node) {
+  const fields = [item, ...(item?.forms ?? [])].flatMap((form) => form?.fields ?? []);
+  return fields.find(({ name }) => name === "frames");
 }
 
 /** For how many frames a picture is held; 0 if that cannot be read. */
@@ -38,11 +29,7 @@ function framesOf({ frames }: Item) {
 }
 
 function secondsText(frames: number, rate: number | null) {
-  if (!rate) return "";
-  const seconds = frames / rate;
-  if (seconds < 60) return `${Number(seconds.toFixed(seconds < 10 ? 2 : 1))} s`;
-  const whole = Math.round(seconds);
-  return `${Math.floor(whole / 60)} min${whole % 60 ? ` ${whole % 60} s` : ""}`;
+  return rate ? `${Number((frames / rate).toFixed(2))} s` : "";
 }
 
 function counted(count: number, what: string) {
@@ -55,12 +42,9 @@ function sorted(sources: Source[]) {
   return (sources as File[]).sort((one, other) => one.name.localeCompare(other.name, "en", { numeric: true }));
 }
 
-/** What is dragged when a picture is, so that nothing else takes it. */
-const DRAGGED = "application/x-reelbook-picture";
-
 function Timeline(field: FieldProps) {
   const { node, value, change, link, id } = field;
-  const { image, hold, least, longest } = entryFields(node);
+  const { min: least = 1, max: longest = Infinity } = findHold(node) ?? {};
   const most = node.most ?? Infinity;
   const rate = positive(link.current(node.beside?.rate) ?? 24);
   const within = (frames: number) => Math.min(Math.max(frames, least), longest);
@@ -68,7 +52,7 @@ function Timeline(field: FieldProps) {
   const read = (drafted: any): Item[] =>
     (Array.isArray(drafted) ? drafted : []).map((raw) =>
       // A picture alone is held for a second.
-      typeof raw === "string" ? { url: raw, frames: second, raw } : { url: raw?.[image], frames: raw?.[hold], raw },
+      typeof raw === "string" ? { url: raw, frames: second, raw } : { url: raw?.url, frames: raw?.frames, raw },
     );
   const items = read(value);
   /** What is drafted now, also between two changes of which none is drawn yet. */
@@ -88,6 +72,8 @@ function Timeline(field: FieldProps) {
   const strip = useRef<HTMLDivElement>(null);
   const file = useRef<HTMLInputElement>(null);
   const takesFocus = useRef(false);
+  /** Which picture is dragged; -1 where none of these is. */
+  const dragged = useRef(-1);
   const tile = () => strip.current?.children[at] as HTMLElement | undefined;
   useLayoutEffect(() => {
     if (takesFocus.current) (tile() ?? file.current)?.focus();
@@ -110,9 +96,8 @@ function Timeline(field: FieldProps) {
     refuse([]);
   };
   const entry = (url: any, frames: any, raw: any = {}): Item => {
-    const named = typeof raw === "string" ? {} : raw;
-    const whole = { ...named, [image]: url, [hold]: frames };
-    if (frames === undefined) delete whole[hold];
+    const whole = { ...(typeof raw === "string" ? {} : raw), url, frames };
+    if (frames === undefined) delete whole.frames;
     return { url, frames, raw: whole };
   };
   const held = (places: number[], frames: any) =>
@@ -176,14 +161,14 @@ function Timeline(field: FieldProps) {
     if (place === at) tile()?.focus();
   };
   const dragOver = (event: DragEvent) => {
-    if (event.dataTransfer?.types.includes(DRAGGED)) event.preventDefault();
+    if (dragged.current >= 0) event.preventDefault();
     land(placeOf(event));
   };
   const drop = (event: DragEvent) => {
+    const from = dragged.current;
     land(-1);
-    if (!event.dataTransfer?.types.includes(DRAGGED)) return;
+    if (from < 0) return;
     event.preventDefault();
-    const from = Number(event.dataTransfer.getData(DRAGGED));
     const to = placeOf(event);
     takesFocus.current = true;
     move(from, to > from ? to - 1 : to);
@@ -194,9 +179,6 @@ function Timeline(field: FieldProps) {
   const total = items.reduce((sum, one) => sum + framesOf(one), 0);
   const length = [counted(total, "frame"), secondsText(total, rate)].filter(Boolean).join(" · ");
   const totals = items.length ? `${counted(items.length, "picture")} · ${length}` : "";
-  const troubles = refused.map(({ words }) => words);
-  const visible = troubles.slice(0, MAX_TROUBLES);
-  if (troubles.length > visible.length) visible.push(`${troubles.length - visible.length} more could not be added.`);
   return (
     <div
       class={classes("rbf-tl", isOver && "rbf-over")}
@@ -237,6 +219,9 @@ function Timeline(field: FieldProps) {
               }}
               lands={landing === place ? "before" : landing === items.length && place === landing - 1 ? "after" : ""}
               pick={() => pick(place)}
+              drag={(place) => {
+                dragged.current = place;
+              }}
             />
           ))}
         </div>
@@ -297,8 +282,8 @@ function Timeline(field: FieldProps) {
           file.current?.focus();
         }}
       />
-      <p class="rbf-problem rbf-tl-troubles" role="status" hidden={!visible.length}>
-        {visible.map((words) => (
+      <p class="rbf-problem rbf-tl-troubles" role="status" hidden={!refused.length}>
+        {refused.map(({ words }) => (
           <span key={words}>{words}</span>
         ))}
       </p>
@@ -393,9 +378,10 @@ interface TileProps {
   lands: string;
   seen: () => void;
   pick: () => void;
+  drag: (place: number) => void;
 }
 
-function Tile({ item, number, of, rate, name, preview, wrong, isChosen, isOn, lands, seen, pick }: TileProps) {
+function Tile({ item, number, of, rate, name, preview, wrong, isChosen, isOn, lands, seen, pick, drag }: TileProps) {
   const el = useRef<HTMLDivElement>(null);
   const { url } = item;
   useEffect(() => {
@@ -422,7 +408,12 @@ function Tile({ item, number, of, rate, name, preview, wrong, isChosen, isOn, la
       aria-label={`picture ${number} of ${of}, ${name}, ${hold}${wrong && `, ${wrong}`}`}
       title={wrong || name}
       draggable
-      onDragStart={(event) => event.dataTransfer?.setData(DRAGGED, String(number - 1))}
+      onDragStart={(event) => {
+        // A kind of its own, so that nothing else takes it.
+        event.dataTransfer?.setData("application/x-reelbook-picture", "");
+        drag(number - 1);
+      }}
+      onDragEnd={() => drag(-1)}
       onPointerDown={pick}
     >
       <Thumb preview={preview} class="rbf-tl-thumb" />
