@@ -119,10 +119,9 @@ class FolderMedia(InlineMedia):
 
     def add_picture(self, file: LocalFile, entry: TableRun, content: bytes) -> str:
         """Write the picture as a file; returns its address."""
-        name = f"{file.path.stem[:16]}-{entry.place}.poster.jpg"
-        name = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-.") else "_" for letter in name)
-        (self.folder / MEDIA / name).write_bytes(content)
-        return f"{MEDIA}/{quote(name)}"
+        path = self._choose_path(f"{entry.file_number}.poster.jpg")
+        path.write_bytes(content)
+        return f"{MEDIA}/{quote(path.name)}"
 
     def add_original(self, file: LocalFile, entry: TableRun) -> str:
         """Copy the file under a readable name, with its provenance; returns its address."""
