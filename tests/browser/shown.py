@@ -338,12 +338,13 @@ def _costs(texts: Sequence[str]) -> Iterator[Bundle]:
 
 def _viewers(media: Media, texts: Sequence[str]) -> Iterator[Bundle]:
     """A grid of clips by hostile values, large ones and tabs too, and a comparison of the first ones."""
-    for start in range(0, len(texts), 12):
+    for start in range(0, len(texts) - 1, 12):
         table = hostile_table(media, texts[start : start + 12]).reset_index(drop=True).assign(model="svc/x")
         table.attrs["reelbook"]["axes"] = ["prompt", "note"]
         yield grid_bundle(make_clip_grid(table, key=texts[start], parts={"tabs": "prompt"}))
         yield grid_bundle(make_clip_grid(table, view="one"))
-        yield {"text/html": render_comparison(Reel(table.iloc[[0, 2]]).compare())}
+        pair = table.iloc[[0, 0]].reset_index(drop=True).assign(prompt=list(table["prompt"][:2]))
+        yield {"text/html": render_comparison(Reel(pair).compare())}
 
 
 def _ended(run: Any, text: str) -> Bundle:
