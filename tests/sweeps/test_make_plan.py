@@ -183,6 +183,22 @@ def test_described_inputs_sweep_like_the_others() -> None:
     assert parse_plan(plan.to_toml(), models={speech.endpoint_id: type(speech)}.__getitem__) == plan
 
 
+def test_described_values_are_planned_as_they_are_given() -> None:
+    """A text beside lists of texts is no list of one; a null that an object needs stays in it, also in a file."""
+    fields = {
+        "tags": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]},
+        "voice": {"type": "object", "properties": {"pitch": {"type": ["number", "null"]}}, "required": ["pitch"]},
+    }
+    kind = describe(with_fields(fields))
+
+    plan = sweep(kind(voice={"pitch": None}), tags=["sea", ["sea"]])
+
+    assert [run.input and run.input.wire() for run in plan] == [
+        {"tags": "sea", "voice": {"pitch": None}}, {"tags": ["sea"], "voice": {"pitch": None}},
+    ]  # fmt: skip
+    assert parse_plan(plan.to_toml(), models=lambda _: kind) == plan
+
+
 def test_the_words_of_a_template_are_axes_and_columns() -> None:
     """Every combination, the last gap fastest, for the prompt or another text; doubled braces stand for themselves."""
     words = template("a {colour} boat in {weather}", weather=["rain", "sun"], colour=["red", 7])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -191,6 +193,17 @@ def test_types_follow_from_the_model() -> None:
     assert odd["num_frames"].isna().tolist() == [True, True, False, False]
     assert odd["resolution"].tolist() == ["480p", "1080p"] * 2
     assert list(none["resolution"].cat.categories) == ["480p", "720p"]
+
+
+def test_values_of_mixed_types_are_texts_that_files_hold(tmp_path: Path) -> None:
+    """Choices of numbers and words, and objects beside lists."""
+    kind = describe(with_fields({"length": {"enum": ["auto", 5, 10]}, "extra": {}}))
+
+    frame = sweep(kind(), length=["auto", 5], extra=[{"a": 1}, [2]]).frame
+    frame.to_parquet(tmp_path / "plan.parquet")
+
+    assert frame["length"].tolist() == ["auto", "auto", "5", "5"]
+    assert pd.read_parquet(tmp_path / "plan.parquet")["extra"].tolist() == ['{"a": 1}', "[2]"] * 2
 
 
 def test_a_name_that_the_table_needs_gets_a_prefix() -> None:

@@ -233,7 +233,7 @@ def build_column(values: Sequence[Any], kind: str = "") -> pd.Series[Any]:
             return pd.Series(values, dtype="Int64")
         if kinds <= {int, float} and all(type(value) is not int or abs(value) <= 2**53 for value in values):
             return pd.Series(values, dtype="float64")
-        if kinds <= {list, dict} and "struct<>" not in str(pa.array(values).type):
+        if kinds <= {list, tuple, dict} and "struct<>" not in str(pa.array(values).type):
             return pd.Series(values, dtype=object)
     # With `<NA>` for missing values, as in integer columns; pandas' default would be NaN.
     texts = [value if value is None or isinstance(value, str) else format_json(value) for value in values]

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InvalidInput
 from ..models.base import Input
 from ..models.pricing import Estimate, estimate
-from .values import coerce_value, get_fields, get_schema, parse_field_path
+from .values import coerce_value, get_fields, parse_field_path, takes_lists_only
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -87,7 +87,7 @@ class RowMaker:
         self._start = base.changed()
         paths = {name: parse_field_path(type(base), name) for name in columns if name not in labels}
         self._inner = {name: path for name, path in paths.items() if len(path) > 1}
-        self._lists = {name for name, path in paths.items() if get_schema(type(base), path).get("type") == "array"}
+        self._lists = {name for name, path in paths.items() if takes_lists_only(type(base), path)}
         self._prices: dict[Estimate, Estimate] = {}
         """Each price once, because a million rows may have the same."""
 

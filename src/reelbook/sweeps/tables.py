@@ -85,16 +85,17 @@ def make_column(values: Sequence[Any], rule: Schema) -> Any:
     """
     # By the set of types only, which is much faster than checking each value.
     types, kind = set(map(type, values)) - {type(None)}, rule.get("type", "")
-    if "enum" in rule and types <= {str, int, float}:
-        choices = dict.fromkeys(value for value in (*rule["enum"], *values) if value is not None)
-        return pd.Categorical(values, categories=list(choices))
+    choices = [value for value in rule.get("enum", ()) if value is not None]
+    # Files hold categories of one type only.
+    if choices and any(types | set(map(type, choices)) <= kinds for kinds in ({str}, {int, float})):
+        return pd.Categorical(values, categories=list(dict.fromkeys(v for v in (*choices, *values) if v is not None)))
     if kind in TYPES and not types <= TYPES[kind]:
         values = [value if type(value) in TYPES[kind] else None for value in values]
     # A source picture is a subclass of text, its path or URL.
     elif not all(issubclass(each, (bool, int, float, str)) for each in types):
         # Each object once, because a value that does not vary is the same object in every row.
         groupable = {key: _groupable(value) for key, value in {id(value): value for value in values}.items()}
-        return pd.Series([groupable[id(value)] for value in values], dtype=object).array
+        values = [groupable[id(value)] for value in values]
     return build_column(values, kind).array
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from ..errors import InvalidInput, Problem
 from ..models.base import Input, Part
 from ..models.images import NotAPicture, is_one_picture, parse_picture
-from ..models.problems import format_literal, rule_at, schema_of, unknown_field
+from ..models.problems import format_literal, rule_at, rules_at, schema_of, unknown_field
 from ..models.smart_resize import Size
 
 MAX_RUNS = 1_000_000
@@ -67,8 +67,10 @@ def coerce_value(value: Any) -> Any:
     if type(value) in (str, int, float, bool):
         return value
     if isinstance(value, Part):
-        # Not as JSON, in which a picture in memory is reduced to its hash.
-        return coerce_value(value.model_dump(exclude_none=True))
+        # Not as JSON, in which a picture in memory is reduced to its hash. A null that is no default says something.
+        changed = value.changed()
+        items = value._values().items()
+        return {name: coerce_value(item) for name, item in items if item is not None or name in changed}
     if isinstance(value, Size):  # Before pictures, because it has `read`, like an open file.
         return str(value)
     if _is_picture(value):
@@ -139,3 +141,9 @@ def get_fields(model: type[Input]) -> Mapping[str, Schema]:
 def get_schema(model: type[Input], path: FieldPath) -> Schema:
     """The JSON schema of the values at a path, ignoring null; empty if there is none."""
     return rule_at(schema_of(model), path)
+
+
+def takes_lists_only(model: type[Input], path: FieldPath) -> bool:
+    """Whether the value at a path is a list, or null."""
+    rules = [rule for rule in rules_at(schema_of(model), path) if rule.keys().isdisjoint(("anyOf", "$ref"))]
+    return {rule.get("type") for rule in rules} - {"null"} == {"array"}
