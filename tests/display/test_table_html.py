@@ -278,8 +278,8 @@ class TestWeight:
         )
 
     def test_heavy_columns_that_are_not_shown_stay_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The heaviest goes first, and the note names it; what is shown always comes along."""
-        monkeypatch.setattr(table_columns, "MAX_DATA", 200_000)
+        """The note names them; what is shown always comes along."""
+        monkeypatch.setattr(table_columns, "MAX_COLUMN", 100_000)
         table = runs(
             HUNDRED,
             output_prompt=[f"{row}" * 600 for row in range(HUNDRED)],

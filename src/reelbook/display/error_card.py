@@ -35,19 +35,15 @@ def install(shell: Any) -> None:
         trace = id(error.__traceback__)
         # Another `%xmode` was chosen by the user, for more or less than the short form.
         if _shortened.get(error) == trace or shell.InteractiveTB.mode != "Context":
-            return format_full_traceback(shell, error)
+            structured = shell.InteractiveTB.structured_traceback
+            *frames, message = structured(type(error), error, error.__traceback__, tb_offset=1)
+            return [*frames, wrap(message)]
         _shortened[error] = trace
         return format_short_traceback(shell, error)
 
     # IPython calls a method of this name. It is set here because `errors` may not import display.
     for kind in (ReelbookError, Interrupted):
         kind._render_traceback_ = render  # type: ignore[union-attr]
-
-
-def format_full_traceback(shell: Any, error: BaseException) -> list[str]:
-    """Every frame, as IPython shows other errors."""
-    *frames, message = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=1)
-    return [*frames, wrap(message)]
 
 
 def format_short_traceback(shell: Any, error: BaseException) -> list[str]:

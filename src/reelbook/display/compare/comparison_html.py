@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from markupsafe import Markup
 from PIL import Image
@@ -39,19 +39,16 @@ HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
 views = Macros("compare.html")
 
 
-class FileOnPage(NamedTuple):
-    """How the page gets a file, and the size of a smaller copy that it gets in its place."""
-
-    key: str
-    size: PixelSize | None = None
+FileOnPage = tuple[str, PixelSize | None]
+"""The key by which the page gets a file, and the size of a smaller copy that it gets in its place."""
 
 
 def find_on_page(item: Item) -> FileOnPage:
     """The key by which the page of a notebook requests the file from its kernel; empty without one."""
     try:
-        return FileOnPage(get_link_key(item.file.path, MAX_FILE_BYTES) if item.file is not None else "")
+        return get_link_key(item.file.path, MAX_FILE_BYTES) if item.file is not None else "", None
     except OSError:
-        return FileOnPage("")
+        return "", None
 
 
 def render_comparison(comparison: Comparison) -> str:

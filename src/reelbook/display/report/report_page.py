@@ -192,7 +192,7 @@ class ReportContent:
     def _find_file(self, item: Item) -> FileOnPage:
         assert item.file is not None
         key = " ".join(map(str, (KEY, *self._spots[item.file.path])))
-        return FileOnPage(key, self.media[item.file.path].copy_size)
+        return key, self.media[item.file.path].copy_size
 
     def _render_files(self) -> Markup:
         """The compared files that the grid does not have: those of others, and pictures in full."""

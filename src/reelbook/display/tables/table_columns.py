@@ -39,8 +39,8 @@ UNSETTLED = frozenset(
 FILES = ("output_video", "output_images")
 
 MAX_VARYING = 8
-MAX_DATA = 3_000_000
-"""Bytes of the cells of one table; beyond it columns that are not visible are left out."""
+MAX_COLUMN = 1_000_000
+"""Characters of the cells of a column that is not visible, to come along with a table."""
 MAX_TEXT = 2_000
 """Characters of a cell; longer text is cut."""
 
@@ -217,16 +217,15 @@ def describe_makers(table: pd.DataFrame) -> dict[str, str]:
 
 
 def pack_columns(columns: Sequence[Column]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The columns as JSON values for the script, and the names of those that are left out because of `MAX_DATA`."""
-    packed = list(map(_pack_column, columns))
-    weights = [len(json.dumps(values, ensure_ascii=False)) for values in packed]
-    left_out = set[int]()
-    for place in sorted(range(len(columns)), key=weights.__getitem__, reverse=True):
-        if sum(weights) > MAX_DATA and not columns[place].is_visible and not columns[place].role:
-            left_out.add(place)
-            weights[place] = 0
-    kept = [values for place, values in enumerate(packed) if place not in left_out]
-    return kept, [columns[place].name for place in sorted(left_out)]
+    """The columns as JSON values for the script, and the names of those that are left out, being heavy and not visible."""
+    kept, left_out = list[dict[str, Any]](), list[str]()
+    for column in columns:
+        packed = _pack_column(column)
+        if column.is_visible or column.role or len(json.dumps(packed, ensure_ascii=False)) <= MAX_COLUMN:
+            kept.append(packed)
+        else:
+            left_out.append(column.name)
+    return kept, left_out
 
 
 def pack(values: Sequence[Any]) -> Any:
