@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ import pytest
 import reelbook as rb
 from tests.faults.audit import query
 from tests.faults.kernels import PATIENCE
-from tests.faults.nursery import clip
+from tests.faults.nursery import clip, until
 from tests.faults.proxy import Proxy
 from tests.support import Served
 
@@ -39,39 +39,27 @@ SCRIPTS = {
 }
 
 
-@dataclass
+@dataclass(frozen=True)
 class Process:
     """A script, and what it writes to standard error."""
 
-    popen: subprocess.Popen[str]
-    text: str = ""
-    _more: threading.Condition = field(default_factory=threading.Condition)
+    popen: subprocess.Popen[bytes]
+    errors: Path
 
-    def __post_init__(self) -> None:
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
+    @property
+    def text(self) -> str:
+        return self.errors.read_text(encoding="utf-8")
 
     def signal(self, number: int = signal.SIGINT) -> None:
         self.popen.send_signal(number)
 
     def until(self, text: str) -> None:
         """Wait until it has written this."""
-        with self._more:
-            assert self._more.wait_for(lambda: text in self.text, PATIENCE), f"no {text!r} in {self.text!r}"
+        until(lambda: text in self.text)
 
     def ended(self) -> int:
-        """Its exit status; after it has written all."""
-        status = self.popen.wait(PATIENCE)
-        self._reader.join(PATIENCE)
-        return status
-
-    def _read(self) -> None:
-        assert self.popen.stderr is not None
-        while part := os.read(self.popen.stderr.fileno(), 65536):
-            with self._more:
-                self.text += part.decode()
-                self._more.notify_all()
-        self.popen.stderr.close()
+        """Its exit status."""
+        return self.popen.wait(PATIENCE)
 
 
 @dataclass
@@ -90,9 +78,10 @@ class Place:
         return self.process([sys.executable, "-c", before + code])
 
     def process(self, command: list[str], **environment: str) -> Process:
-        return Process(
-            subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env={**os.environ, **environment})
-        )  # fmt: skip
+        errors = self.library.with_name("errors.txt")
+        with errors.open("wb") as file:
+            env = {**os.environ, **environment}
+            return Process(subprocess.Popen(command, stderr=file, stdout=subprocess.DEVNULL, env=env), errors)
 
     def states(self) -> list[str]:
         found = query(self.library / "ledger.sqlite", "SELECT state FROM runs WHERE state != 'planned' ORDER BY id")
