@@ -18,10 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.faults.nursery import Trap
+from tests.faults.nursery import PATIENCE, Trap, until
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0
 FORGETS, DIES = "REELBOOK_TEST_FORGETS", "REELBOOK_TEST_DIES"
 """Variables that take its memory, or set a trap; see `nursery.Trap`."""
 
@@ -50,29 +49,23 @@ class GatewayProcess:
         arguments = ["serve", "--data", self.data, "--models", self._models, "--port", self._port]
         if not self._port:
             arguments += ["--accounts", self._accounts]
-        with (self._folder / "gateway.err").open("ab") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.gateway_process", *map(str, arguments)],
-                stdout=subprocess.PIPE, stderr=errors, cwd=ROOT, text=True, env={**os.environ, **self._environment},
-            )  # fmt: skip
-        assert self._process.stdout is not None
-        first = self._process.stdout.readline()
+        environment = {**os.environ, **self._environment, "PYTHONUNBUFFERED": "1"}
+        words = [sys.executable, "-m", "tests.faults.gateway_process", *map(str, arguments)]
+        out, errors = (self._folder / f"gateway.{name}" for name in ("out", "err"))
+        before = out.stat().st_size if out.exists() else 0
+        with out.open("ab") as said, errors.open("ab") as wrong:
+            self._process = subprocess.Popen(words, stdout=said, stderr=wrong, cwd=ROOT, env=environment)
+        until(lambda: b"\n" in out.read_bytes()[before:] or self._process.poll() is not None)
+        first = out.read_bytes()[before:].decode().partition("\n")[0]
         if " at http://" not in first:
-            raise AssertionError((self._folder / "gateway.err").read_text()[-3000:])
-        self.base_url = first.strip().rpartition(" at ")[2]
+            raise AssertionError(errors.read_text()[-3000:])
+        self.base_url = first.rpartition(" at ")[2]
         self._port = int(self.base_url.rpartition(":")[2])
-        self._saying = threading.Thread(target=self._listen, args=(first, self._process.stdout), daemon=True)
-        self._saying.start()
         self.up.set()
-
-    def _listen(self, first: str, lines: object) -> None:
-        with (self._folder / "gateway.out").open("a", encoding="utf-8") as out:
-            out.write(first)
-            out.writelines(lines)  # type: ignore[arg-type]
 
     def died(self) -> int:
         """Its exit status, once it has ended by itself; the next one starts without a trap."""
-        status = self._ended()
+        status = self._process.wait(PATIENCE)
         self.up.clear()
         self._environment = {name: text for name, text in self._environment.items() if name != DIES}
         return status
@@ -81,20 +74,13 @@ class GatewayProcess:
         """End it as the system does: at once, and without a word to it."""
         self.up.clear()
         self._process.kill()
-        self._ended()
+        self._process.wait(PATIENCE)
 
     def stop(self) -> int:
         """End it as an operator does."""
         self.up.clear()
         self._process.send_signal(signal.SIGTERM)
-        return self._ended()
-
-    def _ended(self) -> int:
-        status = self._process.wait(PATIENCE)
-        self._saying.join(PATIENCE)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-        return status
+        return self._process.wait(PATIENCE)
 
     def __enter__(self) -> Self:
         self.start()
