@@ -6,7 +6,6 @@ The oracle is the service's own charge log.
 from __future__ import annotations
 
 import random
-import threading
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,14 +13,11 @@ from typing import Any
 
 import pytest
 
-import reelbook as rb
 from tests.faults.audit import paid
-from tests.faults.nursery import PATIENCE, Nursery, Order, Outcome
-from tests.support import KEY, Served, png
-from tests.transport.variants import Hosted, Received, Reply
+from tests.faults.nursery import PATIENCE, Nursery, Order, Outcome, until
+from tests.faults.standin import StandIn
+from tests.support import KEY, Served
 
-RUN = "/models/run"
-MODEL = rb.TextToVideo.endpoint_id
 SIZES = [pytest.param(10, id="ci"), pytest.param(1_000, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
 
 
@@ -100,35 +96,19 @@ def test_when_one_is_killed_the_other_finishes_everything(shared: Served, tmp_pa
 
 def test_runs_without_a_seed_are_never_shared_between_notebooks(tmp_path: Path) -> None:
     """Both want any boat while the other's is under way: two are made and paid for. The seeded one they share."""
-    both_sent, at_once, count = threading.Event(), threading.Event(), iter(range(100))
-    at_once.set()
     asked: list[dict[str, Any]] = [{"prompt": "a boat", "seed": 1}, {"prompt": "a boat"}]
-    with Hosted() as hosted:
-
-        def accepted(received: Received) -> Reply:
-            name = f"r{next(count)}"
-            one = f"/{MODEL}/requests/{name}"
-            gate = both_sent if received.json["input"].get("seed") is None else at_once
-            hosted.on("GET", f"{one}/status", Reply(200, {"status": "COMPLETED", "request_id": name}, gate=gate))
-            hosted.on("GET", one, {"video": {"url": f"{hosted.base_url}/file"}, "seed": 1, "prompt": "a boat"})
-            return Reply(200, {"requestId": name})
-
-        hosted.on("POST", RUN, accepted)
-        hosted.on("GET", "/file", Reply(200, png()))
-        with Nursery() as nursery:
-            note = Order(hosted.base_url, KEY, tmp_path / "library", range(2), asked=asked)
-            both = [nursery.open_notebook(note) for _ in range(2)]
-            nursery.begin()
-            hosted.wait_until(lambda hosted: len(unseeded(hosted)) == 2, PATIENCE)
-            both_sent.set()
-            one, two = (notebook.outcomes() for notebook in both)
-        sent = [received.json["input"].get("seed") for received in hosted.seen("POST", RUN)]
+    with StandIn() as hosted, Nursery() as nursery:
+        note = Order(hosted.base_url, KEY, tmp_path / "library", range(2), asked=asked)
+        both = [nursery.open_notebook(note) for _ in range(2)]
+        for notebook in both:
+            notebook.until("ready")  # With the seeded one.
+        hosted.seconds = PATIENCE
+        nursery.begin()
+        until(lambda: len(hosted.charges) == 3)
+        hosted.seconds = 0.0
+        one, two = (notebook.outcomes() for notebook in both)
 
     assert errors(one) == errors(two) == []
-    assert Counter(sent) == {1: 1, None: 2}
+    assert Counter(line["input"].get("seed") for line in hosted.charges) == {1: 1, None: 2}
     assert one[0].request_id == two[0].request_id
     assert one[1].request_id != two[1].request_id
-
-
-def unseeded(hosted: Hosted) -> list[Received]:
-    return [received for received in hosted.seen("POST", RUN) if received.json["input"].get("seed") is None]
