@@ -71,20 +71,26 @@ def unknown(said: Words, known: dict[str, tuple[str, str | None]]) -> Words:
     return [words for words in steps if not is_written_down(words[0], *known.get(words[1], ("nothing", None)))]
 
 
+SMALL = ["-t", "tmpfs", "-o", "size=512k", "none"]
+"""A disk of half a megabyte."""
+
+
 @contextmanager
-def small_disk(place: Path) -> Iterator[bool]:
-    """A disk of half a megabyte, where this user may make one."""
+def mounted(place: Path, *mounts: list[str]) -> Iterator[bool]:
+    """A folder with these mounts, one on the other; whether this user may make them."""
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "none", str(place)]
     try:
-        mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
+        done = all(
+            subprocess.run(["mount", *mount, place], capture_output=True, check=False).returncode == 0
+            for mount in mounts
+        )
     except OSError:
-        mounted = False
+        done = False
     try:
-        yield mounted
+        yield done
     finally:
-        if mounted:
-            subprocess.run(["umount", str(place)], check=True)
+        if done:
+            subprocess.run(["umount", place], check=True)
 
 
 @pytest.mark.parametrize("room", [-1, *deep((9000,), (0,), (1000,))])
@@ -93,8 +99,8 @@ def test_on_a_full_disk_nothing_is_sent_that_is_not_written_down(tmp_path: Path,
 
     A file system of its own, until somebody deletes a file; or, where nobody may mount one, a limit on the size of files.
     """
-    with small_disk(tmp_path / "disk") as mounted:
-        is_disk = mounted and room < 0
+    with mounted(tmp_path / "disk", SMALL) as is_mounted:
+        is_disk = is_mounted and room < 0
         folder = tmp_path / "disk" / ".reelbook"
         ballast = tmp_path / "disk" / "ballast"
         ballast.write_bytes(bytes(330_000 if is_disk else 0))
@@ -150,9 +156,9 @@ def _given(folder: Path, *, user: int, mode: int) -> None:
 def test_an_answer_that_comes_while_the_disk_is_full_is_written_down(tmp_path: Path) -> None:
     """It has the room that was kept for it; once there is more, the same cell goes on with it, and pays nothing."""
     boat = BOAT.revised(seed=1)
-    with small_disk(tmp_path / "disk") as mounted, StandIn() as hosted:
+    with mounted(tmp_path / "disk", SMALL) as is_mounted, StandIn() as hosted:
         folder, ballast = tmp_path / "disk" / ".reelbook", tmp_path / "disk" / "ballast"
-        if not mounted:
+        if not is_mounted:
             pytest.skip("this user cannot mount a small disk")
         accept = hosted._accepted
 
@@ -174,19 +180,6 @@ def test_an_answer_that_comes_while_the_disk_is_full_is_written_down(tmp_path: P
         assert (run.request_id, len(hosted.charges)) == ("r-0", 1)
 
 
-@contextmanager
-def read_only(folder: Path, place: Path) -> Iterator[Path]:
-    """The same folder at another place, where nobody can write into it."""
-    place.mkdir()
-    mounts = (["mount", "--bind", str(folder), str(place)], ["mount", "-o", "remount,bind,ro", str(place)])
-    if any(subprocess.run(mount, capture_output=True, check=False).returncode for mount in mounts):
-        pytest.skip("this user cannot mount a folder")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
-
-
 @pytest.mark.parametrize("is_embedded", [False, True])
 def test_what_is_finished_can_be_looked_up_on_a_read_only_disk(tmp_path: Path, is_embedded: bool) -> None:
     """A sweep and a run come from the library; what is not there is refused, and nothing is paid."""
@@ -197,7 +190,11 @@ def test_what_is_finished_can_be_looked_up_on_a_read_only_disk(tmp_path: Path, i
         with rb.connect(address, api_key="key", library=tmp_path / "library"):
             plan.run(budget=plan.credits)
         charges = len(hosted.charges)
-        with read_only(tmp_path / "library", tmp_path / "course") as folder:
+        folder = tmp_path / "course"
+        mounts = ["--bind", str(tmp_path / "library")], ["-o", "remount,bind,ro"]
+        with mounted(folder, *mounts) as is_mounted:
+            if not is_mounted:
+                pytest.skip("this user cannot mount a folder")
             with rb.connect(address, api_key="key", library=folder) as client:
                 again = plan.run(budget=plan.credits)
                 assert again["output_video"].map(Path).map(Path.is_file).all()
