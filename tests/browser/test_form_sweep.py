@@ -178,7 +178,7 @@ def test_a_sweep_is_for_everybody(sweeping: OpenNotebook) -> None:
 
 
 def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
-    """The four seeds after this one are an axis by one click; a page that comes back has fields, plan and panel again."""
+    """The four seeds after this one are an axis by one click; a page that comes back has fields, plan and panel again, in silence."""
     page = sweeping.page
     page.locator(ROOT).get_by_role("button", name="Close the sweep").click()
     expect(page.locator(ROOT)).to_be_hidden()
@@ -200,6 +200,12 @@ def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
     expect(second.get_by_role("textbox", name="Values of Seed")).to_have_value("40-43", timeout=30_000)
     expect(second.locator(PAY).get_by_label("Spend at most")).to_have_value("59")
     expect(second.locator(".rbf-run")).to_contain_text("2 of 2")
+    # A view in which the sweep opens by itself takes the focus from nobody.
+    second.get_by_role("button", name="Close the sweep").click()
+    values = page.get_by_role("textbox", name="Values of Seed").first
+    values.fill("40, 41")
+    expect(second.get_by_role("textbox", name="Values of Seed")).to_have_value("40, 41")
+    expect(values).to_be_focused()
 
     assert sweeping.complaints == []
 

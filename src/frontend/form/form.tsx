@@ -7,7 +7,7 @@ import { KERNEL_ENDED, useNews } from "./kernel.ts";
 import { FormLink } from "./link.ts";
 import { drawWidget, StaleNote, useHiddenTwin } from "./root.tsx";
 import { type Entry, Runs } from "./runs.tsx";
-import { Sweep } from "./sweep.tsx";
+import { type Opening, Sweep } from "./sweep.tsx";
 import { classes, Primary, Quiet } from "./ui.tsx";
 import { isSame, type Node, problemsAt } from "./values.ts";
 
@@ -35,7 +35,7 @@ export function renderForm({ model, el }: { model: any; el: HTMLElement }) {
 function Form({ link, name }: { link: FormLink; name: string }) {
   const { model } = link;
   const { title, model: id, purpose, fields } = model.get("sheet");
-  const [swept, sweep] = useState<{ field?: string } | null>(null);
+  const [swept, sweep] = useState<Opening | null>(null);
   const sweeper = useRef<HTMLButtonElement>(null);
   link.openSweep = (field) => sweep({ field });
   useHiddenTwin(model, FORM_OUTPUT);

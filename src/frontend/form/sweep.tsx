@@ -34,12 +34,14 @@ const canVary = ({ kind, choices = [] }: Node) => kind !== "constant" && (kind !
 /** The amount that was typed; null where that is none, or nothing. */
 const parseWhole = (text: string) => (/^\d{1,15}$/.test(text.trim()) ? Number(text) : null);
 
+/** For which field it was opened; `isKept` where nobody did so here: it was open already. */
+export type Opening = { field?: string; isKept?: boolean };
+
 interface SweepProps {
   link: FormLink;
   name: string;
-  /** For which field it was opened last; null where it is closed. */
-  opened: { field?: string } | null;
-  open: (opened: { field?: string } | null) => void;
+  opened: Opening | null;
+  open: (opened: Opening | null) => void;
 }
 
 export function Sweep({ link, name, opened, open }: SweepProps) {
@@ -83,7 +85,8 @@ export function Sweep({ link, name, opened, open }: SweepProps) {
     const isNamed = rows.some((row) => row.name);
     // What is closed costs nothing: no plan is made for it.
     if (!opened) return isNamed ? change(rows) : undefined;
-    const { field } = opened;
+    const { field, isKept } = opened;
+    if (isKept) return;
     const known = rows.findIndex((row) => row.name === field);
     const free = rows.findIndex((row) => !row.name);
     const at = field && known >= 0 ? known : free >= 0 ? free : field || !rows.length ? rows.length : 0;
@@ -118,7 +121,7 @@ export function Sweep({ link, name, opened, open }: SweepProps) {
       // A page that has come back, or another view of the same form: what it shows is what the kernel plans.
       setRows(axes.map(({ name, typed }: Axis) => ({ name, typed })));
       setTyped({ ...typed, spend: typeof spend === "number" ? String(spend) : "" });
-      if (!isOpen) open({});
+      if (!isOpen) open({ isKept: true });
     }
   };
   useLayoutEffect(planned, []);
