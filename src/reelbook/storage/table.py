@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -15,6 +15,7 @@ from pydantic_core import from_json
 
 from ..models.base import Input
 from ..models.catalog import CATALOG
+from ..models.images import unwrap_pictures
 from ..models.problems import rule_at
 from ..util import registry
 from ..util.printable import map_texts, printable, replace_surrogates
@@ -120,22 +121,16 @@ def _get_field_types(model: type[Input]) -> dict[str, str]:
 # What the texts of a row say.
 
 
-def _shorten_picture(value: dict[str, Any]) -> Any:
-    """The short form of a picture of the library; any other object unchanged."""
-    return f"sha256:{value['sha256']}" if value.keys() == {"sha256"} else value
-
-
-def parse_text(text: Any, hook: Callable[[dict[str, Any]], Any] | None = _shorten_picture) -> Any:
-    """Parse a JSON text to a value for a table cell; None for anything but valid JSON.
+def parse_text(text: Any) -> Any:
+    """Parse a JSON text to a value for a table cell, with pictures of the library in short; None for anything but valid JSON.
 
     >>> parse_text('{"image_url": {"sha256": "ab"}}'), parse_text("half of it {")
     ({'image_url': 'sha256:ab'}, None)
     """
     try:
-        if hook and text and '"sha256"' in text:
-            return json.loads(text, object_hook=hook)
         # Twice as fast, but it refuses lone surrogates.
-        return json.loads(text) if "\\u" in text else from_json(text, cache_strings="keys")
+        value = json.loads(text) if "\\u" in text else from_json(text, cache_strings="keys")
+        return unwrap_pictures(value) if '"sha256"' in text else value
     except (TypeError, ValueError, RecursionError):
         return None
 
@@ -183,7 +178,7 @@ def _read_files(media: Sequence[Any], paths: Mapping[str, str]) -> tuple[list[An
     """The path of each row's video, those of its pictures, and its marks. `paths` maps the hash of a file to its path here."""
     videos, pictures, marks = [], [], []
     for text in media:
-        value = parse_text(text, None)
+        value = parse_text(text)
         files = [file for file in value if isinstance(file, dict)] if isinstance(value, list) else []
         is_video = [str(file.get("suffix")) in VIDEOS for file in files]
         here = [paths.get(str(file.get("sha256"))) for file in files]
