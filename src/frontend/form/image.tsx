@@ -4,16 +4,7 @@ import type { Ref, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { CONTROLS, type FieldProps, inputFacts, useSpelling } from "./fields.tsx";
 import type { FormLink } from "./link.ts";
-import {
-  type EarlierPage,
-  isData,
-  meantText,
-  nameOf,
-  type Preview,
-  type Refused,
-  type Source,
-  sourcesOf,
-} from "./pictures.ts";
+import { type EarlierPage, isData, meantText, nameOf, type Preview, type Source, sourcesOf } from "./pictures.ts";
 import { classes, Quiet, Sign, useShelf, whenSeen } from "./ui.tsx";
 import { textOf } from "./values.ts";
 
@@ -43,16 +34,10 @@ export function Busy({ label, words, share, stop }: { label: string; words: stri
   );
 }
 
-/** Why a picture was not taken, and of what the last frame can be taken instead. */
-interface Refusal {
-  words: string;
-  film?: Source;
-}
-
 /** Brings pictures to the kernel, one after the other. */
 export function useBringing({ pictures }: FormLink) {
   const [busy, setBusy] = useState({ words: "", share: 0 });
-  const [refused, refuse] = useState<Refusal[]>([]);
+  const [refused, refuse] = useState<string[]>([]);
   const coming = useRef({ ends: new AbortController(), done: Promise.resolve() });
   useEffect(() => () => coming.current.ends.abort(), []);
   const stop = () => {
@@ -60,11 +45,11 @@ export function useBringing({ pictures }: FormLink) {
     coming.current = { ends: new AbortController(), done: Promise.resolve() };
     setBusy({ words: "", share: 0 });
   };
-  /** @param taken Hears what stands for each in the draft. @param still Whether the last frame of a clip is wanted. */
-  const bring = (sources: Source[], taken: (picture: string) => void, title?: string, still = false) => {
+  /** @param taken Hears what stands for each in the draft. */
+  const bring = (sources: Source[], taken: (picture: string) => void, title?: string) => {
     const { signal } = coming.current.ends;
     const bringAll = async () => {
-      const lost: Refusal[] = [];
+      const lost: string[] = [];
       for (const [number, source] of sources.entries()) {
         if (signal.aborted) return;
         const which = sources.length > 1 ? ` ${number + 1} of ${sources.length}:` : "";
@@ -78,11 +63,10 @@ export function useBringing({ pictures }: FormLink) {
           show(share);
         };
         try {
-          const picture = await pictures.take(source, { still, signal, onProgress });
+          const picture = await pictures.take(source, { signal, onProgress });
           if (!signal.aborted) taken(picture);
         } catch (error) {
-          const { message, film } = error as Refused;
-          lost.push({ words: message, film: film ? source : undefined });
+          lost.push((error as Error).message);
         } finally {
           clearTimeout(late);
         }
@@ -259,7 +243,7 @@ function ImageField(field: FieldProps) {
   }, [picture]);
 
   /** Put this here; the previous value stays until the kernel has it. */
-  const put = (source: Source, name = nameOf(source), still = false) => {
+  const put = (source: Source, name = nameOf(source)) => {
     stop();
     refuse([]);
     say("");
@@ -267,7 +251,7 @@ function ImageField(field: FieldProps) {
       change(found);
       say(`${name} is in place.`);
     };
-    bring([source], taken, name, still);
+    bring([source], taken, name);
   };
   const given = (sources: Source[]) => {
     if (sources.length) put(sources[0]);
@@ -290,9 +274,7 @@ function ImageField(field: FieldProps) {
   };
   const { isOver, drags } = useCatches(box, given);
 
-  const shown = preview?.error ? { words: preview.error, film: preview.film ? picture : undefined } : null;
-  const problem = refused[0] ?? shown;
-  const film = problem?.film;
+  const problem = refused[0] ?? preview?.error;
   const untold = picture ? shownText(picture) || "Picture" : "Drop or paste a picture here";
   return (
     <div
@@ -347,18 +329,8 @@ function ImageField(field: FieldProps) {
         onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
       />
       <p class="rbf-problem" role="status" hidden={!problem}>
-        {problem?.words} {refused.length > 0 && isSet && "The earlier picture stays."}
+        {problem} {refused.length > 0 && isSet && "The earlier picture stays."}
       </p>
-      <Quiet
-        hidden={!film}
-        act={() => {
-          // The button is about to go.
-          file.current?.focus();
-          if (film) put(film, nameOf(film), true);
-        }}
-      >
-        Use its last frame
-      </Quiet>
       <span class="rb-hidden" role="status">
         {live}
       </span>

@@ -10,8 +10,6 @@ export interface Preview {
   size: [number, number] | null;
   url: string;
   error?: string;
-  /** Whether it is a clip, whose last frame can be taken. */
-  film?: boolean;
 }
 export interface EarlierPage {
   earlier: { picture: string; words: string }[];
@@ -21,7 +19,6 @@ export interface EarlierPage {
 /** What is given for a picture: a file, or a text. */
 export type Source = File | string;
 interface Taking {
-  still?: boolean;
   signal: AbortSignal;
   onProgress: (share: number) => void;
 }
@@ -30,16 +27,6 @@ const MAX_BYTES = 50_000_000;
 const PART_BYTES = 4_000_000;
 /** What does not change under its name. */
 const LASTING = /^(sha256|film):/;
-
-/** Why a picture could not be taken, in words; of a film, its last frame could be. */
-export class Refused extends Error {
-  readonly film: boolean;
-
-  constructor(words: string, film = false) {
-    super(words);
-    this.film = film;
-  }
-}
 
 export class Pictures {
   #link: KernelLink;
@@ -76,20 +63,20 @@ export class Pictures {
     return { earlier: [], more: false, ...(await this.#link.request({ do: "earlier", from })) };
   }
 
-  /** The text that stands for it in a draft, once the kernel has it; with `still` the last frame of a clip. */
+  /** The text that stands for it in a draft, once the kernel has it. */
   async take(source: Source, options: Taking): Promise<string> {
     if (source instanceof File) return this.#upload(source, options);
     if (isData(source)) return this.#upload(fileOfData(source), options);
-    if (!options.still && !source.startsWith("film:")) return source;
+    if (!source.startsWith("film:")) return source;
     return takenOf(await this.#link.request({ do: "still", picture: source }));
   }
 
   /** Upload a picture to the kernel, one part after the other. */
-  async #upload(file: File, { still = false, signal, onProgress }: Taking): Promise<string> {
+  async #upload(file: File, { signal, onProgress }: Taking): Promise<string> {
     const name = nameOf(file);
     if (file.size > MAX_BYTES)
-      throw new Refused(`${name} has ${bytesText(file.size)}; the limit is ${bytesText(MAX_BYTES)}. Make it smaller.`);
-    if (!file.size) throw new Refused(`${name} is empty.`);
+      throw new Error(`${name} has ${bytesText(file.size)}; the limit is ${bytesText(MAX_BYTES)}. Make it smaller.`);
+    if (!file.size) throw new Error(`${name} is empty.`);
     const of = Math.ceil(file.size / PART_BYTES);
     const upload = `${Date.now().toString(36)}${Math.random().toString(36).slice(2)}`;
     for (let part = 0; ; part += 1) {
@@ -97,9 +84,9 @@ export class Pictures {
         .slice(part * PART_BYTES, (part + 1) * PART_BYTES)
         .arrayBuffer()
         .catch(() => null);
-      if (!bytes) throw new Refused(`${name} cannot be read any more: it was moved or changed, or is a folder.`);
-      const answer = await this.#link.request({ do: "upload", upload, name, part, of, still }, [bytes]);
-      if (signal.aborted) throw new Refused("");
+      if (!bytes) throw new Error(`${name} cannot be read any more: it was moved or changed, or is a folder.`);
+      const answer = await this.#link.request({ do: "upload", upload, name, part, of }, [bytes]);
+      if (signal.aborted) throw new Error("");
       if (answer.error || answer.picture) return takenOf(answer);
       onProgress((part + 1) / of);
     }
@@ -107,7 +94,7 @@ export class Pictures {
 }
 
 function takenOf(answer: any): string {
-  if (answer.error) throw new Refused(answer.error, Boolean(answer.film));
+  if (answer.error) throw new Error(answer.error);
   return answer.picture;
 }
 
@@ -147,7 +134,7 @@ function fileOfData(address: string): File {
     const content = isCoded ? Uint8Array.from(atob(body), (letter) => letter.charCodeAt(0)) : body;
     return new File([content], "pasted picture");
   } catch {
-    throw new Refused("The data: address is damaged or cut short.");
+    throw new Error("The data: address is damaged or cut short.");
   }
 }
 

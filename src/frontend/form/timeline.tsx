@@ -129,7 +129,7 @@ function Timeline(field: FieldProps) {
     if (sources.length) await bring(sources.slice(0, room), taken, title);
     if (added) say(`${counted(added, "picture")} added.`);
     const left = `At most ${counted(most, "picture")}; ${sources.length - room} left out.`;
-    if (sources.length > room) refuse((all) => [...all, { words: left }]);
+    if (sources.length > room) refuse((all) => [...all, left]);
   };
   /** Before which picture lies what a drag points at. */
   const placeOf = ({ target, clientX }: DragEvent) => {
@@ -283,7 +283,7 @@ function Timeline(field: FieldProps) {
         }}
       />
       <p class="rbf-problem rbf-tl-troubles" role="status" hidden={!refused.length}>
-        {refused.map(({ words }) => (
+        {refused.map((words) => (
           <span key={words}>{words}</span>
         ))}
       </p>
