@@ -58,7 +58,7 @@ def test_a_saved_file_of_a_row_tells_the_input_that_made_it(table: pd.DataFrame,
 
 
 def test_costs_add_up_by_any_column(table: pd.DataFrame) -> None:
-    """Runs, successes, credits, and what one success costs."""
+    """Runs, successes, credits, seconds, and what one of them costs."""
     by = table.reel.cost("fps")
     whole = table.reel.cost()
 
@@ -68,6 +68,8 @@ def test_costs_add_up_by_any_column(table: pd.DataFrame) -> None:
     assert list(by["estimated"]) == [106, 106]
     assert list(by["charged"]) == [106, 106]
     assert list(by["credits_per_success"]) == [53.0, 53.0]
+    assert by.loc[6.0, "seconds"] == pytest.approx(3.0)
+    assert by.loc[12.0, "seconds"] == pytest.approx(1.5)
     assert int(whole["credits"].item()) == 212
     with pytest.raises(rb.ReelbookError, match="Did you mean 'fps'"):
         table.reel.cost("fbs")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_LINES = 24
 NOTHING = "There are no runs here to add up."
-TOTALLED = ("runs", "completed", "credits", "estimated", "charged")
+TOTALLED = ("runs", "completed", "credits", "estimated", "charged", "seconds")
 
 FRAME = Markup('<div class="rb mathjax_ignore tex2jax_ignore" style="font-variant-numeric:tabular-nums">{}{}</div>')
 
@@ -80,12 +80,12 @@ def _describe_row(key: Any, row: pd.Series[Any], columns: Sequence[str], top: fl
 def format_number(name: str, value: Any) -> str:
     """Format a number of a column for reading.
 
-    >>> format_number("credits", 1272), format_number("credits_per_success", 53), format_number("credits_per_success", None)
-    ('1,272', '53.0', '–')
+    >>> format_number("seconds", 6.28), format_number("credits", 1272), format_number("credits_per_success", None)
+    ('6.3', '1,272', '–')
     """
     if pd.isna(value):
         return "–"
-    return f"{value:,.1f}" if name == "credits_per_success" else f"{int(value):,}"
+    return f"{value:,.1f}" if name in ("seconds", "credits_per_success", "credits_per_second") else f"{int(value):,}"
 
 
 def _format_total(count: int) -> str:

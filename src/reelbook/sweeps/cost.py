@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ..errors import ReelbookError
+from ..media.local_file import LocalFile
+from ..models.base import File
 from ..storage.run_status import RunStatus
 from ..storage.table import format_json
 from ..util.printable import suggest
+from .table_files import VIDEO
 
 UNCHARGED = (RunStatus.IMPOSSIBLE, RunStatus.NOT_STARTED, RunStatus.WAITING, RunStatus.FAILED, RunStatus.CANCELLED)
 """Statuses of runs that cost nothing unless their row has an amount: never sent, or failed and not charged."""
-COLUMNS = ("runs", "completed", "credits", "estimated", "charged", "credits_per_success")
+COLUMNS = (
+    "runs", "completed", "credits", "estimated", "charged", "seconds", "credits_per_success", "credits_per_second",
+)  # fmt: skip
 
 
 class Costs(pd.DataFrame):
@@ -28,8 +35,8 @@ class Costs(pd.DataFrame):
 def compute_costs(table: pd.DataFrame, by: str | Sequence[str] | None = None) -> Costs:
     """Compute the costs of a table of runs, grouped by one or more columns, or in total.
 
-    Sums skip unknown values, and are unknown if all values are. The credits for each success count only the runs whose
-    credits are known, so that a run without a price does not make the others seem cheap.
+    Sums skip unknown values, and are unknown if all values are. A ratio counts only the runs for which both numerator
+    and denominator are known, so that a run without a price does not make the others seem cheap.
     """
     names = list(dict.fromkeys([by] if isinstance(by, str) else by or []))
     for name in ("status", "credits", *names):
@@ -44,15 +51,21 @@ def compute_costs(table: pd.DataFrame, by: str | Sequence[str] | None = None) ->
         for name in ("credits", "credits_estimated")
     )
     charged = counted.where(table["credits_source"].eq("charged"), 0) if "credits_source" in table else unknown
+    seconds = _find_seconds(table, is_completed)
+    is_known = counted.notna() & (seconds.notna() | ~is_completed)
     facts = pd.DataFrame({
         "runs": 1, "completed": is_completed.astype("Int64"), "credits": counted, "estimated": estimated,
-        "charged": charged, "_successes": (is_completed & counted.notna()).astype("Int64"),
+        "charged": charged, "seconds": seconds, "_successes": (is_completed & counted.notna()).astype("Int64"),
+        "_credits": counted.where(is_known), "_seconds": seconds.where(is_known),
     })  # fmt: skip
     keys: list[Any] = [_make_key(table[name]) for name in names] or [pd.Series("all", index=table.index, name="")]
     # Numbers and categories are sorted; texts remain in the order of the sweep.
     has_texts = any(pd.api.types.is_object_dtype(key.dtype) or isinstance(key.dtype, pd.StringDtype) for key in keys)
     costs = facts.groupby(keys, observed=True, dropna=False, sort=not has_texts).sum(min_count=1)
     costs["credits_per_success"] = (costs["credits"] / costs["_successes"].replace(0, pd.NA)).round(3)
+    costs["credits_per_second"] = (costs["_credits"] / costs["_seconds"].replace(0, pd.NA)).round(3)
+    # Without completed videos the sum is 0; the order of floating-point summation does not change a rounded one.
+    costs["seconds"] = costs["seconds"].fillna(0.0).round(6)
     return Costs(costs[list(COLUMNS)])
 
 
@@ -61,3 +74,23 @@ def _make_key(values: pd.Series[Any]) -> pd.Series[Any]:
     if values.dtype != object:
         return values
     return values.map(lambda value: format_json(value) if isinstance(value, (list, dict)) else value)
+
+
+def _find_seconds(table: pd.DataFrame, is_completed: pd.Series[bool]) -> pd.Series[Any]:
+    """The duration of each completed video, from its frames and frame rate if in the table, else from the file."""
+    seconds = pd.Series(pd.NA, index=table.index, dtype="Float64")
+    if {"num_frames", "frame_rate"} <= {*table.columns}:
+        frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
+        seconds = (frames / rates).where(rates > 0).astype("Float64")
+    if VIDEO in table.columns:
+        seconds = seconds.fillna(table[VIDEO].where(seconds.isna() & is_completed).map(_read_seconds).astype("Float64"))
+    return seconds.where(is_completed)
+
+
+@lru_cache(maxsize=20_000)
+def _read_seconds(path: Any) -> float | None:
+    """The duration of a video in seconds."""
+    try:
+        return LocalFile(Path(path), File(url="")).probe.seconds if isinstance(path, str) else None
+    except ReelbookError:
+        return None
