@@ -62,6 +62,7 @@ def test_an_axis_named_like_a_figure_keeps_its_values(client: Client) -> None:
 
     assert set(found.table["label_setting"]) == {"take 2.0", "take 3.0"}
     assert set(found.table["setting"]) == {0, 1, 2}
+    assert "label_setting" in found.table.attrs["reelbook"]["axes"]
     assert sorted(ranking["label_mean"]) == [100, 200, 300]
     assert ranking["mean"].iloc[0] < 100
 
@@ -147,6 +148,12 @@ def test_wrong_options_are_said_before_anything_is_sent(choices: dict[str, Any],
 
     assert what in str(error.value)
     assert reserved(served) == []
+
+
+def test_a_budget_that_is_proposed_is_enough(client: Client) -> None:
+    """Of two settings with two runs each, 40 % pay for less than one run of both."""
+    with pytest.raises(rb.InvalidInput, match=r"a race saves little: budget=1\.0 pays for all of them"):
+        race(make_plan(2, 1, 2), budget=None)
 
 
 def test_runs_that_fail_are_not_tried_for_ever(served: Served, client: Client) -> None:

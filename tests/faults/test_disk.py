@@ -203,11 +203,14 @@ def test_what_is_finished_can_be_looked_up_on_a_read_only_disk(tmp_path: Path, i
                 with pytest.raises(LibraryError, match="cannot be written"):
                     client.run(still.revised(fps=3))
             assert rb.library(folder).frame["status"].tolist() == ["completed"] * 2
+            with rb.connect(address, api_key="key", library=tmp_path / "library") as other:
+                other.run(still.revised(fps=4))
+            assert rb.library(folder).frame["status"].tolist() == ["completed"] * 3
 
         assert again["status"].tolist() == ["completed"] * 2
         assert run.from_library
         assert listed == 2
-        assert len(hosted.charges) == charges
+        assert len(hosted.charges) == (charges if is_embedded else charges + 1)
 
 
 # A power cut.

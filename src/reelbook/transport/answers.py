@@ -234,8 +234,8 @@ def get_end_by_refusal(request_id: str, error: ReelbookError) -> RunFailed | Run
         return None
     if error.error_type == "cancelled" or error.status == 499:
         return RunCancelled(request_id)
-    problems = error.facts.get("detail")
-    places = [_get_place(problem)[:1] for problem in problems] if isinstance(problems, list) else []
+    lists = [fact for fact in error.facts.values() if isinstance(fact, list)]
+    places = [_get_place(problem)[:1] for problems in lists for problem in problems]
     is_about_the_call = CALL_ERROR_TYPES.search(error.error_type or "") or any([name] in places for name in CALL_PLACES)
     if error.error_type in ENDING_ERROR_TYPES or (error.status in (400, 409, 422) and not is_about_the_call):
         return RunFailed(request_id, error.message, error.error_type)

@@ -94,7 +94,9 @@ def read_picture_file(text: str) -> bytes:
         raise NotAPicture(f"is {name}; only http and https addresses are fetched. Download it, and give its path.")
     try:
         path = Path(text).expanduser()
-        if not (path.is_file() or path.is_dir()):  # Reading a pipe or a device might never end.
+        if path.exists() and not (path.is_file() or path.is_dir()):  # Reading a pipe or a device might never end.
+            raise NotAPicture(f"is {name}, which is no ordinary file. Save the picture in one, and give its path.")
+        if not path.exists():
             folder = path.parent.absolute()
             names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
             raise NotAPicture(

@@ -278,7 +278,7 @@ def test_a_path_that_is_no_picture_says_why(form: Form, tmp_path: Path, monkeypa
     assert "is no picture; PNG, JPEG, WebP and GIF can be sent." in told[2]
     assert "the limit is 0.005 MB." in told[3]
     assert "cannot be read" in told[4]
-    assert ["only http and https" in odd[0], "there is no such file" in odd[1]] == [True] * 2
+    assert ["only http and https" in odd[0], "which is no ordinary file" in odd[1]] == [True] * 2
 
 
 def test_an_address_is_never_fetched(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:

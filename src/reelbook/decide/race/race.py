@@ -125,9 +125,11 @@ class Race(BackgroundJob["Race"]):
             table = add_metric_columns(table, measured)
         if self._options.draft:
             columns["draft"] = [True] * len(rows) + [False] * len(finals)
-        table = table.rename(columns=self._rename_own(columns))
+        own = self._rename_own(columns)
+        table = table.rename(columns=own)
         result = table.assign(**{name: build_column(values).array for name, values in columns.items()})
-        result.attrs = table.attrs
+        facts = table.attrs["reelbook"]
+        result.attrs = {"reelbook": {**facts, "axes": [own.get(name, name) for name in facts["axes"]]}}
         return result
 
     def _rename_own(self, figures: Collection[str]) -> dict[str, str]:

@@ -280,13 +280,16 @@ def find_budget(
         raise race_error(
             f"{needs}The price of its runs is unknown, so give the most that one run may cost: price=…, and budget=…"
         )
+    prices = sorted(min(map(due, setting.rows)) for setting in race.settings)
     if given is None:
+        advice = f"budget={USUAL_SHARE}, {USUAL_SHARE:.0%} of that, is usually enough to decide"
+        if USUAL_SHARE * whole < sum(prices):
+            advice = "with so few runs a race saves little: budget=1.0 pays for all of them"
         raise race_error(
-            f"{needs}The whole plan costs {whole:,} credits, and budget={USUAL_SHARE}, {USUAL_SHARE:.0%} of that, is usually enough to "
-            "decide. It is the most that the race spends from its first start on, so running the cell twice pays once."
+            f"{needs}The whole plan costs {whole:,} credits, and {advice}. It is the most that the race spends from its "
+            "first start on, so running the cell twice pays once."
         )
     budget = given if isinstance(given, int) else int(given * whole)
-    prices = sorted(min(map(due, setting.rows)) for setting in race.settings)
     if sum(prices[:2]) > budget:
         raise race_error(
             f"A budget of {format_count(budget, 'credit')} pays for less than one run of two settings, and there are "

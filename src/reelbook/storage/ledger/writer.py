@@ -58,6 +58,8 @@ class Ledger(claims.Process):
         self._db: sqlite3.Connection | None = None
         self._file_id: tuple[int, ...] | None = None
         """Inode and device of the file, once it is open."""
+        self._copied_at = 0
+        """When the file was last changed before it was copied into memory."""
         self._next_backup = 0.0
         try:
             self._open()
@@ -153,9 +155,14 @@ class Ledger(claims.Process):
     def _can_only_read(self) -> bool:
         return self.is_reader and (self.folder / NAME).is_file() and not os.access(self.folder, os.W_OK)
 
+    def _changed_at(self) -> int:
+        with translate_errors(self.folder):
+            return (self.folder / NAME).stat().st_mtime_ns
+
     def _open(self) -> None:
         """Open the file, or create it; put back what only the list has, and recover the runs of ended processes."""
         if self._can_only_read():
+            self._copied_at = self._changed_at()
             self._db = copy_to_memory(self.folder)
             return
         path, list_path, backup = (self.folder / name for name in (NAME, claims.LIST_NAME, BACKUP_NAME))
@@ -212,7 +219,8 @@ class Ledger(claims.Process):
 
     def _write(self, batch: list[Step]) -> list[tuple[Any, BaseException | None]]:
         self._check_there()
-        if self._db is None or (self.is_reader and not self._can_only_read()):
+        is_old = self.is_reader and (not self._can_only_read() or self._changed_at() != self._copied_at)
+        if self._db is None or is_old:
             self._drop()
             self._open()
         db = cast(sqlite3.Connection, self._db)
