@@ -29,6 +29,11 @@ interface ListProps extends FieldProps {
   adder?: { Add: ComponentType<{ field: FieldProps; list: Entries }>; item: string };
 }
 
+function amountWords({ least = 0, most = Infinity }: Node) {
+  if (most === Infinity) return least ? `${least} at least.` : "";
+  return least === most ? `Exactly ${least}.` : least ? `${least} to ${most}.` : `${most} at most.`;
+}
+
 /** What takes the focus inside of an element. */
 function stopsIn(element: Element | undefined): HTMLElement[] {
   const all = element?.querySelectorAll<HTMLElement>("input, textarea, select, button, summary") ?? [];
@@ -42,7 +47,8 @@ export function List({ adder, ...field }: ListProps) {
   const values: any[] = Array.isArray(current) ? current : [];
   const item = node.item as Node;
   const most = node.most ?? Infinity;
-  const [note, say] = useState("");
+  const amount = amountWords(node);
+  const [note, say] = useState(amount);
   const root = useRef<HTMLDivElement>(null);
   /** What takes the focus once the entries are drawn where they are now. */
   const next = useRef<((rows: Element[]) => HTMLElement | undefined | null) | null>(null);
@@ -52,7 +58,7 @@ export function List({ adder, ...field }: ListProps) {
     next.current = null;
   });
   const nameOf = (at: number) => (adder && values[at]) || `${at + 1}.`;
-  const send = (now: any[], words = "") => {
+  const send = (now: any[], words = amount) => {
     say(words);
     // A list that is required and was emptied is missing.
     change(now.length || !node.required ? now : undefined);

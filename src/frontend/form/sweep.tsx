@@ -150,12 +150,11 @@ export function Sweep({ link, name, opened, open }: SweepProps) {
   }, [words]);
   /** Run what is displayed, or copy its code; `best` where its best setting is to be found. */
   const send = (what: "sweep_run" | "sweep_code", { spend, cost }: Offer, by?: string) => {
-    const price = plan.isUnpriced ? { price: parseWhole(typed.price) } : {};
     if (what === "sweep_run") {
       press(plan.number);
       link.await();
     }
-    link.ask({ do: what, plan: plan.number, spend, ...(by === undefined ? { cost } : { by }), ...price });
+    link.ask({ do: what, plan: plan.number, spend, ...(by === undefined ? { cost } : { by }) });
   };
 
   const amount = (which: "spend" | "best" | "price", label: string, proposed?: number, describedBy?: string) => (

@@ -30,6 +30,7 @@ export function Gallery({ link }: { link: KernelLink }) {
   const { cards: runs, total, of = 0, models, words, uses, turn: found }: any = model.get("shelf");
   const [wish, look] = useState({ text: "", model: "", only: "", count: PAGE });
   const turn = useRef(0);
+  const [asked, note] = useState(0);
   const [opened, setOpened] = useState("");
   const [picked, pick] = useState<string[]>([]);
   /** The viewer of `rb.compare`; empty until the kernel has drawn it. */
@@ -42,6 +43,7 @@ export function Gallery({ link }: { link: KernelLink }) {
 
   const find = () => {
     turn.current += 1;
+    note(turn.current);
     link.ask({ do: "find", turn: turn.current, ...wish });
   };
   const act = (what: string, keys: string[], more: any = {}) => {
@@ -127,7 +129,7 @@ export function Gallery({ link }: { link: KernelLink }) {
     );
   };
 
-  const isLooking = found < turn.current;
+  const isLooking = !asked || found < asked;
   const matching = total < of ? `${total.toLocaleString("en")} of ` : "";
   const amount = of ? `${matching}${of.toLocaleString("en")} run${of === 1 ? "" : "s"}` : "";
   const isMany = picked.length > 1 && picked.length <= MOST;

@@ -48,7 +48,7 @@ DOUBLE_SECONDS = 0.7
 """Two presses for the same inputs within this time are one double press; so are those of a held key."""
 RECENT_SECONDS = 2.0
 """A press for the same inputs so soon after the end of a run may have been meant for that run."""
-MOVED = "This costs {price} now, so nothing was sent yet. Press Run to continue."
+MOVED = "The price has moved ({price} now), so nothing was sent yet. Press Run to continue."
 TWICE = "Pressed twice: it runs once."
 SAME = "This run is already in progress. The same inputs and seed give the same result, so nothing more is sent."
 GOING = "A run is in progress. Press again to start another."

@@ -21,6 +21,7 @@ from ...storage.run_status import RunStatus
 from ...sweeps.table_files import find_paths
 from ...util import registry
 from ..link import Handler, NewestOnly
+from ..notebook import find_variable_name
 from ..panel import format_progress, render_progress
 from .axes import VariedField, find_base, format_too_many_runs, parse_axes, validate_axes
 from .draft import Draft
@@ -401,8 +402,9 @@ class FormSweeps:
         by, spend = parse_measure(offer.get("by")), preview.limit(offer["spend"])
         started = sum(entry.running is not None and entry.is_race == bool(by) for entry in self.entries)
         table = f"races[{started}].table" if by else f"jobs[{started}].frame"
-        name = f"form.{table}" if form.studio is None else f"studio.form.{table}"
-        entry = StartedJob(f"s{len(self.entries) + 1}", preview, by, spend, self._typed.get("price"), name)
+        holder = find_variable_name(form.studio) or "studio" if form.studio else ""
+        name = find_variable_name(form) or f"{holder}.form".lstrip(".")
+        entry = StartedJob(f"s{len(self.entries) + 1}", preview, by, spend, self._typed.get("price"), f"{name}.{table}")
         form.running.add(entry)
         self._publish()
         return entry
