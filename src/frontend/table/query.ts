@@ -89,13 +89,13 @@ export class Column {
     return (row) => this.words[row] !== null && holds(sign, difference(row));
   }
 
-  /** @param wanted Whether a cell could be compared with this. */
+  /** @returns Whether cells of this column can be compared with `wanted` by this sign. */
   takes(sign: string, wanted: string) {
     if (!this.isRight || wanted === "" || !Number.isNaN(Number(wanted))) return true;
     return ["=", "==", "!=", "~"].includes(sign) && (sign === "~" || this.words.includes(wanted));
   }
 
-  /** @param wanted Whether `=` can only mean that a text has this in it: no cell is it, and one has it. */
+  /** @returns Whether no cell equals `wanted` but some contain it, so that `=` must have meant `~`. */
   hasOnlyWithin(wanted: string) {
     if (this.isRight || this.role || wanted === "") return false;
     const [is, has] = [this.test("=", wanted), this.test("~", wanted)];
@@ -175,7 +175,7 @@ export function summed(columns: Column[], rows: number[], count: number): string
   ].join(" · ");
 }
 
-/** Credits spent, and separately the credits set aside for runs whose outcome is not known; as `_money` in Python. */
+/** Credits spent, and separately the credits set aside for runs whose outcome is not known; as `_format_totals` in display/tables/table_html.py. */
 function money(credits: Column | undefined, sources: Column | undefined, states: Column | undefined, rows: number[]) {
   if (!credits?.order || !credits.isRight) return [];
   const known = rows.filter((row) => (credits.order?.[row] ?? null) !== null);
