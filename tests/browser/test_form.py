@@ -162,6 +162,7 @@ def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
         "a paper boat", timeout=30_000
     )
     expect(page.locator("[data-rb-twin]")).to_be_hidden()
+    expect(page.locator("[data-rb-twin] img")).to_have_count(1)
     filling.save()
 
     saved = nbformat.read(filling.path, as_version=4)  # type: ignore[no-untyped-call]
