@@ -26,6 +26,7 @@ from reelbook.display.report.make_report import write_report
 from reelbook.display.table_runs import group_runs
 from reelbook.errors import ReelbookError
 from reelbook.media.frame_index import read_frame_index
+from reelbook.media.metadata.provenance import read, write
 from reelbook.storage.run_identity import format_canonical
 from tests.clips import film
 from tests.display.stand_in import Read
@@ -472,3 +473,21 @@ def test_a_file_that_is_not_in_the_table_comes_along(table: Any, tmp_path: Path)
     (files,) = re.findall(r"data-rb-files>(.*?)</script>", beside)
     assert (tmp_path / "x" / json.loads(files)["5/0"]["url"]).is_file()
     assert "previews of the clips" not in beside
+
+
+def test_a_file_of_another_service_keeps_what_made_it(table: Any, tmp_path: Path) -> None:
+    """The service of the report is that of its table, and is not written into others' files."""
+    facts = {
+        "model": "svc/other", "input": {"prompt": "a tram"}, "seed": 7, "request_id": "r-77", "credits": 9,
+        "credits_source": "charged", "service": "https://other.example",
+    }  # fmt: skip
+    write(film(tmp_path / "plain.mp4", frames=12).path, tmp_path / "other.mp4", facts)
+
+    table.attrs["reelbook"] = {"service": "https://mine.example"}
+    target = write_report(
+        table, tmp_path / "x", views=[rb.compare(table.loc[[0]], tmp_path / "other.mp4")], folder=True
+    )
+
+    found = [read(path) for path in (target / "media").glob("*.mp4")]
+    other = next(one for one in found if one is not None and one.model == "svc/other")
+    assert {name: getattr(other, "values" if name == "input" else name) for name in facts} == facts

@@ -278,11 +278,12 @@ class TestWeight:
         )
 
     def test_heavy_columns_that_are_not_shown_stay_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The note names them; what is shown always comes along."""
-        monkeypatch.setattr(table_columns, "MAX_COLUMN", 100_000)
+        """All of them together have a limit, and the note names the others; what is shown always comes along."""
+        monkeypatch.setattr(table_columns, "MAX_HIDDEN", 100_000)
         table = runs(
             HUNDRED,
-            output_prompt=[f"{row}" * 600 for row in range(HUNDRED)],
+            output_caption=[f"{row}" * 300 for row in range(HUNDRED)],
+            output_prompt=[f"{row}" * 300 for row in range(HUNDRED)],
             prompt=[f"{row}" * 600 for row in range(HUNDRED)],
         )
 

@@ -78,6 +78,15 @@ def test_odd_sizes_and_other_codecs(tmp_path: Path) -> None:
     assert [number_of(frame) for frame in at(whole).frames()] == [*range(8)]
 
 
+def test_a_whole_clip_under_another_suffix_of_its_format_is_the_same_file(tmp_path: Path) -> None:
+    """Nothing is encoded again, so that its sound stays."""
+    path = write_clip(tmp_path / "film.mov", greys(8, (64, 48)))
+
+    whole = at(path).clip(tmp_path / "WHOLE.MP4")
+
+    assert whole.read_bytes() == path.read_bytes()
+
+
 def test_a_clip_is_turned_as_its_file_asks_for(tmp_path: Path) -> None:
     """As a player turns it; the parts of it need not be turned any more."""
     path = tmp_path / "film.mp4"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
 import reelbook as rb
 from reelbook.display.cards import options_table
@@ -112,6 +112,9 @@ def wrong(folder: Path, case: str) -> tuple[str, str]:
     elif case == "a password":
         private = ec.generate_private_key(ec.SECP256R1())
         key = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")).decode()
+    elif case == "a curve of bitcoin":
+        private = ec.generate_private_key(ec.SECP256K1())
+        key = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     (folder / "chain.pem").write_text(chain)
     (folder / "key.pem").write_text(key)
     return str(folder / "chain.pem"), "env:NOT_THERE" if case == "an unset variable" else str(folder / "key.pem")
@@ -124,6 +127,10 @@ def wrong(folder: Path, case: str) -> tuple[str, str]:
         ("expired", "was not valid at time of signing"),
         ("no certificate", "does not contain signing certificate"),
         ("a password", "or is protected by a password"),
+        (
+            "a curve of bitcoin",
+            "C2PA signs with keys of P-256, P-384, P-521, Ed25519 and RSA, and this is another kind",
+        ),
         ("an unset variable", "NOT_THERE, which is not set"),
     ],
 )

@@ -14,7 +14,7 @@ from ..errors import ReelbookError
 from ..media.bounded_open import is_video
 from ..media.file_names import slug
 from ..media.local_file import LocalFile
-from ..media.metadata.run_record import parse_record_input
+from ..media.metadata.run_record import NAMES, parse_record_input
 from ..models.base import File, Input
 from ..storage.run_identity import INPUT_JSON
 from ..storage.run_status import RunStatus
@@ -191,9 +191,14 @@ class TableRun:
         return " ".join(filter(None, (self.provenance.engine, self.provenance.engine_version)))
 
     def facts(self, service: str | None) -> dict[str, Any]:
-        """The facts to write into copies of its files."""
-        return {
-            "model": self.model or None, "input": self.input_values, "seed": self.seed, "request_id": self.text("request_id"), "service": service,
+        """The facts to write into copies of its files. `service` made the runs of the table."""
+        known = {"model": self.model or None, "input": self.input_values, "seed": self.seed}
+        if "request_id" not in self.values:
+            # It is in no table: only its file says what made it.
+            stated = {name: getattr(self.provenance, name, None) for name in NAMES if name != "input"}
+            return known | {name: fact for name, fact in stated.items() if fact is not None}
+        return known | {
+            "request_id": self.text("request_id"), "service": service,
             "credits": self.credits, "credits_source": self.credits_source,
             "made_at": self.provenance.made_at if self.provenance is not None else None,
         }  # fmt: skip

@@ -20,7 +20,7 @@ from .bounded_open import check_range, is_video, open_video, read_picture_size
 from .file_names import make_file_name, name_words, slug
 from .metadata.file_marks import read_marks
 from .metadata.provenance import read
-from .saving import save_copy, save_part
+from .saving import is_same_format, save_copy, save_part
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -155,7 +155,7 @@ class LocalFile:
 
         first, last, part = self._check_range(first, last)
         # A whole clip of another kind is encoded only where the name asks for it.
-        is_converted = Path(path).suffix.lower() == ".mp4" != self.path.suffix.lower()
+        is_converted = Path(path).suffix.lower() == ".mp4" and not is_same_format(self.path, Path(path))
         if part == ENTIRE and not is_converted:
             return self.save(path)
         return self._save_part(path, part, ".mp4", lambda new: frame_range.encode_clip(self.path, new, first, last))

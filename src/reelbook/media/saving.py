@@ -58,7 +58,7 @@ def is_folder(path: str | Path) -> bool:
 
 def add_suffix(target: Path, source: Path) -> Path:
     """The target with the suffix of a file; `ReelbookError` if its own suffix is of another format."""
-    ours, wanted = (_SAME.get(path.suffix.lower(), path.suffix.lower()) for path in (source, target))
+    ours, wanted = _get_format(source), _get_format(target)
     if ours not in _KNOWN or wanted == ours:
         return target
     if wanted in _KNOWN:
@@ -67,6 +67,16 @@ def add_suffix(target: Path, source: Path) -> Path:
             f"Give a name that ends in {source.suffix}."
         )
     return target.with_name(target.name + source.suffix)
+
+
+def is_same_format(path: Path, other: Path) -> bool:
+    """Whether the suffixes of two files are of one format."""
+    return _get_format(path) == _get_format(other)
+
+
+def _get_format(path: Path) -> str:
+    suffix = path.suffix.lower()
+    return _SAME.get(suffix, suffix)
 
 
 def _candidates(folder: Path, name: str) -> Iterator[Path]:

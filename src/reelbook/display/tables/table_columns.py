@@ -39,8 +39,8 @@ UNSETTLED = frozenset(
 FILES = ("output_video", "output_images")
 
 MAX_VARYING = 8
-MAX_COLUMN = 1_000_000
-"""Characters of the cells of a column that is not visible, to come along with a table."""
+MAX_HIDDEN = 3_000_000
+"""Characters of the cells of all columns that are not visible, to come along with a table."""
 MAX_TEXT = 2_000
 """Characters of a cell; longer text is cut."""
 
@@ -218,13 +218,16 @@ def describe_makers(table: pd.DataFrame) -> dict[str, str]:
 
 def pack_columns(columns: Sequence[Column]) -> tuple[list[dict[str, Any]], list[str]]:
     """The columns as JSON values for the script, and the names of those that are left out, being heavy and not visible."""
-    kept, left_out = list[dict[str, Any]](), list[str]()
+    kept, left_out, room = list[dict[str, Any]](), list[str](), MAX_HIDDEN
     for column in columns:
         packed = _pack_column(column)
-        if column.is_visible or column.role or len(json.dumps(packed, ensure_ascii=False)) <= MAX_COLUMN:
-            kept.append(packed)
-        else:
-            left_out.append(column.name)
+        if not (column.is_visible or column.role):
+            weight = len(json.dumps(packed, ensure_ascii=False))
+            if weight > room:
+                left_out.append(column.name)
+                continue
+            room -= weight
+        kept.append(packed)
     return kept, left_out
 
 

@@ -19,7 +19,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ...errors import ReelbookError
-from ...util.replace_file import replace_file
+from ...util.replace_file import PRIVATE, replace_file
 from ..derived_cache import get_cache_path
 from .metrics import METRICS, Measured, Metric, Value, measure_file, select_metrics
 
@@ -154,4 +154,4 @@ def _keep_figures(path: str, figures: Mapping[str, Value]) -> None:
     if entry := get_cache_path(path, FOLDER, "figures.json"):
         with contextlib.suppress(OSError):
             entry.parent.mkdir(mode=0o700, exist_ok=True)
-            replace_file(entry, json.dumps({**_read_figures(path), **figures}).encode())
+            replace_file(entry, json.dumps({**_read_figures(path), **figures}).encode(), mode=PRIVATE)

@@ -72,6 +72,7 @@ def _manifest(source_type: str) -> dict[str, Any]:
 
 def _credentials(signing: Signing) -> tuple[bytes, bytes, str]:
     """The chain and the key in the library's format, and the name of the algorithm."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.serialization import (
         Encoding,
@@ -85,8 +86,11 @@ def _credentials(signing: Signing) -> tuple[bytes, bytes, str]:
         key: Any = load_pem_private_key(_text(signing.key, "private key"), password=None)
     except (TypeError, ValueError):
         raise _signing_error("The private key is not in PEM format, or is protected by a password") from None
-    curve = getattr(key, "curve", None)
-    algorithm = _CURVES.get(curve.name, "") if curve else "ps256" if isinstance(key, RSAPrivateKey) else "ed25519"
+    algorithm = _CURVES.get(key.curve.name) if hasattr(key, "curve") else None
+    if isinstance(key, (RSAPrivateKey, Ed25519PrivateKey)):
+        algorithm = "ps256" if isinstance(key, RSAPrivateKey) else "ed25519"
+    if algorithm is None:
+        raise _signing_error("C2PA signs with keys of P-256, P-384, P-521, Ed25519 and RSA, and this is another kind")
     return chain, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), algorithm
 
 
