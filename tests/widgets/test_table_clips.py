@@ -19,9 +19,8 @@ from reelbook.api.table_accessor import Reel
 from reelbook.media.frame_index import read_frame_index
 from reelbook.util import notebook
 from reelbook.widgets import link, register
-from reelbook.widgets.link import MAX_OPEN, Link, show_view
+from reelbook.widgets.link import MAX_OPEN, Link, show_view, view_table
 from reelbook.widgets.notebook import is_page_attached
-from reelbook.widgets.views import view_table
 from tests.clips import film
 from tests.faults.standin import StandIn
 from tests.numbered import kind_of, numbered_clip

@@ -1,6 +1,6 @@
 /** A picture: dropped, pasted, chosen, typed as an address or a path, or taken from an earlier output. */
 
-import type { Ref, RefObject } from "preact";
+import type { ComponentChildren, Ref } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { CONTROLS, type FieldProps, inputFacts, useSpelling } from "./fields.tsx";
 import type { FormLink } from "./link.ts";
@@ -109,11 +109,16 @@ export function ChooseFiles({ words, accept, isMultiple = false, inputRef, given
   );
 }
 
-/** Lets an element take what is dropped on it, and pasted while it has the focus. @returns Its attributes. */
-export function useCatches(
-  box: RefObject<HTMLElement | null>,
-  given: (sources: Source[], at: DragEvent | ClipboardEvent) => void,
-) {
+type CatcherProps = {
+  id: string;
+  class: string;
+  given: (sources: Source[], at: DragEvent | ClipboardEvent) => void;
+  children: ComponentChildren;
+};
+
+/** The box of a field, which takes what is dropped on it, and pasted while it has the focus. */
+export function Catcher({ id, class: name, given, children }: CatcherProps) {
+  const box = useRef<HTMLDivElement>(null);
   const [isOver, over] = useState(false);
   const latest = useRef(given);
   latest.current = given;
@@ -145,7 +150,20 @@ export function useCatches(
     if (event.type === "drop") given(sourcesOf(event.dataTransfer), event);
   };
   const onDragLeave = (event: DragEvent) => box.current?.contains(event.relatedTarget as Element | null) || over(false);
-  return { isOver, drags: { onDragEnter: dragged, onDragOver: dragged, onDrop: dragged, onDragLeave } };
+  return (
+    <div
+      class={classes(name, isOver && "rbf-over")}
+      role="group"
+      aria-labelledby={`${id}-label`}
+      ref={box}
+      onDragEnter={dragged}
+      onDragOver={dragged}
+      onDrop={dragged}
+      onDragLeave={onDragLeave}
+    >
+      {children}
+    </div>
+  );
 }
 
 /** A button, and the earlier outputs to choose from that it opens: pictures, and clips by their last frame. */
@@ -215,7 +233,6 @@ function shownText(value: unknown) {
 function ImageField(field: FieldProps) {
   const { node, value, change, link, id } = field;
   const { pictures } = link;
-  const box = useRef<HTMLDivElement>(null);
   const file = useRef<HTMLInputElement>(null);
   const typing = useRef<HTMLInputElement>(null);
   const { busy, refused, refuse, bring, stop } = useBringing(link);
@@ -272,18 +289,10 @@ function ImageField(field: FieldProps) {
     // An empty box takes nothing away that came from another place.
     if (meant || shownText(value)) change(meant || undefined);
   };
-  const { isOver, drags } = useCatches(box, given);
-
   const problem = refused[0] ?? preview?.error;
   const untold = picture ? shownText(picture) || "Picture" : "Drop or paste a picture here";
   return (
-    <div
-      class={classes("rbf-image", isOver && "rbf-over")}
-      role="group"
-      aria-labelledby={`${id}-label`}
-      ref={box}
-      {...drags}
-    >
+    <Catcher id={id} class="rbf-image" given={given}>
       <div class="rbf-image-well" tabIndex={-1}>
         <Thumb preview={picture ? preview : null} class="rbf-image-thumb" />
         <div class="rbf-image-side">
@@ -335,7 +344,7 @@ function ImageField(field: FieldProps) {
         {live}
       </span>
       {earlier.el}
-    </div>
+    </Catcher>
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CONTROLS, type FieldProps, NumberRow } from "./fields.tsx";
-import { Busy, ChooseFiles, Thumb, useBringing, useCatches, useEarlier } from "./image.tsx";
+import { Busy, Catcher, ChooseFiles, Thumb, useBringing, useEarlier } from "./image.tsx";
 import { linesOf, nameOf, type Preview, type Source } from "./pictures.ts";
 import { positive, Seconds } from "./special.tsx";
 import { classes, Quiet, whenSeen } from "./ui.tsx";
@@ -68,7 +68,6 @@ function Timeline(field: FieldProps) {
   const [typed, type] = useState("");
   /** Before which picture what is dragged would land. */
   const [landing, land] = useState(-1);
-  const box = useRef<HTMLDivElement>(null);
   const strip = useRef<HTMLDivElement>(null);
   const file = useRef<HTMLInputElement>(null);
   const takesFocus = useRef(false);
@@ -138,10 +137,10 @@ function Timeline(field: FieldProps) {
     const { left, width } = tile.getBoundingClientRect();
     return [...(tile.parentElement?.children ?? [])].indexOf(tile) + (clientX > left + width / 2 ? 1 : 0);
   };
-  const { isOver, drags } = useCatches(box, (sources, event) => {
+  const given = (sources: Source[], event: DragEvent | ClipboardEvent) => {
     const isOnStrip = event instanceof DragEvent && strip.current?.contains(event.target as Element);
     add(sorted(sources), isOnStrip ? placeOf(event) : Infinity);
-  });
+  };
   const earlier = useEarlier(link, id, (picture, words) => add([picture], Infinity, words));
 
   const key = (event: KeyboardEvent) => {
@@ -180,13 +179,7 @@ function Timeline(field: FieldProps) {
   const length = [counted(total, "frame"), secondsText(total, rate)].filter(Boolean).join(" · ");
   const totals = items.length ? `${counted(items.length, "picture")} · ${length}` : "";
   return (
-    <div
-      class={classes("rbf-tl", isOver && "rbf-over")}
-      role="group"
-      aria-labelledby={`${id}-label`}
-      ref={box}
-      {...drags}
-    >
+    <Catcher id={id} class="rbf-tl" given={given}>
       <div class="rbf-tl-well" tabIndex={-1}>
         <div
           class="rbf-tl-strip"
@@ -345,7 +338,7 @@ function Timeline(field: FieldProps) {
       <span class="rb-hidden" role="status">
         {live}
       </span>
-    </div>
+    </Catcher>
   );
 }
 

@@ -24,8 +24,8 @@ DISPLAYS = (
 )
 """Module and name of a type, and which function of which module here displays it; imported at first use."""
 VIEWS = (
-    ("reelbook.api.table_accessor", "Reel", "views", "view_table"),
-    ("reelbook.display.plots.plot_html", "Plot", "views", "view_plot"),
+    ("reelbook.api.table_accessor", "Reel", "link", "view_table"),
+    ("reelbook.display.plots.plot_html", "Plot", "link", "view_plot"),
     ("reelbook.media.local_file", "Explorer", "explorer_link", "view_explorer"),
 )
 """The same for a function that makes the `View` of a value and a key, with which any notebook displays it."""
@@ -57,4 +57,4 @@ def _show_results(table: Any) -> None:
     """A table of runs with all its columns as `table.reel`; any other table, and a part of the columns, as ever."""
     if not set(table.columns) >= RESULT_COLUMNS or not isinstance(table.attrs.get("reelbook"), dict):
         raise NotImplementedError  # IPython goes on with its other formatters.
-    _show("views", "view_table", table.reel)
+    _show("link", "view_table", table.reel)

@@ -31,13 +31,15 @@ from ..media.bounded_open import is_video
 from ..media.frame_index import read_frame_index, read_uneven_times
 from ..media.posters import get_poster, make_thumbnail
 from ..media.previews import get_preview, make_preview
-from ..sweeps.table_files import get_ticked, tick
+from ..sweeps.table_files import get_group, get_ticked, tick
 from ..util.notebook import get_kernel_shell
 from .json_values import sendable
 from .notebook import forget_reply_thread, is_jupyter_server, is_page_attached
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ..display.plots.plot_html import Plot
 
 log = logging.getLogger("reelbook")
 
@@ -465,6 +467,26 @@ def show_view(make: Callable[[Any, str], View], value: Any) -> None:
     new_output(view.bundle)
     if key and view.connect is not None:
         show_link(view.connect())
+
+
+def view_table(reel: Any, key: str) -> View:
+    """A table with its pictures, and the connection by which its clips come."""
+    from ..display.tables.table_html import table_bundle  # Here, because it brings pandas along.
+
+    return _view_rows(reel.table, key, table_bundle(reel.table, key=key, group=get_group(reel.table)))
+
+
+def view_plot(plot: Plot, key: str) -> View:
+    """A plot, and the connection by which what is selected in it ticks rows of its table."""
+    from ..display.plots.plot_html import plot_bundle  # Here, because it brings matplotlib along.
+
+    return _view_rows(plot.table, key, plot_bundle(plot, key=key, group=get_group(plot.table)))
+
+
+def _view_rows(table: pd.DataFrame, key: str, bundle: Bundle) -> View:
+    from ..display.tables.table_html import MAX_ROWS
+
+    return View(bundle, (lambda: TableLink(key, table, MAX_ROWS)) if len(table) else None)
 
 
 def register_file(path: Path | None) -> str:

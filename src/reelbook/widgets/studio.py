@@ -69,11 +69,11 @@ class StudioPart(ScriptLink):
     """`head` or `gallery`."""
     thread_label = "studio"
 
-    def __init__(self, part: str, studio: Studio, **traits: Any) -> None:
+    def __init__(self, part: str, studio: Studio, read: Callable[[Mapping[str, Any]], None], **traits: Any) -> None:
         self.studio = studio
         self._wish: Mapping[str, Any] = {}
         """What was asked for last."""
-        self._reader = NewestOnly(self._read, f"reelbook-studio-{part}")
+        self._reader = NewestOnly(read, f"reelbook-studio-{part}")
         super().__init__("studio", part=part, **traits)
 
     def refresh(self) -> None:
@@ -84,9 +84,6 @@ class StudioPart(ScriptLink):
         """Close it."""
         self._reader.close()
         super().close()
-
-    def _read(self, wish: Mapping[str, Any]) -> None:
-        raise NotImplementedError
 
 
 class Head(StudioPart):
@@ -110,7 +107,7 @@ class Head(StudioPart):
     def __init__(self, studio: Studio, session: Session) -> None:
         models = [_describe_model(row.input) for row in CATALOG]
         twin = f"rb-studio-{id(self):x}"
-        super().__init__("head", studio, models=models, twin=twin, account=_describe_service(session))
+        super().__init__("head", studio, self._read, models=models, twin=twin, account=_describe_service(session))
         self._session = session
         self.handlers = {
             "here": lambda content, _: self.refresh(),
@@ -151,7 +148,7 @@ class Gallery(StudioPart):
     """The cards, how many there are, and what they were asked for by."""
 
     def __init__(self, studio: Studio, library: Callable[[], Library]) -> None:
-        super().__init__("gallery", studio, shelf={"cards": [], "total": 0, "models": [], "turn": 0})
+        super().__init__("gallery", studio, self._read, shelf={"cards": [], "total": 0, "models": [], "turn": 0})
         self._library = library
         self.handlers = {"find": self._find_runs, "show": self._show, "act": self._act}
 
