@@ -142,9 +142,6 @@ def main() -> None:
         parquet = Path(name) / "runs.parquet"
         write_parquet(library.frame, parquet)
         results["read_parquet"] = seconds(lambda: pd.read_parquet(parquet), given.rounds)
-        results["find"] = seconds(lambda: library.find(prompt="TRAM", seed=[2, 5, 8], status="completed"), given.rounds)
-        results["size"] = seconds(lambda: library.size, given.rounds)
-        results["length"] = seconds(lambda: len(library), given.rounds)
         ledger.close()
     middles = {}
     for what, took in results.items():

@@ -49,7 +49,6 @@ FILLED = """() => [...document.querySelectorAll('.rbf-primary')].filter((one) =>
   const {backgroundColor, borderColor} = getComputedStyle(one);
   return one.offsetWidth && backgroundColor === borderColor;
 }).map((one) => one.closest('.rbf-sweep-plan, .rbf-foot').className)"""
-SMALL = 'rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1")'
 RUN = ".rbf-foot .rbf-primary"
 
 

@@ -90,10 +90,10 @@ class ClipGrid:
         return [clip for clip in found if clip is not None]
 
     def _pack_group(self, group: ModelRuns) -> dict[str, Any]:
-        """What the page needs to know of a model's runs: their axes, and the values, label and price of each."""
+        """What the page needs to know of a model's runs: their axes, and the place on each, label and price of each run."""
         return {
             "model": group.model,
-            "axes": [{"name": axis.name, "values": axis.values, "bare": axis.bare} for axis in group.axes],
+            "axes": [{"name": axis.name, "bare": axis.bare} for axis in group.axes],
             "runs": [
                 {
                     "row": entry.place, "codes": [axis.codes[number] for axis in group.axes], "name": entry.name,
