@@ -236,7 +236,8 @@ def test_a_cell_that_awaits_a_run_hears_that_it_was_cancelled(notebook: Notebook
     run = started(page)
     request = notebook.value("form.runs and client.start(form.value).request_id")
     cell = notebook.start(
-        f"try:\n    await rb.attach({request!r}, model=rb.TextToVideo.endpoint_id)\nexcept rb.RunCancelled:\n    heard = True"
+        f"try:\n    heard = repr(await rb.attach({request!r}, model=rb.TextToVideo.endpoint_id))\n"
+        "except rb.RunCancelled:\n    heard = 'cancelled'"
     )
     page.edit("frame_rate", 30)
     page.answered()
@@ -244,7 +245,7 @@ def test_a_cell_that_awaits_a_run_hears_that_it_was_cancelled(notebook: Notebook
     page.send({"do": "act", "run": run["key"], "what": "cancel"})
 
     notebook.ended(cell)
-    assert notebook.value("heard")
+    assert notebook.value("heard") == "cancelled"
     cancelled(page, run["key"])
 
 
