@@ -71,27 +71,26 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 def states(folder: Path) -> set[str]:
-    """The states of all signed media below a folder; posters of reports are copies that nobody has signed."""
-    found = {name: content for name, content in files_below(folder).items() if ".poster." not in name}
+    """The states of all signed media below a folder."""
+    found = files_below(folder)
     assert found
     return {state_of(content, Path(name).suffix) for name, content in found.items()}
 
 
 def test_every_way_out_leaves_a_signed_file_as_it_came(maker: Maker, tmp_path: Path) -> None:
-    """`save`, `export`, a report and a library that takes in this one: byte for byte, and its run is found by its content.
+    """`save`, `export` and a library that takes in this one: byte for byte, and its run is found by its content.
 
-    In an export and a report by a record beside the file, without any library and wherever the folder went.
+    In an export by a record beside the file, without any library and wherever the folder went.
     """
     runs = {name: maker.run(name) for name in FILES}
     saved = {name: run.media[0].save(tmp_path / "saved" / name) for name, run in runs.items()}
     originals = {(maker.folder / name.replace(".jpg", ".jpeg")).read_bytes() for name in FILES}
     rb.library().export(tmp_path / "export")
-    rb.library().frame.reel.report(tmp_path / "report", folder=True)
     (tmp_path / "other").mkdir()
     other = rb.library(tmp_path / "other")
     other.adopt(rb.library().folder)
 
-    for folder in (tmp_path / "saved", tmp_path / "export", tmp_path / "report", tmp_path / "other"):
+    for folder in (tmp_path / "saved", tmp_path / "export", tmp_path / "other"):
         assert originals <= set(files_below(folder).values()), folder
         assert states(folder) == {"Trusted"}, folder
     assert {*other.frame["marks"]} == {SIGNED}
@@ -102,11 +101,10 @@ def test_every_way_out_leaves_a_signed_file_as_it_came(maker: Maker, tmp_path: P
             told = rb.provenance(path)
             assert (told.input, told.request_id, told.credits) == (run.input, run.request_id, run.credits), path
             assert told.note == f"found by its content: run {run.id} of {rb.library().folder} has made it", path
-        for folder in (tmp_path / "export", tmp_path / "report"):
-            (path,) = [path for path in folder.rglob(f"*{Path(name).suffix}") if ".poster." not in path.name]
-            told = read(path)
-            assert (told.model, told.request_id, told.credits) == (run.endpoint_id, run.request_id, run.credits), path
-            assert told.note == f"found by its content in {path.name}.reelbook.json"
+        (path,) = (tmp_path / "export").glob(f"*{Path(name).suffix}")
+        told = read(path)
+        assert (told.model, told.request_id, told.credits) == (run.endpoint_id, run.request_id, run.credits), path
+        assert told.note == f"found by its content in {path.name}.reelbook.json"
 
 
 def test_a_signed_file_that_was_changed_or_is_of_nobody_here_says_so(maker: Maker, tmp_path: Path) -> None:
@@ -158,7 +156,6 @@ def test_an_unsigned_file_has_its_record_inside_and_nothing_beside_it(shared: Se
     with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         run = client.run(rb.SmartResize(image_url=as_data_uri(png(16, 16)), target_sizes=["16x16"]))
         rb.library().export(tmp_path / "export")
-        rb.library().frame.reel.report(tmp_path / "report", folder=True)
 
     (exported,) = (tmp_path / "export").glob("*.png")
     assert read(exported).request_id == run.request_id

@@ -49,12 +49,10 @@ def test_each_file_has_a_row(table: pd.DataFrame) -> None:
 
 
 def test_a_saved_file_of_a_row_tells_the_input_that_made_it(table: pd.DataFrame, tmp_path: Path) -> None:
-    """Its pictures are those of the library; also in a report with full clips."""
-    copies = [table.reel.file(0).save(tmp_path / "clip.mp4")]
-    table.loc[[0]].reel.report(tmp_path / "report", folder=True)
+    """Its pictures are those of the library."""
+    copy = table.reel.file(0).save(tmp_path / "clip.mp4")
 
-    for copy in [*copies, *(tmp_path / "report").rglob("*.mp4")]:
-        assert rb.provenance(copy).input == table.reel.run(0).input
+    assert rb.provenance(copy).input == table.reel.run(0).input
 
 
 def test_costs_add_up_by_any_column(table: pd.DataFrame) -> None:

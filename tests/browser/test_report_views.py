@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -133,21 +132,3 @@ def test_a_comparison_plays_from_the_page(
         "root => root.compare.clock.clips.every(clip => clip.box.dataset.loaded === 'decoded')", root.element_handle()
     )
     assert "previews of the clips, at most 320 pixels" in root.inner_text()
-
-
-def test_beside_the_page_the_files_themselves_are_compared(
-    chromium: Browser, table: Any, views: list[Any], tmp_path: Path
-) -> None:
-    """Played by the browser, because a page on a disk may not read its neighbours; the pointer finds no pixels then."""
-    folder = write_report(table, tmp_path / "boats", views=views, folder=True)
-
-    with opened(chromium, folder / "index.html") as (page, noted):
-        for root in page.locator(VIEWS).all():
-            root.locator(".rb-compare-stage").scroll_into_view_if_needed()
-            expect(root.locator(".rb-compare-words")).to_have_text("")
-            expect(root.locator(".rb-compare-stage")).to_have_attribute("data-frame", re.compile("."))
-            root.locator(".rb-compare-view").first.hover()
-        said = page.locator("#views-2").inner_text()
-
-    assert noted == []
-    assert "previews" not in said

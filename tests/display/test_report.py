@@ -1,4 +1,4 @@
-"""`table.reel.report(…)`: what is in the page, what is beside it, its plots and comparisons, and what it refuses."""
+"""`table.reel.report(…)`: what is in the page, its plots and comparisons, and what it refuses."""
 
 from __future__ import annotations
 
@@ -25,12 +25,9 @@ from reelbook.display.report.layout import choose_layout, find_axes
 from reelbook.display.report.make_report import write_report
 from reelbook.display.table_runs import group_runs
 from reelbook.errors import ReelbookError
-from reelbook.media.frame_index import read_frame_index
-from reelbook.media.metadata.provenance import read, write
 from reelbook.storage.run_identity import format_canonical
 from tests.clips import film
 from tests.display.stand_in import Read
-from tests.numbered import kind_of, numbered_clip
 from tests.storage.made import Made
 
 MODEL = rb.TextToVideo.endpoint_id
@@ -61,9 +58,8 @@ def table_of(clips: Sequence[str | None], **columns: Any) -> pd.DataFrame:
 
 
 def page_of(table: Any, place: Path, *views: Any, **options: Any) -> str:
-    """The page of a report, alone or in a folder."""
-    path = write_report(table, place / ("x" if options.get("folder") else "x.html"), views=list(views), **options)
-    return (path / "index.html" if path.is_dir() else path).read_text(encoding="utf-8")
+    """The page of a report."""
+    return write_report(table, place / "x.html", views=list(views), **options).read_text(encoding="utf-8")
 
 
 class TestPage:
@@ -136,23 +132,19 @@ class TestPage:
         assert "broken.mp4 cannot be read" in page
         assert "secret" not in page
 
-    @pytest.mark.parametrize("folder", [False, True])
-    def test_it_tells_nothing_of_its_sender(self, clips: list[str], tmp_path: Path, *, folder: bool) -> None:
+    def test_it_tells_nothing_of_its_sender(self, clips: list[str], tmp_path: Path) -> None:
         """Neither folders, of results or of source pictures, nor the addresses that open files at the service."""
         table = table_of(
             clips[:2], output_video_url=["https://host.example/files/token-1", "https://host.example/files/token-2"],
             image_url=["/home/jane/plans/a.png", "C:\\jane\\plans\\b.png"], model=[rb.ImageToVideo.endpoint_id] * 2,
         )  # fmt: skip
 
-        page = page_of(table, tmp_path, folder=folder)
+        page = page_of(table, tmp_path)
 
         assert "a.png" in page
         assert [told for told in ("jane", "token-", str(Path(clips[0]).parent), str(tmp_path)) if told in page] == []
 
-    @pytest.mark.parametrize("folder", [False, True])
-    def test_no_address_of_a_result_goes_out_at_any_depth(
-        self, clips: list[str], tmp_path: Path, *, folder: bool
-    ) -> None:
+    def test_no_address_of_a_result_goes_out_at_any_depth(self, clips: list[str], tmp_path: Path) -> None:
         """A resize repeats its pictures in each size; also as JSON, as Python writes it, and in an array, they lose their addresses."""
         told = [{"name": "wide", "images": [{"url": "https://host.example/files/token-1", "width": 640}]}]
         table = table_of(
@@ -163,7 +155,7 @@ class TestPage:
             output_zip=[{"archive_url": "/files/token-5", "count": 41237}] * 2,
         )  # fmt: skip
 
-        page = page_of(table, tmp_path, folder=folder)
+        page = page_of(table, tmp_path)
 
         assert "token-" not in page
         assert "41237" in page
@@ -215,67 +207,6 @@ class TestRecipes:
         assert [one["seed"] for one in plain] == list(range(6))
 
 
-class TestFolder:
-    """`folder=True`."""
-
-    def test_whole_clips_lie_beside_the_page(self, clips: list[str], tmp_path: Path) -> None:
-        """Under names to read; each tells how it was made, and the page names them all."""
-        target = write_report(table_of(clips), tmp_path / "boats", folder=True)
-
-        films = sorted((target / "media").glob("*.mp4"))
-        page = (target / "index.html").read_text()
-
-        assert films[0].name == "0000-a-paper-boat_seed-0_64x48.mp4"
-        assert len(films) == 6
-        assert all(f'src="media/{path.name}"' in page for path in films)
-        assert rb.provenance(films[3]).request_id == "request-3"
-        assert "data:video/mp4" not in page
-
-    def test_the_index_is_of_the_file_beside_the_page(self, clips: list[str], tmp_path: Path) -> None:
-        """Its provenance moves what comes after it; and what browsers do not decode is there as a preview, too."""
-        hevc = str(numbered_clip(tmp_path, kind_of("HEVC")))
-
-        target = write_report(table_of([clips[0], hevc]), tmp_path / "boats", folder=True)
-
-        page = (target / "index.html").read_text()
-        found = [json.loads(html.unescape(text)) for text in re.findall(r'data-index="([^"]*)"', page)]
-        copy = next(path for path in (target / "media").glob("*.mp4") if "seed-0" in path.name)
-        index = read_frame_index(copy)
-        assert index is not None
-        assert [one["jumps"] for one in found][:1] == [index.to_json()["jumps"]]
-        assert [one["codec"][:4] for one in found] == ["avc1", "avc1"]
-        assert page.count("data:video/mp4") == 1
-
-    def test_it_takes_the_place_of_its_predecessor_only(self, clips: list[str], tmp_path: Path) -> None:
-        """A report is replaced by a newer one; whatever else is there stays, and is an error."""
-        target = write_report(table_of(clips), tmp_path / "boats", folder=True)
-
-        write_report(table_of(clips[:2]), target, folder=True)
-
-        assert len(list((target / "media").glob("*.mp4"))) == 2
-        (target / "notes.txt").write_text("mine")
-        with pytest.raises(ReelbookError, match=r"notes\.txt"):
-            write_report(table_of(clips[:2]), target, folder=True)
-        assert (target / "notes.txt").read_text() == "mine"
-        assert [path.name for path in tmp_path.iterdir()] == ["boats"]
-
-    def test_a_folder_that_could_not_be_filled_leaves_the_old_one(
-        self, clips: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """It appears whole or not at all."""
-        target = write_report(table_of(clips[:2]), tmp_path / "boats", folder=True)
-
-        def full(*_: Any, **__: Any) -> None:
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr("reelbook.display.report.make_report.write_page", full)
-        with pytest.raises(ReelbookError, match="No space left"):
-            write_report(table_of(clips[:3]), target, folder=True)
-
-        assert len(list((target / "media").glob("*.mp4"))) == 2
-        assert [path.name for path in tmp_path.iterdir()] == ["boats"]
-
-
 class TestRefused:
     """What makes no report."""
 
@@ -288,15 +219,14 @@ class TestRefused:
         assert list(tmp_path.iterdir()) == []
 
     def test_a_folder_is_no_name_for_a_page(self, clips: list[str], tmp_path: Path) -> None:
-        """One that is there, or a path that ends like one: nothing is written beside it, and both ways out are named."""
+        """One that is there, or a path that ends like one: nothing is written beside it, and the way out is named."""
         (tmp_path / "mine").mkdir()
 
         for path in (str(tmp_path / "mine"), tmp_path / "mine", f"{tmp_path}/new/"):
-            with pytest.raises(ReelbookError, match=r"is a folder.*report\.html.*folder=True"):
+            with pytest.raises(ReelbookError, match=r"is a folder.*report\.html"):
                 write_report(table_of(clips[:1]), path)
 
         assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-        assert write_report(table_of(clips[:1]), f"{tmp_path}/new/", folder=True) == tmp_path / "new"
 
 
 class TestLayout:
@@ -338,13 +268,11 @@ def test_a_report_is_shown_as_a_link_and_is_a_path(tmp_path: Path, monkeypatch: 
     from reelbook.display.report.make_report import LinkedPath
 
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "whole").mkdir()
     page, elsewhere = LinkedPath("boats & <b>.html"), LinkedPath(tmp_path.parent / "boats.html")
 
     assert page._repr_html_() == (
         '<a href="./boats%20%26%20%3Cb%3E.html" target="_blank" rel="noopener">boats &amp; &lt;b&gt;.html</a>'
     )
-    assert 'href="./whole/index.html"' in (LinkedPath(tmp_path / "whole")._repr_html_() or "")
     assert elsewhere._repr_html_() is None
     assert (page, str(page), page.suffix) == (Path("boats & <b>.html"), "boats & <b>.html", ".html")
 
@@ -459,35 +387,14 @@ def test_no_folder_and_no_address_of_the_sender_is_in_it(table: Any, tmp_path: P
 
 
 def test_a_file_that_is_not_in_the_table_comes_along(table: Any, tmp_path: Path) -> None:
-    """Once, however often it is compared; beside the page its whole file."""
+    """Once, however often it is compared."""
     other = film(tmp_path / "other.mp4", frames=12, rate=Fraction(12)).path
     views = [rb.compare(table.loc[[0]], other), rb.compare(other, table.loc[[1]])]
 
-    page, beside = page_of(table, tmp_path, *views), page_of(table, tmp_path, *views, folder=True)
+    page = page_of(table, tmp_path, *views)
 
     assert page.count("data:video/mp4;base64,") == 5
     (files,) = re.findall(r"data-rb-files>(.*?)</script>", page)
     assert list(json.loads(files)) == ["5/0"]
     assert page.count('data-rb-key="report 5 0"') == 2
     assert Read(page).text.count("Comparisons") == 1
-    (files,) = re.findall(r"data-rb-files>(.*?)</script>", beside)
-    assert (tmp_path / "x" / json.loads(files)["5/0"]["url"]).is_file()
-    assert "previews of the clips" not in beside
-
-
-def test_a_file_of_another_service_keeps_what_made_it(table: Any, tmp_path: Path) -> None:
-    """The service of the report is that of its table, and is not written into others' files."""
-    facts = {
-        "model": "svc/other", "input": {"prompt": "a tram"}, "seed": 7, "request_id": "r-77", "credits": 9,
-        "credits_source": "charged", "service": "https://other.example",
-    }  # fmt: skip
-    write(film(tmp_path / "plain.mp4", frames=12).path, tmp_path / "other.mp4", facts)
-
-    table.attrs["reelbook"] = {"service": "https://mine.example"}
-    target = write_report(
-        table, tmp_path / "x", views=[rb.compare(table.loc[[0]], tmp_path / "other.mp4")], folder=True
-    )
-
-    found = [read(path) for path in (target / "media").glob("*.mp4")]
-    other = next(one for one in found if one is not None and one.model == "svc/other")
-    assert {name: getattr(other, "values" if name == "input" else name) for name in facts} == facts

@@ -224,19 +224,23 @@ class Reel:
         return Plot(self._table, x, y, color)
 
     def report(
-        self, path: str | Path, *, title: str | None = None, views: Sequence[Plot | Comparison] = (), folder: bool = False,
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        views: Sequence[Plot | Comparison] = (),
         ratings: Ratings | Sequence[Ratings] = (),
-    ) -> Path:  # fmt: skip
+    ) -> Path:
         """Write a standalone HTML page to share: synchronised clips, table, costs, provenance; return its path.
 
         `views` are plots and comparisons to include, such as `[table.reel.plot("num_frames", "credits"),
         table.reel.compare(0, 1)]`. A plot shares its selection with the clips and the table, and a comparison plays the
         clips of the page. `ratings` are those of `rb.judge(table)`, whose ranking is then in it. The page is a single file
-        with small copies of the clips. With `folder=True` it is a folder with the page and the full clips, for large sweeps.
+        with small copies of the clips; `table.reel.export` writes the clips themselves.
         """
         from ..display.report.make_report import write_report
 
-        return write_report(self._table, path, title=title, views=views, folder=folder, ratings=ratings)
+        return write_report(self._table, path, title=title, views=views, ratings=ratings)
 
     def _rows(self, which: Any) -> pd.DataFrame:
         """The selected rows of this table, given by labels of its index, a mask, or as rows."""

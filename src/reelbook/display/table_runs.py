@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
 from ..media.bounded_open import is_video
-from ..media.file_names import slug
 from ..media.local_file import LocalFile
 from ..media.metadata.run_record import NAMES, parse_record_input
 from ..models.base import File, Input
@@ -63,11 +62,6 @@ class TableRun:
     def number(self) -> str:
         """Its label in the index of the table."""
         return self.name.removeprefix("run ")
-
-    @property
-    def file_number(self) -> str:
-        """Its number as it begins names of files."""
-        return self.number.zfill(4) if self.number.isdigit() else slug(self.number)
 
     @property
     def is_film(self) -> bool:

@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ...errors import ReelbookError
-from ...media.frame_index import FrameIndex, read_frame_index
 from ...media.local_file import LocalFile
-from ...media.previews import get_preview
 from ...settings import options
 from ...sweeps.table_files import get_group
 from ...util.printable import format_count
-from ..embedding import MAX_FULL_BYTES, data_uri
+from ..embedding import MAX_FULL_BYTES
 from ..formatting import STATE_SIGNS, join_with_dots, shorten
 from ..live import Count, watch_count
-from ..table_runs import ModelRuns, TableRun, group_runs, with_unique_index
+from ..table_runs import ModelRuns, group_runs, with_unique_index
 from ..tables import table_html
 from ..tables.table_columns import format_json
 from ..tables.table_html import format_table, render_table_markup
 from ..theme import Macros, render_script, render_style
-from .media import MAX_CLIP_BYTES, MAX_CLIP_SIDE, InlineMedia, PageMedia, PlayedClip, clips, prepare_media
+from .media import AddClip, AddedClip, PageMedia, PlayedClip, clips, embed_clip, prepare_media
 from .shared_table import make_shareable
 
 if TYPE_CHECKING:
@@ -152,22 +150,19 @@ class ClipGrid:
 # In a notebook: posters to read without scripts, and players with them.
 
 
-class NotebookMedia(InlineMedia):
-    """Posters in the notebook; clips come from the kernel, unless `rb.options.embed` asks for copies in the notebook."""
+def _make_adding() -> AddClip:
+    """A function that adds clips: those of the kernel, unless `rb.options.embed` asks for copies while there is room."""
+    room = MAX_FULL_BYTES
 
-    def __init__(self, longest: int) -> None:
-        self.longest = longest
-        self._room = MAX_FULL_BYTES
+    def add_clip(file: LocalFile) -> AddedClip:
+        nonlocal room
+        added = None if options.embed == "poster" else embed_clip(file)
+        if added is None or len(added[0]) > room:
+            return "", None
+        room -= len(added[0])
+        return added
 
-    def add_clip(self, file: LocalFile, entry: TableRun) -> tuple[str, FrameIndex | None] | None:
-        """No address, or that of a preview as a `data:` URI while there is room."""
-        if options.embed == "poster":
-            return "", None
-        small = get_preview(file.path, longest=MAX_CLIP_SIDE, max_bytes=MAX_CLIP_BYTES)
-        if small is None or len(small) > self._room:
-            return "", None
-        self._room -= len(small)
-        return data_uri("video/mp4", small), read_frame_index(small)
+    return add_clip
 
 
 def make_clip_grid(
@@ -186,7 +181,7 @@ def make_clip_grid(
     files = sum(len(entry.files) for entry in entries)
     longest = next(side for most, side in POSTER_SIDES if files <= most or most == MAX_CELLS)
     with watch_count(Count(0, "files made ready for the grid")) as count:
-        media = prepare_media(entries, NotebookMedia(longest), count)
+        media = prepare_media(entries, count, _make_adding(), longest)
     notes = f"These are the first {MAX_CELLS:,} of {len(table):,} runs." if len(table) > MAX_CELLS else ""
     axes = " × ".join(axis.name for group in groups[:1] for axis in group.axes)
     summary = join_with_dots(format_table(head), axes)

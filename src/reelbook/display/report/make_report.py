@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -27,7 +23,7 @@ from ..plots.plot_html import Plot
 from ..table_runs import TableRun, group_runs, with_unique_index
 from ..tables.table_columns import describe_makers
 from ..tables.table_html import find_files
-from .media import PROGRESS, FolderMedia, InlineMedia, prepare_media
+from .media import PROGRESS, prepare_media
 from .report_page import ReportContent
 from .shared_table import make_shareable
 
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-INDEX, MANIFEST = "index.html", "reelbook-report.json"
 SUFFIXES = (".html", ".htm")
 SEPARATORS = tuple(sign for sign in (os.sep, os.altsep) if sign)
 WRONG_VIEW = (
@@ -55,16 +50,15 @@ class LinkedPath(type(Path())):  # type: ignore[misc]  # The class of paths on t
             place = self.absolute().relative_to(Path.cwd())
         except (ValueError, OSError):
             return None
-        page = place / "index.html" if self.is_dir() else place
-        return str(LINK.format(quote(f"./{page.as_posix()}"), str(self)))
+        return str(LINK.format(quote(f"./{place.as_posix()}"), str(self)))
 
 
 def write_report(
-    table: pd.DataFrame, path: str | Path, *, title: str | None = None, views: Any = (), folder: bool = False, ratings: Any = None,
+    table: pd.DataFrame, path: str | Path, *, title: str | None = None, views: Any = (), ratings: Any = None,
     standings: Markup | None = None,
 ) -> Path:  # fmt: skip
-    """Write the page as one file with previews, or with `folder` beside the original files; returns its path."""
-    target = find_folder_path(path) if folder else find_page_path(path)
+    """Write the page as one file with small copies of the clips; returns its path."""
+    target = find_page_path(path)
     if table.empty:
         raise ReelbookError(
             "This table has no rows, so there is nothing to report. Filter it less, or run the sweep first."
@@ -82,19 +76,13 @@ def write_report(
     rows = [find_rows(view, table) if isinstance(view, Plot) else [] for view in chosen]
     others = list(_list_others(chosen, entries))
     rated: list[Ratings] = _list_given(() if ratings is None else ratings, Ratings, WRONG_RATINGS)
-    attributes = table.attrs.get("reelbook")
-    service = attributes.get("service") if isinstance(attributes, dict) else None
-    with (
-        watch_count(Count(0, PROGRESS)) as progress,
-        replacing_folder(target) if folder else nullcontext() as part,
-    ):
-        to = FolderMedia(part, str(service) if service else None) if part else InlineMedia()
-        media = prepare_media([*entries, *others], to, progress)
-        makers = describe_makers(counted)
-        page = ReportContent(shared, groups, media, title, makers, folder, chosen, rows, others, rated, standings)
-        size = len(write_page(part / INDEX if part else target, page.html))
-        size += sum(path.stat().st_size for path in part.glob("media/*")) if part else 0
-        progress.result = join_with_dots(f"{target.name}/" if folder else target.name, format_size(size))
+    with watch_count(Count(0, PROGRESS)) as progress:
+        media = prepare_media([*entries, *others], progress)
+        page = ReportContent(
+            shared, groups, media, title, describe_makers(counted), chosen, rows, others, rated, standings
+        )
+        size = write_page(target, page.html)
+        progress.result = join_with_dots(target.name, format_size(size))
     return LinkedPath(target)
 
 
@@ -147,85 +135,28 @@ def _list_others(views: Sequence[Plot | Comparison], entries: Sequence[TableRun]
 
 def find_page_path(path: str | Path) -> Path:
     """The path of a page of this name; raises a ReelbookError if it is a folder."""
-    target = _parse_path(path)
+    if not isinstance(path, (str, Path)) or not str(path) or "\0" in str(path):
+        raise ReelbookError(f'A report goes to a path, for instance table.reel.report("boats.html"), not to {path!r}.')
+    target = Path(path).expanduser()
     page = target if target.suffix.lower() in SUFFIXES else target.with_name(f"{target.name or 'report'}.html")
     if not target.name or str(path).endswith(SEPARATORS) or target.is_dir() or page.is_dir():
         raise ReelbookError(
-            f"{path} is a folder, and a report is one file. Name the file, for instance {target / 'report.html'}, "
-            "or use folder=True for a folder with the page and its clips."
+            f"{path} is a folder, and a report is one file. Name the file, for instance {target / 'report.html'}."
         )
     return page
 
 
-def find_folder_path(path: str | Path) -> Path:
-    """The path of a folder of this name; raises a ReelbookError if it holds files that are not of a report."""
-    target = _parse_path(path)
-    if target.exists() and not target.is_dir():
-        raise ReelbookError(f"{target} is a file, and a report with folder=True is a folder. Choose another name.")
-    if foreign := sorted(_list_files(target) - _read_manifest(target)):
-        names = ", ".join(foreign[:3]) + (" …" if len(foreign) > 3 else "")
-        raise ReelbookError(
-            f"{target} contains other files ({names}), which are not overwritten. Choose another folder, or move them."
-        )
-    return target
-
-
-def _parse_path(path: object) -> Path:
-    if not isinstance(path, (str, Path)) or not str(path) or "\0" in str(path):
-        raise ReelbookError(f'A report goes to a path, for instance table.reel.report("boats.html"), not to {path!r}.')
-    return Path(path).expanduser()
-
-
-def write_page(target: Path, html: str) -> bytes:
-    """Write the page completely, then move it to its name; returns its content."""
-    with _translating_errors(target):
+def write_page(target: Path, html: str) -> int:
+    """Write the page completely, then move it to its name; returns its bytes."""
+    content = html.encode(errors="replace")
+    try:
         # A symbolic link is followed, as by any other write.
         real = Path(os.path.realpath(target))
         real.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(real, content := html.encode(errors="replace"))
-    return content
-
-
-@contextmanager
-def replacing_folder(target: Path) -> Iterator[Path]:
-    """A new folder to be filled by the block, which replaces the previous report at its end."""
-    with _translating_errors(target):
-        real = Path(os.path.realpath(target))
-        real.parent.mkdir(parents=True, exist_ok=True)
-        part, previous = (real.with_name(f".{secrets.token_hex(8)}.part") for _ in range(2))
-        part.mkdir()
-        try:
-            yield part
-            (part / MANIFEST).write_text(json.dumps({"files": sorted(_list_files(part))}, indent=1), encoding="utf-8")
-            if real.exists():
-                real.rename(previous)
-            part.rename(real)
-        finally:
-            if previous.exists() and not real.exists():
-                previous.rename(real)
-            for folder in (part, previous):
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def _list_files(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-
-
-def _read_manifest(folder: Path) -> set[str]:
-    """The files of a folder that an earlier report wrote, from its manifest."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return {MANIFEST, *map(str, manifest["files"])}
-    except (OSError, ValueError, LookupError, TypeError):
-        return set()
-
-
-@contextmanager
-def _translating_errors(target: Path) -> Iterator[None]:
-    try:
-        yield
+        replace_file(real, content)
     except OSError as error:
         raise ReelbookError(
             f"The report could not be written to {target} ({error.strerror or error}). "
             "Choose a folder with write permission and enough space, then try again."
         ) from error
+    return len(content)

@@ -52,11 +52,11 @@ COPIES = (
     f"What is compared here are previews of the clips, at most {MAX_CLIP_SIDE} pixels wide and high, and of pictures, at most "
     f"{2 * MAX_CLIP_SIDE}; the differences are those of the original files."
 )
-NO_COPY = "{} is too large to play inside a page, so its middle frame is compared; a report with folder=True plays it."
+NO_COPY = "{} is too large to play inside a page, so its middle frame is compared."
 
 # Scripts by their hashes: an injected script does not run, even if something was not escaped.
 POLICY = (
-    "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:{beside}; media-src data: blob:{beside}; connect-src{connect}; "
+    "default-src 'none'; script-src 'sha256-{}'; style-src 'unsafe-inline'; img-src data: blob:; media-src data: blob:; connect-src 'none'; "
     "base-uri 'none'; form-action 'none'"
 )
 
@@ -71,7 +71,6 @@ class ReportContent:
     title: str | None
     made_by: Mapping[str, str]
     """Who made the runs, in words, by the names of the services."""
-    is_folder: bool
     views: Sequence[Plot | Comparison] = ()
     rows: Sequence[Sequence[int]] = ()
     """For each view that is a plot, the positions of its rows in the table."""
@@ -92,7 +91,7 @@ class ReportContent:
         return render(
             "report.html",
             page=self,
-            policy=_format_policy(is_folder=self.is_folder),
+            policy=_format_policy(),
             version=__version__,
             title=shorten(self.title, MAX_GIVEN_LENGTH)
             if self.title
@@ -109,7 +108,7 @@ class ReportContent:
             # Without names of people, because the page is made to be shared.
             ratings=[(one.question, render_ratings(one, one.advice)) for one in self.ratings],
             costs=list(self._render_costs()),
-            live_table=self._render_table(),
+            live_table=render_table_markup(self.table, key=KEY, clips={}),
             written=_format_moment(datetime.now(UTC)),
             side=MAX_CLIP_SIDE,
             scripts=render_script("report.js"),
@@ -154,10 +153,6 @@ class ReportContent:
             except (TypeError, ValueError):
                 continue
 
-    def _render_table(self) -> Markup:
-        clips = {str(path): one.original for path, one in self.media.items() if one.original}
-        return render_table_markup(self.table, key=KEY, clips=clips)
-
     @cached_property
     def _spots(self) -> dict[Path, tuple[int, int]]:
         """The run and the place in it of each file, by which the page finds it."""
@@ -195,24 +190,16 @@ class ReportContent:
         return key, self.media[item.file.path].copy_size
 
     def _render_files(self) -> Markup:
-        """The compared files that the grid does not have: those of others, and pictures in full."""
-        own = {file.path for entry in self.entries for file in entry.files}
-        compared = [
-            item.file.path
-            for view in self.views if isinstance(view, Comparison)
-            for item in view.items if item.file and not item.problem
-        ]  # fmt: skip
+        """The compared files that the table lacks, which the grid does not have."""
         files = {}
-        for path in dict.fromkeys(compared):
-            one = self.media[path]
-            if path in own and (one.clip or not one.original):
-                continue
-            clip = one.clip
-            files["{}/{}".format(*self._spots[path])] = {
-                "url": clip.src if clip else one.original or one.poster,
-                "index": clip.index.to_json() if clip and clip.index else None,
-                "times": list(clip.times) if clip and clip.times else None,
-            }
+        for entry in self.others:
+            for place, file in enumerate(entry.files):
+                one, clip = self.media[file.path], self.media[file.path].clip
+                files[f"{entry.place}/{place}"] = {
+                    "url": clip.src if clip else one.poster,
+                    "index": clip.index.to_json() if clip and clip.index else None,
+                    "times": list(clip.times) if clip and clip.times else None,
+                }
         return FILES.format(format_json(files)) if files else Markup("")
 
     def find_maker(self, run: TableRun) -> str:
@@ -221,13 +208,8 @@ class ReportContent:
         return self.made_by.get(service, service) if service else next(iter(self.made_by.values()), "")
 
 
-def _format_policy(*, is_folder: bool) -> str:
-    digest = base64.b64encode(hashlib.sha256(read_static("report.js").encode()).digest()).decode()
-    return POLICY.format(
-        scripts=f"'sha256-{digest}'",
-        beside=" 'self' file:" if is_folder else "",
-        connect=" 'self'" if is_folder else " 'none'",
-    )
+def _format_policy() -> str:
+    return POLICY.format(base64.b64encode(hashlib.sha256(read_static("report.js").encode()).digest()).decode())
 
 
 def _choose_cost_columns(groups: Sequence[ModelRuns]) -> list[str]:
