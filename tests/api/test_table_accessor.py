@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
+import polars
 import pytest
 
 import reelbook as rb
@@ -53,6 +54,14 @@ def test_a_saved_file_of_a_row_tells_the_input_that_made_it(table: pd.DataFrame,
     copy = table.reel.file(0).save(tmp_path / "clip.mp4")
 
     assert rb.provenance(copy).input == table.reel.run(0).input
+
+
+def test_polars_reads_it_through_arrow(table: pd.DataFrame) -> None:
+    """Without a copy through text: numbers are numbers and paths are paths."""
+    frame = polars.from_pandas(table.drop(columns="images"))
+
+    assert frame["credits"].sum() == table["credits"].sum()
+    assert frame["output_video"].to_list() == [None if pd.isna(path) else path for path in table["output_video"]]
 
 
 def test_costs_add_up_by_any_column(table: pd.DataFrame) -> None:

@@ -21,7 +21,6 @@ from ..util import registry
 from .which_run import find_file, find_run_or_file
 
 if TYPE_CHECKING:
-    from datasets import Dataset
     from PIL.Image import Image
 
 
@@ -38,10 +37,8 @@ def library(folder: str | Path | None = None) -> Library:
     return session.library(folder)
 
 
-def read(path: str | Path | Dataset, *, folder: str | Path = "clips") -> pd.DataFrame:
-    """Read a table of runs from a `.parquet` or `.csv` file, or from a dataset of Hugging Face's `datasets`, with its `.reel`.
-
-    Files inside a dataset are written into the folder, each named by the hash of its content.
+def read(path: str | Path) -> pd.DataFrame:
+    """Read a table of runs from a `.parquet` or `.csv` file, with its `.reel`.
 
     Example::
 
@@ -50,10 +47,6 @@ def read(path: str | Path | Dataset, *, folder: str | Path = "clips") -> pd.Data
         rb.read("boats.parquet").reel.cost()
     """
     registry.find("Reel")  # Its module gives tables their `.reel`.
-    if hasattr(path, "with_format"):
-        from .hugging_face import from_dataset
-
-        return from_dataset(path, Path(folder))
     return read_table(path)
 
 

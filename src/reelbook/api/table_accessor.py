@@ -23,7 +23,6 @@ from ..util.printable import format_count
 from .which_run import find_library_of, find_rows_in, get_row_file
 
 if TYPE_CHECKING:
-    from datasets import Dataset
     from PIL.Image import Image
 
     from ..decide.ratings import Ratings
@@ -116,15 +115,6 @@ class Reel:
         """
         rows = self._table if what is None else self._rows(what)
         return find_library_of(rows).export(folder, rows)
-
-    def to_dataset(self) -> Dataset:
-        """The table for Hugging Face's `datasets`, clips and pictures as features; `rb.read(dataset)` is the way back.
-
-        Needs `pip install 'reelbook[datasets]'`. Uploaded or written as Parquet, the dataset holds the files themselves.
-        """
-        from .hugging_face import to_dataset
-
-        return to_dataset(self._table)
 
     def cost(self, by: str | Sequence[str] | None = None) -> Costs:
         """Credits grouped by one or more columns, or for the entire table: a table, displayed with a chart.
