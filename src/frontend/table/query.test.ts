@@ -5,6 +5,10 @@ const ROWS = Array.from({ length: 40 }, (_, row) => row);
 const NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
 const isEmpty = (row: number) => row % 5 === 4;
 const isFailed = (row: number) => row % 10 === 3;
+const find = (text: string, columns: Column[]) => {
+  const tests = asked(text, columns);
+  return ROWS.filter((row) => tests.every((test) => test(row)));
+};
 
 function makeColumns() {
   return [
@@ -19,7 +23,6 @@ function makeColumns() {
       shown: 1,
       role: "state",
       words: ROWS.map((row) => (isFailed(row) ? "✕ failed" : "● completed")),
-      keys: ROWS.map((row) => (isFailed(row) ? "failed" : "completed")),
     },
     { name: "credits", shown: 1, right: 1, role: "credits", order: ROWS.map(() => 53) },
     { name: "request_id", words: ROWS.map((row) => `ab${row}cd`) },
@@ -30,11 +33,6 @@ function makeColumns() {
       order: ROWS.map((row) => Date.UTC(2026, 10, 25) + row),
     },
   ].map((packed) => new Column(packed));
-}
-
-function filter(text: string) {
-  const { tests, problems } = asked(text, makeColumns());
-  return { rows: ROWS.filter((row) => tests.every((holds) => holds(row))), problems };
 }
 
 const column = (name: string) => makeColumns().find((one) => one.name === name) as Column;
@@ -58,7 +56,6 @@ describe("a filter", () => {
     ["seed>36", [37, 38, 39]],
     ["seed > 36", [37, 38, 39]],
     ["seed>=36 seed<38", [36, 37]],
-    ["seed >= 36 seed< 38", [36, 37]],
     ["seed==7", [7]],
     ["seed == 7", [7]],
     ["seed~39", [39]],
@@ -68,34 +65,24 @@ describe("a filter", () => {
     ["STATUS=completed seed<2", [0, 1]],
     ["status!=completed seed<20", [3, 13]],
     ["status==failed seed<5", [3]],
-    ["sharpness= seed<12", [4, 9]],
-    ["sharpness!= seed<6", [0, 1, 2, 3, 5]],
+    ['sharpness="" seed<12', [4, 9]],
+    ['sharpness!="" seed<6', [0, 1, 2, 3, 5]],
     ["sharpness>0.4", [0, 1]],
     ["flag=true seed<5", [0, 2, 4]],
     ["prompt=paper seed<2", [0, 1]],
     ["prompt~RAINY seed<2", [0, 1]],
     ["note~nine", [9]],
     ["note>take seed<1", [0]],
-    ['note="take 7, number 7"', []],
     ['note = "take 7, number seven"', [7]],
     ['"seed>3"', []],
     ["nothing=3", []],
     ["[.*+?^$()|\\", []],
     ["created>2026-11-24", ROWS],
-  ])("%s leaves rows %j", (text, rows) => expect(filter(text).rows).toEqual(rows));
-
-  test.each([
-    ["nope = 3", ["no column nope"]],
-    ["seed > x", ["seed is a number"]],
-    ["prompt=paper", ["no prompt is only “paper”; these have it in them"]],
-    ["seed>3 status=failed", []],
-    ["https://a.b/?c=d", []],
-  ])("%s has the problems %j", (text, problems) => expect(filter(text).problems).toEqual(problems));
+  ])("%s leaves rows %j", (text, rows) => expect(find(text, makeColumns())).toEqual(rows));
 
   test("searches what is visible, and prompts and errors always", () => {
     const columns = makeColumns();
-    const count = (text: string) =>
-      ROWS.filter((row) => asked(text, columns).tests.every((holds) => holds(row))).length;
+    const count = (text: string) => find(text, columns).length;
 
     expect([count("ab7cd"), count("boat")]).toEqual([0, 40]);
     for (const one of columns) one.isVisible = one.name === "request_id";
@@ -117,28 +104,17 @@ describe("sorting", () => {
   });
 });
 
-describe("the summary", () => {
-  const states = ["completed", "running", "waiting", "from library", "uncertain", "failed"];
-  const sources = ["charged", "estimated", "estimated", "charged", "estimated", "charged"];
-  const paid = [53, 53, 53, 0, 106, 0];
+test("the summary counts the rows that are left, and sums their credits", () => {
+  const columns = [
+    { name: "status", role: "state", words: ["● completed", "◑ running", "✕ failed"] },
+    { name: "credits", right: 1, role: "credits", order: [53, 1060, null] },
+    { name: "source", role: "source", words: ["charged", "estimated", null] },
+  ].map((packed) => new Column(packed));
 
-  test("counts runs by state, and sums what is spent apart from what is set aside", () => {
-    const columns = [
-      { name: "status", role: "state", words: states.map((state) => `● ${state}`), keys: states },
-      { name: "credits", right: 1, role: "credits", order: paid },
-      { name: "source", role: "source", words: sources },
-    ].map((packed) => new Column(packed));
-
-    expect(summed(columns, [0, 1, 2, 3, 4, 5], 6)).toBe(
-      "6 runs · 1 completed · 1 running · 1 waiting · 1 from library · 1 uncertain · 1 failed · 53 credits · 212 credits set aside",
-    );
-    expect(summed(columns, [5], 6)).toBe("1 of 6 runs · 1 failed · 0 credits");
-  });
-
-  test("of a table without states is of rows", () => {
-    expect(summed([], [0], 1)).toBe("1 row");
-    expect(summed([], ROWS, 1240)).toBe("40 of 1,240 rows");
-  });
+  expect(summed(columns, [0, 1, 2])).toBe("3 runs · ≈ 1,113 credits");
+  expect(summed(columns, [0, 2], 3)).toBe("2 of 3 runs · 53 credits");
+  expect(summed([], [0])).toBe("1 row");
+  expect(summed([], ROWS, 1240)).toBe("40 of 1,240 rows");
 });
 
 test("rows are written as CSV, and none of their texts is a formula", () => {

@@ -7,9 +7,8 @@
  * where a kernel says that it listens.
  */
 
-import { isCalm } from "../media/video.ts";
 import { copyText } from "../page/copy.ts";
-import { button, choose, dotted, made, payloadOf } from "../page/element.ts";
+import { answerKey, button, choose, made, payloadOf } from "../page/element.ts";
 import { watchKernel } from "../page/kernel_files.ts";
 import { Picked } from "../page/picked.ts";
 import { detail, Posters, players, playOver, sayAbsence, setPoster, wantedOf } from "../page/player.ts";
@@ -36,11 +35,10 @@ class Table {
   #sort: { column: Column | null; direction: number } = { column: null, direction: 1 };
   #group: Column | null = null;
   #scale = 1;
-  #picked = new Picked(this.payload, () => this.#redraw());
-  /** The lines below open rows. */
-  #open: Map<number, HTMLElement> = new Map();
+  #picked = new Picked(this.payload, () => this.#mark());
+  /** The row that is open, and the line below it. */
+  #open: { row: number; line: HTMLElement } | null = null;
   #hasKernel = false;
-  #problems: string[] = [];
   #speaking = 0;
   #filter = made("input", {
     type: "search",
@@ -49,9 +47,6 @@ class Table {
     spellcheck: "false",
     oninput: () => this.#update(),
   });
-  #menu = made("div", { class: "rb-menu", hidden: "" });
-  #chooser = button("Columns", () => this.#toggleMenu(), { "aria-expanded": "false", class: "rb-chooser" });
-  #more = made("span", { class: "rb-further" });
   #voice = made("span", { class: "rb-hidden", role: "status" });
   #all = made("input", {
     type: "checkbox",
@@ -60,6 +55,8 @@ class Table {
   });
   #box = this.root.querySelector(".rb-box") as HTMLElement;
   #summary = this.root.querySelector(".rb-summary") as HTMLElement;
+  /** What Python says of all rows. */
+  #whole = [...this.#summary.childNodes];
   #head = made("tr");
   #body = made("tbody");
   #grid = made("table", { class: "rb-grid rb-live" }, made("thead", {}, this.#head), this.#body);
@@ -71,9 +68,8 @@ class Table {
     });
     const save = button("CSV", () => this.#save(), { title: "Save these rows and columns as CSV" });
     const large = button("Large posters", () => this.#resize(large), { "aria-pressed": "false" });
-    this.#fillMenu();
-    const tools = [this.#filter, this.#groups(), this.#chooser, this.#hasFiles ? large : null, copy, save, this.#more];
-    this.#summary.before(made("div", { class: "rb-bar" }, ...tools), this.#menu, this.#voice);
+    const tools = [this.#filter, this.#groups(), this.#hasFiles ? large : null, copy, save, this.#menu()];
+    this.#summary.before(made("div", { class: "rb-bar" }, ...tools), this.#voice);
     this.#box.replaceChildren(this.#grid);
     this.#box.addEventListener("scroll", () => this.#draw());
     root.addEventListener("keydown", (event) => this.#key(event));
@@ -119,7 +115,7 @@ class Table {
     });
     const poster = made("th", { scope: "col" }, made("span", { class: "rb-hidden" }, "poster"));
     this.#head.replaceChildren(
-      ...(this.#picked.isListening ? [made("th", { scope: "col", class: "rb-select" }, this.#all)] : []),
+      made("th", { scope: "col", class: "rb-select" }, this.#all),
       ...(this.#hasFiles ? [poster] : []),
       ...cells,
       made("td", { class: "rb-fill" }),
@@ -137,33 +133,21 @@ class Table {
     this.#update();
   }
 
-  #toggleMenu() {
-    this.#menu.hidden = !this.#menu.hidden;
-    this.#chooser.setAttribute("aria-expanded", String(!this.#menu.hidden));
-  }
-
   /** Which columns are shown. */
-  #fillMenu() {
-    const boxes = this.#columns.map((column) => {
+  #menu() {
+    const labels = this.#columns.map((column) => {
       const choose = () => {
         column.isVisible = box.checked;
         this.#redraw();
       };
       const box = made("input", { type: "checkbox", onchange: choose, checked: column.isVisible });
-      return { box, label: made("label", {}, box, made("bdi", {}, column.name || "row")) };
+      return made("label", {}, box, made("bdi", {}, column.name || "row"));
     });
-    const reset = () => {
-      this.#columns.forEach((column, place) => {
-        column.isVisible = boxes[place].box.checked = column.isFirst;
-      });
-      this.#redraw();
-    };
-    const labels = boxes.map(({ label }) => label);
     const list = made("div", { class: "rb-choices", role: "group", "aria-label": "Columns" }, ...labels);
-    this.#menu.append(list, button("Reset", reset));
+    return made("details", { class: "rb-menu" }, made("summary", {}, "Columns"), list);
   }
 
-  /** Columns or ticks are others; the rows are the same, unless the filter finds others in these columns. */
+  /** Columns are others; the rows are the same, unless the filter finds others in these columns. */
   #redraw() {
     this.#drawHead();
     if (this.#filter.value) return this.#update();
@@ -173,44 +157,49 @@ class Table {
   #drawAgain() {
     // If the focus were lost, keys would go to the notebook.
     if (this.#body.contains(document.activeElement)) this.#box.focus({ preventScroll: true });
+    this.#close();
     this.#body.replaceChildren();
     this.#rows.clear();
     this.#draw();
-    this.#sumUp();
+    this.#mark();
   }
 
   /** Filter and sort. */
   #update() {
-    const { tests, problems } = asked(this.#filter.value, this.#columns);
+    const tests = asked(this.#filter.value, this.#columns);
     const all = Array.from({ length: this.payload.rows }, (_, row) => row);
     const matching = all.filter((row) => tests.every((test) => test(row)));
     const sorted = this.#sort.column ? this.#sort.column.sorted(matching, this.#sort.direction) : matching;
     this.#view = this.#group ? this.#group.grouped(sorted) : sorted;
-    this.#problems = problems;
-    const left = new Set(this.#view);
-    for (const row of this.#open.keys()) if (!left.has(row)) this.#close(row, false);
     this.#grid.setAttribute("aria-rowcount", String(this.#view.length + 1));
     this.#box.scrollTop = 0;
     this.#drawAgain();
   }
 
-  #sumUp() {
-    const { rows } = this.#picked;
+  /** Show which rows are ticked, and say what the rows in view come to. */
+  #mark() {
+    const { rows, isListening } = this.#picked;
+    this.root.toggleAttribute("data-ticks", isListening);
+    for (const [row, node] of this.#rows) {
+      const box = node.querySelector<HTMLInputElement>(".rb-select input");
+      if (box) box.checked = rows.has(row);
+    }
     const count = this.#view.filter((row) => rows.has(row)).length;
     this.#all.checked = count > 0 && count === this.#view.length;
     this.#all.indeterminate = count > 0 && !this.#all.checked;
-    const ticked = rows.size && this.#picked.isListening ? [`${rows.size.toLocaleString("en-US")} selected`] : [];
-    const line = [summed(this.#columns, this.#view, this.payload.rows), ...ticked, ...this.#problems].join(" · ");
-    this.#summary.replaceChildren(dotted(line));
+    const isWhole = this.#view.length === this.payload.rows;
+    const ticked = rows.size && isListening ? ` · ${rows.size.toLocaleString("en-US")} selected` : "";
+    const words = isWhole ? this.#whole : [summed(this.#columns, this.#view, this.payload.rows)];
+    this.#summary.replaceChildren(...words, ticked);
     clearTimeout(this.#speaking);
     this.#speaking = window.setTimeout(() => {
-      this.#voice.textContent = line;
+      this.#voice.textContent = this.#summary.textContent;
     }, SPEAK_EVERY);
   }
 
   /** Put more rows onto the page while somebody scrolls on. */
   #draw(least: number = ROWS) {
-    const { scrollTop, scrollLeft, clientHeight, clientWidth, scrollHeight } = this.#box;
+    const { scrollTop, clientHeight, clientWidth, scrollHeight } = this.#box;
     this.#box.style.setProperty("--rb-room", `${clientWidth}px`);
     const isNear = scrollTop + clientHeight > scrollHeight - AHEAD;
     const count = Math.max(least, this.#rows.size + (isNear ? ROWS : 0));
@@ -220,16 +209,7 @@ class Table {
       this.#nameGroup(row);
       this.#rows.set(row, node);
       this.#body.append(node);
-      const line = this.#open.get(row);
-      if (!line) continue;
-      this.#body.append(line);
-      // A video that is taken out of the page pauses.
-      if (!isCalm()) for (const video of line.querySelectorAll("video")) video.play().catch(() => null);
     }
-    // The number of columns that are cut off is said, because the scroll bar may be invisible.
-    const heads = [...this.#head.querySelectorAll("th")];
-    const further = heads.filter((head) => head.offsetLeft + head.offsetWidth > scrollLeft + clientWidth + 1).length;
-    this.#more.textContent = further ? `${further} more column${further === 1 ? "" : "s"} →` : "";
   }
 
   /** Put a heading above the first row of a group: its value, and what its rows come to. */
@@ -239,8 +219,8 @@ class Table {
     const before = this.#view[this.#rows.size - 1];
     if (before !== undefined && words[before] === words[row]) return;
     const rows = this.#view.filter((other) => words[other] === words[row]);
-    const line = `${name || "row"} ${words[row] ?? "–"} · ${summed(this.#columns, rows, rows.length)}`;
-    this.#body.append(made("tr", { class: "rb-group" }, this.#wide("th", made("div", {}, dotted(line)))));
+    const line = `${name || "row"} ${words[row] ?? "–"} · ${summed(this.#columns, rows)}`;
+    this.#body.append(made("tr", { class: "rb-group" }, this.#wide("th", made("div", {}, made("bdi", {}, line)))));
   }
 
   /** A cell as wide as the table, with something that stays in view. */
@@ -259,7 +239,7 @@ class Table {
     return made(
       "tr",
       {},
-      this.#picked.isListening ? made("td", { class: "rb-select" }, tick) : null,
+      made("td", { class: "rb-select" }, tick),
       this.#hasFiles ? made("td", { class: "rb-first-cell" }, this.#makePoster(row)) : null,
       ...this.#visible().map((column) => this.#makeCell(column, row)),
       made("td", { class: "rb-fill" }),
@@ -269,7 +249,6 @@ class Table {
   #makeCell(column: Column, row: number) {
     const words = column.words[row];
     const cell = made("td", { class: column.isRight ? "rb-right" : "" });
-    if (column.role === "state") cell.dataset.state = (column.keys?.[row] ?? "").replaceAll(" ", "-");
     if (words === null || words === undefined) cell.append(made("span", { class: "rb-soft" }, "–"));
     else if (!column.isRight && words.length > MAX_CHARS) {
       const open = { class: "rb-text", title: words.slice(0, 600) };
@@ -277,6 +256,7 @@ class Table {
     } else if (column.role === "state") {
       // The sign alone has a colour.
       const [, sign = "", word] = /^(\S+ )?(.*)$/s.exec(words) ?? [];
+      cell.dataset.state = word.replaceAll(" ", "-");
       cell.append(made("bdi", {}, made("span", { class: "rb-sign", "aria-hidden": "true" }, sign), word));
     } else cell.append(made("bdi", {}, words));
     return cell;
@@ -286,10 +266,10 @@ class Table {
     const files = this.#files[row] ?? [];
     if (!files.length) return null;
     const [width, height] = this.posters.sizeOf(row).map((side) => side * this.#scale);
-    const press = () => (this.#open.has(row) ? this.#close(row) : this.#show(row));
+    const press = () => (this.#open?.row === row ? this.#leave() : this.#show(row));
     const [picture] = this.posters.picture(row);
     const poster = button(picture, press, { class: "rb-poster", style: `width:${width}px;height:${height}px` });
-    poster.setAttribute("aria-expanded", String(this.#open.has(row)));
+    poster.setAttribute("aria-expanded", "false");
     if (files.length > 1) poster.append(made("span", { class: "rb-more" }, `×${files.length}`));
     this.#setPoster(poster, row);
     playOver(poster, wantedOf(this, { at: row, row, files, label: this.#captions[row] }, 0));
@@ -319,11 +299,7 @@ class Table {
     const ticked = new Set(this.#picked.rows);
     for (const row of rows) isOn ? ticked.add(row) : ticked.delete(row);
     this.#picked.set(ticked);
-    for (const row of rows) {
-      const box = this.#rows.get(row)?.querySelector<HTMLInputElement>(".rb-select input");
-      if (box) box.checked = isOn;
-    }
-    this.#sumUp();
+    this.#mark();
   }
 
   #save() {
@@ -333,27 +309,31 @@ class Table {
 
   /** Show the files of a row below it, and a text where one was asked for. */
   #show(row: number, words: string = "") {
-    const before = this.#open.get(row);
+    this.#close();
     const label = this.#captions[row];
     const files = players(this, { at: row, row, files: this.#files[row] ?? [], label });
-    const node = detail(label, files, () => this.#close(row));
+    const node = detail(label, files, () => this.#leave());
     if (words) node.append(made("div", { class: "rb-words", tabindex: "0" }, made("bdi", {}, words)));
     const line = made("tr", { class: "rb-stage" }, this.#wide("td", node));
-    this.#open.set(row, line);
-    before?.remove();
+    this.#open = { row, line };
     this.#rows.get(row)?.after(line);
     this.#posterOf(row)?.setAttribute("aria-expanded", "true");
     line.scrollIntoView?.({ block: "nearest" });
     this.#rows.get(row)?.scrollIntoView?.({ block: "nearest" });
   }
 
-  /** Take the players of a row away, and give the focus back. */
-  #close(row: number, withFocus: boolean = true) {
-    this.#open.get(row)?.remove();
-    this.#open.delete(row);
-    this.#posterOf(row)?.setAttribute("aria-expanded", "false");
-    const back = this.#rows.get(row)?.querySelector("button") ?? this.#box;
-    if (withFocus) back.focus({ preventScroll: true });
+  #close() {
+    if (!this.#open) return;
+    this.#open.line.remove();
+    this.#posterOf(this.#open.row)?.setAttribute("aria-expanded", "false");
+    this.#open = null;
+  }
+
+  /** Close the open row, and give the focus back to it. */
+  #leave() {
+    const row = this.#rows.get(this.#open?.row ?? -1);
+    this.#close();
+    (row?.querySelector("button") ?? this.#box).focus({ preventScroll: true });
   }
 
   /** Show the next row that has files in the place of this one. */
@@ -363,32 +343,20 @@ class Table {
     while (place in this.#view && !this.#files[this.#view[place]].length);
     const next = this.#view[place];
     if (next === undefined) return;
-    this.#close(row);
     this.#draw(place + 1);
     this.#show(next);
     this.#posterOf(next)?.focus({ preventScroll: true });
   }
 
   #key(event: KeyboardEvent) {
-    event.stopPropagation();
-    const step = { ArrowDown: 1, ArrowUp: -1, Escape: 0 }[event.key];
-    if (step === undefined) return;
     const target = event.target as HTMLElement;
-    for (const [row, line] of this.#open) {
-      if (step && (target === this.#posterOf(row) || (line.contains(target) && !target.closest(".rb-words")))) {
-        event.preventDefault();
-        return this.#step(row, step);
-      }
-      if (!step && (line.contains(target) || this.#rows.get(row)?.contains(target))) return this.#close(row);
-    }
-    if (step) return;
-    if (!this.#menu.hidden && (target === this.#chooser || this.#menu.contains(target))) {
-      this.#toggleMenu();
-      this.#chooser.focus();
-    } else if (target === this.#filter && this.#filter.value) {
-      this.#filter.value = "";
-      this.#update();
-    }
+    event.stopPropagation();
+    if (!this.#open) return;
+    const { row, line } = this.#open;
+    if (!line.contains(target) && !this.#rows.get(row)?.contains(target)) return;
+    const arrows = { ArrowDown: () => this.#step(row, 1), ArrowUp: () => this.#step(row, -1) };
+    // A long text scrolls.
+    answerKey(event, { Escape: () => this.#leave(), ...(target.matches(".rb-words") ? {} : arrows) });
   }
 }
 

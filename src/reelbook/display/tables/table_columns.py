@@ -65,7 +65,7 @@ class Column:
     role: str = ""
     """`state`, `credits` or `source`, which the summary uses; else empty."""
     keys: list[str | None] | None = None
-    """The states as in the table, which a filter may name as well."""
+    """The states as in the table."""
 
     @property
     def side(self) -> str:
@@ -262,8 +262,6 @@ def _pack_column(column: Column) -> dict[str, Any]:
     packed: dict[str, Any] = {"name": column.name, **{name: 1 for name, is_set in flags.items() if is_set}}
     if column.role:
         packed["role"] = column.role
-    if column.keys is not None:
-        packed["keys"] = pack(column.keys)
     if column.order is not None:
         packed["order"] = pack(column.order)
     # A number whose text is the same in Python and JavaScript needs no text.

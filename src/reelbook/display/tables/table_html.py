@@ -129,7 +129,7 @@ def _format_summary(all_places: Sequence[Column], count: int, total: int = 0) ->
 
 
 def _format_totals(roles: Mapping[str, Column]) -> list[str]:
-    """Credits spent, and credits reserved for runs of unknown outcome, computed as by `money` in src/frontend/table/query.ts."""
+    """Credits spent, and credits reserved for runs of unknown outcome."""
     if "credits" not in roles or not roles["credits"].is_number:
         return []
     amounts = roles["credits"].order or []
