@@ -12,7 +12,7 @@ from tests.browser.bare_page import fill
 from tests.browser.bundle import bundle, read_styles
 
 STYLES = ("page/tokens.css", "form/form.css", "form/fields.css", "form/pictures.css")
-# What the page sends is in `sent`; `kernel` answers, unless there is none, or the kernel is busy.
+# What the page sends is in `sent`; `kernel` answers, if there is one.
 SCRIPT = """
 import { h, render } from "preact";
 import { Fields } from "./form/form.tsx";
@@ -28,7 +28,6 @@ window.build = (fields, draft) => {
     async send(content, _, buffers = []) {
       if (content.do === "edit" || !window.kernel) return;
       window.sent.push({ ...content, bytes: buffers.map((buffer) => buffer.byteLength) });
-      if (window.isBusy) return;
       for (const [answer, parts] of await window.kernel(content, await Promise.all(buffers.map(packed))))
         for (const listener of listeners) listener(answer, parts.map(unpacked));
     },

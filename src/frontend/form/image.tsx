@@ -1,17 +1,14 @@
 /** A picture: dropped, pasted, chosen, typed as an address or a path, or taken from an earlier output. */
 
-import type { ComponentChildren, Ref } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { CONTROLS, type FieldProps, inputFacts, useSpelling } from "./fields.tsx";
 import type { FormLink } from "./link.ts";
-import { type EarlierPage, isData, meantText, nameOf, type Preview, type Source, sourcesOf } from "./pictures.ts";
+import { type EarlierOutput, isData, meantText, nameOf, type Preview, type Source, sourcesOf } from "./pictures.ts";
 import { classes, Quiet, Sign, useShelf, whenSeen } from "./ui.tsx";
 import { textOf } from "./values.ts";
 
-// Milliseconds after the last letter of a path before the file is requested, and without an answer before that is said.
-const PREVIEW_PAUSE = 600;
-const BUSY_AFTER = 1900;
-const KINDS = "image/png, image/jpeg, image/webp, image/gif, image/bmp, image/tiff, image/avif";
+const PREVIEW_PAUSE = 600; // Milliseconds after the last letter of a path before the file is requested.
 
 /** A box for one picture, which is there before it, so that nothing jumps. */
 export function Thumb({ preview, class: kind }: { preview?: Preview | null; class: string }) {
@@ -23,101 +20,68 @@ export function Thumb({ preview, class: kind }: { preview?: Preview | null; clas
   );
 }
 
-/** How far something is on its way, and a button that stops it. */
-export function Busy({ label, words, share, stop }: { label: string; words: string; share: number; stop: () => void }) {
-  return (
-    <div class="rbf-row rbf-image-busy" hidden={!words}>
-      <progress max={1} value={share} aria-label={label} />
-      <span class="rbf-caption">{words}</span>
-      <Quiet act={stop}>Cancel</Quiet>
-    </div>
-  );
-}
-
-/** Brings pictures to the kernel, one after the other. */
-export function useBringing({ pictures }: FormLink) {
-  const [busy, setBusy] = useState({ words: "", share: 0 });
+/** Brings pictures to the kernel, one after the other; `taken` hears what stands for each in the draft. */
+export function useComing(link: FormLink, taken: (picture: string) => void) {
+  const [words, say] = useState("");
   const [refused, refuse] = useState<string[]>([]);
-  const coming = useRef({ ends: new AbortController(), done: Promise.resolve() });
-  useEffect(() => () => coming.current.ends.abort(), []);
+  const coming = useRef({ done: Promise.resolve() });
+  /** Forget what is on its way. */
   const stop = () => {
-    coming.current.ends.abort();
-    coming.current = { ends: new AbortController(), done: Promise.resolve() };
-    setBusy({ words: "", share: 0 });
+    coming.current = { done: Promise.resolve() };
+    say("");
+    refuse([]);
   };
-  /** @param taken Hears what stands for each in the draft. */
-  const bring = (sources: Source[], taken: (picture: string) => void, title?: string) => {
-    const { signal } = coming.current.ends;
-    const bringAll = async () => {
+  /** @param title What to call them, where they have no name. */
+  const add = (sources: Source[], title?: string) => {
+    const mine = coming.current;
+    const addAll = async () => {
       const lost: string[] = [];
       for (const [number, source] of sources.entries()) {
-        if (signal.aborted) return;
+        const name = title ?? nameOf(source);
         const which = sources.length > 1 ? ` ${number + 1} of ${sources.length}:` : "";
-        const words = `Adding${which} ${title ?? nameOf(source)}`;
-        const show = (share: number, more = "") =>
-          signal.aborted || setBusy({ words: words + more, share: (number + share) / sources.length });
-        show(0);
-        const late = setTimeout(() => show(0, ": the kernel is busy, it goes on when it is free"), BUSY_AFTER);
-        const onProgress = (share: number) => {
-          clearTimeout(late);
-          show(share);
+        const show = (share: number) => {
+          if (mine === coming.current) say(`Adding${which} ${name} · ${Math.round(100 * share)}%`);
         };
+        show(0);
         try {
-          const picture = await pictures.take(source, { signal, onProgress });
-          if (!signal.aborted) taken(picture);
+          const picture = await link.pictures.take(source, show);
+          if (mine !== coming.current) return;
+          taken(picture);
+          link.say(`${name} is in place.`);
         } catch (error) {
           lost.push((error as Error).message);
-        } finally {
-          clearTimeout(late);
         }
       }
-      if (signal.aborted) return;
+      if (mine !== coming.current) return;
       refuse(lost);
-      setBusy({ words: "", share: 0 });
+      say("");
     };
-    coming.current.done = coming.current.done.then(bringAll);
-    return coming.current.done;
+    mine.done = mine.done.then(addAll);
+    return mine.done;
   };
-  return { busy, refused, refuse, bring, stop };
+  return { words, refused, refuse, add, stop };
 }
 
-interface ChooseFilesProps {
-  words: string;
-  accept: string;
-  isMultiple?: boolean;
-  inputRef: Ref<HTMLInputElement>;
-  given: (files: File[]) => void;
-}
-
-/** The browser's own file input, so that keyboards and screen readers know it; only its label is seen. */
-export function ChooseFiles({ words, accept, isMultiple = false, inputRef, given }: ChooseFilesProps) {
-  return (
-    <label class="rbf-choose">
-      <input
-        type="file"
-        class="rbf-file"
-        accept={accept}
-        multiple={isMultiple}
-        ref={inputRef}
-        onChange={({ currentTarget }) => {
-          given([...(currentTarget.files ?? [])]);
-          currentTarget.value = "";
-        }}
-      />
-      <span>{words}</span>
-    </label>
-  );
-}
-
-type CatcherProps = {
-  id: string;
+interface WellProps {
+  field: FieldProps;
   class: string;
-  given: (sources: Source[], at: DragEvent | ClipboardEvent) => void;
+  isMany?: boolean;
+  /** Hears what somebody gives, and what to call it where it has no name. */
+  given: (sources: Source[], title?: string) => void;
+  /** How far pictures are on their way. */
+  words: string;
+  problems: (string | undefined)[];
+  chooses: string;
+  /** What stands above, beside and below the buttons. */
   children: ComponentChildren;
-};
+  tools?: ComponentChildren;
+  typing: ComponentChildren;
+}
 
-/** The box of a field, which takes what is dropped on it, and pasted while it has the focus. */
-export function Catcher({ id, class: name, given, children }: CatcherProps) {
+/** Where pictures are given: it takes what is dropped on it, pasted while it has the focus, chosen, or made earlier. */
+export function Well(props: WellProps) {
+  const { field, class: kind, isMany = false, given, words, problems, chooses, children, tools, typing } = props;
+  const { id, link } = field;
   const box = useRef<HTMLDivElement>(null);
   const [isOver, over] = useState(false);
   const latest = useRef(given);
@@ -133,7 +97,7 @@ export function Catcher({ id, class: name, given, children }: CatcherProps) {
       if (!sources.length || (isTyping && sources.every((one) => typeof one === "string" && !isData(one)))) return;
       event.preventDefault();
       event.stopPropagation();
-      latest.current(sources, event);
+      latest.current(sources);
     };
     // On the document: outside of editable elements, browsers dispatch `paste` there.
     document.addEventListener("paste", pasted, true);
@@ -147,78 +111,85 @@ export function Catcher({ id, class: name, given, children }: CatcherProps) {
     event.stopPropagation();
     if (event.dataTransfer) event.dataTransfer.dropEffect = "copy";
     over(event.type !== "drop");
-    if (event.type === "drop") given(sourcesOf(event.dataTransfer), event);
+    if (event.type === "drop") given(sourcesOf(event.dataTransfer));
   };
-  const onDragLeave = (event: DragEvent) => box.current?.contains(event.relatedTarget as Element | null) || over(false);
+  const [earlier, setEarlier] = useState<{ earlier?: EarlierOutput[]; error?: string } | null>(null);
+  const shelf = useShelf("Earlier output", `${id}-earlier`, async () => setEarlier(await link.pictures.earlier()));
+  const found = earlier?.earlier?.length ? "The newest first." : "No earlier outputs yet.";
   return (
     <div
-      class={classes(name, isOver && "rbf-over")}
+      class={classes(kind, isOver && "rbf-over")}
       role="group"
       aria-labelledby={`${id}-label`}
       ref={box}
       onDragEnter={dragged}
       onDragOver={dragged}
       onDrop={dragged}
-      onDragLeave={onDragLeave}
+      onDragLeave={(event) => box.current?.contains(event.relatedTarget as Element | null) || over(false)}
     >
-      {children}
-    </div>
-  );
-}
-
-/** A button, and the earlier outputs to choose from that it opens: pictures, and clips by their last frame. */
-export function useEarlier(link: FormLink, id: string, choose: (picture: string, words: string) => void) {
-  const [page, set] = useState<EarlierPage | null>(null);
-  const open = async (before: EarlierPage["earlier"]) => {
-    const found = await link.pictures.earlier(before.length);
-    set({ ...found, earlier: [...before, ...found.earlier] });
-  };
-  const shelf = useShelf("Earlier output", `${id}-earlier`, () => open([]));
-  const words = page?.earlier.length ? "The newest first." : "No earlier outputs yet.";
-  const el = (
-    <div {...shelf.facts} class="rbf-earlier">
-      <ul class="rbf-earlier-list">
-        {page?.earlier.map((entry) => (
-          <Earlier key={entry.picture} link={link} {...entry} choose={choose} />
+      <div class="rbf-well" tabIndex={-1}>
+        {children}
+        <div class="rbf-row">
+          {/* The browser's own file input, so that keyboards and screen readers know it; only its label is seen. */}
+          <label class="rbf-choose">
+            <input
+              type="file"
+              class="rbf-file"
+              accept="image/*"
+              multiple={isMany}
+              onChange={({ currentTarget }) => {
+                given([...(currentTarget.files ?? [])]);
+                currentTarget.value = "";
+              }}
+            />
+            <span>{chooses}</span>
+          </label>
+          {shelf.button}
+          {tools}
+        </div>
+        <p class="rbf-caption" role="status" hidden={!words}>
+          {words}
+        </p>
+      </div>
+      {typing}
+      <p class="rbf-problem rbf-well-problems" role="status" hidden={!problems.some(Boolean)}>
+        {problems.filter(Boolean).map((problem) => (
+          <span key={problem}>{problem}</span>
         ))}
-      </ul>
-      <div class="rbf-row">
-        <Quiet hidden={!page?.more} act={() => open(page?.earlier ?? [])}>
-          More
-        </Quiet>
+      </p>
+      <div {...shelf.facts} class="rbf-earlier">
+        <ul class="rbf-earlier-list">
+          {earlier?.earlier?.map((entry) => (
+            <Earlier
+              key={entry.picture}
+              link={link}
+              {...entry}
+              choose={() => {
+                if (!isMany) shelf.turn(false);
+                given([entry.picture], entry.words);
+              }}
+            />
+          ))}
+        </ul>
         <p class="rbf-caption" role="status">
-          {page ? page.error || words : "Looking"}
+          {earlier ? (earlier.error ?? found) : "Looking"}
         </p>
       </div>
     </div>
   );
-  return { el, button: shelf.button, close: () => shelf.turn(false) };
 }
 
-interface EarlierProps {
-  link: FormLink;
-  picture: string;
-  words: string;
-  choose: (picture: string, words: string) => void;
-}
-
-function Earlier({ link, picture, words, choose }: EarlierProps) {
+function Earlier({ link, picture, words, choose }: EarlierOutput & { link: FormLink; choose: () => void }) {
   const button = useRef<HTMLButtonElement>(null);
   const [preview, setPreview] = useState<Preview | null>(null);
   useEffect(
     () => whenSeen(button.current as Element, async () => setPreview(await link.pictures.preview(picture))),
     [],
   );
+  const title = preview?.error ? `${words}: ${preview.error}` : words;
   return (
     <li>
-      <button
-        type="button"
-        class="rbf-earlier-one"
-        title={preview?.error ? `${words}: ${preview.error}` : words}
-        aria-label={words}
-        ref={button}
-        onClick={() => choose(picture, words)}
-      >
+      <button type="button" class="rbf-earlier-one" title={title} aria-label={words} ref={button} onClick={choose}>
         {preview?.url && <img alt="" src={preview.url} />}
       </button>
     </li>
@@ -231,12 +202,9 @@ function shownText(value: unknown) {
 }
 
 function ImageField(field: FieldProps) {
-  const { node, value, change, link, id } = field;
-  const { pictures } = link;
-  const file = useRef<HTMLInputElement>(null);
+  const { node, value, change, link } = field;
   const typing = useRef<HTMLInputElement>(null);
-  const { busy, refused, refuse, bring, stop } = useBringing(link);
-  const [live, say] = useState("");
+  const { words, refused, add, stop } = useComing(link, change);
   const [preview, setPreview] = useState<Preview | null>(null);
   const [spelt, spell] = useSpelling(shownText(value), shownText, meantText);
   const named = value === undefined ? node.default : value;
@@ -245,11 +213,10 @@ function ImageField(field: FieldProps) {
 
   useEffect(() => {
     let isCurrent = true;
-    refuse([]);
     setPreview(null);
     const isTyping = typing.current?.matches(":focus") && spelt;
     const show = async () => {
-      const found = await pictures.preview(picture);
+      const found = await link.pictures.preview(picture);
       if (isCurrent) setPreview(found);
     };
     const timer = picture ? setTimeout(show, isTyping ? PREVIEW_PAUSE : 0) : 0;
@@ -259,92 +226,60 @@ function ImageField(field: FieldProps) {
     };
   }, [picture]);
 
-  /** Put this here; the previous value stays until the kernel has it. */
-  const put = (source: Source, name = nameOf(source)) => {
+  /** The previous value stays until the kernel has the new one. */
+  const given = ([source]: Source[], title?: string) => {
     stop();
-    refuse([]);
-    say("");
-    const taken = (found: string) => {
-      change(found);
-      say(`${name} is in place.`);
-    };
-    bring([source], taken, name);
+    if (source) add([source], title);
   };
-  const given = (sources: Source[]) => {
-    if (sources.length) put(sources[0]);
-    if (sources.length > 1) say(`Only the first of ${sources.length} pictures is used.`);
-  };
-  const earlier = useEarlier(link, id, (chosen, words) => {
-    earlier.close();
-    put(chosen, words);
-  });
   const typed = (text: string) => {
     const meant = meantText(text);
-    if (isData(meant)) {
-      spell(null);
-      return put(meant);
-    }
     stop();
-    spell(text);
+    spell(isData(meant) ? null : text);
+    if (isData(meant)) add([meant]);
     // An empty box takes nothing away that came from another place.
-    if (meant || shownText(value)) change(meant || undefined);
+    else if (meant || shownText(value)) change(meant || undefined);
   };
-  const problem = refused[0] ?? preview?.error;
+  const clear = () => {
+    stop();
+    spell(null);
+    change(undefined);
+    typing.current?.focus();
+  };
   const untold = picture ? shownText(picture) || "Picture" : "Drop or paste a picture here";
   return (
-    <Catcher id={id} class="rbf-image" given={given}>
-      <div class="rbf-image-well" tabIndex={-1}>
-        <Thumb preview={picture ? preview : null} class="rbf-image-thumb" />
-        <div class="rbf-image-side">
-          <p class="rbf-image-words" title={preview?.words}>
-            {(picture && (preview?.words || preview?.name)) || untold}
-          </p>
-          <p class="rbf-caption">{picture ? !preview?.error && preview?.receives : "PNG, JPEG, WebP or GIF"}</p>
-          <div class="rbf-row rbf-image-actions">
-            <ChooseFiles words={isSet ? "Replace" : "Choose a file"} accept={KINDS} inputRef={file} given={given} />
-            {earlier.button}
-            <Quiet
-              hidden={!isSet}
-              act={() => {
-                stop();
-                spell(null);
-                change(undefined);
-                typing.current?.focus();
-              }}
-            >
-              Clear
-            </Quiet>
-          </div>
-          <Busy
-            label="Upload"
-            {...busy}
-            stop={() => {
-              stop();
-              file.current?.focus();
-            }}
-          />
-        </div>
-      </div>
-      <input
-        type="text"
-        {...inputFacts(field)}
-        class="rbf-image-typed"
-        placeholder="or an address or a path"
-        aria-label="URL or path"
-        aria-labelledby={undefined}
-        value={spelt}
-        ref={typing}
-        onInput={(event) => typed(event.currentTarget.value)}
-        onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
-      />
-      <p class="rbf-problem" role="status" hidden={!problem}>
-        {problem} {refused.length > 0 && isSet && "The earlier picture stays."}
+    <Well
+      field={field}
+      class="rbf-image"
+      given={given}
+      words={words}
+      problems={[refused[0], refused[0] && isSet ? "The earlier picture stays." : preview?.error]}
+      chooses={isSet ? "Replace" : "Choose a file"}
+      tools={
+        <Quiet hidden={!isSet} act={clear}>
+          Clear
+        </Quiet>
+      }
+      typing={
+        <input
+          type="text"
+          {...inputFacts(field)}
+          class="rbf-image-typed"
+          placeholder="or an address or a path"
+          aria-label="URL or path"
+          aria-labelledby={undefined}
+          value={spelt}
+          ref={typing}
+          onInput={(event) => typed(event.currentTarget.value)}
+          onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
+        />
+      }
+    >
+      <Thumb preview={picture ? preview : null} class="rbf-image-thumb" />
+      <p class="rbf-image-words" title={preview?.words}>
+        {(picture && (preview?.words || preview?.name)) || untold}
       </p>
-      <span class="rb-hidden" role="status">
-        {live}
-      </span>
-      {earlier.el}
-    </Catcher>
+      <p class="rbf-caption">{picture ? !preview?.error && preview?.receives : "PNG, JPEG, WebP or GIF"}</p>
+    </Well>
   );
 }
 

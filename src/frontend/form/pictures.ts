@@ -7,21 +7,14 @@ export interface Preview {
   name: string;
   words: string;
   receives: string;
-  size: [number, number] | null;
   url: string;
   error?: string;
 }
-export interface EarlierPage {
-  earlier: { picture: string; words: string }[];
-  more: boolean;
-  error?: string;
-}
+/** A picture of an earlier run, or the last frame of a clip. */
+export type EarlierOutput = { picture: string; words: string };
 /** What is given for a picture: a file, or a text. */
 export type Source = File | string;
-interface Taking {
-  signal: AbortSignal;
-  onProgress: (share: number) => void;
-}
+type Progress = (share: number) => void;
 
 const MAX_BYTES = 50_000_000;
 const PART_BYTES = 4_000_000;
@@ -55,27 +48,26 @@ export class Pictures {
     const [content] = answer.buffers;
     const url = content ? URL.createObjectURL(new Blob([content], { type: "image/jpeg" })) : "";
     if (url) this.#urls.push(url);
-    return { name: nameOf(picture), words: "", receives: "", size: null, ...answer, url };
+    return { name: nameOf(picture), words: "", receives: "", ...answer, url };
   }
 
-  /** A page of earlier outputs. */
-  async earlier(from: number): Promise<EarlierPage> {
-    return { earlier: [], more: false, ...(await this.#link.request({ do: "earlier", from })) };
+  earlier(): Promise<{ earlier?: EarlierOutput[]; error?: string }> {
+    return this.#link.request({ do: "earlier" });
   }
 
   /** The text that stands for it in a draft, once the kernel has it. */
-  async take(source: Source, options: Taking): Promise<string> {
-    if (source instanceof File) return this.#upload(source, options);
-    if (isData(source)) return this.#upload(fileOfData(source), options);
+  async take(source: Source, progress: Progress): Promise<string> {
+    if (source instanceof File) return this.#upload(source, progress);
+    if (isData(source)) return this.#upload(await fileOfData(source), progress);
     if (!source.startsWith("film:")) return source;
     return takenOf(await this.#link.request({ do: "still", picture: source }));
   }
 
   /** Upload a picture to the kernel, one part after the other. */
-  async #upload(file: File, { signal, onProgress }: Taking): Promise<string> {
+  async #upload(file: File, progress: Progress): Promise<string> {
     const name = nameOf(file);
     if (file.size > MAX_BYTES)
-      throw new Error(`${name} has ${bytesText(file.size)}; the limit is ${bytesText(MAX_BYTES)}. Make it smaller.`);
+      throw new Error(`${name} has more than ${MAX_BYTES / 1e6} MB, which is the limit. Make it smaller.`);
     if (!file.size) throw new Error(`${name} is empty.`);
     const of = Math.ceil(file.size / PART_BYTES);
     const upload = `${Date.now().toString(36)}${Math.random().toString(36).slice(2)}`;
@@ -86,9 +78,8 @@ export class Pictures {
         .catch(() => null);
       if (!bytes) throw new Error(`${name} cannot be read any more: it was moved or changed, or is a folder.`);
       const answer = await this.#link.request({ do: "upload", upload, name, part, of }, [bytes]);
-      if (signal.aborted) throw new Error("");
       if (answer.error || answer.picture) return takenOf(answer);
-      onProgress((part + 1) / of);
+      progress((part + 1) / of);
     }
   }
 }
@@ -96,11 +87,6 @@ export class Pictures {
 function takenOf(answer: any): string {
   if (answer.error) throw new Error(answer.error);
   return answer.picture;
-}
-
-/** A number of bytes as one says it. */
-function bytesText(count: number) {
-  return `${(count / 1e6).toFixed(1).replace(/\.0$/, "")} MB`;
 }
 
 /** What somebody drops or pastes: files, else the lines of a text. */
@@ -126,23 +112,16 @@ export function meantText(text: string) {
 export const isData = (text: string) => /^data:[^,]{0,200},/i.test(text);
 
 /** The picture that a text is; the kernel judges what is in it. */
-function fileOfData(address: string): File {
-  const comma = address.indexOf(",");
-  const isCoded = /;\s*base64\s*$/i.test(address.slice(0, comma));
-  try {
-    const body = decodeURIComponent(address.slice(comma + 1));
-    const content = isCoded ? Uint8Array.from(atob(body), (letter) => letter.charCodeAt(0)) : body;
-    return new File([content], "pasted picture");
-  } catch {
-    throw new Error("The data: address is damaged or cut short.");
-  }
+async function fileOfData(address: string): Promise<File> {
+  const answer = await fetch(address).catch(() => null);
+  if (!answer) throw new Error("The data: address is damaged or cut short.");
+  return new File([await answer.blob()], "pasted picture");
 }
 
 /** The name of what is given, until the kernel has sent one. */
 export function nameOf(source: unknown): string {
   if (source instanceof File) return source.name || "pasted picture";
   if (typeof source !== "string" || !source) return "no picture";
-  if (isData(source)) return "pasted picture";
-  if (LASTING.test(source)) return "picture";
+  if (LASTING.test(source) || isData(source)) return "picture";
   return source.split(/[?#]/)[0].split(/[\\/]/).filter(Boolean).pop() ?? source;
 }

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 MAX_TEXTS = 50
 """Texts offered; `rb.library()` has all."""
 MAX_TEXT_LENGTH = 20_000
-PAGE = 12
-"""Pictures of one page."""
+MAX_EARLIER = 60
+"""Earlier outputs offered; `rb.library()` and the gallery of a studio have all."""
 MAX_CAPTION = 120
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -72,7 +72,6 @@ class Pictures:
         """Pictures that the library does not have."""
         self._names: dict[str, str] = {}
         self._uploads: dict[str, bytearray] = {}
-        self._earlier: EarlierPictures | None = None
         self.handlers: Mapping[str, Handler] = {
             "upload": self._on_upload,
             "still": self._on_still,
@@ -110,7 +109,7 @@ class Pictures:
         return str(picture)
 
     def preview(self, text: str) -> Content:
-        """What the page is sent of a picture: its `name`, `words` about it, what the service `receives`, its `size`, and
+        """What the page is sent of a picture: its `name`, `words` about it, what the service `receives`, and
         a thumbnail in `buffers`; or what is wrong with it, as `error`."""
         name = shorten(text if "://" in text else PurePosixPath(text).name or text, MAX_NAME_LENGTH)
         try:
@@ -140,7 +139,6 @@ class Pictures:
         with self._lock:
             for store in (self._in_memory, self._uploads, self._names):
                 store.clear()
-            self._earlier = None
 
     # Requests of the page. It may send anything: each value is checked before use.
 
@@ -191,16 +189,7 @@ class Pictures:
             self._form.answer(content, lambda: self.preview(text))
 
     def _on_earlier(self, content: Content, _: Buffers) -> None:
-        start = content.get("from")
-        if type(start) is not int or start < 0:
-            return
-
-        def answer() -> Content:
-            if start == 0 or self._earlier is None:
-                self._earlier = EarlierPictures(self._session.library().frame)
-            return {"earlier": self._earlier.page(start), "more": start + PAGE < len(self._earlier)}
-
-        self._form.answer(content, answer)
+        self._form.answer(content, lambda: {"earlier": find_earlier_pictures(self._session.library().frame)})
 
     def _on_prompts(self, content: Content, _: Buffers) -> None:
         name = content.get("name")
@@ -280,7 +269,6 @@ def preview_content(content: bytes, name: str) -> Content:
         "name": name,
         "words": join_with_dots(name, pixels, weight),
         "receives": f"Sent as {sniff_kind(content).name} of {weight}, uploaded once.",
-        "size": (width, height),
         "buffers": [thumb.getvalue()],
     }
 
@@ -353,38 +341,25 @@ def _decoder_errors() -> Iterator[None]:
 # What earlier runs offer: the texts of a field, their pictures, and the last frames of their clips.
 
 
-class EarlierPictures:
-    """A snapshot of the pictures of a library, the newest first and each once; of a clip, its last frame."""
+def find_earlier_pictures(runs: pd.DataFrame) -> list[dict[str, str]]:
+    """The newest pictures of a library, each once: as a draft has it, and its caption; of a clip, its last frame.
 
-    def __init__(self, runs: pd.DataFrame) -> None:
-        """`runs` has one row for each run, the newest last."""
-        self._runs = runs
-        self._found: dict[str, tuple[int, str]] = {}
-        """The row of each picture, and which of its pictures it is."""
-        has_files = find_column(runs, VIDEO) is not None or find_column(runs, IMAGES) is not None
-        for row, paths in reversed(list(enumerate(find_paths(runs) if has_files else ()))):
-            names = [name for name in dict.fromkeys(map(_find_name, paths)) if name and name not in self._found]
-            for number, name in enumerate(names, 1):
-                which = f"picture {number} of {len(names)}" if len(names) > 1 else ""
-                self._found[name] = row, which
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def page(self, start: int) -> list[dict[str, str]]:
-        """One page as JSON, from this index on: each picture as a draft has it, and its caption."""
-        files = [(name, *self._found[name]) for name in list(self._found)[start : start + PAGE]]
-        rows = sorted({row for _, row, _ in files})
-        captions = dict(zip(rows, _captions(self._runs.iloc[rows]), strict=True))
-        return [
-            {
-                "picture": name,
-                "words": f"last frame of {captions[row]}"
-                if name.startswith(OF_CLIP)
-                else join_with_dots(which, captions[row]),
-            }
-            for name, row, which in files
-        ]
+    `runs` has one row for each run, the newest last.
+    """
+    if find_column(runs, VIDEO) is None and find_column(runs, IMAGES) is None:
+        return []
+    rows: dict[str, int] = {}
+    newest = runs.iloc[::-1]
+    for row, paths in enumerate(find_paths(newest)):
+        for name in filter(None, map(_find_name, paths)):
+            rows.setdefault(name, row)
+        if len(rows) >= MAX_EARLIER:
+            break
+    captions = _captions(newest.head(max(rows.values(), default=-1) + 1))
+    return [
+        {"picture": name, "words": f"last frame of {captions[row]}" if name.startswith(OF_CLIP) else captions[row]}
+        for name, row in list(rows.items())[:MAX_EARLIER]
+    ]
 
 
 def _find_name(path: str) -> str:
