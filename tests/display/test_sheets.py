@@ -1,11 +1,10 @@
-"""Sheets, strips and animated pictures of tables: what is on them, read from their pixels and from what was written."""
+"""Sheets and strips of tables: what is on them, read from their pixels and from what was written."""
 
 from __future__ import annotations
 
 import base64
 import io
 import re
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ from IPython.core.formatters import DisplayFormatter
 from PIL import Image
 
 import reelbook as rb
-from reelbook.display import sheets
-from reelbook.display.sheets import Canvas, draw_sheet, draw_strip, write_animation
+from reelbook.display.sheets import Canvas, draw_sheet, draw_strip
 from reelbook.display.theme import read_colours
 from reelbook.media.lettering import Lettering
 from tests.clips import DARKEST, STEP, at, film
@@ -138,7 +136,7 @@ class TestSheet:
         picture = draw_sheet(table)
 
         assert picture.height < picture.width
-        assert {f"seed {number}" for number in range(9)} <= set(written)
+        assert {f"run {number} · seed {number}" for number in range(9)} <= set(written)
 
     def test_a_long_table_says_what_is_left_out(self, written: list[str]) -> None:
         """And how to get it; a picture that programs can open ends somewhere."""
@@ -175,72 +173,6 @@ class TestSheet:
                 draw_sheet(table_of(None), **wrong)
         with pytest.raises(rb.ReelbookError, match="no runs"):
             draw_sheet(table_of(None)[:0])
-
-
-def steps_of(path: Path) -> tuple[list[int], list[int]]:
-    """Which frame of the film each step of an animated picture shows, and for how long."""
-    shown, lasting = [], []
-    with Image.open(path) as animated:
-        for number in range(animated.n_frames):  # type: ignore[attr-defined]
-            animated.seek(number)
-            grey = np.asarray(animated.convert("RGB")).astype(int)[animated.height // 3, 20]
-            shown.append(round((grey[0] - DARKEST) / STEP))
-            lasting.append(animated.info["duration"])
-    return shown, lasting
-
-
-class TestGif:
-    @pytest.mark.parametrize("kind", ["gif", "webp"])
-    def test_it_runs_as_quick_as_the_clip(self, tmp_path: Path, kind: str) -> None:
-        """Each step shows the frame that is on the screen then, and all together last as long as the clip."""
-        table = table_of(film(tmp_path / "clip.mp4").path)
-
-        path = write_animation(table, tmp_path / f"out.{kind}", width=320)
-
-        shown, lasting = steps_of(path)
-        times = np.cumsum([0, *lasting[:-1]]) / 1000
-        # A GIF has few colours: a grey may be that of a neighbour.
-        assert all(abs(number - int(time * 24 + 1e-6)) <= 1 for number, time in zip(shown, times, strict=True))
-        assert sum(lasting) == pytest.approx(1000 * 25 / 24, abs=90)
-
-    def test_shorter_clips_rest_on_their_last_frame(self, tmp_path: Path) -> None:
-        """The longest one sets the length of the loop."""
-        short, long = film(tmp_path / "short.mp4", frames=6).path, film(tmp_path / "long.mp4", rate=Fraction(12)).path
-
-        shown, lasting = steps_of(write_animation(table_of(short, long), tmp_path / "out.gif", width=320))
-
-        assert sum(lasting) == pytest.approx(1000 * 25 / 12, abs=90)
-        assert shown[0] <= 1
-        assert set(shown[4:]) <= {4, 5, 6}
-        assert len(set(shown[4:])) == 1
-
-    def test_a_large_one_gets_fewer_pixels(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It stays within the bytes."""
-        clip = film(tmp_path / "clip.mp4", size=(120, 68), noise=12, coloured=False).path
-        whole = write_animation(table_of(clip), tmp_path / "whole.gif", width=640).stat().st_size
-        monkeypatch.setattr(sheets, "MAX_MOVING_BYTES", int(whole * 0.62))
-        smaller = write_animation(table_of(clip), tmp_path / "smaller.gif", width=640)
-
-        with Image.open(smaller) as picture:
-            assert 320 <= picture.width < 640
-        assert smaller.stat().st_size <= whole * 0.62
-
-    def test_only_animated_pictures_are_written(self, tmp_path: Path) -> None:
-        """A name that ends in something else is a mistake; so is a table with nothing to show, or too much."""
-        clip = film(tmp_path / "clip.mp4", frames=2).path
-
-        with pytest.raises(rb.ReelbookError, match=r"\.gif or a \.webp"):
-            write_animation(table_of(clip), tmp_path / "out.mp4")
-        pictures = table_of(None, output_images=[[picture_at(tmp_path / "a.png", (60, 40))]])
-        for still in (table_of(None), pictures):
-            with pytest.raises(rb.ReelbookError, match="No run of this table has a clip"):
-                write_animation(still, tmp_path / "out.gif")
-        with pytest.raises(rb.ReelbookError, match="can be read"):
-            write_animation(table_of(tmp_path / "gone.mp4"), tmp_path / "out.gif")
-        with pytest.raises(rb.ReelbookError, match="too many"):
-            write_animation(table_of(*[clip] * 61), tmp_path / "out.gif")
-        with pytest.raises(rb.ReelbookError, match="width"):
-            write_animation(table_of(clip), tmp_path / "out.gif", width=1)
 
 
 class TestStrip:
@@ -301,7 +233,7 @@ class TestLabelsOfSeveralModels:
         draw_sheet(table)
 
         assert [words for words in written if "seed" in words] == [
-            *(f"text-to-video · seed {seed}" for seed in (7, 8)),
-            *(f"smart-resize · seed {seed}" for seed in (1, 2)),
+            *(f"run {run} · text-to-video · seed {seed}" for run, seed in enumerate((7, 8))),
+            *(f"run {run} · smart-resize · seed {seed}" for run, seed in enumerate((1, 2), 2)),
         ]
         assert not any("loras" in words or '""' in words or "–" in words for words in written)

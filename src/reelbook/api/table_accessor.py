@@ -188,19 +188,13 @@ class Reel:
         return compare(pd.concat([self._rows(label) for label in labels]) if labels else self._table, by=by)
 
     def sheet(self, *, frames: int = 6, labels: str | Sequence[str] | None = None, width: int = 1600) -> Image:
-        """Draw a contact sheet: one row of frames over time per run, each labelled with the values that distinguish it.
+        """Draw a contact sheet: the frames of each run over time, labelled with the values that distinguish it.
 
         `labels` names the columns for the labels; by default, those that vary. The result is a Pillow image.
         """
         from ..display.sheets import draw_sheet
 
         return draw_sheet(self._table, frames=frames, labels=labels, width=width)
-
-    def gif(self, path: str | Path, *, labels: str | Sequence[str] | None = None, width: int = 960) -> Path:
-        """Write all clips side by side as an animated `.gif` or `.webp`, for places without video; return its path."""
-        from ..display.sheets import write_animation
-
-        return write_animation(self._table, path, labels=labels, width=width)
 
     def plot(self, x: Any, y: Any, color: Any = None) -> Plot:
         """Plot two columns, one point for each run, coloured by a third; `plot.save("plot.svg")` writes it on white.

@@ -1,37 +1,29 @@
-"""Pictures of tables and clips that can be saved, pasted and printed: contact sheets, strips, and animated pictures."""
+"""Pictures of tables and clips that can be saved, pasted and printed: contact sheets and strips."""
 
 from __future__ import annotations
 
-import io
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from av import VideoFrame
 from markupsafe import Markup
 from PIL import Image, ImageDraw
 
 from ..errors import ReelbookError
 from ..media import stills
-from ..media.frame_range import write_gif
 from ..media.lettering import Lettering
 from ..media.local_file import LocalFile
 from ..models.base import File
 from ..runs.run import Run
 from ..settings import options
 from ..util.printable import format_count, suggest
-from ..util.replace_file import replace_file
 from .embedding import data_uri, fit_jpegs
 from .formatting import STATE_COLOURS, join_with_dots
-from .live import Count, watch_count
-from .report.layout import LONG_TEXT, format_named_value
+from .report.layout import format_named_value
 from .run_text import RunText, describe_file, describe_run
 from .table_runs import TableRun, format_title, group_runs, shorten_model
 from .tables.table_html import format_table
@@ -40,18 +32,14 @@ from .theme import read_colours
 if TYPE_CHECKING:
     import pandas as pd
 
-FULL_WIDTH, UNIT, BODY, SMALL, MIN_BODY, HAIR = 1600, 8, 26, 24, 12, 2
+FULL_WIDTH, MIN_WIDTH, UNIT, BODY, SMALL, MIN_BODY = 1600, 320, 8, 26, 24, 12
 """Pixels on a sheet of full width; twice those of a page, because a screen may display it at half its size."""
-MAX_RUNS, MAX_FRAMES, MAX_PICTURES, MAX_ACROSS = 100, 24, 8, 12
-MAX_MOVING, MAX_STEPS, MIN_STEP, MIN_MOVING_WIDTH = 60, 96, 9, 320
-"""Clips and steps of an animated picture, the hundredths of a second of a step, and the width below which it is not shrunk."""
-LABEL_SHARE, NUMBER_SHARE = 0.22, 0.06
-"""The largest widths of labels and numbers, as shares of the whole."""
-TALLEST, GRID_SHAPE = 1.78, 0.62
-"""Height over width: of the tallest picture, and of the grid that is preferred."""
-MAX_BYTES, MAX_PLAIN_BYTES, MAX_MOVING_BYTES = 200_000, 100_000, 5_000_000
-"""Bytes of the copy in HTML, of the one without, and of an animated picture."""
-QUALITY = 72
+MAX_RUNS, MAX_FRAMES, MAX_PICTURES, MAX_ACROSS, MAX_LINES = 100, 24, 8, 12, 2
+"""Runs of a sheet, frames and pictures of a run, runs side by side, and lines of a title or a label."""
+TALLEST = 1.78
+"""Height over width of the tallest picture."""
+MAX_BYTES, MAX_PLAIN_BYTES = 200_000, 100_000
+"""Bytes of the copy in HTML, and of the one without."""
 UNREADABLE, VANISHED = "file cannot be read", "file is gone"
 IMAGE = Markup('<img width="{}" alt="{}" src="{}" style="display:block;max-width:100%;height:auto">')
 
@@ -98,75 +86,36 @@ def draw_sheet(
 
     It holds the first 100 runs; its last line says how to get the others.
     """
-    _check_number("frames", frames, 1, MAX_FRAMES)
-    _check_number("width", width, MIN_MOVING_WIDTH, 5 * FULL_WIDTH)
+    _check_numbers(frames, width)
     if not len(table):
         raise ReelbookError("This table has no runs, so there is nothing to draw. Look at what it was filtered by.")
     runs = _read_runs(table.iloc[:MAX_RUNS], labels)
     title, more = format_title(runs), ""
     if len(runs) < len(table):
         more = f"The first {len(runs):,} of {len(table):,} runs. The next ones: table[{len(runs)}:].reel.sheet()"
-    alt, most = f"contact sheet: {title}", max(len(run.files) for run in runs)
-    if most == 1 and not any(run.is_film for run in runs):
-        media = read_all(runs, lambda run: _read_pictures(run, 1, (width // 2, width // 2)))
-        grid = _choose_grid(runs, media, width, width / FULL_WIDTH, least=3)
-        return Sheet.of(grid.draw(runs, media, [title, _format_facts(table, media)], more).picture, alt)
+    most = max(len(run.files) for run in runs)
     if most and not any(run.is_film for run in runs):
         frames = min(most, MAX_PICTURES)
-    rows = RunRows(runs, frames, width)
-    return Sheet.of(rows.draw(title, _format_facts(table, rows.media), more), alt)
+    cards = Cards(runs, frames, width)
+    sizes = {_format_size(one) for one in cards.media if one.film is not None}
+    # The size of all clips if it is one.
+    facts = join_with_dots(format_table(table), *(sizes if len(sizes) == 1 else ()))
+    return Sheet.of(cards.draw(title, facts, more), f"contact sheet: {title}")
 
 
 def draw_strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, width: int = FULL_WIDTH) -> Sheet:
     """Frames of a clip side by side, `width` pixels wide, with times and a caption; of pictures, all of a run."""
-    _check_number("frames", frames, 1, MAX_FRAMES)
-    _check_number("width", width, MIN_MOVING_WIDTH, 5 * FULL_WIDTH)
+    _check_numbers(frames, width)
     files, text = _read_run_or_file(run_or_file)
     run = TableRun(0, "", "", {}, files)
-    rows = RunRows([run], frames if run.is_film else min(len(files), MAX_PICTURES), width)
-    (media,) = rows.media
+    cards = Cards([run], frames if run.is_film else min(len(files), MAX_PICTURES), width)
+    (media,) = cards.media
     if media.problem:
         words = "is not there any more" if media.problem == VANISHED else "cannot be read"
         raise ReelbookError(f"{files[0].path} {words}. rb.attach downloads it again.")
     seconds = f"{media.film.seconds:.1f} s" if media.film else ""
     facts = join_with_dots(text.seed, _format_size(media) if len(files) == 1 else "", seconds, text.credits)
-    return Sheet.of(rows.draw(text.prompt, facts), f"strip: {join_with_dots(text.prompt, facts)}")
-
-
-def write_animation(
-    table: pd.DataFrame, path: str | Path, *, labels: str | Sequence[str] | None = None, width: int = 960
-) -> Path:
-    """Write the clips of a table side by side as a .gif or an animated .webp; returns its path.
-
-    All play at the same time, and a shorter one stays on its last frame. To stay below 5 MB, a large one has fewer
-    pixels than `width`.
-    """
-    target = Path(path).expanduser()
-    kind = target.suffix.lower()
-    if kind not in (".gif", ".webp"):
-        raise ReelbookError(
-            f"An animated picture is a .gif or a .webp, and {target.name!r} is neither. Give such a name."
-        )
-    _check_number("width", width, MIN_MOVING_WIDTH // 2, 2400)
-    if len(table) > MAX_MOVING:
-        raise ReelbookError(
-            f"{len(table):,} runs are too many for one animated picture. Choose up to {MAX_MOVING}: table[:{MAX_MOVING}].reel.gif(…)"
-        )
-    runs = _read_runs(table, labels)
-    if not any(run.is_film for run in runs):
-        raise ReelbookError(
-            "No run of this table has a clip, so nothing could move. table.reel.sheet() draws pictures."
-        )
-    content = _encode_clips(runs, width, kind)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(target, content)
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise ReelbookError(
-            f"{target} could not be written ({why}). Free some space there, or choose another folder."
-        ) from error
-    return target
+    return Sheet.of(cards.draw(text.prompt, facts), f"strip: {join_with_dots(text.prompt, facts)}")
 
 
 # What is drawn with.
@@ -177,7 +126,6 @@ class DrawingStyle:
 
     def __init__(self, scale: float) -> None:
         self.gap, self.pad = (max(1, round(value * scale)) for value in (UNIT, 4 * UNIT))
-        self.hair = max(1, round(HAIR * scale))
         self.body = Lettering(max(MIN_BODY, round(BODY * scale)))
         self.small = Lettering(max(MIN_BODY - 1, round(SMALL * scale)))
         # Light with `auto`, because a picture does not know its page.
@@ -205,11 +153,6 @@ class Canvas:
             self.write((left, top), line, room, "ink" if is_large else small_colour, lettering)
             top += lettering.line
 
-    def rule(self, top: int) -> None:
-        """Draw a horizontal line from margin to margin."""
-        right = self.picture.width - self.style.pad
-        self._draw.rectangle((self.style.pad, top, right - 1, top + self.style.hair - 1), self.style.colours["line"])
-
     def explain(self, at: Size, size: Size, run: TableRun, problem: str) -> None:
         """In place of pictures a box with the state of a run and the reason, or why they cannot be read."""
         self.picture.paste(self.style.colours["raised"], (*at, at[0] + size[0], at[1] + size[1]))
@@ -231,170 +174,60 @@ def _fit(picture: Image.Image, box: Size) -> Image.Image:
     return picture if is_near else picture.resize(size, Image.Resampling.LANCZOS)
 
 
-# A row for each run, and time from left to right.
+# The drawing: runs in rows of cards, and within a card time from left to right.
 
 
-class RunRows:
-    """Runs below each other: number, label, and the pictures of each, which are read at once."""
+class Cards:
+    """A card for each run, with its label and below that its pictures side by side, which are read at once."""
 
     def __init__(self, runs: Sequence[TableRun], across: int, width: int) -> None:
         self.runs, self.across, self.width = runs, across, width
         self.style = style = DrawingStyle(width / FULL_WIDTH)
-        gap, pad = style.gap, style.pad
-        self._number = math.ceil(min(max(style.small.width(run.number) for run in runs), width * NUMBER_SHARE))
-        self._label = math.ceil(
-            min(max(style.body.width(join_with_dots(*run.label)) for run in runs), width * LABEL_SHARE)
-        )
-        first = pad + (self._number + 2 * gap if self._number else 0) + (self._label + 3 * gap if self._label else 0)
-        # A few cells do not fill the width, or a single picture would be as large as the sheet.
-        self._cell = max(1, min((width - pad - first - (across - 1) * gap) // across, width // 3))
-        self._lefts = [first + place * (self._cell + gap) for place in range(across)]
+        # A column of single pictures would waste the rest of the sheet.
+        self.columns = 1 if across > 1 else min(max(round(1.3 * math.sqrt(len(runs))), 3), MAX_ACROSS)
+        self._card = (width - 2 * style.pad - (self.columns - 1) * 2 * style.gap) // self.columns
+        # Two pictures do not fill the width, or they would be as large as the sheet.
+        self._cell = max(1, min((self._card - (across - 1) * style.gap) // across, width // 3))
         self._box = (self._cell, round(self._cell * TALLEST) or 1)
-        self.media = read_all(runs, lambda run: _read_over_time(run, across, self._box))
+        self.media = read_all(runs, across, self._box)
 
     def draw(self, title: str, facts: str, more: str = "") -> Image.Image:
         """The picture: title, facts and times above, and `more` below."""
-        style, gap, pad = self.style, self.style.gap, self.style.pad
-        rows = [[_fit(picture, self._box) for picture in one.pictures] for one in self.media]
-        boxes = [style.body.line + 2 * gap + (2 * style.small.line if run.reason else 0) for run in self.runs]
-        heights = [max([picture.height for picture in row] or [box]) for row, box in zip(rows, boxes, strict=True)]
-        titles = style.body.lines(title, self.width - 2 * pad, 2)
-        head = pad + len(titles) * style.body.line + 2 * style.small.line + 3 * gap
-        foot = (style.small.line + 2 * gap if more else 0) + pad - gap
-        canvas = Canvas((self.width, head + sum(heights) + len(rows) * 4 * gap + foot), style)
-        canvas.write_lines((pad, pad), [*titles, facts], self.width - 2 * pad, len(titles))
-        for left, time in zip(self._lefts, _format_times(self.media, self.across), strict=True):
-            canvas.write((left, head - style.small.line - gap), time, self._cell, "soft", style.small)
-        top = head
-        for run, one, row, height in zip(self.runs, self.media, rows, heights, strict=True):
-            canvas.rule(top)
-            top += 2 * gap
-            canvas.write((pad, top - gap // 2), run.number, self._number + 1, "soft", style.small)
-            # Sentences last, because the rest is cut.
-            words = join_with_dots(*sorted(run.label, key=lambda part: len(part) > LONG_TEXT))
-            lines = style.body.lines(words, self._label, max(2, height // style.body.line)) if words else []
-            canvas.write_lines((pad + self._number + 2 * gap, top - gap // 2), lines, self._label + 1, len(lines))
-            for left, picture in zip(self._lefts, row, strict=False):
-                canvas.picture.paste(picture, (left, top))
-            if not row:
-                canvas.explain((self._lefts[0], top), (self.width - pad - self._lefts[0], height), run, one.problem)
-            top += height + 2 * gap
-        if more:
-            canvas.rule(top)
-            canvas.write((pad, top + 2 * gap), more, self.width - 2 * pad, "soft", style.small)
+        style, gap, pad, small = self.style, self.style.gap, self.style.pad, self.style.small
+        room = self.width - 2 * pad
+        titles = style.body.lines(title, room, MAX_LINES)
+        times = _format_times(self.media, self.across) if self.columns == 1 else []
+        labels = [small.lines(join_with_dots(run.name, *run.label), self._card, MAX_LINES) for run in self.runs]
+        pictures = [[_fit(picture, self._box) for picture in one.pictures] for one in self.media]
+        state = style.body.line + 2 * small.line + 2 * gap
+        heights = [max((picture.height for picture in row), default=state) for row in pictures]
+        numbers = range(len(self.runs))
+        rows = [numbers[first : first + self.columns] for first in numbers[:: self.columns]]
+        tops = [pad + len(titles) * style.body.line + (2 if times else 1) * small.line + 2 * gap]
+        for row in rows:
+            label = max(len(labels[number]) for number in row) * small.line
+            tops.append(tops[-1] + label + max(heights[number] for number in row) + 3 * gap)
+        foot = small.line + gap if more else 0
+        canvas = Canvas((self.width, tops[-1] + foot + pad - 2 * gap), style)
+        canvas.write_lines((pad, pad), [*titles, facts], room, len(titles))
+        for place, time in enumerate(times):
+            canvas.write((self._left(0, place), tops[0] - small.line - gap), time, self._cell, "soft", small)
+        for row, top in zip(rows, tops, strict=False):
+            below = top + max(len(labels[number]) for number in row) * small.line
+            for column, number in enumerate(row):
+                canvas.write_lines((self._left(column), top), labels[number], self._card, 0, "ink")
+                for place, picture in enumerate(pictures[number]):
+                    canvas.picture.paste(picture, (self._left(column, place), below))
+                if not pictures[number]:
+                    size = self._card, max(heights[number] for number in row)
+                    canvas.explain((self._left(column), below), size, self.runs[number], self.media[number].problem)
+        canvas.write((pad, tops[-1]), more, room, "soft", small)
         return canvas.picture
 
-
-# Pictures or clips in a grid, each with its label below.
-
-
-class Grid(NamedTuple):
-    """The positions and sizes of the cards of a grid, in pixels."""
-
-    across: int
-    down: int
-    card: Size
-    """Width and height of the place for a picture."""
-    lines: int
-    """Lines of a label."""
-    width: int
-    style: DrawingStyle
-
-    @property
-    def row(self) -> int:
-        """Height of a row and the gap below it."""
-        return self.card[1] + self.style.gap // 2 + self.lines * self.style.small.line + 2 * self.style.gap
-
-    def place(self, number: int, top: int) -> Size:
-        """The left and upper edge of a card in a grid that begins at `top`."""
-        row, column = divmod(number, self.across)
-        return self.style.pad + column * (self.card[0] + self.style.gap), top + row * self.row
-
-    def draw(
-        self, runs: Sequence[TableRun], media: Sequence[RunPictures], heading: Sequence[str] = (), more: str = ""
-    ) -> Canvas:
-        """All pictures, labels and states, below a heading."""
-        style = self.style
-        top = style.pad + (style.body.line + style.small.line + 2 * style.gap if heading else 0)
-        foot = style.pad + (style.small.line + style.gap if more else 0)
-        canvas = Canvas((self.width, top + self.down * self.row - 2 * style.gap + foot), style)
-        canvas.write_lines((style.pad, style.pad), heading, self.width - 2 * style.pad, 1)
-        for number, (run, one) in enumerate(zip(runs, media, strict=True)):
-            left, upper = self.place(number, top)
-            if not one.pictures:
-                canvas.explain((left, upper), self.card, run, one.problem)
-            for picture in one.pictures[:1]:
-                fitted = _fit(picture, self.card)
-                canvas.picture.paste(fitted, (left, upper + self.card[1] - fitted.height))  # Directly above its label.
-            lines = style.small.lines(join_with_dots(*run.label) or run.name, self.card[0], self.lines)
-            canvas.write_lines((left, upper + self.card[1] + style.gap // 2), lines, self.card[0], 0, "ink")
-        canvas.write((style.pad, canvas.picture.height - foot + style.gap), more, self.width, "soft", style.small)
-        return canvas
-
-
-def _choose_grid(
-    runs: Sequence[TableRun], media: Sequence[RunPictures], width: int, scale: float, *, least: int = 1
-) -> Grid:
-    """The grid of about `GRID_SHAPE`, with at least this number of cards across."""
-    sizes, style = [size for one in media for size in one.sizes], DrawingStyle(scale)
-    shape = min(max(median(high / wide for wide, high in sizes), 1 / 4), TALLEST) if sizes else 9 / 16
-    across = min(max(round(math.sqrt(len(runs) * shape / GRID_SHAPE)), least), MAX_ACROSS)
-    wide = max(8, (width - 2 * style.pad - (across - 1) * style.gap) // across)
-    lines = 1 if all(style.small.width(join_with_dots(*run.label)) <= wide for run in runs) else 2
-    return Grid(across, -(-len(runs) // across), (wide, max(8, round(wide * shape))), lines, width, style)
-
-
-def _encode_clips(runs: Sequence[TableRun], width: int, kind: str) -> bytes:
-    """Clips that play at the same time, decoded once, and drawn with fewer pixels until they fit."""
-    heads = read_all(runs, _read_size)
-    if not any(one.sizes for one in heads):
-        raise ReelbookError("None of the files of this table can be read. rb.attach fetches those of a run again.")
-    # The highest pace that shows all of the longest clip within `MAX_STEPS`.
-    films = [run.files[0].probe for run, one in zip(runs, heads, strict=True) if one.sizes and run.is_film]
-    seconds = max((float(probe.frames / (probe.rate or 24)) for probe in films), default=0.0)
-    step = max(MIN_STEP, math.ceil(100 * seconds / MAX_STEPS))
-    times = [number * step / 100 for number in range(max(1, math.ceil(100 * seconds / step - 1e-6)))]
-    box = _choose_grid(runs, heads, width, max(width / FULL_WIDTH, 0.5)).card
-    media = read_all(runs, lambda run: _read_at_times(run, times, box))
-    while True:
-        grid = _choose_grid(runs, heads, width, max(width / FULL_WIDTH, 0.5))
-        content = _encode_steps(_draw_steps(runs, media, grid, len(times)), step, kind)
-        if len(content) <= MAX_MOVING_BYTES or width <= MIN_MOVING_WIDTH:
-            return content
-        width = max(MIN_MOVING_WIDTH, round(width * max(0.5, 0.95 * math.sqrt(MAX_MOVING_BYTES / len(content)))))
-
-
-def _draw_steps(runs: Sequence[TableRun], media: Sequence[RunPictures], grid: Grid, count: int) -> list[Image.Image]:
-    base = grid.draw(runs, [replace(one, pictures=one.pictures[:1]) for one in media]).picture
-    steps = []
-    with watch_count(Count(count, "steps of the animated picture drawn")) as progress:
-        for number in range(count):
-            picture = base.copy()
-            for card, one in enumerate(media):
-                if number < len(one.pictures):  # A clip that has ended, and a picture among clips, stay as they are.
-                    fitted = _fit(one.pictures[number], grid.card)
-                    left, top = grid.place(card, grid.style.pad)
-                    picture.paste(fitted, (left, top + grid.card[1] - fitted.height))
-            steps.append(picture)
-            progress.done = number + 1
-    return steps
-
-
-def _encode_steps(steps: Sequence[Image.Image], hundredths: int, kind: str) -> bytes:
-    """The content of a file with these steps, each displayed for its number of hundredths of a second, in an endless loop."""
-    out = io.BytesIO()
-    if kind == ".webp":
-        moving = {"save_all": True, "append_images": steps[1:], "duration": hundredths * 10, "loop": 0}
-        steps[0].save(out, "WEBP", quality=QUALITY, method=2, **moving)
-        return out.getvalue()
-
-    def frames() -> Iterator[tuple[VideoFrame, float]]:
-        for number, step in enumerate(steps):
-            frame = VideoFrame.from_ndarray(np.asarray(step), format="rgb24")
-            yield frame.reformat(format="rgb32"), number * hundredths / 100
-
-    write_gif(out, frames, hundredths, "none")  # In a film the dots of dithering would flicker.
-    return out.getvalue()
+    def _left(self, column: int, place: int = 0) -> int:
+        """The left edge of a picture by its place in the card of a column."""
+        gap = self.style.gap
+        return self.style.pad + column * (self._card + 2 * gap) + place * (self._cell + gap)
 
 
 # The runs, their pictures, and what is written about them.
@@ -411,53 +244,23 @@ class RunPictures:
     problem: str = ""
 
 
-def read_all(runs: Sequence[TableRun], read_run: Callable[[TableRun], RunPictures]) -> list[RunPictures]:
-    """The pictures of each run, read in threads by `read_run`; `problem` has the reason if a file cannot be read."""
+def read_all(runs: Sequence[TableRun], count: int, box: Size) -> list[RunPictures]:
+    """`count` frames of each clip from first to last, or pictures of each run; `problem` says why one cannot be read."""
 
     def read(run: TableRun) -> RunPictures:
-        if not run.files:
-            return RunPictures()
+        paths = [file.path for file in run.files[:count]]
         try:
-            return read_run(run)
+            if run.is_film:
+                film = stills.read_spread(paths[0], count, box)
+                return RunPictures(film.frames, [film.size] * len(film.frames), film)
+            return RunPictures([stills.read_picture(path, box) for path in paths], list(map(stills.get_size, paths)))
         # Any failure of a decoder is due to the file.
         except (Exception, Image.DecompressionBombError):
-            is_there = os.path.exists(run.files[0].path)  # noqa: PTH110  # Path.exists may raise.
+            is_there = os.path.exists(paths[0])  # noqa: PTH110  # Path.exists may raise.
             return RunPictures(problem=UNREADABLE if is_there else VANISHED)
 
     with ThreadPoolExecutor(max(1, min(len(runs), os.cpu_count() or 1, 8))) as threads:
         return list(threads.map(read, runs))
-
-
-def _read_over_time(run: TableRun, count: int, box: Size) -> RunPictures:
-    """`count` frames of a clip from first to last, or the pictures of a run."""
-    if not run.is_film:
-        return _read_pictures(run, count, box)
-    film = stills.read_spread(run.files[0].path, count, box)
-    return RunPictures(film.frames, [film.size] * len(film.frames), film)
-
-
-def _read_pictures(run: TableRun, count: int, box: Size) -> RunPictures:
-    chosen = [file.path for file in run.files[:count]]
-    return RunPictures([stills.read_picture(path, box) for path in chosen], [stills.get_size(path) for path in chosen])
-
-
-def _read_size(run: TableRun) -> RunPictures:
-    """The size of a run's first file, without its pictures."""
-    probe = run.files[0].probe
-    return RunPictures(sizes=[(probe.width, probe.height)])
-
-
-def _read_at_times(run: TableRun, seconds: Sequence[float], box: Size) -> RunPictures:
-    """The frames of a clip at these times, after its end the last one; of a run without a clip, its first picture."""
-    if not run.is_film:
-        return _read_pictures(run, 1, box)
-
-    def choose(count: int, rate: Fraction) -> list[int]:
-        # A time such as 7/24 is slightly less as a float.
-        return [min(int(second * rate + 1e-6), count - 1) for second in seconds]
-
-    film = stills.read_frames(run.files[0].path, choose, box)
-    return RunPictures(film.frames, [film.size], film)
 
 
 def _read_runs(table: pd.DataFrame, labels: str | Sequence[str] | None) -> list[TableRun]:
@@ -499,15 +302,10 @@ def _read_run_or_file(given: Run | LocalFile | str | Path) -> tuple[tuple[LocalF
     return (file,), text
 
 
-def _check_number(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ReelbookError(f"`{name}` is a whole number from {low} to {high}, and not {value!r}.")
-
-
-def _format_facts(table: pd.DataFrame, media: Sequence[RunPictures]) -> str:
-    """What the table comes to, and the size of all clips if it is one."""
-    sizes = {_format_size(one) for one in media if one.film is not None}
-    return join_with_dots(format_table(table), *(sizes if len(sizes) == 1 else ()))
+def _check_numbers(frames: object, width: object) -> None:
+    for name, value, low, high in (("frames", frames, 1, MAX_FRAMES), ("width", width, MIN_WIDTH, 5 * FULL_WIDTH)):
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ReelbookError(f"`{name}` is a whole number from {low} to {high}, and not {value!r}.")
 
 
 def _format_size(media: RunPictures) -> str:

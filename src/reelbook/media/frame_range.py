@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, cast
 
 import av
 import numpy as np
@@ -76,31 +76,21 @@ def encode_clip(source: str | Path, target: Path, first: int, last: int) -> None
 
 
 def encode_gif(source: str | Path, target: Path, first: int, last: int, *, longest: int) -> None:
-    """Write an endless GIF with exactly these frames, made smaller to at most `longest` pixels a side."""
-    with open_video(source, to_decode=False) as (_, clip):
-        rate = clip.average_rate or clip.guessed_rate or Fraction(24)
-    write_gif(str(target), lambda: _shrink(source, first, last, longest), max(MIN_GIF_TICKS, round(100 / rate)))
-
-
-def write_gif(
-    target: str | BinaryIO,
-    frames: Callable[[], Iterable[tuple[VideoFrame, float]]],
-    last_ticks: int,
-    dither: str = "sierra2_4a",
-) -> None:
-    """Write an endless GIF of frames with the seconds at which each is displayed; they are asked for twice.
+    """Write an endless GIF with exactly these frames, made smaller to at most `longest` pixels a side.
 
     FFmpeg's filters choose one palette for all of them, and its encoder leaves out what does not change.
     """
-    palette = _choose_palette(frames())
-    like, _ = next(iter(frames()))
+    with open_video(source, to_decode=False) as (_, clip):
+        rate = clip.average_rate or clip.guessed_rate or Fraction(24)
+    palette = _choose_palette(_shrink(source, first, last, longest))
+    like, _ = next(_shrink(source, first, last, longest))
     # The graph is named so that it lives as long as its steps.
-    _graph, pictures, sink = _make_palette_graph(palette, like, dither)
-    with av.open(target, "w", format="gif") as container:
+    _graph, pictures, sink = _make_palette_graph(palette, like)
+    with av.open(str(target), "w", format="gif") as container:
         stream = container.add_stream("gif", rate=100)
         stream.width, stream.height, stream.pix_fmt = like.width, like.height, "pal8"
         before = -MIN_GIF_TICKS
-        for frame, seconds in frames():
+        for frame, seconds in _shrink(source, first, last, longest):
             before = max(round(seconds * 100), before + MIN_GIF_TICKS)
             frame.pts, frame.time_base = before, GIF_TICK
             pictures.push(frame)
@@ -108,7 +98,7 @@ def write_gif(
             drawn.pts, drawn.time_base = before, GIF_TICK
             for packet in stream.encode(drawn):
                 # Of the last one: the others' are those between their times.
-                packet.duration = last_ticks
+                packet.duration = max(MIN_GIF_TICKS, round(100 / rate))
                 container.mux(packet)
         container.mux(stream.encode())
 
@@ -139,13 +129,11 @@ def _choose_palette(frames: Iterable[tuple[VideoFrame, float]]) -> VideoFrame:
     return cast(VideoFrame, graph.pull())
 
 
-def _make_palette_graph(
-    palette: VideoFrame, like: VideoFrame, dither: str
-) -> tuple[Graph, FilterContext, FilterContext]:
+def _make_palette_graph(palette: VideoFrame, like: VideoFrame) -> tuple[Graph, FilterContext, FilterContext]:
     """A graph that draws pictures like this one in the colours of a palette: itself, its source and its sink."""
     graph = Graph()
     pictures, colours = _add_source(graph, like), _add_source(graph, palette)
-    use, sink = graph.add("paletteuse", f"dither={dither}:diff_mode=rectangle"), graph.add("buffersink")
+    use, sink = graph.add("paletteuse", "dither=sierra2_4a:diff_mode=rectangle"), graph.add("buffersink")
     _join(pictures, use, sink)
     colours.link_to(use, 0, 1)
     graph.configure()
