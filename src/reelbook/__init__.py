@@ -38,7 +38,7 @@ _NAMES = {
     "runs.run": ("Run",),
     "settings": ("options",),
     "sweeps.parts": ("rows", "sampled", "template", "zipped"),
-    "sweeps.plan": ("Plan", "derived", "sweep"),
+    "sweeps.plan": ("Plan", "sweep"),
 }  # fmt: skip
 """Module → the public names it defines."""
 

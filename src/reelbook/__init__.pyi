@@ -104,7 +104,6 @@ from .sweeps.parts import sampled as sampled
 from .sweeps.parts import template as template
 from .sweeps.parts import zipped as zipped
 from .sweeps.plan import Plan as Plan
-from .sweeps.plan import derived as derived
 from .sweeps.plan import sweep as sweep
 
 __all__: list[str]

@@ -15,6 +15,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.decide.race.settings import RaceStopped
 from reelbook.sweeps.job import StillRunning
+from reelbook.sweeps.parts import rows
 from reelbook.sweeps.plan import sweep
 from tests.decide.races import BASE, FIRST, NOWHERE, PRICE, SECOND, make_plan, merit, race
 from tests.support import Served
@@ -55,7 +56,10 @@ def test_a_race_finds_the_best_setting_under_its_budget(served: Served, client: 
 
 def test_an_axis_named_like_a_figure_keeps_its_values(client: Client) -> None:
     """It has the prefix that it has in tables, and the figure has its name; in the ranking, and in the table of the runs."""
-    plan = make_plan(3, 1, 2).derived(mean=lambda row: row[FIRST] * 100, setting=lambda row: f"take {row.fps}")
+    listed = [
+        {FIRST: frames, "fps": fps, "mean": frames * 100, "setting": f"take {fps}"} for frames in (1, 2, 3) for fps in (2.0, 3.0)
+    ]  # fmt: skip
+    plan = sweep(BASE, rows(listed, keep=["mean", "setting"]))
 
     found = race(plan, over=("fps", "setting"), budget=1.0, sure=0.6)
     ranking = found.ranking()

@@ -26,7 +26,7 @@ from reelbook.models.pricing import estimate
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.sweeps.parts import rows, sampled, template, zipped
-from reelbook.sweeps.plan import derived, sweep
+from reelbook.sweeps.plan import sweep
 from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT, parse_plan
@@ -147,19 +147,6 @@ def test_pictures_are_values_whatever_they_are_given_as() -> None:
 
 def _content(picture: str) -> bytes | None:
     return picture.content if isinstance(picture, Image) else None
-
-
-def test_derived_columns_are_kept_and_derived_fields_change_the_run() -> None:
-    """A name of the model is set and validated; any other is a label."""
-    plan = sweep(
-        BOAT,
-        derived(seconds=lambda run: run.num_frames / run.frame_rate, frame_rate=lambda run: run.num_frames),
-        num_frames=[24, 48, 96],
-    )
-
-    assert [run.seconds for run in plan] == [1, 2, 4]
-    assert [run.input and run.frame_rate for run in plan] == [24, 48, None]
-    assert "60" in str(plan[2].problem)
 
 
 def test_described_inputs_sweep_like_the_others() -> None:
@@ -286,7 +273,6 @@ def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 PLAN = sweep(BOAT, seed=range(3))
 MISTAKES: dict[str, Any] = {
     "Did you mean `num_frames`?": lambda: sweep(BOAT, num_frame=[49]),
-    "rb.sweep(…).run(budget=…)": lambda: sweep(BOAT, seed=[1, 2], budget=500),
     "`seed` has no values": lambda: sweep(BOAT, seed=[]),
     "takes axes that vary together": zipped,
     "`seed` is named twice": lambda: sweep(BOAT, zipped(seed=[1], prompt=["a"]), seed=[2]),
@@ -318,17 +304,8 @@ MISTAKES: dict[str, Any] = {
     "a number of runs from 1": lambda: sampled(0, num_frames=(9, 257)),
     "'latin' or 'sobol'": lambda: sampled(5, num_frames=(9, 257), method="halton"),  # type: ignore[arg-type]
     '{"seed": (0, 99)}': lambda: sampled(5, num_frames=(9, 257), seed=(0, 99)),  # type: ignore[arg-type]
-    "a whole number from 1, not 1.5": lambda: PLAN.repeated(1.5),  # type: ignore[arg-type]
-    "a whole number from 1, not 0": lambda: PLAN.repeated(0),
-    "a whole number from 1, not True": lambda: PLAN.repeated(True),
-    "a whole number from 1, not 'x'": lambda: PLAN.repeated("x"),  # type: ignore[arg-type]
-    "determines the order, not [1]": lambda: PLAN.shuffled([1]),  # type: ignore[arg-type]
-    "'seed > 1' is none": lambda: PLAN.where("seed > 1"),  # type: ignore[arg-type]
-    "such as lambda run: run.seed > 1; 5 is none": lambda: PLAN.derived(x=5),  # type: ignore[arg-type]
-    "7 is none": lambda: PLAN.priced(7),  # type: ignore[arg-type]
     "where nobody knows, not -5": lambda: PLAN.priced(lambda _: -5),
     "where nobody knows, not 5.5": lambda: PLAN.priced(lambda _: 5.5),  # type: ignore[arg-type,return-value]
-    "could not be written: No such file": lambda: PLAN.to_toml("no-folder/plan.toml"),
 }
 
 

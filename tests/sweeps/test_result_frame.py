@@ -17,6 +17,7 @@ from reelbook.models.text_to_video import TextToVideo
 from reelbook.storage.ledger.transitions import Entry
 from reelbook.storage.run_identity import dumps
 from reelbook.storage.run_status import RunStatus
+from reelbook.sweeps.parts import rows
 from reelbook.sweeps.plan import Plan, sweep
 from reelbook.sweeps.progress import RunName, Standing
 from reelbook.sweeps.tables import build_frame
@@ -156,9 +157,8 @@ def test_credits_are_what_is_known_and_say_from_whom(row: Entry | None, expected
 
 def test_names_that_collide_are_kept_apart() -> None:
     """A label called like a column of the table, or like a result, gets a prefix; nothing is overwritten."""
-    plan = sweep(TextToVideo(prompt="a boat"), seed=[1, 2]).derived(
-        status=lambda row: "mine", output_seed=lambda row: row.seed, run=lambda row: row.seed * 10
-    )
+    listed = [{"seed": seed, "status": "mine", "output_seed": seed, "run": seed * 10} for seed in (1, 2)]
+    plan = sweep(TextToVideo(prompt="a boat"), rows(listed, keep=["status", "output_seed", "run"]))
 
     table = make_table(plan)
 

@@ -12,7 +12,7 @@ from math import prod
 from numbers import Integral, Real
 from pathlib import Path
 from string import Formatter
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -286,22 +286,17 @@ def _make_draw(model: type[Input], name: str, given: Any) -> Callable[[float], A
 
 
 TITLE = '# A sweep of Reelbook. Read it with reelbook.sweep.read("…"), or run it with: reelbook sweep …\n'
-ONE_BY_ONE = "# Below are its runs one by one: functions, sums or methods made it, which a file cannot hold.\n"
 NOTHING = {"nothing": True}
 """The table that represents None, which TOML lacks."""
 
 
 class PlanFile(BaseModel):
-    """What the file of a plan holds: its base and parts; if nothing shorter describes it, the only part has its rows."""
+    """What the file of a plan holds: its base and parts."""
 
     model_config = ConfigDict(extra="forbid")
 
     format: Literal["reelbook sweep 1"]
     model: str
-    columns: tuple[str, ...] | None = None
-    """What varies, if the only part has rows: these may also change other fields."""
-    takes: tuple[Annotated[int, Field(ge=0)], ...] = ()
-    """The takes of these rows, if they are not all the first."""
     base: dict[str, Any] = Field(default_factory=dict)
     parts: tuple[AnyPart, ...] = ()
 
@@ -317,15 +312,7 @@ def format_plan_file(file: PlanFile) -> str:
         raise usage_error(
             f"This plan holds a value that cannot be written to a file: {error}. Save a picture, and give its path or URL instead."
         ) from None
-    return TITLE + (ONE_BY_ONE if file.columns is not None else "") + text
-
-
-def write_plan_file(path: str | Path, text: str) -> None:
-    """Write the file of a plan."""
-    try:
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise usage_error(f"{path} could not be written: {error.strerror}.") from error
+    return TITLE + text
 
 
 def read_plan_file(path: str | Path) -> PlanFile:

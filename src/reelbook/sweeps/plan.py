@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import product
 from math import prod
 from numbers import Integral
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
@@ -23,12 +24,10 @@ from ..models.pricing import Estimate
 from ..models.problems import format_literal
 from ..util import registry
 from ..util.notebook import get_kernel_shell
-from ..util.printable import format_count
 from .options import RunOptions, check_options
 from .parts import (
     AnyPart,
     PlanFile,
-    Rows,
     Sampled,
     SweepPart,
     format_plan_file,
@@ -36,11 +35,10 @@ from .parts import (
     merge,
     read_plan_file,
     rows,
-    write_plan_file,
 )
 from .plan_rows import Known, Row, RowMaker, value_key
 from .plan_summary import format_plan, sum_or_none
-from .values import check_count, coerce_value, get_fields, is_whole, parse_field_path, usage_error
+from .values import check_count, coerce_value, is_whole, usage_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +67,7 @@ class Plan:
     labels: frozenset[str] = field(default=frozenset(), compare=False)
     """The columns that are not fields."""
     parts: tuple[AnyPart, ...] | None = field(default=None, compare=False)
-    """What was crossed to construct the plan, as a file can store it; None if only its rows describe it."""
+    """What was crossed to construct the plan, as a file can store it; None once the plan was changed."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -83,15 +81,9 @@ class Plan:
     def __getitem__(self, place: slice | Iterable[Any]) -> Plan: ...
     def __getitem__(self, place: Any) -> Row | Plan:
         """One row by its number, or a plan of the rows selected by a slice, a list of numbers or a mask."""
-        try:
-            if isinstance(place, Integral):
-                return self.rows[place]
-            numbers = np.arange(len(self))[place if isinstance(place, slice) else list(place)]
-        except (TypeError, IndexError):
-            raise IndexError(
-                f"plan[{format_literal(place)}] selects nothing. A plan of {format_count(len(self), 'run')} takes a number from 0, "
-                "a slice, a list of such numbers, or a mask with a value for each run."
-            ) from None
+        if isinstance(place, Integral):
+            return self.rows[place]
+        numbers = np.arange(len(self))[place if isinstance(place, slice) else list(place)]
         return self._with_rows(self.rows[number] for number in numbers)
 
     def __add__(self, other: Plan) -> Plan:
@@ -112,49 +104,32 @@ class Plan:
 
     def where(self, predicate: Callable[[Row], Any]) -> Plan:
         """The runs for which the predicate is true; an impossible run for which it fails is kept."""
-        return self._with_rows(row for row in self.rows if _call_on_row(predicate, row, otherwise=True))
 
-    def derived(self, **functions: Callable[[Row], Any]) -> Plan:
-        """The plan with columns computed from each run; a column with the name of a field changes the run."""
-        plan = self
-        for name, function in functions.items():
-            # Not by `parse_field_path`, because a model with extra fields accepts any name.
-            is_label = name not in get_fields(type(self.base)) and "[" not in name and "." not in name
-            columns = tuple(dict.fromkeys((*plan.columns, name)))
-            labels = plan.labels | {name} if is_label else plan.labels
-            makers = {base: RowMaker(base, columns, labels) for base in {row.base for row in plan}}
-            rows = []
-            for row in plan:
-                given = {**row.given, name: coerce_value(_call_on_row(function, row, otherwise=None))}
-                make = makers[row.base].row
-                rows.append(replace(row, given=given) if is_label else make(row.number, given, row.take))
-            plan = replace(plan, columns=columns, labels=labels, rows=tuple(rows), parts=None)
-        return plan
+        def is_kept(row: Row) -> bool:
+            try:
+                return bool(predicate(row))
+            except Exception:
+                if row.input is not None:
+                    raise
+                return True
+
+        return self._with_rows(row for row in self.rows if is_kept(row))
 
     def repeated(self, takes: int) -> Plan:
         """Every run several times, as takes 0, 1, 2 …, which the library distinguishes."""
-        if not is_whole(takes) or takes < 1:
-            raise usage_error(
-                f"repeated(…) takes how often each run is made, a whole number from 1, not {format_literal(takes)}."
-            )
-        check_count(len(self) * int(takes))
-        places = range(int(takes))
-        return self._with_rows(replace(row, take=row.take * len(places) + take) for row in self.rows for take in places)
+        count = index(takes)
+        check_count(len(self) * count)
+        return self._with_rows(replace(row, take=row.take * count + take) for row in self.rows for take in range(count))
 
     def shuffled(self, seed: int = 0) -> Plan:
         """The runs in random order, determined by the seed."""
-        if not is_whole(seed):
-            raise usage_error(
-                f"shuffled(…) takes a whole number, which determines the order, not {format_literal(seed)}."
-            )
         # By `random()` only, whose sequence is stable between Python versions.
-        draw = random.Random(int(seed))
+        draw = random.Random(index(seed))
         places = [draw.random() for _ in self.rows]
         return self._with_rows(row for _, row in sorted(zip(places, self.rows, strict=True), key=lambda pair: pair[0]))
 
     def priced(self, price: Callable[[Input], Estimate | int | None]) -> Plan:
         """The plan with prices from a function: those of the service, or your own."""
-        _require_function(price)
         prices: dict[Input | None, Estimate] = {}
         for request in {row.input: None for row in self.distinct if row.input is not None}:
             answer: Any = price(request)
@@ -212,10 +187,21 @@ class Plan:
         return [row for row in self.distinct if known is None or not known(row)]
 
     def to_toml(self, path: str | Path | None = None) -> str:
-        """The plan as TOML to review and commit, also written to a file if a path is given."""
-        text = format_plan_file(self._make_file())
+        """The plan as TOML to review and commit, also written to a file if a path is given.
+
+        A file holds what `rb.sweep` was given, so a plan that was cut, filtered, repeated, joined or shuffled has none.
+        """
+        if self.parts is None:
+            raise usage_error(
+                "A file holds a plan as rb.sweep made it, and this one was changed afterwards. Write it before that, or sweep "
+                f"its rows: rb.sweep(input, plan.frame[{[name for name in self.columns if name not in self.labels]}])."
+            )
+        base = coerce_value(self.base.changed())
+        text = format_plan_file(
+            PlanFile(format="reelbook sweep 1", model=self.base.endpoint_id, base=base, parts=self.parts)
+        )
         if path is not None:
-            write_plan_file(path, text)
+            Path(path).write_text(text, encoding="utf-8", newline="\n")
         return text
 
     def run(
@@ -273,16 +259,6 @@ class Plan:
         checked = check_options(RunOptions, options)
         return make_job(self, session.client() if client is None else client, checked)
 
-    def _make_file(self) -> PlanFile:
-        file = PlanFile(format="reelbook sweep 1", model=self.base.endpoint_id, base=coerce_value(self.base.changed()))
-        if self.parts is not None:
-            return file.model_copy(update={"parts": self.parts})
-        cells = tuple(_find_changes(row, self) for row in self.rows)
-        names = dict.fromkeys((*self.columns, *(name for row in cells for name in row)))
-        part = Rows(columns=tuple(names), keep=tuple(name for name in names if name in self.labels), rows=cells)
-        takes = tuple(row.take for row in self.rows)
-        return file.model_copy(update={"columns": self.columns, "takes": takes if any(takes) else (), "parts": (part,)})
-
     def _with_rows(self, rows: Iterable[Row]) -> Plan:
         """The plan with other rows, renumbered."""
         # A row from another plan may lack a label.
@@ -291,51 +267,14 @@ class Plan:
         return replace(self, rows=tuple(renumbered), parts=None)
 
 
-def _require_function(given: Any) -> None:
-    if not callable(given):
-        raise usage_error(
-            f"A plan calls a function for each of its runs, such as lambda run: run.seed > 1; {format_literal(given)} is none."
-        )
-
-
-def _call_on_row(function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
-    """Call a user's function on a row; `otherwise` is returned if it fails on an impossible row."""
-    _require_function(function)
-    try:
-        return function(row)
-    except Exception:
-        if row.input is not None:
-            raise
-        return otherwise
-
-
-def _find_changes(row: Row, plan: Plan) -> dict[str, Any]:
-    """The labels of a row, and its values that differ from the plan's base, which in a sum need not be the row's own."""
-    own, wire = (row.input or row.base).wire(), plan.base.wire()
-    changed = {name: own.get(name) for name in {**wire, **own} if own.get(name) != wire.get(name)}
-    return changed | {name: value for name, value in row.given.items() if row.input is None or name in plan.labels}
-
-
 # From a call or a file.
-
-
-class Derived(dict[str, Callable[[Row], Any]]):
-    """Columns computed from each run.
-
-    Example::
-
-        rb.sweep(boat, rb.derived(seconds=lambda run: run.num_frames / run.frame_rate), num_frames=[9, 17])
-    """
-
-
-derived = Derived
 
 
 class Sweep:
     """Plan runs for every combination of the values of some fields. Nothing is sent before `plan.run(budget=…)`.
 
     `rb.sweep(boat, seed=range(4), num_frames=[49, 97])` plans eight runs of one input; `rb.sweep.read("boats.toml")` reads a plan from a file.
-    In addition to fields by name, it accepts `rb.zipped(…)`, `rb.sampled(…)`, `rb.template(…)`, `rb.derived(…)` and DataFrames.
+    In addition to fields by name, it accepts `rb.zipped(…)`, `rb.sampled(…)`, `rb.template(…)` and DataFrames.
 
     Example::
 
@@ -346,7 +285,7 @@ class Sweep:
     def __call__(self, base: Input | Run | pd.Series[Any] | pd.DataFrame, /, *parts: Any, **axes: Any) -> Plan:
         """Plan every combination of the parts and axes, the last one varying fastest; nothing is sent.
 
-        Positional arguments: `zipped(…)`, `sampled(…)`, `template(…)`, `derived(…)`, a DataFrame, or a dict of axes for
+        Positional arguments: `zipped(…)`, `sampled(…)`, `template(…)`, a DataFrame, or a dict of axes for
         names that are not Python identifiers, such as `{"images[0].frames": [12, 24]}`. For a run, or a row of a table of
         runs such as `table.loc[[7]]`, the input of that run is varied.
         """
@@ -354,28 +293,13 @@ class Sweep:
             base = registry.find("find_input")(base, "rb.sweep")
         if not isinstance(base, Input):
             raise usage_error(f"A sweep starts from an input, such as TextToVideo(…), not from {format_literal(base)}.")
-        for name in RunOptions.model_fields.keys() & axes.keys() - get_fields(type(base)).keys():
-            raise usage_error(f"`{name}` says how a plan is run, so it goes there: rb.sweep(…).run({name}=…).")
         crossed = [made for part in parts for made in _make_parts(part, type(base))]
-        plan = make_plan(base, (*crossed, *make_axes(axes)))
-        for part in parts:
-            plan = plan.derived(**part) if isinstance(part, Derived) else plan
-        return plan
+        return make_plan(base, (*crossed, *make_axes(axes)))
 
     def read(self, path: str | Path, *, models: Callable[[str], type[Input]] | None = None) -> Plan:
         """Read the plan in a file written by `plan.to_toml(path)`; `models` provides other input classes than the service's."""
         file = read_plan_file(path)
-        plan = make_plan((models or session.model)(file.model)(**file.base), file.parts)
-        if file.columns is None:
-            return plan
-        takes = file.takes or (0,) * len(plan)
-        if len(takes) != len(plan):
-            counts = f"{format_count(len(plan), 'run')} and {format_count(len(takes), 'take')}"
-            raise usage_error(f"{path} has {counts}; give one take for each run, or leave them out.")
-        for name in set(file.columns) - plan.labels:
-            parse_field_path(type(plan.base), name)
-        rows = tuple(replace(row, take=take) for row, take in zip(plan.rows, takes, strict=True))
-        return replace(plan, columns=file.columns, rows=rows, parts=None)
+        return make_plan((models or session.model)(file.model)(**file.base), file.parts)
 
 
 sweep = Sweep()
@@ -387,10 +311,7 @@ def make_plan(base: Input, parts: tuple[AnyPart, ...]) -> Plan:
     columns = tuple(name for table in tables for name in table.columns)
     labels = frozenset().union(*(table.labels for table in tables))
     if twice := [name for name, count in Counter(columns).items() if count > 1]:
-        raise usage_error(
-            f"`{twice[0]}` is named twice in this sweep; give its values in one place. "
-            "What follows from another column can be computed: derived(name=lambda run: …)."
-        )
+        raise usage_error(f"`{twice[0]}` is named twice in this sweep; give its values in one place.")
     check_count(prod(len(table.settings) for table in tables))
     make, combinations = RowMaker(base, columns, labels), product(*(table.settings for table in tables))
     made = tuple(make.row(number, merge(settings)) for number, settings in enumerate(combinations))
@@ -404,5 +325,5 @@ def _make_parts(part: Any, model: type[Input]) -> Iterable[AnyPart]:
     if isinstance(part, Sampled):
         return (part.draw(model),)
     if isinstance(part, Mapping):
-        return () if isinstance(part, Derived) else make_axes(part)
+        return make_axes(part)
     return (rows(part),)
