@@ -13,10 +13,9 @@ import pytest
 
 import reelbook as rb
 from reelbook.display.live import watch_job
-from reelbook.display.sweep_panel import HINT, format_panel, format_plan, plan_card, render_panel
+from reelbook.display.sweep_panel import HINT, format_panel, plan_card, render_panel
 from reelbook.storage.run_status import SWEEP_STATUSES
 from reelbook.sweeps.job import SweepJob
-from reelbook.sweeps.plan_rows import Known
 from reelbook.sweeps.progress import Group, Progress, Result, format_interrupt
 from tests.support import png
 
@@ -137,14 +136,6 @@ def test_an_interrupt_says_what_goes_on_and_how_to_stop_what_waits() -> None:
         "To cancel the 3 in the service's queue and get 159 credits back: rb.cancel_queued(). "
         "Run the same plan again to continue: nothing is paid for twice."
     )
-
-
-def test_a_plan_says_how_long_it_may_take_where_the_library_knows() -> None:
-    """And nothing where nobody knows."""
-    plan = rb.sweep(BOAT, num_frames=[49, 97])
-
-    assert "about 3 min 20 s" in plan_card(plan, Known(frozenset(), {}, 200.0), is_in_code=False)
-    assert "about" not in format_plan(plan)
 
 
 def test_the_first_rows_of_a_plan_are_folded_into_its_card() -> None:

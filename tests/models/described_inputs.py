@@ -39,8 +39,6 @@ NARROWED: dict[str, dict[str, Any]] = {
         "propertyNames": {"enum": ["image_url", "faces", "seed", "watermark", "texture"]},
         "properties": {"texture": {"propertyNames": {"enum": ["size", "bake"]}}},
     },
-    # Only the service writes it.
-    "version_3_0": {"not": {"required": ["id"]}},
 }
 """What an input refuses besides what its description says."""
 
@@ -68,8 +66,6 @@ def _as_2020(node: Any) -> Any:
             made[exclusive] = made.pop(bound)
         elif made.get(exclusive) is False:
             del made[exclusive]
-    if isinstance(made.get("required"), list):
-        made["required"] = [name for name in made["required"] if not made["properties"][name].get("readOnly")]
     return {"anyOf": [made, {"type": "null"}]} if made.get("nullable") else made
 
 

@@ -9,8 +9,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.sweeps.plan import sweep
 from tests.support import Served, as_data_uri, png
-from tests.sweeps.dots import BOAT, PRICE, Scripted, dots, reserved
-from tests.transport.variants import Hosted
+from tests.sweeps.dots import PRICE, dots, reserved
 
 
 def test_pictures_are_known_by_their_content(served: Served, client: Client, tmp_path: Path) -> None:
@@ -50,18 +49,3 @@ def test_a_file_that_is_gone_is_fetched_again_at_no_cost(served: Served, client:
     assert again["status"].tolist() == ["completed"] * 3
     assert Path(str(again.loc[1, "output_video"])).exists()
     assert len(reserved(served)) == 3
-
-
-def test_a_plan_tells_its_time_once_something_like_it_has_run(hosted: Hosted, at_hosted: Client) -> None:
-    """Three runs in one minute, some of them at once: three more take a minute."""
-    Scripted(hosted).end.set()
-    plan, more = (sweep(BOAT, seed=range(first, first + 3)) for first in (0, 10))
-    before = repr(plan)
-    plan.run(budget=plan.credits)
-    times = [(0, 40, 1), (10, 30, 2), (100, 120, 3)]
-    at_hosted.ledger.transact_now(
-        lambda db: db.executemany("UPDATE runs SET sent = ?, finished = ? WHERE id = ?", times)
-    )
-
-    assert "about" not in before
-    assert "about 1 min" in repr(more)

@@ -47,7 +47,7 @@ def of(table: pd.DataFrame, rows: list[int]) -> set[str]:
 
 def by_csv(table: pd.DataFrame, folder: Path) -> pd.DataFrame:
     table.to_csv(folder / "table.csv")
-    return rb.read(folder / "table.csv")
+    return pd.read_csv(folder / "table.csv", index_col="run")
 
 
 SEVEN_AND_ELEVEN: dict[str, Which] = {

@@ -38,7 +38,7 @@ def library(folder: str | Path | None = None) -> Library:
 
 
 def read(path: str | Path) -> pd.DataFrame:
-    """Read a table of runs from a `.parquet` or `.csv` file, with its `.reel`.
+    """Read a table of runs from a `.parquet` file, with its `.reel`.
 
     Example::
 

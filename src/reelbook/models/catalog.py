@@ -31,8 +31,6 @@ class Endpoint:
     """Fields that do not affect the price: runs that differ only in them cost the same."""
     is_deterministic: bool = False
     """Whether it uses no randomness: the same input always gives the same result."""
-    without_effect: tuple[tuple[str, str], ...] = ()
-    """Fields with hardly any effect on the result, each with the reason."""
 
 
 CATALOG: tuple[Endpoint, ...] = (
@@ -43,7 +41,6 @@ CATALOG: tuple[Endpoint, ...] = (
         TextToVideo,
         TextToVideoOutput,
         multipliers=(("enable_detail_pass", Decimal("2.0")),),
-        without_effect=(("negative_prompt", "a distilled model works without guidance"),),
     ),
     Endpoint(
         ImageToVideo.endpoint_id,
@@ -61,7 +58,6 @@ CATALOG: tuple[Endpoint, ...] = (
         rate_card="default",
         base_credits=11,
         minimum_credits=11,
-        without_effect=(("sync_mode", "it only says how the pictures travel"),),
     ),
     Endpoint(
         ImagesToVideo.endpoint_id,

@@ -95,7 +95,6 @@ def _build(source: str, endpoint_id: str) -> type[Described]:
 
     builder = _Builder(map_texts(json.loads(source), replace_surrogates), endpoint_id)
     cls = builder.input_class()
-    cls._source = source, endpoint_id
 
     def check_multiple(validator: Any, step: Any, value: Any, _: Any) -> Iterator[Mismatch]:
         # By the digits as written, because `jsonschema` takes 0.15 for no multiple of 0.05.
@@ -144,17 +143,11 @@ class Record(Part):
 class Described(Record, Input):
     """An input whose fields come from a description."""
 
-    _source: ClassVar[tuple[str, str]]
-    """The description and the id of the model, from which an unpickled input has its class."""
     _rules: ClassVar[Any]
     """The validator of the description."""
 
     __repr__ = Input.__repr__
     __str__ = Input.__repr__
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The class is built at run time, so the pickle has its description.
-        return _unpickle, (*self._source, self.model_dump())
 
     def wire(self) -> dict[str, Any]:
         """The JSON object that the service receives: defaults included, redundant nulls omitted."""
@@ -186,10 +179,6 @@ class Described(Record, Input):
             problem = Problem(loc, words, "description", compact_value(error.instance))
             raise PydanticCustomError("description", "does not fit the description", {"problem": problem})
         return self
-
-
-def _unpickle(source: str, endpoint_id: str, values: dict[str, Any]) -> Described:
-    return _build(source, endpoint_id).model_validate(values)
 
 
 # The description.
@@ -384,7 +373,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _modernise(node: Any, *, is_3_0: bool, is_rule: bool = True) -> Any:
-    """A description in the words of OpenAPI 3.1, each rule of one type, without the fields that only the service writes.
+    """A description in the words of OpenAPI 3.1, each rule of one type.
 
     Where `is_rule` is False the node is an object of rules.
     """
@@ -399,11 +388,6 @@ def _modernise(node: Any, *, is_3_0: bool, is_rule: bool = True) -> Any:
         word: value if word in _VALUES else _modernise(value, is_3_0=is_3_0, is_rule=word not in _RULES_BY_NAME)
         for word, value in node.items()
     }
-    if isinstance(fields := rule.get("properties"), dict):
-        unasked = {name for name, field in fields.items() if isinstance(field, dict) and field.get("readOnly") is True}
-        rule["properties"] = {name: field for name, field in fields.items() if name not in unasked}
-        if isinstance(rule.get("required"), list):
-            rule["required"] = [name for name in rule["required"] if name not in unasked]
     for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if isinstance(rule.get(exclusive), bool) and rule.pop(exclusive) and bound in rule:
             rule[exclusive] = rule.pop(bound)

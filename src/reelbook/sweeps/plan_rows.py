@@ -137,8 +137,6 @@ class Known:
     """The keys of the rows with a result."""
     costs: Mapping[Hashable, int]
     """The cost of rows by key, where known."""
-    seconds: float | None = None
-    """How long the others may take, by the library's history."""
 
     def __call__(self, row: Row) -> bool:
         return row.key in self.have

@@ -8,9 +8,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
-from ..models.catalog import find_endpoint
 from ..models.problems import format_literal
-from ..util.printable import format_count, format_duration
+from ..util.printable import format_count
 from .plan_rows import Known, Row
 
 if TYPE_CHECKING:
@@ -65,13 +64,10 @@ def format_price(plan: Plan, known: Known | None) -> list[str]:
     else:
         unpriced = sum(row.credits is None for row in plan.distinct)
         parts = [f"price unknown{f' of {unpriced:,} of them' if unpriced < len(plan.distinct) else ''}"]
-    if known is not None:
-        if stored := sum(row.input is not None and known(row) for row in plan):
-            price_due = sum_or_none(row.credits for row in due)
-            amount = "unknown" if price_due is None else f"{price_due:,}"
-            parts.append(f"{stored:,} in the library already, {amount} credits due")
-        if known.seconds is not None:
-            parts.append(f"about {format_duration(known.seconds)}")
+    if stored := sum(row.input is not None and known is not None and known(row) for row in plan):
+        price_due = sum_or_none(row.credits for row in due)
+        amount = "unknown" if price_due is None else f"{price_due:,}"
+        parts.append(f"{stored:,} in the library already, {amount} credits due")
     return parts
 
 
@@ -96,10 +92,6 @@ def format_notes(plan: Plan) -> list[str]:
 
 
 def _find_warnings(plan: Plan) -> Iterator[str]:
-    model = find_endpoint(plan.base.endpoint_id)
-    for name, why in model.without_effect if model is not None else ():
-        if name in plan.columns:
-            yield f"`{name}` has hardly any effect on {plan.base.endpoint_id}: {why}."
     possible = [row for row in plan if row.input is not None]
     if again := len(possible) - len(plan.distinct):
         yield (

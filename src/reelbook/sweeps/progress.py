@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 CALL_SECONDS = 120.0
-MAX_PAST_RUNS = 200
-"""The number of recent runs that a forecast uses."""
 MAX_RESULTS, MAX_RECENT_ENDS = 24, 40
 UNDER_WAY = frozenset({RunStatus.WAITING, RunStatus.RUNNING})
 RunKey = tuple[str, int]
@@ -95,8 +93,7 @@ def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     entries, files = find_rows(context.ledger, service, names), context.shelf.paths()
     have = frozenset(key for key, entry in entries.items() if has_result(entry, files))
     costs = {key: entry.credits or 0 for key, entry in entries.items()}
-    due = len(plan.distinct) - len(have)
-    return Known(have, costs, forecast(due, plan.base.endpoint_id, context.ledger, service))
+    return Known(have, costs)
 
 
 def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
@@ -113,23 +110,6 @@ def has_result(entry: Entry, files: Mapping[str, str]) -> bool:
 def count_credits(entry: Entry, price: int | None) -> int:
     """What limits count for a run, with an attempt of unknown price at this one."""
     return entry.counted + entry.unknown * (price or 0)
-
-
-def forecast(runs: int, model: str, ledger: Ledger, service: str) -> float | None:
-    """Estimated seconds until so many runs have ended, at the pace of the model's latest ones; None without any in the ledger.
-
-    That pace is the time in which at least one of them was under way, divided by their number.
-    """
-    recent = f"finished > sent AND id > (SELECT max(id) - {MAX_PAST_RUNS} FROM runs)"
-    past = sorted(
-        ledger.select(
-            "sent, finished", f"service = ? AND model = ? AND state = 'stored' AND {recent}", (service, model)
-        )
-    )
-    busy = until = 0.0
-    for sent, finished in past:
-        busy, until = busy + max(finished - max(sent, until), 0.0), max(until, finished)
-    return busy / len(past) * runs if past else None
 
 
 # The state of a sweep.

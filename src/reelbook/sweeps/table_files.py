@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -56,31 +55,18 @@ def find_column(table: pd.DataFrame, name: str) -> pd.Series[Any] | None:
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
-    """Read a table of runs from a `.parquet` or `.csv` file."""
+    """Read a table of runs from a `.parquet` file."""
     import pandas as pd
 
     from ..storage.table import build_column
 
-    file = Path(path).expanduser()
     try:
-        if file.suffix not in (".parquet", ".csv"):
-            raise ReelbookError(f"A table of runs is read from .parquet or .csv, not from {file.name!r}.")
-        is_text = file.suffix == ".csv"
-        table = pd.read_csv(file, index_col="run").convert_dtypes() if is_text else pd.read_parquet(file)
+        table = pd.read_parquet(Path(path).expanduser())
     except (OSError, ValueError) as error:
         raise ReelbookError(
-            f"{file} could not be read as a table of runs ({error}). Write one with table.to_parquet(…)."
+            f"{path} could not be read as a table of runs ({error}). Write one with table.to_parquet(…)."
         ) from error
     if IMAGES in table.columns:
-        # A list is text in CSV, and an array in Parquet.
-        table[IMAGES] = build_column([_parse_list(value) for value in table[IMAGES]]).array
+        # A list is an array in Parquet.
+        table[IMAGES] = build_column([None if value is None else list(value) for value in table[IMAGES]]).array
     return table
-
-
-def _parse_list(value: Any) -> list[Any] | None:
-    if isinstance(value, str):
-        try:
-            value = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            return None
-    return list(value) if isinstance(value, (list, tuple, np.ndarray)) else None
