@@ -25,7 +25,7 @@ from tests.faults.spender import spend, spend_in_a_process
 from tests.faults.standin import StandIn
 from tests.faults.test_answers import BOAT
 from tests.faults.torn_disk import Op, Tape, recorded
-from tests.support import as_data_uri, deep, png
+from tests.support import deep
 
 NOBODY = 65534
 
@@ -139,8 +139,8 @@ def test_a_folder_that_cannot_be_written_is_said_so_and_nothing_is_sent(public: 
         said = heard(child, lambda: _given(folder, user=spends, mode=0o755))
     _given(folder, user=here, mode=0o755)
 
-    assert [words[0] for words in said[:2]] == ["open", "trouble"]
-    assert "cannot be written" in " ".join(said[1])
+    assert [words[0] for words in said[:2]] == ["trouble", "open"]
+    assert "cannot be written" in " ".join(said[0])
     assert [words[0] for words in said[2:]] == [*["post", "accepted", "stored"] * 3, "done"]
     assert unknown(said, rows(folder)) == []
 
@@ -178,39 +178,6 @@ def test_an_answer_that_comes_while_the_disk_is_full_is_written_down(tmp_path: P
 
         assert (started.request_id, known) == ("r-0", [("accepted", "r-0")])
         assert (run.request_id, len(hosted.charges)) == ("r-0", 1)
-
-
-@pytest.mark.parametrize("is_embedded", [False, True])
-def test_what_is_finished_can_be_looked_up_on_a_read_only_disk(tmp_path: Path, is_embedded: bool) -> None:
-    """A sweep and a run come from the library; what is not there is refused, and nothing is paid."""
-    still = rb.ImagesToVideo(images=[as_data_uri(png(16, 16))])
-    plan = rb.sweep(still, fps=[1, 2])
-    with StandIn() as hosted:
-        address = None if is_embedded else hosted.base_url
-        with rb.connect(address, api_key="key", library=tmp_path / "library"):
-            plan.run(budget=plan.credits)
-        charges = len(hosted.charges)
-        folder = tmp_path / "course"
-        mounts = ["--bind", str(tmp_path / "library")], ["-o", "remount,bind,ro"]
-        with mounted(folder, *mounts) as is_mounted:
-            if not is_mounted:
-                pytest.skip("this user cannot mount a folder")
-            with rb.connect(address, api_key="key", library=folder) as client:
-                again = plan.run(budget=plan.credits)
-                assert again["output_video"].map(Path).map(Path.is_file).all()
-                run = client.run(still.revised(fps=1))
-                listed = len(rb.library())
-                with pytest.raises(LibraryError, match="cannot be written"):
-                    client.run(still.revised(fps=3))
-            assert rb.library(folder).frame["status"].tolist() == ["completed"] * 2
-            with rb.connect(address, api_key="key", library=tmp_path / "library") as other:
-                other.run(still.revised(fps=4))
-            assert rb.library(folder).frame["status"].tolist() == ["completed"] * 3
-
-        assert again["status"].tolist() == ["completed"] * 2
-        assert run.from_library
-        assert listed == 2
-        assert len(hosted.charges) == (charges if is_embedded else charges + 1)
 
 
 # A power cut.

@@ -105,7 +105,6 @@ class Process(claims.Process):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.enter()
         self.at: dict[int, Post | None] = {}
         """The runs that it has claimed, and the request in flight for each."""
 

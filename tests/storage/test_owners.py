@@ -16,22 +16,15 @@ import sys
 from pathlib import Path
 from reelbook.storage.ledger.claims import Process
 process = Process(Path(sys.argv[1]))
-process.enter()
 print(process.owner, flush=True)
 sys.stdin.read()
 """
 
 
-def entered(folder: Path) -> Process:
-    process = Process(folder)
-    process.enter()
-    return process
-
-
 def test_a_living_process_is_alive_and_a_killed_one_is_dead(tmp_path: Path) -> None:
     """SIGKILL leaves no time to say goodbye; the lock goes all the same. Many who look at once see the same."""
-    lookers = [entered(tmp_path) for _ in range(8)]
-    alive, left = entered(tmp_path), entered(tmp_path)
+    lookers = [Process(tmp_path) for _ in range(8)]
+    alive, left = Process(tmp_path), Process(tmp_path)
     command = [sys.executable, "-W", "ignore", "-c", ENTERS, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -51,5 +44,5 @@ def test_a_living_process_is_alive_and_a_killed_one_is_dead(tmp_path: Path) -> N
     assert not was_dead
     assert seen == {(True, True, False)}
     assert left.owner not in [path.name for path in (tmp_path / "owners").iterdir()]
-    for entered_process in (*lookers, alive):
-        entered_process.leave()
+    for each in (*lookers, alive):
+        each.leave()

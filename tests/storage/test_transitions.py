@@ -29,8 +29,6 @@ class Bench:
         self.db = sqlite3.connect(":memory:", isolation_level=None)
         self.db.executescript(SCHEMA)
         self.here, self.there = Process(folder), Process(folder)
-        self.here.enter()
-        self.there.enter()
 
     def choose(self, asked: RunRequest = PLAIN, process: Process | None = None, **options: Any) -> Verdict:
         self.db.execute("SAVEPOINT step")

@@ -16,15 +16,12 @@ import pytest
 
 from reelbook.cli import main
 from reelbook.errors import LibraryError
-from reelbook.storage.judgements import Judgement
 from reelbook.storage.ledger import claims, transitions, writer
 from reelbook.storage.ledger.claims import RunRequest, Verdict
 from reelbook.storage.ledger.transitions import State
 from reelbook.storage.ledger.writer import Ledger, rebuild_ledger
-from reelbook.storage.library import Library
 from reelbook.storage.shelf import Shelf
 from reelbook.storage.tidy import forget_runs
-from tests.storage.made import Made
 
 RUNS = 400
 PAGE = 4096
@@ -357,30 +354,6 @@ def test_what_was_accepted_last_is_known_when_old_runs_are_forgotten(ledger: Led
     forget_runs(Shelf(folder / "media"), ledger, line["at"] - 60)
 
     assert ("of another process", "r1") in runs(folder, "identity, request_id")
-
-
-def test_what_is_to_be_kept_in_a_folder_that_only_can_be_read_is_an_error(
-    make: Callable[[str], Made], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A judgement or a decision would be gone with the process; what is there can be read all the same."""
-    made = make("library")
-    made.uncertain()
-    monkeypatch.setattr(os, "access", lambda *_: False)  # Root may write everywhere.
-    reader = Ledger(made.folder)
-    library = Library(made.folder, lambda: reader, made.shelf)
-    judgement = Judgement("me", "which?", "keep", "request-1", None, "keep")
-    calls: list[Callable[[], object]] = [
-        lambda: library.judgements.add(judgement), library.uncertain[0].write_off, library.uncertain[0].resubmit,
-        lambda: library.uncertain[0].attach("r1"),
-    ]  # fmt: skip
-
-    for call in calls:
-        with pytest.raises(LibraryError, match="cannot be written"):
-            call()
-
-    assert (len(library), len(library.uncertain), library.judgements.read()) == (1, 1, [])
-    assert library.verify() == "0 files checked, all sound"
-    reader.close()
 
 
 @pytest.mark.parametrize("before", ["planned", "being sent", "refused", "failed"])

@@ -41,19 +41,12 @@ class Process:
     """A process that uses a library. Its file in the folder `owners` is locked, for the system to unlock when it ends."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.owner = folder, "reader"
-        self.is_reader = True
-        """Whether it cannot own runs, because it has not entered."""
-        self._owners, self._file = folder / "owners", -1
-
-    def enter(self) -> None:
-        """Begin to own runs, under a name of its own."""
-        if self.is_reader:
-            self.owner, self.is_reader = uuid.uuid4().hex, False
-            self._owners.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = os.open(self._owners / self.owner, os.O_RDWR | os.O_CREAT, 0o600)
-            # Another process may be looking whether it is locked.
-            try_lock(self._file, wait=True)
+        self.folder, self.owner, self._owners = folder, uuid.uuid4().hex, folder / "owners"
+        for each in (folder, self._owners):
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file = os.open(self._owners / self.owner, os.O_RDWR | os.O_CREAT, 0o600)
+        # Another process may be looking whether it is locked.
+        try_lock(self._file, wait=True)
 
     def is_dead(self, name: str) -> bool:
         """Whether the process of this name has ended, independently of clocks and process ids."""
@@ -73,10 +66,9 @@ class Process:
 
     def leave(self) -> None:
         """Delete its file, so that others may take over its unfinished runs."""
-        if not self.is_reader:
-            with contextlib.suppress(OSError):
-                (self._owners / self.owner).unlink()
-            os.close(self._file)
+        with contextlib.suppress(OSError):
+            (self._owners / self.owner).unlink()
+        os.close(self._file)
 
 
 @dataclass(frozen=True, slots=True)

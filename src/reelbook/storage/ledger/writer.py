@@ -44,12 +44,12 @@ class Ledger(claims.Process):
     """The ledger of a library in this process.
 
     The time of a commit hardly depends on its size, because it waits for the disk; so one thread collects the steps
-    submitted in the meantime, commits them together, and only then resolves their futures. In a folder that cannot be
-    written, it is a copy in memory, in which runs can be looked up and nothing can be sent.
+    submitted in the meantime, commits them together, and only then resolves their futures.
     """
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+        with translate_errors(folder):
+            super().__init__(folder)
         self.live: dict[int, Any] = {}
         """The runs that this process follows, by their number."""
         self.claimed: set[int] = set()
@@ -58,8 +58,6 @@ class Ledger(claims.Process):
         self._db: sqlite3.Connection | None = None
         self._file_id: tuple[int, ...] | None = None
         """Inode and device of the file, once it is open."""
-        self._copied_at = 0
-        """When the file was last changed before it was copied into memory."""
         self._next_backup = 0.0
         try:
             self._open()
@@ -115,15 +113,11 @@ class Ledger(claims.Process):
         return await asyncio.wrap_future(self.submit(work, line=line))
 
     def transact_now(self, work: Work[T]) -> T:
-        """Blocking form of `submit`, for what is to be kept."""
-        if self._can_only_read():
-            raise LibraryError(str(self.folder), "it cannot be written")
+        """Blocking form of `submit`."""
         return self.submit(work).result(CALL_SECONDS)
 
     def read(self, work: Work[T]) -> T:
         """Run a read-only query on a separate connection. It blocks commits, so it must not wait for one."""
-        if self.is_reader:
-            return self.submit(work).result(CALL_SECONDS)
         self._check_there()
         with translate_errors(self.folder), contextlib.closing(connect(self.folder / NAME)) as db:
             db.execute("PRAGMA query_only = 1")
@@ -152,23 +146,10 @@ class Ledger(claims.Process):
         (self.folder / BACKUP_NAME).unlink(missing_ok=True)
         self._next_backup = 0.0
 
-    def _can_only_read(self) -> bool:
-        return self.is_reader and (self.folder / NAME).is_file() and not os.access(self.folder, os.W_OK)
-
-    def _changed_at(self) -> int:
-        with translate_errors(self.folder):
-            return (self.folder / NAME).stat().st_mtime_ns
-
     def _open(self) -> None:
         """Open the file, or create it; put back what only the list has, and recover the runs of ended processes."""
-        if self._can_only_read():
-            self._copied_at = self._changed_at()
-            self._db = copy_to_memory(self.folder)
-            return
         path, list_path, backup = (self.folder / name for name in (NAME, claims.LIST_NAME, BACKUP_NAME))
         with translate_errors(self.folder):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.enter()
             with write_lock(self.folder):
                 if backup.exists() and not (path.exists() and path.stat().st_size):
                     raise sqlite3.DatabaseError("it is missing or empty")
@@ -219,13 +200,9 @@ class Ledger(claims.Process):
 
     def _write(self, batch: list[Step]) -> list[tuple[Any, BaseException | None]]:
         self._check_there()
-        is_old = self.is_reader and (not self._can_only_read() or self._changed_at() != self._copied_at)
-        if self._db is None or is_old:
-            self._drop()
+        if self._db is None:
             self._open()
         db = cast(sqlite3.Connection, self._db)
-        if self.is_reader:
-            return [self._attempt(db, work) for work, _, _ in batch]
         with write_lock(self.folder):
             if time.monotonic() > self._next_backup:
                 self._next_backup = time.monotonic() + BACKUP_SECONDS
@@ -245,8 +222,6 @@ class Ledger(claims.Process):
         result, failed = None, None
         try:
             result = work(db)
-            if self.is_reader and find_entries(db, "owner = ?", self.owner):
-                raise LibraryError(str(self.folder), "it cannot be written")  # A run cannot be claimed there.
         except (sqlite3.Error, UnicodeDecodeError):
             raise  # It concerns the file, and so the complete batch.
         except BaseException as error:
@@ -303,7 +278,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def copy_to_memory(folder: Path) -> sqlite3.Connection:
-    """A copy of the ledger of a folder that cannot be written, in which runs can be looked up."""
+    """A copy of the ledger of a folder, which need not be writable."""
     with translate_errors(folder):
         copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         with contextlib.closing(sqlite3.connect(f"{(folder / NAME).absolute().as_uri()}?mode=ro", uri=True)) as db:
