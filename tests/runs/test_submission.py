@@ -182,26 +182,6 @@ def test_an_attached_run_is_kept_in_the_library(served: Served, tmp_path: Path) 
     assert rows == [("stored", 0, request_id)]
 
 
-def test_where_a_service_keeps_its_requests_is_remembered_over_a_restart(tmp_path: Path) -> None:
-    """It answered with addresses of its own, and the usual ones are not there: the next kernel finds the run, and pays nothing."""
-    with Hosted() as hosted:
-        own = "/queue/of/r1"
-        named = {"statusUrl": f"{hosted.base_url}{own}/state", "responseUrl": f"{hosted.base_url}{own}"}
-        hosted.on("POST", RUN, {"requestId": "r1", **named})
-        hosted.on("GET", f"{own}/state", {"status": "IN_PROGRESS", "request_id": "r1"})
-        with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
-            client.start(BOAT)
-        hosted.on("GET", f"{own}/state", {"status": "COMPLETED", "request_id": "r1"})
-        hosted.on("GET", own, {"video": {"url": f"{hosted.base_url}/file"}, "seed": 7, "prompt": "a boat"})
-        hosted.on("GET", "/file", Reply(200, png()))
-
-        with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
-            run = client.run(BOAT)
-
-        assert run.status == "completed"
-        assert len(hosted.seen("POST", RUN)) == 1
-
-
 def test_a_run_that_the_service_had_forgotten_is_asked_for_again_before_it_is_paid_for_again(
     hosted: Hosted, client: Client
 ) -> None:

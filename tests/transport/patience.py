@@ -29,12 +29,18 @@ class Clock:
 
 
 def outcome(
-    work: Callable[[Http], Awaitable[Any]], key: str | None = None, clock: Clock | None = None, **policy: Any
+    base_url: str,
+    work: Callable[[Http], Awaitable[Any]],
+    *,
+    key: str | None = None,
+    renew: Callable[[], str] | None = None,
+    clock: Clock | None = None,
+    **policy: Any,
 ) -> Any:
-    """What some calls of a client come to; an error is given as a value."""
+    """What some calls of a service come to; an error is given as a value."""
 
     async def story() -> Any:
-        http = Http(Key(key), policy=(clock or Clock()).policy(**policy))
+        http = Http(base_url, Key(key), renew, policy=(clock or Clock()).policy(**policy))
         try:
             return await work(http)
         except BaseException as error:

@@ -10,7 +10,7 @@ import pickle
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from httpcore._backends.anyio import AnyIOStream
 
 from reelbook import errors
 from reelbook.transport.answers import ServiceAnswer
-from reelbook.transport.http import Address, Http, Key
+from reelbook.transport.http import Http, Key, check_base_url
 from tests.faults.canary import Canary, verbose
 from tests.transport.patience import Clock, outcome
 from tests.transport.variants import Fault, Hosted, Received, Reply, page
@@ -48,20 +48,23 @@ def clock() -> Clock:
     return Clock()
 
 
-def free(base_url: str) -> Callable[[Http], Awaitable[Any]]:
+async def ask(http: Http) -> Any:
+    """What a free call gives."""
+    return (await http.free("GET", "/x")).value
+
+
+def free(base_url: str, **patience: Any) -> Any:
+    """What a free call comes to."""
+    return outcome(base_url, ask, **patience)
+
+
+def paid(base_url: str, *, clock: Clock | None = None, paid_seconds: float = 300.0, **options: Any) -> Any:
+    """What a paid call comes to: the request id, or an error."""
+
     async def work(http: Http) -> Any:
-        return (await http.free("GET", Address(base_url), "/x")).value
+        return (await http.paid(RUN, {"a": 1}, credits=53, **options)).request_id
 
-    return work
-
-
-def paid(base_url: str, **options: Any) -> Callable[[Http], Awaitable[Any]]:
-    """A paid call, which gives the request id."""
-
-    async def work(http: Http) -> Any:
-        return (await http.paid(Address(base_url), RUN, {"a": 1}, credits=53, **options)).request_id
-
-    return work
+    return outcome(base_url, work, clock=clock, paid_seconds=paid_seconds)
 
 
 # Free calls
@@ -72,7 +75,7 @@ def test_a_free_call_is_repeated_until_the_service_has_found_its_feet(hosted: Ho
     passing = [page(502), Reply(503), Reply(fault="close"), Reply(fault="half", body={"a": 1})]
     hosted.on("GET", "/x", *passing, {"a": 1})
 
-    assert outcome(free(hosted.base_url), clock=clock) == {"a": 1}
+    assert free(hosted.base_url, clock=clock) == {"a": 1}
     assert len(hosted.seen()) == 5
     assert all(0 <= pause <= 0.25 * 2**place for place, pause in enumerate(clock.slept))
     assert len(set(clock.slept)) == 4
@@ -83,7 +86,7 @@ def test_a_call_ends_at_its_deadline_though_bytes_keep_dripping(hosted: Hosted, 
     """One byte every 20 ms would keep a read timeout happy for ever."""
     hosted.on("GET", "/x", Reply(200, {"a": "b" * 1000}, fault=fault))
 
-    error = outcome(free(hosted.base_url), attempt_seconds=0.3, max_attempts=1)
+    error = free(hosted.base_url, attempt_seconds=0.3, max_attempts=1)
 
     assert isinstance(error, errors.Unreachable)
     assert "no answer within 0.3 s" in str(error)
@@ -94,9 +97,9 @@ def test_waiting_for_a_turn_does_not_count_against_the_deadline(hosted: Hosted) 
     hosted.on("GET", "/x", Reply(200, {"a": 1}, delay=0.1))
 
     async def work(http: Http) -> list[Any]:
-        return await asyncio.gather(*[free(hosted.base_url)(http) for _ in range(40)])
+        return await asyncio.gather(*[ask(http) for _ in range(40)])
 
-    ends = outcome(work, clock=Watch(), attempt_seconds=0.3, free_seconds=0.3, max_attempts=1)
+    ends = outcome(hosted.base_url, work, clock=Watch(), attempt_seconds=0.3, free_seconds=0.3, max_attempts=1)
 
     assert ends == [{"a": 1}] * 40
 
@@ -105,7 +108,7 @@ def test_a_host_that_is_not_reached_in_time_is_said_with_that_time() -> None:
     """A connection has less time than an answer."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"https://127.0.0.1:{silent.getsockname()[1]}"  # It never answers the greeting of TLS.
-        error = outcome(free(address), connect_seconds=0.2, max_attempts=1)
+        error = free(address, connect_seconds=0.2, max_attempts=1)
 
     assert "no connection within 0.2 s" in str(error)
 
@@ -115,7 +118,7 @@ def test_the_pause_that_a_service_asks_for_is_a_floor(hosted: Hosted, clock: Clo
     """At least so long, at most a minute, and a little longer at random; what is no number asks for nothing."""
     hosted.on("GET", "/x", Reply(429, {"detail": "slow"}, {"retry-after": asked}), {"a": 1})
 
-    assert outcome(free(hosted.base_url), clock=clock, free_seconds=600) == {"a": 1}
+    assert free(hosted.base_url, clock=clock, free_seconds=600) == {"a": 1}
     assert floor <= clock.slept[0] <= floor + 0.25
 
 
@@ -128,7 +131,7 @@ def test_all_attempts_of_a_free_call_share_one_deadline(hosted: Hosted, clock: C
 
     hosted.on("GET", "/x", slowly)
 
-    assert isinstance(outcome(free(hosted.base_url), clock=clock), errors.ServiceBroken)
+    assert isinstance(free(hosted.base_url, clock=clock), errors.ServiceBroken)
     assert len(hosted.seen()) == 3
 
 
@@ -139,7 +142,7 @@ def test_all_attempts_of_a_free_call_share_one_deadline(hosted: Hosted, clock: C
 def test_what_is_no_address_is_refused_before_anything_is_tried(base_url: str) -> None:
     """The sentence says what an address looks like, and repeats no password."""
     with pytest.raises(errors.ReelbookError, match=r"not the URL of a service.*api_key") as caught:
-        Address(base_url)
+        check_base_url(base_url)
 
     assert "canary" not in str(caught.value)
 
@@ -168,7 +171,7 @@ def test_a_paid_call_whose_answer_is_lost_is_sent_once_and_called_uncertain(host
     """No second POST, whatever comes back; the error names the worst-case price."""
     hosted.on("POST", RUN, answer)
 
-    error = outcome(paid(hosted.base_url))
+    error = paid(hosted.base_url)
 
     assert isinstance(error, errors.UncertainRun)
     assert "53 credits" in str(error)
@@ -182,7 +185,7 @@ def test_a_definite_refusal_of_a_paid_call_is_no_uncertain_run(hosted: Hosted, s
     words: list[dict[str, Any]] = [{"detail": "no"}, {"detail": [problem]}, {"error": error}]
     hosted.on("POST", RUN, *[Reply(status, body) for body in words])
 
-    assert [getattr(outcome(paid(hosted.base_url)), "status", 0) for _ in words] == [status] * 3
+    assert [getattr(paid(hosted.base_url), "status", 0) for _ in words] == [status] * 3
 
 
 def test_a_paid_call_with_an_idempotency_key_asks_again_with_the_same_key(hosted: Hosted, clock: Clock) -> None:
@@ -190,7 +193,7 @@ def test_a_paid_call_with_an_idempotency_key_asks_again_with_the_same_key(hosted
     lost = [Reply(fault="close"), page(502), Reply(503, {}, {"retry-after": "9"})]
     hosted.on("POST", RUN, *lost, {"requestId": "r"})
 
-    assert outcome(paid(hosted.base_url, idempotency_key="k-1"), clock=clock) == "r"
+    assert paid(hosted.base_url, idempotency_key="k-1", clock=clock) == "r"
     assert [one.headers["idempotency-key"] for one in hosted.seen()] == ["k-1"] * 4
     assert clock.slept[2] >= 9
 
@@ -200,7 +203,7 @@ def test_a_gate_that_closes_after_a_lost_answer_settles_nothing(hosted: Hosted, 
     """The first attempt may have spent the last credits itself: a 402 then says nothing about it, a 422 does."""
     hosted.on("POST", RUN, Reply(fault="close"), Reply(status, {"detail": "no"}))
 
-    error = outcome(paid(hosted.base_url, idempotency_key="k-1"))
+    error = paid(hosted.base_url, idempotency_key="k-1")
 
     assert type(error) is (errors.Refused if status == 422 else errors.UncertainRun)
 
@@ -213,7 +216,7 @@ def test_a_paid_call_that_was_never_sent_is_not_uncertain(hosted: Hosted) -> Non
         told.append("sending")
 
     nowhere = ["http://127.0.0.1:9", hosted.base_url.replace("http:", "https:")]
-    ends = [type(outcome(paid(base_url, before_send=sending))) for base_url in nowhere]
+    ends = [type(paid(base_url, before_send=sending)) for base_url in nowhere]
 
     assert (ends, told) == ([errors.Unreachable] * 2, [])
 
@@ -229,7 +232,7 @@ def test_sending_is_written_down_before_the_first_byte_leaves(hosted: Hosted) ->
 
     hosted.on("POST", RUN, Reply(fault="close"), {"requestId": "r"})
 
-    assert outcome(paid(hosted.base_url, idempotency_key="k", before_send=sending)) == "r"
+    assert paid(hosted.base_url, idempotency_key="k", before_send=sending) == "r"
     assert received == [0, hosted.bytes_received / 2]
 
 
@@ -240,7 +243,7 @@ def test_what_sending_raises_comes_out_and_nothing_is_sent(hosted: Hosted, error
     async def sending() -> None:
         raise error
 
-    assert outcome(paid(hosted.base_url, before_send=sending, idempotency_key="k")) is error
+    assert paid(hosted.base_url, before_send=sending, idempotency_key="k") is error
     assert hosted.bytes_received == 0
 
 
@@ -253,7 +256,7 @@ def test_a_lost_answer_stays_uncertain_when_the_service_is_gone_at_the_second_at
 
     hosted.on("POST", RUN, last_words)
 
-    error = outcome(paid(hosted.base_url, idempotency_key="k-1"))
+    error = paid(hosted.base_url, idempotency_key="k-1")
 
     assert isinstance(error, errors.UncertainRun)
     assert "refused" in str(error)
@@ -269,7 +272,7 @@ def test_what_sending_raises_at_a_repetition_does_not_hide_that_the_first_attemp
         if len(told) > 1:
             raise errors.ReelbookError("The run was stopped.")
 
-    error = outcome(paid(hosted.base_url, before_send=sending, idempotency_key="k"))
+    error = paid(hosted.base_url, before_send=sending, idempotency_key="k")
 
     assert isinstance(error, errors.UncertainRun)
     assert "it was not repeated: The run was stopped." in str(error)
@@ -285,7 +288,7 @@ def test_the_deadline_begins_when_the_bytes_leave(hosted: Hosted) -> None:
         asyncio.get_running_loop().call_later(0.4, written.set)
         await written.wait()
 
-    assert outcome(paid(hosted.base_url, before_send=sending), paid_seconds=0.3) == "r"
+    assert paid(hosted.base_url, before_send=sending, paid_seconds=0.3) == "r"
 
 
 @pytest.mark.parametrize(
@@ -314,7 +317,7 @@ def test_every_way_of_saying_no_becomes_the_matching_error(hosted: Hosted, reply
     """String and list details, nested errors and pages of HTML are all read; the request id stands in the sentence."""
     hosted.on("GET", "/x", Reply(reply.status, reply.body, {**reply.headers, "x-request-id": "r-77"}))
 
-    error = outcome(free(hosted.base_url), max_attempts=1)
+    error = free(hosted.base_url, max_attempts=1)
 
     assert type(error) is kind
     assert says in str(error)
@@ -339,10 +342,10 @@ def test_a_call_that_is_cancelled_while_its_headers_leave_does_not_show_the_key(
 
     async def cancelled(http: Http) -> None:
         async with asyncio.timeout(0.05):
-            await free(hosted.base_url)(http)
+            await ask(http)
 
     monkeypatch.setattr(AnyIOStream, "write", never)
-    error = outcome(cancelled, CANARY.key)
+    error = outcome(hosted.base_url, cancelled, key=CANARY.key)
 
     assert isinstance(error, TimeoutError)
     assert CANARY.found_in_error(error) == []

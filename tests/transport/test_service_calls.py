@@ -12,7 +12,6 @@ import pytest
 from reelbook import errors
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
-from reelbook.models.queue_status import QueueStatus
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.transport.answers import ServiceInfo
 from reelbook.transport.service_calls import ServiceCalls
@@ -33,7 +32,7 @@ def hosted() -> Iterator[Hosted]:
 
 def told(work: Callable[[ServiceCalls], Any], base_url: str, renew: Callable[[], str] | None = None) -> Any:
     """What some calls give; an error is given as a value."""
-    return outcome(lambda http: work(ServiceCalls(http, base_url, renew)))
+    return outcome(base_url, lambda http: work(ServiceCalls(http)), renew=renew)
 
 
 # What a service says of itself
@@ -72,7 +71,7 @@ def test_what_says_nothing_of_the_service_settles_nothing(hosted: Hosted, answer
         return [first, await calls.service_info()]
 
     known = ServiceInfo("s-1", frozenset({"uploads"}))
-    assert outcome(lambda http: work(ServiceCalls(http, hosted.base_url)), clock=clock) == [ServiceInfo(), known]
+    assert outcome(hosted.base_url, lambda http: work(ServiceCalls(http)), clock=clock) == [ServiceInfo(), known]
 
 
 FILE = {"url": "https://host.example/a.mp4"}
@@ -102,48 +101,6 @@ def test_every_way_of_accepting_a_run_is_understood(
     assert (accepted.request_id, accepted.output, accepted.credits) == (request_id, output, credits)
     assert hosted.seen()[0].json == {"endpointId": MODEL, "input": {"fps": 24}}
     assert hosted.seen()[0].headers["content-type"] == "application/json"
-
-
-# Addresses that the service names itself
-
-
-def test_an_address_that_the_service_names_is_used(hosted: Hosted) -> None:
-    """For status, result and cancellation, also where only the status names it."""
-    base = hosted.base_url
-    hosted.on("POST", RUN, {"requestId": "r-1", "statusUrl": f"{base}/elsewhere/r-1?token=t"})
-    hosted.on(
-        "GET", "/elsewhere/r-1", {"status": "COMPLETED", "response_url": f"{base}/r/1", "cancel_url": f"{base}/c/1"}
-    )
-    hosted.on("GET", "/r/1", {"video": FILE})
-    hosted.on("PUT", "/c/1", {"success": True})
-
-    async def work(calls: ServiceCalls) -> list[Any]:
-        await calls.run(MODEL, {})
-        status = await calls.status(MODEL, "r-1")
-        return [status.status, await calls.result(MODEL, "r-1"), await calls.cancel(MODEL, "r-1")]
-
-    assert told(work, base) == ["COMPLETED", {"video": FILE}, True]
-    assert [one.path for one in hosted.seen()] == [RUN, "/elsewhere/r-1", "/r/1", "/c/1"]
-    assert hosted.seen()[1].query == "token=t&logs=1"
-
-
-@pytest.mark.parametrize(
-    "where", ["http://127.0.0.1:{other}/x", "//127.0.0.1:{other}/x", "http://u:p@127.0.0.1:{own}/x"]
-)
-def test_the_key_goes_to_no_other_host(hosted: Hosted, where: str) -> None:
-    """An address elsewhere is ignored, and the usual one is asked."""
-    hosted.on("GET", f"{ONE}/status", {"status": "IN_QUEUE"})
-    with Hosted() as other:
-        named = where.format(other=other.port, own=hosted.port)
-        hosted.on("POST", RUN, {"requestId": "r-1", "status_url": named})
-
-        async def work(calls: ServiceCalls) -> QueueStatus:
-            await calls.run(MODEL, {})
-            return await calls.status(MODEL, "r-1")
-
-        assert told(work, hosted.base_url).status == "IN_QUEUE"
-        assert [one.path for one in hosted.seen()] == [RUN, f"{ONE}/status"]
-        assert other.connections == 0
 
 
 # Prices, models, accounts, uploads
@@ -181,7 +138,7 @@ ANSWERS: list[tuple[str, Any, Any]] = [
     ("result", page(200, "Log in"), errors.ServiceBroken),
     ("result", Reply(400, {"detail": "bad id"}), errors.Refused),
     *[("cancel", answer, True) for answer in ({"success": True}, Reply(202, {"status": "CANCELLATION_REQUESTED"}), Reply(204, b""))],
-    *[("cancel", answer, False) for answer in ({"success": False}, {"status": "ALREADY_COMPLETED"}, Reply(404, {"detail": "Not Found"}))],
+    *[("cancel", answer, False) for answer in ({"success": False}, Reply(404, {"detail": "Not Found"}))],
     ("cancel", Reply(400, {"success": False, "detail": "finished"}), False),
     ("cancel", Reply(401, {"detail": "who?"}), errors.Unauthorized),  # False would mean that it has finished.
     ("models", Reply(200, TWO_MODELS), TWO_MODELS),

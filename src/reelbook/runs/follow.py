@@ -157,11 +157,6 @@ class FollowedRun:
     async def _poll_to_end(self) -> Mapping[str, Any]:
         """Poll until the run has ended and return its output."""
         context, entry = self.context, self.entry
-        if not self._is_sent_here:
-            paths = await context.ledger.transact(
-                lambda db: transitions.read_meta(db, f"addresses of {self.request_id}")
-            )
-            context.calls.reported_paths[self.request_id].update(json.loads(paths) if paths else {})
         try:
             final = await context.poller.follow(
                 entry.model,

@@ -68,8 +68,8 @@ class ClientContext:
     ) -> None:
         past = "model = ? AND state = 'stored' AND finished >= sent AND id > (SELECT max(id) - 320 FROM runs)"
         self.ledger, self.shelf = ledger, shelf
-        self.http = Http(key)
-        self.calls = ServiceCalls(self.http, address, renew, rates)
+        self.http = Http(address, key, renew)
+        self.calls = ServiceCalls(self.http, rates)
         self.poller = Poller(
             self.calls.poll, past=lambda model: [row[0] for row in ledger.select("finished - sent", past, [model])]
         )
@@ -347,14 +347,11 @@ class Submission:
 
     async def _record_accepted(self, entry: Entry, accepted: Accepted) -> tuple[Entry, Accepted]:
         request_id = accepted.request_id or f"synchronous-{uuid.uuid4()}"
-        addresses = self.context.calls.reported_paths.get(request_id)
-
-        def accept(db: sqlite3.Connection) -> None:
-            transitions.mark_accepted(db, entry.id, request_id, accepted.credits)
-            if addresses:
-                transitions.write_meta(db, f"addresses of {request_id}", dumps(addresses))
-
-        recorded = await self.context.record(entry.id, accept, line=claims.make_acceptance(entry, request_id))
+        recorded = await self.context.record(
+            entry.id,
+            lambda db: transitions.mark_accepted(db, entry.id, request_id, accepted.credits),
+            line=claims.make_acceptance(entry, request_id),
+        )
         return recorded, replace(accepted, request_id=request_id)
 
     def _record_failure(self, db: sqlite3.Connection, entry: Entry, error: BaseException) -> None:

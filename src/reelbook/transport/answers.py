@@ -107,7 +107,6 @@ class Accepted:
     output: Mapping[str, Any] | None
     """The output, from a service that responds with it at once."""
     credits: int | None
-    answer: Mapping[str, Any]
 
 
 def parse_service_info(answer: Any) -> ServiceInfo | None:
@@ -127,7 +126,7 @@ def parse_accepted(answer: Any) -> Accepted | None:
     output = None if _is_going(answer) else _find_output(answer)
     if request_id is None and output is None:
         return None
-    return Accepted(request_id, output, parse_count(answer.get("credits")), answer)
+    return Accepted(request_id, output, parse_count(answer.get("credits")))
 
 
 def parse_output(answer: Any) -> Mapping[str, Any] | None:
@@ -140,10 +139,8 @@ def parse_output(answer: Any) -> Mapping[str, Any] | None:
 
 def parse_cancelled(answer: Any, *, default: bool) -> bool:
     """Whether a service agreed to a cancellation; `default` where it does not report it."""
-    body = answer if isinstance(answer, dict) else {}
-    if isinstance(body.get("success"), bool):
-        return bool(body["success"])
-    return body["status"].upper().startswith("CANCEL") if isinstance(body.get("status"), str) else default
+    success = answer.get("success") if isinstance(answer, dict) else None
+    return success if isinstance(success, bool) else default
 
 
 def parse_price(answer: Any) -> int | None:

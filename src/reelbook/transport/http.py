@@ -46,37 +46,6 @@ BeforeSend = Callable[[], Awaitable[None]]
 logging.getLogger("httpcore.http11").addFilter(lambda record: "headers" not in record.getMessage())
 
 
-class Address:
-    """The base address of a service that may move: `renew` returns its new address, after starting it if necessary."""
-
-    def __init__(self, base_url: str, renew: Callable[[], str] | None = None) -> None:
-        self.base_url, self._renew = check_base_url(base_url), renew
-        self._renewal = asyncio.Lock()
-
-    @property
-    def origin(self) -> str:
-        """The scheme, host and port of the service."""
-        return "/".join(self.base_url.split("/")[:3])
-
-    @property
-    def path(self) -> str:
-        """The path of the service on its host; empty for a service that is all of it."""
-        return self.base_url.removeprefix(self.origin)
-
-    async def relocate(self, failed: str) -> bool:
-        """Find the service's new address after the failed one did not respond; true if a retry is worthwhile."""
-        if self._renew is None:
-            return False
-        async with self._renewal:
-            if self.base_url == failed:  # Else another call found the new address while this one was failing.
-                try:
-                    # In a thread: it may start a service.
-                    self.base_url = check_base_url(await asyncio.to_thread(self._renew))
-                except Exception as error:
-                    raise Unreachable(self.origin, f"finding or starting it again failed: {error}") from None
-        return True
-
-
 def check_base_url(base_url: str) -> str:
     """A valid address without a trailing slash."""
     try:
@@ -91,6 +60,11 @@ def check_base_url(base_url: str) -> str:
             "without a name, a password, or anything after a ? or a #. Give the key as api_key."
         )
     return base_url.rstrip("/")
+
+
+def _get_origin(url: str) -> str:
+    """The scheme, host and port of a URL."""
+    return "/".join(url.split("/")[:3])
 
 
 class Key:
@@ -160,9 +134,20 @@ def get_pause(failures: int, error: BaseException | None = None, *, first: float
 
 
 class Http:
-    """The requests of one client."""
+    """The requests of one client to the service at `base_url`.
 
-    def __init__(self, key: Key | None, *, policy: RetryPolicy | None = None) -> None:
+    `renew` returns the new address of a service that may move, after starting it if necessary.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        key: Key | None,
+        renew: Callable[[], str] | None = None,
+        *,
+        policy: RetryPolicy | None = None,
+    ) -> None:
+        self.base_url, self._renew, self._renewal = check_base_url(base_url), renew, asyncio.Lock()
         self.key, self.policy, self.calls_made = key or Key(None), policy or RetryPolicy(), 0
         self._transports: dict[int, httpx.AsyncHTTPTransport] = {}
         # Limited here, so that no request ever waits inside httpx.
@@ -176,11 +161,11 @@ class Http:
             await transport.aclose()
 
     async def free(
-        self, method: str, address: Address, path: str, *, is_large: bool = False, retry: bool = True, **content: Any
+        self, method: str, path: str, *, is_large: bool = False, retry: bool = True, **content: Any
     ) -> ServiceAnswer:
         """Send a free call and return its response, after retries where they may help; raises the error of a refusal.
 
-        `path` begins at the host. `content` is a JSON `body` or an `upload`. `is_large`: it sends or receives media.
+        `content` is a JSON `body` or an `upload`. `is_large`: it sends or receives media.
         """
         policy, failures, request = self.policy, 0, _make_request(**content)
         longest = policy.large_seconds / 2 if is_large else policy.attempt_seconds
@@ -190,15 +175,15 @@ class Http:
             try:
                 async with self._free_slots:
                     deadline += policy.clock() - asked  # Its time runs from its turn.
-                    failed = address.base_url
+                    failed = self.base_url
                     seconds = min(longest, max(deadline - policy.clock(), 0.0))
-                    answer = await self._send(method, address.origin + path, seconds, request)
+                    answer = await self._send(method, failed + path, seconds, request)
                 if answer.is_good:
                     return answer
                 raise parse_refusal(answer)
             except ReelbookError as error:
                 if isinstance(error, Unreachable):
-                    await address.relocate(failed)
+                    await self._relocate(failed)
                 pause = get_pause(failures, error, first=policy.backoff_seconds)
                 failures += 1
                 has_time = failures < policy.max_attempts and policy.clock() + pause < deadline
@@ -209,7 +194,6 @@ class Http:
 
     async def paid(
         self,
-        address: Address,
         path: str,
         body: Any,
         *,
@@ -220,10 +204,10 @@ class Http:
     ) -> Accepted:
         """Send a paid request once, or, with an idempotency key, until something definite comes back.
 
-        `path` begins at the service. `credits` is what it may cost. `resubmits` tells a gateway that somebody wants it sent
-        even if the answer to an earlier one was lost. `before_send` is awaited just before the first byte of each attempt
-        leaves. Raises what that raises, a refusal, `Unreachable` if nothing was sent, and `UncertainRun` if it may have
-        been accepted. Shield the caller: if it is cancelled, the response is lost.
+        `credits` is what it may cost. `resubmits` tells a gateway that somebody wants it sent even if the answer to an
+        earlier one was lost. `before_send` is awaited just before the first byte of each attempt leaves. Raises what that
+        raises, a refusal, `Unreachable` if nothing was sent, and `UncertainRun` if it may have been accepted. Shield the
+        caller: if it is cancelled, the response is lost.
         """
         policy, sent, failures = self.policy, 0, 0
         request = _make_request(body)
@@ -240,14 +224,14 @@ class Http:
             sent += 1
 
         def uncertain(reason: str, status: int = 0) -> UncertainRun:
-            return UncertainRun(address.origin, reason, credits, idempotency_key is not None, status)
+            return UncertainRun(_get_origin(self.base_url), reason, credits, idempotency_key is not None, status)
 
         async with slots:
             while True:
-                failed, sent_before = address.base_url, sent
+                failed, sent_before = self.base_url, sent
                 refusal: ServiceError | None = None
                 try:
-                    answer = await self._send("POST", address.base_url + path, seconds, request, mark_sending)
+                    answer = await self._send("POST", failed + path, seconds, request, mark_sending)
                     if answer.is_good and (accepted := parse_accepted(answer.value)) is not None:
                         return accepted
                     lost: ReelbookError = uncertain(f"it answered {answer.status} with {answer.summary}", answer.status)
@@ -259,7 +243,7 @@ class Http:
                 except Unreachable as error:
                     lost = uncertain(error.reason) if sent else error
                     with suppress(Unreachable):
-                        await address.relocate(failed)
+                        await self._relocate(failed)
                 except Exception as error:
                     if error is refusal or not sent:
                         raise
@@ -268,6 +252,18 @@ class Http:
                 if failures >= attempts:
                     raise lost
                 await policy.sleep(get_pause(failures - 1, refusal, first=policy.backoff_seconds))
+
+    async def _relocate(self, failed: str) -> None:
+        """Find the service's new address after the failed one did not respond."""
+        if self._renew is None:
+            return
+        async with self._renewal:
+            if self.base_url == failed:  # Else another call found the new address while this one was failing.
+                try:
+                    # In a thread: it may start a service.
+                    self.base_url = check_base_url(await asyncio.to_thread(self._renew))
+                except Exception as error:
+                    raise Unreachable(_get_origin(failed), f"finding or starting it again failed: {error}") from None
 
     async def _send(
         self, method: str, url: str, seconds: float, options: Mapping[str, Any], before_send: BeforeSend | None = None
@@ -318,7 +314,7 @@ class Http:
             caught: BaseException = failures[0] if failures else error
         if not failures:
             if isinstance(caught, Exception):
-                caught = Unreachable("/".join(url.split("/")[:3]), _format_reason(caught, seconds, self.policy))
+                caught = Unreachable(_get_origin(url), _format_reason(caught, seconds, self.policy))
             caught.__cause__ = caught.__context__ = None
         raise caught.with_traceback(None)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +17,7 @@ from ..models.pricing import Estimate, Rates
 from ..models.queue_status import COMPLETED, IN_PROGRESS, QueueStatus
 from . import answers
 from .answers import Accepted, ServiceAnswer, ServiceInfo, unreadable_error
-from .http import Address, Http
+from .http import Http
 
 PLACEHOLDER_PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
@@ -31,21 +30,17 @@ KEY_SECONDS, INFO_RETRY_SECONDS = 3.0, 60.0
 
 
 class ServiceCalls:
-    """The calls of one service. `address` is its base address, `renew` returns a new one when nothing responds."""
+    """The calls of one service."""
 
-    def __init__(
-        self, http: Http, address: str, renew: Callable[[], str] | None = None, rates: Rates | None = None
-    ) -> None:
-        self._http, self._address, self._rates = http, Address(address, renew), rates
-        self.reported_paths: dict[str, dict[str, str]] = defaultdict(dict)
-        """The unusual paths that the service has reported for a request; the ledger stores them for a later session."""
+    def __init__(self, http: Http, rates: Rates | None = None) -> None:
+        self._http, self._rates = http, rates
         self._info: ServiceInfo | None = None
         self._info_failed_at, self._info_lock = float("-inf"), asyncio.Lock()
 
     @property
     def base_url(self) -> str:
         """The current address of the service; an embedded one can move to another port."""
-        return self._address.base_url
+        return self._http.base_url
 
     async def service_info(self, *, required: bool = False) -> ServiceInfo:
         """The service's description of itself and its extra features; requested once.
@@ -56,7 +51,7 @@ class ServiceCalls:
         async with self._info_lock:
             if self._info is None and (required or clock() - self._info_failed_at >= INFO_RETRY_SECONDS):
                 try:
-                    value = (await self._free("GET", "/")).value
+                    value = (await self._http.free("GET", "/")).value
                 except ServiceError as error:
                     is_settled = 400 <= error.status < 500 and error.status not in (408, 425, 429)
                     if required and not is_settled:
@@ -68,20 +63,15 @@ class ServiceCalls:
 
     async def run(self, endpoint_id: str, input: Mapping[str, Any], **options: Any) -> Accepted:
         """Submit a paid run, with the options of `Http.paid`: one POST, repeated only with an idempotency key."""
-        body = {"endpointId": endpoint_id, "input": input}
-        accepted = await self._http.paid(self._address, "/models/run", body, **options)
-        if accepted.request_id is not None:
-            self._record_paths(accepted.request_id, endpoint_id, accepted.answer)
-        return accepted
+        return await self._http.paid("/models/run", {"endpointId": endpoint_id, "input": input}, **options)
 
     async def status(self, endpoint_id: str, request_id: str, *, retry: bool = True) -> QueueStatus:
         """The status of a request, with its log."""
-        answer = await self._queue("GET", endpoint_id, request_id, "status", "logs=1", retry=retry)
+        answer = await self._queue("GET", endpoint_id, request_id, "/status?logs=1", retry=retry)
         body = _require_object(answer)
         is_of_another = body.get("error") and str(body.get("request_id") or request_id) != request_id
         if is_of_another or not isinstance(body.get("status"), str):
             raise unreadable_error(answer)  # The failure of another run is a stale response from a cache.
-        self._record_paths(request_id, endpoint_id, body)
         return QueueStatus.model_validate({**body, "request_id": request_id})
 
     async def poll(self, endpoint_id: str, request_id: str) -> QueueStatus:
@@ -107,7 +97,7 @@ class ServiceCalls:
     async def result(self, endpoint_id: str, request_id: str) -> Mapping[str, Any]:
         """The output of a finished request; raises `NotReady` while it is not finished."""
         try:
-            answer = await self._queue("GET", endpoint_id, request_id, "response", is_large=True)
+            answer = await self._queue("GET", endpoint_id, request_id, "", is_large=True)
         except ServiceError as error:
             if not answers.is_unfinished(error):
                 raise
@@ -123,7 +113,7 @@ class ServiceCalls:
     async def cancel(self, endpoint_id: str, request_id: str) -> bool:
         """Request a cancellation; true if the service agreed."""
         try:
-            answer = await self._queue("PUT", endpoint_id, request_id, "cancel")
+            answer = await self._queue("PUT", endpoint_id, request_id, "/cancel")
         except ServiceError as error:
             if error.status not in (400, 404, 409):
                 raise
@@ -132,7 +122,7 @@ class ServiceCalls:
 
     async def upload(self, content: bytes, name: str, content_type: str) -> str:
         """Upload a source file to a service with `uploads`; returns its id or URL for use in an input."""
-        answer = await self._free("POST", "/files", upload=(name, content, content_type), is_large=True)
+        answer = await self._http.free("POST", "/files", upload=(name, content, content_type), is_large=True)
         body = _require_object(answer)
         if not isinstance(address := body.get("file_id") or body.get("url"), str):
             raise unreadable_error(answer)
@@ -145,7 +135,7 @@ class ServiceCalls:
         body = {"endpointId": request.endpoint_id, "input": replace_pictures(request.wire(), pictures)}
         known = pricing.estimate(request, self._rates)
         try:
-            answer = await self._free("POST", "/models/pricing/estimate", body=body)
+            answer = await self._http.free("POST", "/models/pricing/estimate", body=body)
         except (errors.Unauthorized, errors.InsufficientCredits):
             raise
         except ServiceError:
@@ -159,14 +149,14 @@ class ServiceCalls:
 
     async def account(self) -> Mapping[str, Any]:
         """Credits and permissions, as the service reports them."""
-        return _require_object(await self._free("GET", "/account"))
+        return _require_object(await self._http.free("GET", "/account"))
 
     async def check_key(self) -> None:
         """Raise `Unauthorized` if the service says that it does not know the key; whatever else it answers proves nothing."""
         try:
             async with asyncio.timeout(KEY_SECONDS):
                 try:
-                    await self._free("GET", "/account", retry=False)
+                    await self._http.free("GET", "/account", retry=False)
                 except NotFound:
                     await self.status(CATALOG[0].id, NO_REQUEST, retry=False)  # The specification has no account.
         except errors.Unauthorized:
@@ -176,7 +166,7 @@ class ServiceCalls:
 
     async def models(self) -> Sequence[Mapping[str, Any]]:
         """The models that the service lists."""
-        answer = await self._free("GET", "/models")
+        answer = await self._http.free("GET", "/models")
         listed = answer.value.get("models") if isinstance(answer.value, dict) else answer.value
         if not isinstance(listed, list):
             raise unreadable_error(answer)
@@ -186,46 +176,21 @@ class ServiceCalls:
     async def description(self, endpoint_id: str) -> Mapping[str, Any]:
         """The machine-readable description of one model."""
         path = f"/models/openapi.json?endpoint_id={quote(endpoint_id, safe='/')}"
-        return _require_object(await self._free("GET", path))
+        return _require_object(await self._http.free("GET", path))
 
-    async def _queue(
-        self, method: str, endpoint_id: str, request_id: str, what: str, query: str = "", **options: Any
-    ) -> ServiceAnswer:
-        """Call a request's address: the one that the service reported, else the usual one, else the short one."""
-        paths = self._get_paths(request_id, endpoint_id, what)
-        for path in paths:
-            joined = f"{path}{'&' if '?' in path else '?'}{query}" if query else path
+    async def _queue(self, method: str, endpoint_id: str, request_id: str, what: str, **options: Any) -> ServiceAnswer:
+        """Call an address of a request in the queue of its model."""
+        # Some services use only the first two parts of the model's id in the path of the queue.
+        short = "/".join(endpoint_id.split("/")[:2])
+        for root in (endpoint_id, short):
+            path = "".join(f"/{quote_segment(part)}" for part in (*root.split("/"), "requests", request_id))
             try:
-                return await self._http.free(method, self._address, joined, **options)
+                return await self._http.free(method, path + what, **options)
             except ServiceError as error:
                 # The address may be wrong, or right but too early.
-                if error.status not in (404, 405) or path == paths[-1]:
+                if error.status not in (404, 405) or root == short:
                     raise
         raise AssertionError
-
-    def _record_paths(self, request_id: str, endpoint_id: str, answer: Mapping[str, Any]) -> None:
-        """Record the addresses that a response reports: only those on the service's own host, because the key goes to no other."""
-        origin = self._address.origin
-        for what in ("status", "response", "cancel"):
-            url = str(answer.get(f"{what}Url") or answer.get(f"{what}_url"))
-            path = url[len(origin) :] if url.lower().startswith(origin.lower()) and url.isprintable() else ""
-            if path.startswith("/") and path != self._make_path(endpoint_id, request_id, what):
-                self.reported_paths[request_id][what] = path
-
-    def _get_paths(self, request_id: str, endpoint_id: str, what: str) -> list[str]:
-        """The paths at which the `status`, `response` or `cancel` of a request may be, the likeliest first."""
-        usual = self._make_path(endpoint_id, request_id, what)
-        # Some services use only the first two parts of the model's id in the path of the queue.
-        short = self._make_path("/".join(endpoint_id.split("/")[:2]), request_id, what)
-        reported = self.reported_paths.get(request_id, {}).get(what, usual)
-        return list(dict.fromkeys((reported, usual, short)))
-
-    def _make_path(self, endpoint_id: str, request_id: str, what: str) -> str:
-        parts = [*endpoint_id.split("/"), "requests", request_id, *([] if what == "response" else [what])]
-        return self._address.path + "".join(f"/{quote_segment(part)}" for part in parts)
-
-    async def _free(self, method: str, path: str, **options: Any) -> ServiceAnswer:
-        return await self._http.free(method, self._address, self._address.path + path, **options)
 
 
 def _require_object(answer: ServiceAnswer) -> dict[str, Any]:
