@@ -104,7 +104,7 @@ def test_keys_step_and_set_the_range(shown: Show, clip: LocalFile) -> None:
     clip_asked = page.evaluate("asked.findLast(({do: what}) => what === 'clip')")
     assert clip_asked == {"do": "clip", "frame": 13, "range": [4, 13]}
     page.keyboard.press("?")
-    assert "Shift ← → ten" in page.locator(".rb-said").inner_text()
+    assert "Shift ← → ten" in page.locator(".rb-keys").inner_text()
 
 
 def test_a_handle_is_dragged(shown: Show, clip: LocalFile) -> None:

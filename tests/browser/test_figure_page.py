@@ -57,34 +57,6 @@ def frame(video: Locator) -> float:
     return float(video.evaluate("video => Math.min(video.currentTime * 24, 47.5)"))
 
 
-def test_one_clip_plays_at_a_time_while_the_pointer_is_over_it(shown: Open, clips: list[LocalFile]) -> None:
-    """It begins under the pointer, without sound, and stops when the pointer leaves; the next one takes over."""
-    page = shown(*map(file_figure, clips))
-    videos = [page.locator("video").nth(place) for place in range(2)]
-    playing = [[is_playing(video) for video in videos]]
-    for video in videos:
-        video.hover()
-        page.wait_for_function("video => video.currentTime > 0", arg=video.element_handle())
-        playing.append([is_playing(one) for one in videos])
-    is_muted = videos[0].evaluate("video => video.muted")
-    page.mouse.move(790, 5)
-    page.wait_for_function("[...document.querySelectorAll('video')].every(video => video.paused)")
-
-    assert playing == [[False, False], [True, False], [False, True]]
-    assert is_muted
-
-
-def test_nothing_moves_for_who_wants_no_motion(shown: Open, clips: list[LocalFile]) -> None:
-    """Under `prefers-reduced-motion` a clip plays when it is asked to, and not before."""
-    page = shown(file_figure(clips[0]), reduced_motion="reduce")
-    video = page.locator("video")
-    video.hover()
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-    assert not is_playing(video)
-    assert playback(video)["advanced"] > 0
-
-
 def test_arrows_go_frame_by_frame(shown: Open, clips: list[LocalFile]) -> None:
     """One, ten, to both ends, and never beyond; each time to the middle of a frame."""
     page = shown(file_figure(clips[0]))

@@ -11,8 +11,7 @@ import { type Choice, compareControls } from "./controls.ts";
 import { type Drawable, drawDifference, drawOne, drawOnion, drawWipe } from "./drawing.ts";
 import { CompareItem } from "./item.ts";
 
-const HELP =
-  "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range · + − zoom · 0 fit · on the enlarged picture, arrows move it · A B the next file as A or B";
+const KEYS = " · + − zoom · 0 fit · on the enlarged picture, arrows move it · A B the next file as A or B";
 const MAX_FIT = 4; // A tiny picture is not blown up beyond this by itself.
 const STILLS = "Small copies of the middle frames, until the files are here.";
 
@@ -68,7 +67,6 @@ export class CompareViewer {
   );
   #drawChart = compareChart(this.root, this.clock);
   #request = 0;
-  #isHelping = false;
   #isInView = false;
   #hasB = false;
   #timer = 0;
@@ -90,7 +88,7 @@ export class CompareViewer {
 
   #listen() {
     const { root, clock, camera } = this;
-    if (clock.clips.length) buttons(root, clock);
+    if (clock.clips.length) buttons(root, clock, KEYS);
     root.addEventListener("keydown", (event) => this.#onKey(event));
     for (const { el } of this.views) {
       moveCamera(el, camera);
@@ -191,8 +189,7 @@ export class CompareViewer {
     const live = seen.map((item) => item.live);
     const isLive = live.every(Boolean);
     const waiting = seen.filter((_, place) => !live[place]).map((item) => item.said);
-    const words = isLive ? "" : [...new Set(waiting)].filter(Boolean).join(" ") || STILLS;
-    this.#words.textContent = this.#isHelping ? HELP : words;
+    this.#words.textContent = isLive ? "" : [...new Set(waiting)].filter(Boolean).join(" ") || STILLS;
     this.root.toggleAttribute("data-absent", !isLive && seen.some(({ isAbsent }) => isAbsent));
     const frame = isLive ? this.#frameOf(seen) : this.clock.frame;
     const drawn = seen.map(({ size, still }, place) => ({
@@ -266,11 +263,7 @@ export class CompareViewer {
       const isOther = this.items.length > 2 && place === this.pair[1 - side];
       this.#use(side, isOther ? (place + 1) % this.items.length : place);
     };
-    const help = () => {
-      this.#isHelping = !this.#isHelping;
-      this.#due();
-    };
-    answerKey(event, { ...this.camera.keys, a: next(0), b: next(1), "?": help });
+    answerKey(event, { ...this.camera.keys, a: next(0), b: next(1) });
   }
 }
 

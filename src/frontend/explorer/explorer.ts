@@ -12,8 +12,6 @@ import { ASK_AGAIN, askKernel, bringFile, onKernel } from "../page/kernel_files.
 const CRISP_FROM = 2; // Pixels of the page for one of the picture.
 const REPORT_AFTER = 120; // Milliseconds of rest before the kernel hears which frame is on the screen.
 const NO_KERNEL = "The kernel has ended, and it is what saves files. Run the cell again.";
-const EXPLORER_KEYS =
-  "Space play, pause · ← → one frame · Shift ← → ten · Home first · End last · L loop · [ ] begin and end of the range · + − zoom · 0 fit · ? these keys";
 const SMALL_COPY =
   "A small copy, because the file is too large for the page, or of a kind that browsers do not decode. What is saved comes from the file itself.";
 
@@ -65,7 +63,7 @@ function explore(root: HTMLElement & { clock?: Clock }, file: Source) {
   if (file.isCopy) say(SMALL_COPY);
   root.addEventListener("keydown", (event) => {
     const arrows = { ArrowUp: () => camera.pan(0, PAN), ArrowDown: () => camera.pan(0, -PAN) };
-    answerKey(event, { ...camera.keys, "?": () => say(EXPLORER_KEYS), ...(camera.isFitted ? {} : arrows) });
+    answerKey(event, { ...camera.keys, ...(camera.isFitted ? {} : arrows) });
   });
   root.setAttribute("aria-keyshortcuts", clock ? "Space ArrowLeft ArrowRight Home End L [ ] + - 0 ?" : "+ - 0");
   if (clock) followKernel(root, clock);
@@ -79,7 +77,7 @@ function makeClock(root: HTMLElement & { clock?: Clock }, box: HTMLElement, file
   root.clock = clock;
   root.dataset.rbClock = "";
   root.classList.add("rb-clock");
-  buttons(root, clock);
+  buttons(root, clock, " · + − zoom · 0 fit");
   filmstrip(root, clock);
   watchSight(box, (isInView) => clock.see(clip, isInView));
   return clock;

@@ -56,7 +56,7 @@ export class Grid {
       group.clock = this.clock;
       group.dataset.rbLive = "";
       group.prepend(this.#stage.node);
-      buttons(group, this.clock);
+      buttons(group, this.clock, " · X select · Esc back to the grid");
       group.append(this.#absent);
     }
     onKernel(this.key, () => this.#retry());

@@ -60,12 +60,12 @@ export class Judge {
     this.held = this.#read();
     const { live, rater, slots } = this.#parts;
     live.append(this.#room);
-    buttons(root, this.clock);
     // While a pair is on the screen: what plays or stops at other times is nobody's wish.
     this.clock.addEventListener("change", () => {
       if (this.isAsking) this.#hold({ isPlaying: this.clock.playing });
     });
-    root.addEventListener("keydown", (event) => this.#onKey(event));
+    root.addEventListener("keydown", (event) => this.#onKey(event)); // Before the keys of the player.
+    buttons(root, this.clock);
     for (const one of this.#parts.answers) {
       // The focus goes to the panel: a space bar would press the button again.
       one.addEventListener("click", () => {

@@ -153,7 +153,6 @@ export class Clip {
     const { frames, rate, seconds } = this;
     const times = index ? (index.times ?? null) : this.times;
     this.#use(new PlayedPicture({ frames, rate, seconds, times }, this.video, () => this.#fail()));
-    this.box.dispatchEvent(new CustomEvent("reelbook:played", { bubbles: true }));
   }
 
   #use(picture: DecodedPicture | PlayedPicture) {

@@ -25,14 +25,6 @@ describe("a clock", () => {
     const clock = new Clock([clipOf(25, 24), clipOf(49, 24), clipOf(60, 30)]);
 
     expect([clock.rate, clock.frames]).toEqual([30, 61]);
-    expect(clock.ends).toEqual([31, 60]);
-  });
-
-  test("marks the end of each clip but the longest once, also at odd rates", () => {
-    const clock = new Clock([25, 49, 49, 97].map((frames) => clipOf(frames, 24000 / 1001)));
-
-    expect(clock.ends).toEqual([25, 49]);
-    expect(clock.shareOf(clock.ends[0] - 1)).toBe(0.25);
   });
 
   test("shows the middle of the frame that is wanted, and none beyond its ends", async () => {
@@ -80,13 +72,12 @@ describe("the bar of a clock", () => {
   buttons(root, clock);
   const find = (name: string) => root.querySelector(`[data-rb-do=${name}]`) as HTMLInputElement;
 
-  test("says and moves the frame, and marks where a clip ends", async () => {
+  test("says and moves the frame", async () => {
     find("on").click();
     await clock.seek(clock.frame);
 
     expect(find("told").textContent).toBe("2 of 49 · 0.04 s");
     expect([find("scrub").max, find("scrub").value]).toEqual(["48", "1"]);
-    expect([...root.querySelectorAll("i")].map(({ title }) => title)).toEqual(["25 frames"]);
   });
 
   test("has the same keys as all players, and leaves those of fields alone", async () => {

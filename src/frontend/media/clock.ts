@@ -49,12 +49,6 @@ export class Clock extends EventTarget implements Player {
     return this.frames / this.rate;
   }
 
-  /** The frames after which clips end before the longest does. */
-  get ends() {
-    const ends = new Set(this.clips.map(({ seconds }) => Math.round(seconds * this.rate)));
-    return [...ends].filter((end) => end < Math.max(...ends));
-  }
-
   /** How far along a frame is, 0 to 1. */
   shareOf(frame: number) {
     return this.frames > 1 ? frame / (this.frames - 1) : 0;
@@ -250,17 +244,4 @@ export class Clock extends EventTarget implements Player {
       await this.#showAll(time);
     }
   }
-}
-
-/** Pause while the page is hidden, and continue from the same position afterwards. */
-export function watchPage(clock: Clock) {
-  let goesOn = false;
-  document.addEventListener("visibilitychange", () => {
-    if (document.hidden) {
-      goesOn = clock.playing;
-      clock.pause();
-    } else if (goesOn) {
-      clock.play();
-    }
-  });
 }

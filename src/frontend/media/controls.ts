@@ -1,9 +1,10 @@
 /** The one bar of buttons below clips, and the keys of all players. */
 
 import { answerKey, button, choose, isWriting, made, shaped } from "../page/element.ts";
-import { type Clock, watchPage } from "./clock.ts";
+import type { Clock } from "./clock.ts";
 
-const PLAYED = "Played by the browser, which may not decode single frames here: steps take longer.";
+/** The list that the question mark shows. */
+export const KEYS = "Space play, pause · ← → one frame · Shift ← → ten · Home first · End last · L loop · ? these keys";
 const SPEEDS: [number, string][] = [
   [0.25, "¼ ×"],
   [0.5, "½ ×"],
@@ -30,13 +31,17 @@ export interface Player {
   setRange?(side: 0 | 1): unknown;
 }
 
-/** Fill the place `[data-rb-transport]` with the time line and the buttons of a clock, which the keys of all players move as well. */
-export function buttons(root: HTMLElement, clock: Clock) {
+/**
+ * Fill the place `[data-rb-transport]` with the time line and the buttons of a clock, which the keys of all players move as well.
+ * @param more Other keys of the viewer, for the list of keys.
+ */
+export function buttons(root: HTMLElement, clock: Clock, more = "") {
   const act = (name: string, label: string, title: string, content: Node | string, press: () => unknown) =>
     button(content, press, { "data-rb-do": name, "aria-label": label, title });
-  const range = { type: "range", min: 0, max: 1, value: 0, "data-rb-do": "scrub", "aria-label": "frame" };
-  const scrub = made("input", { ...range, oninput: () => clock.seek(Number(scrub.value)) });
-  const line = made("div", { class: "rb-line" }, scrub);
+  const attributes = { type: "range", min: 0, max: 1, value: 0, "data-rb-do": "scrub", "aria-label": "frame" };
+  const scrub = made("input", { ...attributes, oninput: () => clock.seek(Number(scrub.value)) });
+  const range = made("i", { hidden: true });
+  const line = made("div", { class: "rb-line" }, range, scrub);
   const back = act("back", "One frame back", "One frame back (←)", icon("back"), () => clock.step(-1));
   const play = act("play", "Play", "Play or pause (Space)", icon("play", "rb-on"), () => clock.toggle());
   play.append(icon("pause", "rb-off"));
@@ -59,16 +64,14 @@ export function buttons(root: HTMLElement, clock: Clock) {
     act("begin", "Begin of the range", `What plays begins ${again} ([)`, "[", () => clock.setRange(0)),
     act("end", "End of the range", `What plays ends ${again} (])`, "]", () => clock.setRange(1)),
   ];
-  const note = made("span", { class: "rb-played", "data-rb-do": "note", role: "status", hidden: true });
-  root.addEventListener("reelbook:played", () => {
-    note.hidden = false;
-    note.textContent = PLAYED;
-  });
+  const help = made("span", { class: "rb-keys", role: "status" });
+  const toggleHelp = () => {
+    help.textContent = help.textContent ? "" : `${KEYS} · [ ] begin and end of the range${more}`;
+  };
   const show = () => {
     const frame = clock.frame;
     const time = `${(frame / clock.rate).toFixed(2)} s`;
     scrub.value = String(frame);
-    scrub.style.setProperty("--at", String(clock.shareOf(frame)));
     count.textContent = `${frame + 1} of ${clock.frames}`;
     seconds.textContent = ` · ${time}`;
     scrub.setAttribute("aria-valuetext", `frame ${count.textContent}, ${time}`);
@@ -80,30 +83,24 @@ export function buttons(root: HTMLElement, clock: Clock) {
     scrub.max = String(clock.frames - 1);
     by.hidden = !clock.clips.some(({ rate, times }) => times || rate !== clock.rate);
     const [first, last] = clock.range ?? [0, clock.frames - 1];
-    scrub.style.setProperty("--from", String(clock.shareOf(first)));
-    scrub.style.setProperty("--to", String(clock.shareOf(last)));
-    scrub.toggleAttribute("data-range", clock.range !== null);
+    range.hidden = clock.range === null;
+    range.style.setProperty("--from", String(clock.shareOf(first)));
+    range.style.setProperty("--to", String(clock.shareOf(last)));
     sides[0].setAttribute("aria-pressed", String(first > 0));
     sides[1].setAttribute("aria-pressed", String(last < clock.frames - 1));
-    const ends = clock.ends.map((end) =>
-      made("i", { style: `--at:${clock.shareOf(end - 1)}`, title: `${end} frames` }),
-    );
-    line.querySelectorAll("i").forEach((mark) => mark.remove());
-    line.append(...ends);
     show();
   };
   clock.addEventListener("frame", show);
   clock.addEventListener("change", change);
   change();
   const status = made("span", { class: "rb-told", "data-rb-do": "told" }, count, seconds);
-  const more = made("span", { class: "rb-transport-more" }, by, speed, loop, ...sides);
+  const options = made("span", { class: "rb-transport-more" }, by, speed, loop, ...sides);
   const bar = root.querySelector("[data-rb-transport]") as HTMLElement;
   bar.className = "rb-transport";
-  bar.replaceChildren(line, back, play, on, status, more, note);
+  bar.replaceChildren(line, back, play, on, status, options, help);
   root.addEventListener("keydown", (event) => {
-    if (!event.defaultPrevented && clock.clips.length) keys(event, clock);
+    if (!event.defaultPrevented && clock.clips.length) keys(event, clock, { "?": toggleHelp });
   });
-  watchPage(clock);
 }
 
 function icon(name: keyof typeof ICONS, kind = "") {

@@ -1,9 +1,8 @@
 /** A clip with the browser's own buttons. */
 
 import { made, watchSight } from "../page/element.ts";
-import { keys, type Player } from "./controls.ts";
+import { KEYS, keys, type Player } from "./controls.ts";
 
-const VIDEO_KEYS = "Space play, pause · ← → one frame · Shift ← → ten · Home first · End last · L loop · ? these keys";
 export const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** Muted, and played again from the beginning at its end. */
@@ -49,7 +48,7 @@ export function enliven(
     },
   };
   const help = () => {
-    status.textContent = status.textContent === VIDEO_KEYS ? "" : VIDEO_KEYS;
+    status.textContent = status.textContent === KEYS ? "" : KEYS;
   };
   // Before the buttons inside of the video.
   video.addEventListener("keydown", (event) => keys(event, player, { "?": help }), true);
@@ -57,19 +56,4 @@ export function enliven(
     if (event.key.length === 1 && !event.altKey && !event.ctrlKey && !event.metaKey) event.stopPropagation(); // Jupyter would run or add a cell.
   });
   watchSight(video, (isInView) => isInView || video.pause());
-}
-
-/** Play while the pointer is over it, one at a time. */
-export function playUnderPointer(video: HTMLVideoElement) {
-  video.addEventListener("pointerenter", (event) => {
-    if (event.pointerType === "touch" || isCalm() || !video.paused) return;
-    for (const other of document.querySelectorAll<HTMLVideoElement>("video[data-rb-hover]")) other.pause();
-    video.dataset.rbHover = "";
-    video.muted = true;
-    video.play().catch(() => delete video.dataset.rbHover);
-  });
-  video.addEventListener("pointerleave", () => {
-    if ("rbHover" in video.dataset) video.pause();
-  });
-  video.addEventListener("pause", () => delete video.dataset.rbHover);
 }

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { button, choose, dotted, made } from "./element.ts";
+import { button, choose, made } from "./element.ts";
 import { isFilm, largeSize } from "./player.ts";
 
 test("what is written goes in as text, and what is not there is left out", () => {
@@ -33,11 +33,6 @@ test("a button acts, and a list says what is chosen", () => {
 
   expect([list.value, list.getAttribute("aria-label")]).toEqual(["2", "speed"]);
   expect(act).toHaveBeenLastCalledWith("2");
-});
-
-test("words are joined by dots that belong to the word after them", () => {
-  expect(dotted("a · b").textContent).toBe("a · b");
-  expect(dotted("a · b").querySelectorAll(".rb-word")[1].textContent).toBe("· b");
 });
 
 test.each([

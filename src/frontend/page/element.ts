@@ -1,25 +1,5 @@
 /** Elements in one call, with text as text and never as markup; what keys do, and what is in view. */
 
-/**
- * Words with dots between them, of which no line ends on a dot.
- * @param words A line with dots in it, or the words alone.
- */
-export function dotted(words: string | (Node | string)[], attributes: Record<string, any> = {}) {
-  const all = typeof words === "string" ? words.split(" · ").filter(Boolean) : words;
-  const parts = all.flatMap((word, place) => {
-    const dot = place ? made("span", { class: "rb-dot" }, "· ") : null;
-    return [
-      place ? " " : "",
-      made("span", { class: "rb-word" }, dot, typeof word === "string" ? made("bdi", {}, word) : word),
-    ];
-  });
-  return made(
-    "span",
-    { ...attributes, class: `rb-dotted ${attributes.class ?? ""}` },
-    made("span", { class: "rb-dotted-line" }, ...parts),
-  );
-}
-
 /** @param attributes `text`, and functions for events such as `onclick`; all else are attributes, if they are there. */
 export function made<K extends keyof HTMLElementTagNameMap>(
   tag: K,

@@ -1,6 +1,6 @@
-/** Figures: a clip plays under the pointer and by keys, its preview is replaced by the original, and code can be copied. */
+/** Figures: a clip plays by keys, its preview is replaced by the original, and code can be copied. */
 
-import { enliven, playUnderPointer } from "../media/video.ts";
+import { enliven } from "../media/video.ts";
 import { copyText } from "./copy.ts";
 import { made, watchSight } from "./element.ts";
 import { askFile, onKernel } from "./kernel_files.ts";
@@ -88,7 +88,6 @@ function enhance(root: HTMLElement) {
     says.textContent = "This browser cannot play it; the pictures show what is in it.";
   };
   video.error ? fail() : video.addEventListener("error", fail);
-  playUnderPointer(video);
   enliven(video, { rate: Number(root.dataset.rbRate), frames: Number(root.dataset.rbFrames) }, says);
 }
 

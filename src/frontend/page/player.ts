@@ -2,7 +2,7 @@
 
 import { isCalm, makeVideo } from "../media/video.ts";
 import { unpacked } from "../table/query.ts";
-import { button, dotted, made } from "./element.ts";
+import { button, made } from "./element.ts";
 import { ASK_AGAIN, askFile } from "./kernel_files.ts";
 
 const LATER = "Loading, waiting for the kernel. If it was restarted, run the cell again.";
@@ -164,6 +164,7 @@ export function playOver(poster: HTMLButtonElement, wanted: Wanted) {
 export function detail(label: string, players: HTMLElement[], close: () => void) {
   const end = button("×", close, { class: "rb-close", "aria-label": "Close" });
   const node = made("div", { class: "rb-open rb-detail", role: "group", "aria-label": label || "Run" }, end);
-  if (players.length) node.append(made("div", { class: "rb-films" }, ...players), made("p", {}, dotted(label)));
+  if (players.length)
+    node.append(made("div", { class: "rb-films" }, ...players), made("p", {}, made("bdi", {}, label)));
   return node;
 }

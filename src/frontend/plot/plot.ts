@@ -6,7 +6,7 @@
  */
 
 import { within } from "../media/clock_time.ts";
-import { answerKey, button, dotted, made, payloadOf, shaped } from "../page/element.ts";
+import { answerKey, button, made, payloadOf, shaped } from "../page/element.ts";
 import { Picked } from "../page/picked.ts";
 import { detail, isFilm, Posters, players } from "../page/player.ts";
 import { unpacked } from "../table/query.ts";
@@ -160,7 +160,7 @@ class Plot {
     this.#card.replaceChildren(
       ...(this.#files[point]?.length ? [poster] : []),
       made("dl", {}, ...lines),
-      ...(rest.length ? [made("p", {}, dotted(rest.join(" · ")))] : []),
+      ...(rest.length ? [made("p", {}, made("bdi", {}, rest.join(" · ")))] : []),
     );
     this.#card.hidden = false;
     this.#placeCard(point);
