@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -96,13 +95,10 @@ def test_a_table_that_was_filtered_sorted_merged_or_concatenated_keeps_its_reel(
 
 
 def test_figures_become_columns_and_are_measured_once(table: pd.DataFrame) -> None:
-    """A still film has no motion; a run without a file has gaps; the second time nothing is decoded."""
+    """A still film has no motion; a run without a file has gaps; the second time the figures are the same."""
     seen: list[tuple[int, int]] = []
-    with ThreadPoolExecutor(2) as threads:
-        first = table.reel.measure(["motion", "frame_count", "ssim"], reference=0, executor=threads)
-        again = table.reel.measure(
-            ["motion", "frame_count", "ssim"], reference=0, executor=threads, progress=lambda *told: seen.append(told)
-        )
+    first = table.reel.measure(["motion", "frame_count", "ssim"], reference=0)
+    again = table.reel.measure(["motion", "frame_count", "ssim"], reference=0, progress=lambda *told: seen.append(told))
 
     done = first[first["status"] == "completed"]
     assert set(done["frame_count"]) == {6, 12}
@@ -110,7 +106,7 @@ def test_figures_become_columns_and_are_measured_once(table: pd.DataFrame) -> No
     assert done["ssim"].astype(float).min() > 0.99
     assert first[first["status"] == "impossible"]["frame_count"].isna().all()
     pd.testing.assert_frame_equal(first, again)
-    assert seen == [(4, 4)]
+    assert seen == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
     assert list(table.columns) == [name for name in first.columns if name in table.columns]
     with pytest.raises(rb.ReelbookError, match=r"Row 4 has 0 files.*impossible"):
         table.reel.measure(["ssim"], reference=4)
@@ -119,13 +115,12 @@ def test_figures_become_columns_and_are_measured_once(table: pd.DataFrame) -> No
 def test_measuring_twice_gives_each_figure_once(table: pd.DataFrame, tmp_path: Path) -> None:
     """What was measured before is replaced: also with another reference, after a filter, and out of files."""
     names = ["motion", "frame_count", "ssim"]
-    with ThreadPoolExecutor(2) as threads:
-        first = table.reel.measure(names, reference=0, executor=threads)
-        first.to_parquet(tmp_path / "t.parquet")
-        joined = first.merge(pd.DataFrame({"fps": [6.0, 12.0], "pace": ["slow", "quick"]}), on="fps")
-        copies = [first, first[first["fps"] == 6.0], rb.read(tmp_path / "t.parquet"), joined]
-        again = [copy.reel.measure(names, reference=0, executor=threads) for copy in copies]
-        other = first.reel.measure("ssim", reference=1, executor=threads)
+    first = table.reel.measure(names, reference=0)
+    first.to_parquet(tmp_path / "t.parquet")
+    joined = first.merge(pd.DataFrame({"fps": [6.0, 12.0], "pace": ["slow", "quick"]}), on="fps")
+    copies = [first, first[first["fps"] == 6.0], rb.read(tmp_path / "t.parquet"), joined]
+    again = [copy.reel.measure(names, reference=0) for copy in copies]
+    other = first.reel.measure("ssim", reference=1)
 
     assert [list(one.columns) for one in again] == [list(copy.columns) for copy in copies]
     assert list(other.columns) == list(first.columns)
@@ -135,10 +130,9 @@ def test_a_column_of_ones_own_is_never_lost_to_a_figure(table: pd.DataFrame) -> 
     """A label, or an input, of a figure's name keeps it; the figure is `measured_…`, however often it is measured."""
     mine = table.assign(width="narrow")
     asked = table.assign(input_json='{"height": 16}', height=16)
-    with ThreadPoolExecutor(2) as threads:
-        once = mine.reel.measure(["width"], executor=threads)
-        twice = once.reel.measure(["width"], executor=threads)
-        beside = asked.reel.measure(["height"], executor=threads)
+    once = mine.reel.measure(["width"])
+    twice = once.reel.measure(["width"])
+    beside = asked.reel.measure(["height"])
 
     for measured in (once, twice):
         assert [name for name in measured.columns if "width" in name] == ["width", "measured_width"]
@@ -148,7 +142,7 @@ def test_a_column_of_ones_own_is_never_lost_to_a_figure(table: pd.DataFrame) -> 
 
 
 def test_whoever_draws_is_told_how_far_measuring_is(table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without being asked to; not with `progress=False`. No other test here measures this: what is known takes no time."""
+    """Without being asked to; not with `progress=False`."""
     told: list[tuple[int, ...]] = []
 
     @contextmanager
@@ -157,9 +151,8 @@ def test_whoever_draws_is_told_how_far_measuring_is(table: pd.DataFrame, monkeyp
         yield lambda done, of: told.append((done, of))
 
     monkeypatch.setattr(table_accessor, "watch_measuring", watch_measuring)
-    with ThreadPoolExecutor(2) as threads:
-        table.reel.measure("colourfulness", executor=threads)
-        table.reel.measure("sharpness", executor=threads, progress=False)
+    table.reel.measure("colourfulness")
+    table.reel.measure("sharpness", progress=False)
 
     assert told == [(4,), (0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-import pickle
-from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from reelbook.errors import ReelbookError
+from reelbook.media.measuring import measures
 from reelbook.media.measuring.measures import measure_files
-from reelbook.media.measuring.metrics import METRICS, measure_file
+from reelbook.media.measuring.metrics import METRICS, Measured, measure_file
 from tests.clips import Pixels
 from tests.media.moving import flat, noise, panned, picture, written
 from tests.support import examples
@@ -184,6 +181,38 @@ def test_figures_come_in_the_order_of_the_files(clips: list[Path], tmp_path: Pat
         measure_files(clips, ["ssim"], reference="nowhere.mp4")
 
 
+def test_what_was_measured_once_is_not_measured_again(
+    clips: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of files on a shelf: another metric is measured, another reference too; of files elsewhere nothing is kept."""
+    asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def count(path: str, names: tuple[str, ...], *, reference: str | None = None) -> Measured:
+        asked.append((Path(path).name, names))
+        return measure_file(path, names, reference=reference)
+
+    monkeypatch.setattr(measures, "measure_file", count)
+    shelf = tmp_path / "library" / "media"
+    shelf.mkdir(parents=True)
+    first, second = (shelf / f"{name * 32}.mp4" for name in ("ab", "cd"))
+    for clip, path in zip(clips, (first, second), strict=False):
+        path.write_bytes(clip.read_bytes())
+
+    measure_files([first], ["sharpness"])
+    figures = measure_files([first], [*FEW, "ssim"], reference=second)
+    again = measure_files([first], [*FEW, "ssim"], reference=second)
+    measure_files([first], [*FEW, "ssim"], reference=clips[2])
+    measure_files([clips[0], clips[0]], ["motion"])
+    measure_files([clips[0]], ["motion"])
+
+    assert asked == [
+        (first.name, ("sharpness",)), (first.name, (*FEW, "ssim")), (first.name, (*FEW, "ssim")),
+        ("1.mp4", ("motion",)), ("1.mp4", ("motion",)),
+    ]  # fmt: skip
+    assert figures == again == [measure_file(first, [*FEW, "ssim"], reference=second)]
+    assert {path.parent.name for path in (tmp_path / "library").rglob("*.json")} == {"measures"}
+
+
 def test_an_interrupt_gives_the_prompt_back(clips: list[Path]) -> None:
     """What has not begun is cancelled."""
 
@@ -193,64 +222,3 @@ def test_an_interrupt_gives_the_prompt_back(clips: list[Path]) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         measure_files(clips, FEW, progress=interrupt)
-
-
-class Pickling(Executor):
-    """An executor that sends everything there and back as bytes, as a cluster does, and knows what it was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, tuple[str, ...]]] = []
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
-        path, metrics = args
-        self.asked.append((Path(path).name, metrics))
-        future: Future[Any] = Future()
-        if Path(path).name == "lost.mp4":
-            future.set_exception(BrokenExecutor("A process ended."))
-            return future
-        if Path(path).name == "cancelled.mp4":
-            future.cancel()
-            return future
-        sent, given, named = pickle.loads(pickle.dumps((fn, args, options)))
-        future.set_result(pickle.loads(pickle.dumps(sent(*given, **named))))
-        return future
-
-
-def test_any_executor_gives_the_same_figures(clips: list[Path], tmp_path: Path) -> None:
-    """In order, with progress, and compared with the same reference; a file that it loses says so."""
-    steps: list[int] = []
-
-    figures = measure_files(
-        [*clips, tmp_path / "lost.mp4", tmp_path / "cancelled.mp4"],
-        reference=clips[1],
-        executor=Pickling(),
-        progress=lambda done, of: steps.append(done),
-    )
-
-    assert figures[:3] == [measure_file(path, reference=clips[1]) for path in clips]
-    assert "the executor lost it (BrokenExecutor: A process ended.)" in str(figures[3]["error"])
-    assert "the executor lost it (CancelledError)" in str(figures[4]["error"])
-    assert steps == [0, 1, 2, 3, 4, 5]
-
-
-def test_what_was_measured_once_is_not_measured_again(clips: list[Path], tmp_path: Path) -> None:
-    """Of files on a shelf: another metric is measured, another reference too; of files elsewhere nothing is kept."""
-    executor, shelf = Pickling(), tmp_path / "library" / "media"
-    shelf.mkdir(parents=True)
-    first, second = (shelf / f"{name * 32}.mp4" for name in ("ab", "cd"))
-    for clip, path in zip(clips, (first, second), strict=False):
-        path.write_bytes(clip.read_bytes())
-    measure_files([first], ["sharpness"], executor=executor)
-
-    figures = measure_files([first], [*FEW, "ssim"], reference=second, executor=executor)
-    again = measure_files([first], [*FEW, "ssim"], reference=second, executor=executor)
-    measure_files([first], ["ssim"], reference=clips[1], executor=executor)
-    measure_files([clips[0], clips[0]], ["motion"], executor=executor)
-    measure_files([clips[0]], ["motion"], executor=executor)
-
-    assert executor.asked == [
-        (first.name, ("sharpness",)), (first.name, ("motion", "ssim")), (first.name, ("ssim",)),
-        ("1.mp4", ("motion",)), ("1.mp4", ("motion",)),
-    ]  # fmt: skip
-    assert figures == again == [measure_file(first, [*FEW, "ssim"], reference=second)]
-    assert [path.parent.name for path in (tmp_path / "library").rglob("*.json")] == ["measures"]

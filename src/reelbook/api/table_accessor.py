@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -30,17 +29,6 @@ if TYPE_CHECKING:
     from ..display.plots.plot_html import Plot
     from ..runs.run import Run
     from ..widgets.grid import Grid
-
-METRIC_FACTS = ("meaning", "definition", "unit", "range", "better")
-"""The columns of the table of metrics."""
-
-
-class Metrics(pd.DataFrame):
-    """A DataFrame with one row per metric, displayed without truncation. Operations on it return a plain DataFrame."""
-
-    @property
-    def _constructor(self) -> type[pd.DataFrame]:
-        return pd.DataFrame
 
 
 @pd.api.extensions.register_dataframe_accessor("reel")
@@ -126,17 +114,18 @@ class Reel:
         return compute_costs(self._table, by)
 
     @property
-    def metrics(self) -> Metrics:
-        """The available metrics: meaning, method, unit, range, and which direction is better."""
-        columns = {name: [getattr(metric, name) for metric in METRICS.values()] for name in METRIC_FACTS}
-        return Metrics(columns, index=pd.Index(METRICS, name="metric"))
+    def metrics(self) -> pd.DataFrame:
+        """The available metrics: meaning, unit, and which direction is better."""
+        columns = {
+            name: [getattr(metric, name) for metric in METRICS.values()] for name in ("meaning", "unit", "better")
+        }
+        return pd.DataFrame(columns, index=pd.Index(METRICS, name="metric"))
 
     def measure(
         self,
         metrics: Collection[str] | str | None = None,
         *,
         reference: Any = None,
-        executor: Executor | None = None,
         progress: bool | Callable[[int, int], object] | None = True,
     ) -> pd.DataFrame:
         """Measure the first file of each run, and return the table with a column per metric.
@@ -145,14 +134,14 @@ class Reel:
         run to compare the others with. Measurements of a library's files are kept in it. If the table already has a column of
         the same name, the metric's is `measured_…`; earlier measurements in the table are replaced.
 
-        Files are decoded in threads, or by any executor. Progress is displayed after a second;
-        `progress=False` disables that, and a callable receives the number of files done and the total.
+        Progress is displayed after a second; `progress=False` disables that, and a callable receives the number of files
+        done and the total.
         """
         firsts = [found[0] if found else None for found in find_paths(self._table)]
         against = reference if reference is None or isinstance(reference, (str, Path)) else self.file(reference).path
         existing = [path for path in firsts if path is not None]
         with _progress_callback(progress, len(set(existing))) as report:
-            figures = measure_files(existing, metrics, reference=against, executor=executor, progress=report)
+            figures = measure_files(existing, metrics, reference=against, progress=report)
         by_path = dict(zip(existing, figures, strict=True))
         names = list(dict.fromkeys(name for found in by_path.values() for name in found if name in METRICS))
         columns = {

@@ -25,7 +25,6 @@ HTML = {
     ("reelbook.media.metadata.provenance", "Provenance"): ("cards", "provenance_table"),
     ("reelbook.settings", "Options"): ("cards", "options_table"),
     ("reelbook.sweeps.cost", "Costs"): ("cost_chart", "render_costs"),
-    ("reelbook.api.table_accessor", "Metrics"): ("cards", "render_metrics"),
     ("reelbook.sweeps.plan", "Plan"): ("sweep_panel", "plan_card"),
     ("reelbook.decide.ratings", "Ratings"): ("ratings_card", "ratings_card"),
     ("reelbook.decide.race.race", "Race"): ("race_card", "race_card"),

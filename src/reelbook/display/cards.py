@@ -64,15 +64,6 @@ def options_table(options: Options) -> str:
     return render_card(blocks.heading("Options"), blocks.facts(rows), blocks.small(advice))
 
 
-def render_metrics(metrics: pd.DataFrame) -> str:
-    """A row for each metric, its definition in small print."""
-    rows = [
-        (name, blocks.two_lines(meaning, definition), unit, span, better)
-        for name, meaning, definition, unit, span, better in metrics.itertuples(name=None)
-    ]
-    return render_card(blocks.rows(rows, head=("metric", "meaning", "unit", "range", "better")), width=960)
-
-
 def models_table(models: Sequence[Mapping[str, Any]]) -> str:
     """A row for each model that a service lists; what it does not report is left out."""
     if not models:

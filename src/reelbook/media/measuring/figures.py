@@ -1,38 +1,43 @@
-"""The formulas of the metrics: of one frame, of neighbouring frames, and of a frame and its reference."""
+"""The formulas of the metrics: of one frame, of neighbouring frames, of a frame and its reference, and of a file."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from .measured_frames import MeasuredFrame, Moment, PixelPlane, Pixels
+from .measured_frames import MeasuredFile, Moment, PixelPlane, Pixels
 
 LEVELS = 255.0
 WINDOW = 8
 """The side of a window of SSIM. A window starts at every fourth pixel."""
 
 
-def sharpness(frame: MeasuredFrame) -> float:
+Value = float | int | str | None
+"""A measured figure; None if it does not apply, such as the motion of a picture."""
+
+
+def sharpness(moment: Moment) -> float:
     """The variance of the Laplacian of the luma (Pech-Pacheco et al., ICPR 2000)."""
-    luma = frame.luma
+    luma = moment.frame.luma
     laplacian = luma[:-2, 1:-1] + luma[2:, 1:-1] + luma[1:-1, :-2] + luma[1:-1, 2:] - 4 * luma[1:-1, 1:-1]
     return _variance(laplacian)
 
 
-def brightness(frame: MeasuredFrame) -> float:
+def brightness(moment: Moment) -> float:
     """The mean of the luma: 0 is black, 255 is white."""
-    return _mean(frame.luma)
+    return _mean(moment.frame.luma)
 
 
-def contrast(frame: MeasuredFrame) -> float:
+def contrast(moment: Moment) -> float:
     """The standard deviation of the luma within the frame, known as RMS contrast (Peli, JOSA A 7, 1990)."""
-    return math.sqrt(_variance(frame.luma))
+    return math.sqrt(_variance(moment.frame.luma))
 
 
-def colourfulness(frame: MeasuredFrame) -> float:
+def colourfulness(moment: Moment) -> float:
     """How colourful the frame looks: 0 is grey, beyond 80 is very colourful (Hasler and Süsstrunk, SPIE 5007, 2003)."""
-    red, green, blue = frame.small
+    red, green, blue = moment.frame.small
     rg, yb = red - green, np.float32(0.5) * (red + green) - blue
     return math.sqrt(_variance(rg) + _variance(yb)) + 0.3 * math.hypot(_mean(rg), _mean(yb))
 
@@ -44,7 +49,7 @@ def change(moment: Moment) -> float | None:
 
 def flicker(moment: Moment) -> float | None:
     """The mean absolute difference of this frame and the last over all pixels and colours at full size."""
-    return None if moment.last is None else mean_difference(moment.frame.whole, moment.last.whole)
+    return None if moment.last is None else float(_difference(moment.frame.whole, moment.last.whole).mean())
 
 
 def likeness(moment: Moment) -> float | None:
@@ -58,7 +63,40 @@ def squared_error(moment: Moment) -> float | None:
     """The mean squared difference from the reference, over all pixels and colours at the reference's full size."""
     if moment.reference is None:
         return None
-    return mean_square_difference(moment.frame.at(moment.reference.size).whole, moment.reference.whole)
+    difference = _difference(moment.frame.at(moment.reference.size).whole, moment.reference.whole)
+    return float(np.square(difference, dtype=np.uint16).mean())
+
+
+def find_mean(values: Sequence[float], film: MeasuredFile) -> float | None:
+    """The mean of a figure over the frames."""
+    return sum(values) / len(values) if values else None
+
+
+def find_pace(values: Sequence[float], film: MeasuredFile) -> float | None:
+    """The mean change times the frame rate: a scene that moves steadily has the same figure at 12 and at 24 frames per second."""
+    mean = find_mean(values, film)
+    return None if mean is None or film.rate is None else mean * film.rate
+
+
+def find_steadiness(values: Sequence[float], film: MeasuredFile) -> float | None:
+    """(255 - MAE) / 255, as VBench's temporal_flickering, but of any scene, so that motion counts as flicker (CVPR 2024)."""
+    error = find_mean(values, film)
+    return None if error is None else (LEVELS - error) / LEVELS
+
+
+def find_ratio(values: Sequence[float], film: MeasuredFile) -> float | None:
+    """The peak signal-to-noise ratio of all frames together; infinite where all is equal."""
+    error = find_mean(values, film)
+    if error is None:
+        return None
+    return 10 * math.log10(LEVELS**2 / error) if error else math.inf
+
+
+def compare_ends(film: MeasuredFile) -> float | None:
+    """The structural similarity of the last and the first frame."""
+    if film.first is None or film.last is None or film.frames < 2:
+        return None
+    return similarity(film.first.luma, film.last.luma)
 
 
 def similarity(one: PixelPlane, other: PixelPlane) -> float:
@@ -93,22 +131,10 @@ def _windows(values: PixelPlane) -> PixelPlane:
     return windows
 
 
-def mean_difference(one: Pixels, other: Pixels) -> float:
-    """The mean absolute difference of two pictures, exactly.
-
-    >>> mean_difference(np.array([[250, 2]], np.uint8), np.array([[0, 4]], np.uint8))
-    126.0
-    """
-    return float((np.maximum(one, other) - np.minimum(one, other)).mean())
-
-
-def mean_square_difference(one: Pixels, other: Pixels) -> float:
-    """The mean squared difference of two pictures, exactly.
-
-    >>> mean_square_difference(np.array([[250, 2]], np.uint8), np.array([[0, 4]], np.uint8))
-    31252.0
-    """
-    return float(np.square(np.maximum(one, other) - np.minimum(one, other), dtype=np.uint16).mean())
+def _difference(one: Pixels, other: Pixels) -> Pixels:
+    """The absolute difference of two pictures, which bytes can hold."""
+    difference: Pixels = np.maximum(one, other) - np.minimum(one, other)
+    return difference
 
 
 def _mean(plane: PixelPlane) -> float:

@@ -2,185 +2,69 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ...errors import ReelbookError
 from ...util.printable import suggest
 from . import figures
-from .figures import LEVELS
+from .figures import Value, find_mean
 from .measured_frames import MeasuredFile, MeasuredFrame, Moment, open_frames
 
-Value = float | int | str | None
-"""A measured figure; None if it does not apply, such as the motion of a picture."""
 Measured = dict[str, Value]
 """The figures of one file by metric name, and under `error` the reason why there are none."""
 
 Better = Literal["higher", "lower", "as you want it"]
 
 
-class Rule(NamedTuple):
-    """How a metric is computed."""
-
-    collect: Callable[[Moment], Any]
-    """The figure of each frame, if it has one."""
-    finish: Callable[[Sequence[Any], MeasuredFile], Value]
-    """The figure of the file, from those of its frames."""
-
-
 class Metric(NamedTuple):
-    """A metric: its rule, definition, unit and range."""
+    """A metric: its meaning, unit, and how it is computed; the formulas are in `figures`."""
 
-    rule: Rule
     meaning: str
-    """What it means, in a few words."""
-    definition: str
-    """How it is computed."""
     unit: str
-    minimum: float = 0
-    """The lowest possible figure."""
-    maximum: float | None = None
-    """The highest possible figure; None if unbounded."""
+    collect: Callable[[Moment], float | None]
+    """The figure of each frame; None if it has none."""
+    finish: Callable[[Sequence[float], MeasuredFile], Value] = find_mean
+    """The figure of the file, from those of its frames."""
     better: Better = "as you want it"
     """Which direction is better, other things being equal."""
-    version: int = 1
-    """Incremented when the figure for the same file changes, so that earlier cache entries are not used."""
     compares: bool = False
     """Whether it requires a reference."""
 
-    @property
-    def range(self) -> str:
-        """The range of the figures as text."""
-        return f"{self.minimum:g} and up" if self.maximum is None else f"{self.minimum:g} to {self.maximum:g}"
 
-
-def _mean(values: Sequence[float], film: MeasuredFile) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def _of_frames(figure: Callable[[MeasuredFrame], float]) -> Rule:
-    """The mean of a figure over all frames."""
-    return Rule(lambda moment: figure(moment.frame), _mean)
-
-
-def _fact(fact: Callable[[MeasuredFile], Value]) -> Rule:
+def _fact(meaning: str, unit: str, fact: Callable[[MeasuredFile], Value], better: Better = "as you want it") -> Metric:
     """A property of the file that is known after decoding it."""
-    return Rule(lambda moment: None, lambda values, film: fact(film))
+    return Metric(meaning, unit, lambda moment: None, lambda values, film: fact(film), better)
 
 
-def _find_motion(values: Sequence[float], film: MeasuredFile) -> float | None:
-    """The mean change times the frame rate: a scene that moves steadily has the same figure at 12 and at 24 frames per second."""
-    change = _mean(values, film)
-    return None if change is None or film.rate is None else change * film.rate
-
-
-def _find_share(values: Sequence[float], film: MeasuredFile) -> float | None:
-    """How much of the range of levels the mean error leaves."""
-    error = _mean(values, film)
-    return None if error is None else (LEVELS - error) / LEVELS
-
-
-def _find_loop_closure(film: MeasuredFile) -> float | None:
-    if film.first is None or film.last is None or film.frames < 2:
-        return None
-    return figures.similarity(film.first.luma, film.last.luma)
-
-
-def _find_ratio(values: Sequence[float], film: MeasuredFile) -> float | None:
-    """The peak signal-to-noise ratio of all frames together; infinite where all is equal."""
-    error = _mean(values, film)
-    if error is None:
-        return None
-    return 10 * math.log10(LEVELS**2 / error) if error else math.inf
-
-
-METRICS: dict[str, Metric] = {
-    "sharpness": Metric(
-        _of_frames(figures.sharpness),
-        "edges and fine texture; noise raises it, too",
-        "the variance of the Laplacian of the luma, with the longer side at 512 pixels; mean over the frames",
-        "levels²",
-        better="higher",
-    ),
-    "brightness": Metric(
-        _of_frames(figures.brightness),
-        "how light it is: 0 is black",
-        "the mean of the luma (BT.601 weights); mean over the frames",
-        "levels",
-        maximum=255,
-    ),
-    "contrast": Metric(
-        _of_frames(figures.contrast),
-        "how far light and dark are apart within a frame",
-        "the standard deviation of the luma (RMS contrast, Peli 1990); mean over the frames",
-        "levels",
-        maximum=127.5,
-    ),
-    "colourfulness": Metric(
-        _of_frames(figures.colourfulness),
-        "how colourful it looks: 0 is grey, beyond 80 is very colourful",
-        "√(σ²rg + σ²yb) + 0.3·√(μ²rg + μ²yb) with rg = R − G and yb = (R + G)/2 − B (Hasler and Süsstrunk 2003); "
-        "mean over the frames",
-        "levels",
-    ),
+METRICS = {
+    "sharpness": Metric("edges and fine texture; noise raises it, too", "levels²", figures.sharpness, better="higher"),
+    "brightness": Metric("how light it is: 0 is black, 255 white", "levels", figures.brightness),
+    "contrast": Metric("how far light and dark are apart", "levels", figures.contrast),
+    "colourfulness": Metric("0 is grey, beyond 80 is very colourful", "levels", figures.colourfulness),
     "motion": Metric(
-        Rule(figures.change, _find_motion),
-        "how much changes, be it by motion, light or cuts",
-        "the mean absolute difference of the luma of neighbouring frames, times the frames per second",
-        "levels per second",
+        "how much changes, by motion, light or cuts", "levels per second", figures.change, figures.find_pace
     ),
     "temporal_flickering": Metric(
-        Rule(figures.flicker, _find_share),
-        "how steady it is: 1 is a still; VBench's temporal_flickering",
-        "(255 − MAE) / 255, where MAE is the mean absolute difference of neighbouring frames over all pixels and "
-        "colours at full size (Huang et al., VBench, CVPR 2024). VBench judges still scenes only; nothing is left out "
-        "here, so that motion counts as flicker: compare films of like motion",
-        "share",
-        maximum=1,
-        better="higher",
+        "how steady it is: 1 is a still", "share", figures.flicker, figures.find_steadiness, "higher"
     ),
-    "loop_closure": Metric(
-        _fact(_find_loop_closure),
-        "whether the end meets the beginning: 1 is the same picture",
-        "the structural similarity (see ssim) of the last and the first frame",
-        "share",
-        minimum=-1,
-        maximum=1,
-        better="higher",
+    "loop_closure": _fact(
+        "whether the end meets the beginning: 1 is equal", "share", figures.compare_ends, "higher"
     ),
     "ssim": Metric(
-        Rule(figures.likeness, _mean),
-        "how alike it is to the reference in structure: 1 is equal",
-        "the structural similarity (Wang et al. 2004), windows of 8 × 8 at every fourth pixel of the luma, with the "
-        "longer side at 512 pixels; frame by frame, mean over the frames that both have",
-        "share",
-        minimum=-1,
-        maximum=1,
-        better="higher",
-        compares=True,
+        "how alike it is to the reference: 1 is equal", "share", figures.likeness, better="higher", compares=True
     ),
     "psnr": Metric(
-        Rule(figures.squared_error, _find_ratio),
-        "how little it differs from the reference: infinite where all is equal",
-        "10·log₁₀(255² / MSE) over all pixels, colours and frames that both have, at the size of the reference",
-        "dB",
-        maximum=math.inf,
-        better="higher",
-        compares=True,
+        "how little it differs from the reference", "dB", figures.squared_error, figures.find_ratio, "higher", compares=True
     ),
-    "frame_count": Metric(
-        _fact(lambda film: film.frames), "frames that are really there", "counted while decoding", "frames", minimum=1
-    ),
-    "duration": Metric(
-        _fact(lambda film: film.duration), "how long it plays", "from the first frame to the end of the last one", "seconds"
-    ),
-    "width": Metric(_fact(lambda film: film.width), "width", "of the first frame", "pixels", minimum=1),
-    "height": Metric(_fact(lambda film: film.height), "height", "of the first frame", "pixels", minimum=1),
-    "bytes": Metric(_fact(lambda film: film.bytes), "size of the file", "as it lies on the disk", "bytes", minimum=1),
+    "frame_count": _fact("frames that are really there", "frames", lambda film: film.frames),
+    "duration": _fact("how long it plays", "seconds", lambda film: film.duration),
+    "width": _fact("width", "pixels", lambda film: film.width),
+    "height": _fact("height", "pixels", lambda film: film.height),
+    "bytes": _fact("size of the file", "bytes", lambda film: film.bytes),
 }  # fmt: skip
 """All metrics by name."""
 
@@ -207,7 +91,7 @@ def select_metrics(metrics: Collection[str] | str | None, *, has_reference: bool
 def measure_file(
     path: Path | str, metrics: Collection[str] | None = None, *, reference: Path | str | None = None
 ) -> Measured:
-    """Measure one file in this process; `measure_files` does so in others.
+    """Measure one file; `measure_files` does so with many at once.
 
     A file that cannot be read, or whose reference cannot, has no figures and the reason under `error`. All metrics are
     measured if none are named.
@@ -233,16 +117,16 @@ def measure_file(
 def _measure(
     names: tuple[str, ...], film: MeasuredFile, frames: Iterator[MeasuredFrame], others: Iterator[MeasuredFrame]
 ) -> Measured:
-    values: dict[str, list[Any]] = {name: [] for name in names}
+    values: dict[str, list[float]] = {name: [] for name in names}
     for frame in frames:
         moment = Moment(frame, film.last, next(others, None))
         for name, collected in values.items():
-            if (value := METRICS[name].rule.collect(moment)) is not None:
+            if (value := METRICS[name].collect(moment)) is not None:
                 collected.append(value)
         film.first, film.last = film.first or frame, frame
     if film.last is None:
         raise EOFError("no frames")
-    return {name: METRICS[name].rule.finish(collected, film) for name, collected in values.items()}
+    return {name: METRICS[name].finish(collected, film) for name, collected in values.items()}
 
 
 def _format_error(path: Path, error: Exception) -> str:
