@@ -202,7 +202,9 @@ def filled(forms: Forms) -> None:
     forms["moving"].locator(".rbf-foot").evaluate(GIVEN, ["drop", "boat.png", base64.b64encode(one).decode()])
     files = [file(f"frame {place}.png", content) for place, content in enumerate((one, two, three))]
     forms["reel"].locator("input[type=file]").set_input_files(files)
-    forms["resize"].locator(".rbf-size-add").fill("1080x1920, 300x600, 9x9, ")
+    for size in ("1080x1920", "300x600", "9x9"):
+        forms["resize"].get_by_role("button", name="Add to Target sizes").click()
+        forms["resize"].locator(".rbf-size input").last.fill(size)
     forms["text"].get_by_role("button", name="Add to LoRAs").click()
     expect(forms["reel"].locator(".rbf-tl-tile")).to_have_count(3)
     for name in ("moving", "resize"):
@@ -372,15 +374,11 @@ def test_smart_resize_is_filled_by_keys(empty: Forms) -> None:
     empty.begin("resize")
 
     empty.choose(form.locator("input[type=file]"), file("boat.png", png(160, 90)))
-    empty.tab_to(form.locator(".rbf-size-add"))
-    keyboard.type("120 x 160")
-    keyboard.press("Enter")
-    keyboard.type("leaderboard")
-    keyboard.press("Enter")
+    for size in ("120 x 160", "leaderboard"):
+        empty.tab_to(form.get_by_role("button", name="Add to Target sizes"))
+        keyboard.press("Enter")
+        keyboard.type(size)
     empty.wait("[str(size) for size in forms['resize'].value.target_sizes]", ["120x160", "728x90"])
-    empty.tab_to(form.get_by_role("button", name="Move leaderboard up"))
-    keyboard.press("Enter")
-    empty.wait("[str(size) for size in forms['resize'].value.target_sizes]", ["728x90", "120x160"])
     empty.run_by_key("resize")
 
     pictures = form.locator(".rbf-run-media img")

@@ -1,28 +1,24 @@
-/** Fields: a frame with the label, what helps and what is wrong, and in it the control of one value. Here those of plain values. */
+/** Fields: a frame with the label, what helps and what is wrong, and in it the control of one value. Here those of plain values, lists and objects. */
 
 import type { ComponentChildren, ComponentType, TargetedEvent } from "preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { FormLink } from "./link.ts";
-import { classes } from "./ui.tsx";
+import { classes, Quiet, SignButton } from "./ui.tsx";
 import {
-  arrowStep,
-  BY_SERVICE,
   type Choice,
-  EMPTY,
   emptyText,
   findTrack,
   hasPart,
-  isOpen,
+  isObject,
   isSame,
   type Node,
-  numberText,
   type Path,
   type Problem,
+  problemsAt,
   readNumber,
-  shortText,
-  stepFrom,
+  startOf,
   textOf,
-  tidy,
+  wholeObject,
 } from "./values.ts";
 
 export interface FieldProps {
@@ -36,9 +32,6 @@ export interface FieldProps {
   problems: Problem[];
   /** With undefined, the default holds again. */
   change: (value: any) => void;
-  isNested?: boolean;
-  /** Inside of a field of several kinds, whose frame is drawn already. */
-  isBare?: boolean;
 }
 
 /** How a value is edited. */
@@ -54,22 +47,15 @@ interface Control {
 /** The controls by the name of what is special about a field, else by its kind. */
 export const CONTROLS: Record<string, Control> = {};
 
-// Segments: so many stand beside each other, with so many letters each and in all.
+// So many choices stand beside each other, with so many letters in all.
 const SEGMENTS = 5;
-const SEGMENT_LETTERS = 18;
 const SEGMENTS_LETTERS = 48;
 
 function controlOf({ special = "", kind, long, choices = [] }: Node): Control {
-  const letters = choices.map(({ label }) => label.length);
-  const total = letters.reduce((sum, length) => sum + length, 0);
-  const isLong = letters.length > SEGMENTS || Math.max(0, ...letters) > SEGMENT_LETTERS || total > SEGMENTS_LETTERS;
+  const letters = choices.reduce((sum, { label }) => sum + label.length, 0);
+  const isLong = choices.length > SEGMENTS || letters > SEGMENTS_LETTERS;
   const drawn = kind === "text" && long ? "long" : kind === "choice" && isLong ? "select" : kind;
   return CONTROLS[special] ?? CONTROLS[drawn] ?? CONTROLS.json;
-}
-
-export function Field(field: FieldProps) {
-  const control = controlOf(field.node);
-  return field.isBare ? <control.Input {...field} /> : <Frame field={field} control={control} />;
 }
 
 /** A value as it holds now: what is drafted, or else the default. */
@@ -83,19 +69,19 @@ function ownProblems(field: FieldProps) {
   return field.problems.filter(({ at }) => !at.length || !hasPart(field.node, current, at[0]));
 }
 
-function Frame({ field, control }: { field: FieldProps; control: Control }) {
-  const { node, id, value, change, path, isNested } = field;
-  const { Input, isGroup, isWide, Lead } = control;
+export function Field(field: FieldProps) {
+  const { node, id, value, change, path } = field;
+  const { Input, isGroup, isWide, Lead } = controlOf(node);
   const own = ownProblems(field);
   const words = own.map((problem) => problem.words).join(" ");
   const isMissing = own.length > 0 && own.every(({ kind }) => kind === "missing");
   const nearest = own.find(({ at }) => !at.length)?.nearest;
-  const Label = isGroup ? "span" : "label";
-  const isDefaultOpen = node.default === undefined || node.default === null;
-  const set = (next: unknown, button: Element) => {
+  /** The button that was pressed is gone then. */
+  const set = (next: unknown) => {
     change(next);
-    focusControl(button);
+    (document.getElementById(id) ?? document.getElementById(`${id}-0`))?.focus();
   };
+  const Label = isGroup ? "span" : "label";
   return (
     <div
       class={classes("rbf-field", isWide && "rbf-wide", words && "rbf-wrong", isMissing && "rbf-missing")}
@@ -105,45 +91,30 @@ function Frame({ field, control }: { field: FieldProps; control: Control }) {
         <span class="rbf-label-name">
           <Label class="rbf-name" id={`${id}-label`} {...(isGroup ? {} : { for: id })}>
             {node.label}
-            {node.required && (
-              <>
-                {" "}
-                <span class="rbf-needed">Required</span>
-              </>
-            )}
+            {node.required && <span class="rbf-needed"> Required</span>}
           </Label>
-          {/* They take their room while they are hidden, so that nothing moves under who is typing. */}
-          {!node.required && !isNested && (
-            <>
-              <span class="rbf-changed" title="changed" hidden={value === undefined || isSame(value, node.default)}>
-                <span class="rb-hidden">changed</span>
-              </span>
-              <button
-                type="button"
-                class="rbf-quiet rbf-reset"
-                hidden={value === undefined}
-                title={isDefaultOpen ? "Let the service choose" : `Reset to ${shortText(node.default)}`}
-                aria-label={`Reset: ${node.label}`}
-                onClick={(event) => set(undefined, event.currentTarget)}
-              >
-                Reset
-              </button>
-            </>
+          {/* It takes its room while it is hidden, so that nothing moves under who is typing. */}
+          {!node.required && path.length === 1 && (
+            <Quiet
+              class="rbf-quiet rbf-reset"
+              hidden={value === undefined}
+              aria-label={`Reset: ${node.label}`}
+              act={() => set(undefined)}
+            >
+              Reset
+            </Quiet>
           )}
         </span>
-        <span class="rbf-label-tools">{Lead && <Lead {...field} />}</span>
+        {Lead && <Lead {...field} />}
       </div>
       <Input {...field} />
       <p class="rbf-problem" hidden={!words}>
         <span id={`${id}-problem`}>{words}</span>
-        <button
-          type="button"
-          class="rbf-quiet rbf-fix"
-          hidden={nearest === undefined}
-          onClick={(event) => set(nearest, event.currentTarget)}
-        >
-          {nearest === undefined ? "" : `Use ${shortText(nearest)}`}
-        </button>
+        {nearest !== undefined && (
+          <Quiet class="rbf-quiet rbf-fix" act={() => set(nearest)}>
+            {`Use ${textOf(nearest)}`}
+          </Quiet>
+        )}
       </p>
       {node.help && (
         <p class="rbf-help rbf-caption" id={`${id}-help`}>
@@ -154,20 +125,12 @@ function Frame({ field, control }: { field: FieldProps; control: Control }) {
   );
 }
 
-/** Where somebody goes on after a button beside a control was pressed: the button may be gone. */
-function focusControl(button: Element) {
-  const controls = ":is(input, textarea, select)";
-  const inside = ":scope > :not(.rbf-label, .rbf-problem) :is(input, textarea, select, button)";
-  button.closest(".rbf-field")?.querySelector<HTMLElement>(`:scope > ${controls}, ${inside}`)?.focus();
-}
-
 /** What every input says of its field. */
-export function inputFacts(field: FieldProps, describedBy?: string) {
-  const { id, node, isBare } = field;
+export function inputFacts(field: FieldProps) {
+  const { id, node } = field;
   return {
     id,
-    "aria-labelledby": isBare ? `${id}-label` : undefined,
-    "aria-describedby": classes(describedBy, node.help && `${id}-help`, `${id}-problem`),
+    "aria-describedby": classes(node.help && `${id}-help`, `${id}-problem`),
     "aria-invalid": ownProblems(field).length ? ("true" as const) : undefined,
     autocomplete: "off" as const,
     spellcheck: false,
@@ -184,13 +147,12 @@ export function useSpelling(value: unknown, write: (value: any) => string, read:
 
 /** What a text input shows. Cleared is not the same as never typed: an empty text is sent as one. */
 export function textFacts(field: FieldProps) {
-  const { node, value } = field;
   const current = currentOf(field) ?? null;
   return {
     ...inputFacts(field),
     dir: "auto" as const,
     value: current === null ? "" : textOf(current),
-    placeholder: value === "" ? EMPTY : current === null && isOpen(node) ? BY_SERVICE : "",
+    placeholder: field.value === "" ? "empty text" : emptyText(field.node),
     onInput: (event: TargetedEvent<HTMLInputElement | HTMLTextAreaElement>) => field.change(event.currentTarget.value),
   };
 }
@@ -236,60 +198,48 @@ function Json(field: FieldProps) {
 interface NumberProps extends FieldProps {
   hasSlider?: boolean;
   placeholder?: string;
-  describedBy?: string;
   /** What the input is called, where it has no label of its own. */
   label?: string;
   /** What the slider is called and says, where the label and the number alone do not do. */
   slider?: { label: string; words: string };
 }
 
-export function NumberRow({ hasSlider = true, placeholder, describedBy, label, slider, ...field }: NumberProps) {
+export function NumberRow({ hasSlider = true, placeholder, label, slider, ...field }: NumberProps) {
   const { node, value, change } = field;
   const track = hasSlider ? findTrack(node) : null;
   const now = value === "" || value === null ? undefined : value;
   const [spelt, spell] = useSpelling(now, textOf, readNumber);
   const number = now ?? node.default;
   const isNumber = typeof number === "number";
-  const set = (next: number) => {
-    spell(numberText(next));
-    change(tidy(next));
-  };
-  const step = (event: KeyboardEvent) => {
-    const by = arrowStep(event);
-    const from = number ?? track?.low ?? 0;
-    if (!by || typeof from !== "number") return;
-    event.preventDefault();
-    set(stepFrom(node, from, by));
+  const set = (text: string) => {
+    spell(text);
+    change(readNumber(text));
   };
   return (
     <div class={classes("rbf-number-row", track && "rbf-number-slid")}>
       {track && (
         <input
           type="range"
-          class={classes("rbf-slider", !isNumber && "rbf-slider-open")}
-          min={String(track.low)}
-          max={String(track.high)}
-          step={String(track.step)}
-          value={String(isNumber ? number : track.low)}
+          class="rbf-slider"
+          min={track.low}
+          max={track.high}
+          step={track.step}
+          value={isNumber ? number : track.low}
           aria-labelledby={slider ? undefined : `${field.id}-label`}
           aria-label={slider?.label}
-          aria-valuetext={slider?.words ?? (isNumber ? numberText(number) : "not set")}
-          onInput={(event) => set(Number(event.currentTarget.value))}
+          aria-valuetext={slider?.words ?? (isNumber ? String(number) : "not set")}
+          onInput={(event) => set(event.currentTarget.value)}
         />
       )}
       <input
         type="text"
-        {...inputFacts(field, describedBy)}
+        {...inputFacts(field)}
         aria-label={label}
-        class={classes("rbf-number", emptyText(node) === BY_SERVICE && "rbf-number-open")}
+        class="rbf-number"
         inputmode={node.kind === "whole" ? "numeric" : "decimal"}
         placeholder={placeholder ?? emptyText(node)}
         value={spelt}
-        onInput={({ currentTarget }) => {
-          spell(currentTarget.value);
-          change(readNumber(currentTarget.value));
-        }}
-        onKeyDown={step}
+        onInput={(event) => set(event.currentTarget.value)}
       />
     </div>
   );
@@ -298,41 +248,28 @@ export function NumberRow({ hasSlider = true, placeholder, describedBy, label, s
 // Choices.
 
 interface SegmentsProps extends FieldProps {
-  /** What stands in a choice instead of its words, in a box of this class. */
-  drawn?: { class: string; draw: (choice: Choice) => ComponentChildren };
+  /** What stands in a choice instead of its words. */
+  draw?: (choice: Choice) => ComponentChildren;
 }
 
 /** A few choices beside each other. */
-export function Segments({ drawn, ...field }: SegmentsProps) {
+export function Segments({ draw, ...field }: SegmentsProps) {
   const { node, id, change } = field;
   const current = currentOf(field);
-  const choices = node.choices ?? [];
-  const found = choices.findIndex((choice) => isSame(choice.value, current));
-  const isPlain = found >= 0 || current === null || (current === undefined && !isOpen(node));
   return (
-    <div class="rbf-choice">
-      <div
-        class={drawn ? `rbf-special-choices ${drawn.class}` : "rbf-segments"}
-        role="radiogroup"
-        aria-labelledby={`${id}-label`}
-      >
-        {choices.map((choice, index) => (
-          <label key={index} class={drawn ? "rbf-special-choice" : "rbf-segment"} for={`${id}-${index}`}>
-            <input
-              type="radio"
-              id={`${id}-${index}`}
-              name={id}
-              value={String(index)}
-              checked={index === found}
-              onChange={() => change(choice.value)}
-            />
-            {drawn ? drawn.draw(choice) : <span data-text={choice.label}>{choice.label}</span>}
-          </label>
-        ))}
-      </div>
-      <span class="rbf-caption rbf-choice-odd" hidden={isPlain}>
-        {current === undefined ? BY_SERVICE : `Now: ${textOf(current)}`}
-      </span>
+    <div class="rbf-segments" role="radiogroup" aria-labelledby={`${id}-label`}>
+      {(node.choices ?? []).map((choice, index) => (
+        <label key={index} class="rbf-segment" for={`${id}-${index}`}>
+          <input
+            type="radio"
+            id={`${id}-${index}`}
+            name={id}
+            checked={isSame(choice.value, current)}
+            onChange={() => change(choice.value)}
+          />
+          {draw ? draw(choice) : <span data-text={choice.label}>{choice.label}</span>}
+        </label>
+      ))}
     </div>
   );
 }
@@ -340,10 +277,7 @@ export function Segments({ drawn, ...field }: SegmentsProps) {
 function Select(field: FieldProps) {
   const { node, change } = field;
   const choices = node.choices ?? [];
-  const current = currentOf(field);
-  const found = choices.findIndex((choice) => isSame(choice.value, current));
-  const isOdd = found < 0 && (current ?? null) !== null;
-  const unset = emptyText(node);
+  const found = choices.findIndex((choice) => isSame(choice.value, currentOf(field)));
   return (
     <select
       class="rbf-text"
@@ -351,9 +285,7 @@ function Select(field: FieldProps) {
       value={found < 0 ? "" : String(found)}
       onChange={({ currentTarget: { value } }) => change(value ? choices[Number(value)].value : undefined)}
     >
-      <option value="" hidden={found >= 0 && unset !== BY_SERVICE}>
-        {isOdd ? `Now: ${textOf(current)}` : unset || "Choose …"}
-      </option>
+      <option value="">{emptyText(node) || "Choose …"}</option>
       {choices.map(({ label }, index) => (
         <option key={index} value={String(index)}>
           {label}
@@ -364,8 +296,7 @@ function Select(field: FieldProps) {
 }
 
 function Check(field: FieldProps) {
-  const current = currentOf(field) ?? null;
-  const isUnset = current === null && isOpen(field.node);
+  const current = currentOf(field);
   return (
     <div class="rbf-check">
       <input
@@ -373,22 +304,109 @@ function Check(field: FieldProps) {
         class="rbf-check-box"
         {...inputFacts(field)}
         checked={current === true}
-        indeterminate={isUnset}
         onChange={(event) => field.change(event.currentTarget.checked)}
       />
-      <label class="rbf-check-said" for={field.id} aria-hidden="true">
-        {isUnset ? BY_SERVICE : current === true ? "On" : "Off"}
+      <label for={field.id} aria-hidden="true">
+        {current === undefined ? emptyText(field.node) : current === true ? "On" : "Off"}
       </label>
     </div>
   );
 }
 
-/** What cannot be changed. One that is required is put there by `wholeObject`, or by the form. */
+/** What cannot be changed. One that is required is put there by `wholeObject`, or by the kernel. */
 function Constant({ id, node }: FieldProps) {
   return (
     <span class="rbf-constant" id={id}>
       {textOf(node.value)}
     </span>
+  );
+}
+
+// Values inside of values.
+
+function List(field: FieldProps) {
+  const { node, link, path, id, change } = field;
+  const current = currentOf(field);
+  const values: any[] = Array.isArray(current) ? current : [];
+  const item = node.item as Node;
+  const root = useRef<HTMLDivElement>(null);
+  /** The entry that takes the focus once it is drawn; the button where there is none. */
+  const next = useRef<number | null>(null);
+  useLayoutEffect(() => {
+    if (next.current === null) return;
+    const row = root.current?.querySelectorAll(":scope > .rbf-items > .rbf-item")[next.current];
+    (row ?? root.current)?.querySelector<HTMLElement>("input, textarea, select, .rbf-list-add")?.focus();
+    next.current = null;
+  });
+  const add = () => {
+    next.current = values.length;
+    change([...values, startOf(item)]);
+  };
+  const remove = (at: number) => {
+    const left = values.filter((_, index) => index !== at);
+    next.current = Math.min(at, left.length - 1);
+    // A list that is required and was emptied is missing.
+    change(left.length || !node.required ? left : undefined);
+  };
+  return (
+    <div class="rbf-nested" role="group" aria-labelledby={`${id}-label`} ref={root}>
+      <ol class="rbf-items" role="list" hidden={!values.length}>
+        {values.map((value, at) => (
+          <li key={at} class="rbf-item">
+            <Field
+              node={{
+                ...item,
+                name: String(at),
+                label: `${at + 1}.`,
+                required: false,
+                entry: true,
+                default: undefined,
+              }}
+              path={[...path, at]}
+              link={link}
+              id={`${id}-${at}`}
+              value={value}
+              problems={problemsAt(field.problems, at)}
+              change={(now) => change(values.map((old, index) => (index === at ? (now ?? startOf(item)) : old)))}
+            />
+            <SignButton sign="remove" says={`Remove ${at + 1}.`} act={() => remove(at)} />
+          </li>
+        ))}
+      </ol>
+      <Quiet
+        class="rbf-quiet rbf-list-add"
+        act={add}
+        isOff={values.length >= (node.most ?? Infinity)}
+        aria-label={`Add to ${node.label}`}
+      >
+        Add
+      </Quiet>
+    </div>
+  );
+}
+
+function ObjectFields(field: FieldProps) {
+  const { node, path, link, id, change } = field;
+  const current = currentOf(field);
+  const fields = node.fields ?? [];
+  const values = isObject(current) ? current : {};
+  const known = () => Object.fromEntries(fields.map(({ name }) => [name, values[name]]));
+  return (
+    <div class="rbf-nested" role="group" aria-labelledby={`${id}-label`}>
+      {fields.map((inner) => (
+        <Field
+          key={inner.name}
+          // Nobody need fill in what cannot be changed.
+          node={inner.kind === "constant" ? { ...inner, required: false } : inner}
+          path={[...path, inner.name]}
+          link={link}
+          id={`${id}-${inner.name}`}
+          value={values[inner.name]}
+          problems={problemsAt(field.problems, inner.name)}
+          change={(value) => change(wholeObject(node, { ...known(), [inner.name]: value }))}
+        />
+      ))}
+    </div>
   );
 }
 
@@ -402,4 +420,6 @@ Object.assign(CONTROLS, {
   check: { Input: Check },
   json: { Input: Json, isWide: true },
   constant: { Input: Constant, isGroup: true },
+  list: { Input: List, isGroup: true, isWide: true },
+  object: { Input: ObjectFields, isGroup: true, isWide: true },
 } satisfies typeof CONTROLS);

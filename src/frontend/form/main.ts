@@ -1,5 +1,4 @@
 /** The script of all forms: each control registers itself for the fields that it draws. */
-import "./nested.tsx";
 import "./special.tsx";
 import "./image.tsx";
 import "./timeline.tsx";

@@ -20,8 +20,7 @@ const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 
 
 /** Where the number of frames of one entry is described; a picture alone may be an entry as well. */
 function findHold({ item }: Node) {
-  const fields = [item, ...(item?.forms ?? [])].flatMap((form) => form?.fields ?? []);
-  return fields.find(({ name }) => name === "frames");
+  return item?.fields?.find(({ name }) => name === "frames");
 }
 
 /** For how many frames a picture is held; 0 if that cannot be read. */

@@ -27,8 +27,6 @@ export function Primary({ isOff = false, class: kind, ...more }: ButtonProps) {
 }
 
 const SIGNS = {
-  up: "M8 13V3M4 7l4-4 4 4",
-  down: "M8 3v10M4 9l4 4 4-4",
   remove: "M4 4l8 8M12 4l-8 8",
   locked: "M4 7.5h8V13H4zM5.5 7.5V5.5a2.5 2.5 0 0 1 5 0v2",
   unlocked: "M4 7.5h8V13H4zM5.5 7.5V5a2.5 2.5 0 0 1 4.8-1",

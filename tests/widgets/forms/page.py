@@ -80,9 +80,6 @@ def typed(value: Any, node: Mapping[str, Any]) -> Any:
     match node["kind"]:
         case "json":
             return json.dumps(value)
-        case "either" if value is not None:
-            form = next((form for form in node["forms"] if takes(form, value)), {"kind": "text"})
-            return typed(value, form)
         case "list" if isinstance(value, list):
             return [typed(item, node["item"]) for item in value]
         case "object" if isinstance(value, dict):
@@ -92,44 +89,6 @@ def typed(value: Any, node: Mapping[str, Any]) -> Any:
             return _number(value)
         case _:
             return value
-
-
-def fixed(node: Mapping[str, Any]) -> list[Any]:
-    """The values of which a control offers one."""
-    return [node["value"]] if node["kind"] == "constant" else [choice["value"] for choice in node["choices"]]
-
-
-def takes(node: Mapping[str, Any], value: Any) -> bool:
-    """Whether somebody would choose this node to type the value."""
-    if value is None and node.get("nullable"):
-        return True
-    match node["kind"]:
-        case "text" | "image":
-            return isinstance(value, str)
-        case "whole":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case "real":
-            return isinstance(value, (int, float)) and not isinstance(value, bool)
-        case "check":
-            return isinstance(value, bool)
-        case "constant" | "choice":
-            return any(_same(one, value) for one in fixed(node))
-        case "list":
-            return isinstance(value, list) and all(takes(node["item"], item) for item in value)
-        case "object":
-            return isinstance(value, dict) and _fits(node, value)
-        case "either":
-            return any(takes(form, value) for form in node["forms"])
-        case _:
-            return True
-
-
-def _fits(node: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
-    known = {field["name"]: field for field in node["fields"]}
-    needed = {name for name, field in known.items() if field.get("required")}
-    if needed - value.keys() or value.keys() - known.keys():
-        return False
-    return all(takes(known[name], item) for name, item in value.items() if name in known)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -19,7 +19,7 @@ from ..json_values import MAX_SAFE
 from .pictures import Pictures
 from .schema import JSON, Node, to_page
 
-_WHOLE = re.compile(r"-?\d{1,4300}\Z")
+_WHOLE = re.compile(r"[+-]?\d{1,4300}\Z")
 
 
 class InputTrait(traitlets.TraitType[Any, Any]):
@@ -109,6 +109,8 @@ class Draft:
             try:
                 return self._with_pictures(json.loads(value))
             except (ValueError, RecursionError) as error:
+                if node.get("plain") and not value.lstrip().startswith(("{", "[", '"')):
+                    return self._with_pictures(value)
                 why = str(error) if isinstance(error, json.JSONDecodeError) else "it is too long or too deep"
                 field = Problem(loc, "", "").field
                 unread.append(Problem(loc, f"`{field}` is not JSON: {why}. Text stands in double quotes.", "json"))
@@ -123,7 +125,7 @@ class Draft:
             return {
                 name: self._read(fields.get(name, JSON), item, (*loc, name), unread) for name, item in value.items()
             }
-        return self._with_pictures(value) if kind in ("image", "either") else value
+        return self._with_pictures(value) if kind == "image" else value
 
     def _with_pictures(self, value: Any) -> Any:
         """A value with pictures in the place of the texts that stand for them."""

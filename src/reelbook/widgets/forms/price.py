@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 MAX_PRICES = 1000
 PICTURE = "https://example.org/picture.png"
 PLACEHOLDERS = {"text": "a", "image": PICTURE}
-SPECIAL_PLACEHOLDERS: dict[str, Any] = {"sizes": ["1024x1024"], "timeline": [{"url": PICTURE, "frames": 24}]}
 
 log = logging.getLogger("reelbook")
 
@@ -105,7 +104,6 @@ def _estimate_offline(request: Input) -> Estimate | None:
 
 def _find_placeholder(node: dict[str, Any]) -> Any:
     """A placeholder for a missing value on which no price depends."""
-    special = node.get("special")
-    if special in SPECIAL_PLACEHOLDERS:
-        return SPECIAL_PLACEHOLDERS[special]
-    return PLACEHOLDERS.get(node["kind"])
+    if node["kind"] == "list":
+        return [_find_placeholder(node["item"])]
+    return "1024x1024" if node.get("special") == "size" else PLACEHOLDERS.get(node["kind"])

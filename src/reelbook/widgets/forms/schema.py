@@ -24,8 +24,8 @@ Schema = Mapping[str, Any]
 LONG_WORDS = ("prompt", "text", "description", "lyrics", "caption", "script", "instruction")
 """Parts of the names of fields with more than one line."""
 MAX_LABEL, MAX_HELP, MAX_CHOICE = 80, 600, 200
-MAX_DEPTH, MAX_FORMS = 3, 8
-"""A list of objects is drawn; what nests deeper, and one of several kinds in such an object, is typed as JSON."""
+MAX_DEPTH = 3
+"""A list of objects is drawn; what nests deeper is typed as JSON."""
 JSON: Node = {"kind": "json"}
 """A value of any kind, typed as JSON."""
 BOUNDS = {
@@ -70,6 +70,8 @@ def get_sheet(kind: type[Input]) -> dict[str, Any]:
             node["special"] = special
             if facts := get_control_data(kind, node["name"], special):
                 node["beside"] = facts
+        if special == "duration":
+            node["choices"] = [{**choice, "label": f"{choice['label']} s"} for choice in node["choices"]]
     rank = {name: place for place, name in enumerate((*arranged.first, *arranged.folded))}
     last = len(arranged.first)
     nodes.sort(key=lambda node: rank.get(node["name"], last - 0.5))
@@ -173,16 +175,14 @@ class _TreeBuilder:
 
     def _either(self, name: str, forms: list[Any]) -> Node:
         read = [self.node(name, form) for form in forms]
-        if all(node["kind"] in ("constant", "choice") for node in read):
+        kinds = {node["kind"] for node in read}
+        if kinds <= {"constant", "choice"}:
             return _choices([value for node in read for value in get_fixed_values(node)])
-        # A text inside of it could not be told from JSON.
-        is_plain = self._level < MAX_DEPTH and len(read) <= MAX_FORMS and not any(map(_holds_json, read))
-        return {"kind": "either", "forms": read} if is_plain else JSON
-
-
-def _holds_json(node: Node) -> bool:
-    inner = [*node.get("fields", ()), *node.get("forms", ()), *([node["item"]] if "item" in node else [])]
-    return node["kind"] == "json" or any(map(_holds_json, inner))
+        if "image" in kinds:
+            # A picture, alone or with what goes along with it.
+            beside: list[Node] = next((node["fields"] for node in read if node["kind"] == "object"), [])
+            return {"kind": "image", "special": "image", "fields": beside}
+        return {**JSON, "plain": True} if kinds & {"text", "choice", "constant"} else JSON
 
 
 def _without(rule: Schema, word: str) -> dict[str, Any]:
@@ -214,8 +214,7 @@ def to_page(node: Node, value: Any, remember: Callable[[Any], str] = str) -> Any
         return json.dumps(_to_plain(value, remember), ensure_ascii=False)
     if isinstance(value, Part):
         value = value.changed()
-    takes_picture = kind == "image" or any(form["kind"] == "image" for form in node.get("forms", ()))
-    if takes_picture and not isinstance(value, (bool, int, float, list, tuple, Mapping)):
+    if kind == "image" and not isinstance(value, (bool, int, float, list, tuple, Mapping)):
         return remember(value)
     if kind == "object" and isinstance(value, Mapping):
         fields = {field["name"]: field for field in node["fields"]}
@@ -247,7 +246,8 @@ def _text(name: str, rule: Schema) -> Node:
         return {"kind": "image", "special": "image"}
     found: Node = {"kind": "text"}
     if rule.get("x-media") == "size":
-        found["special"] = "size"
+        formats = [[name, size] for sizes in FORMATS.values() for name, size in sizes.items()]
+        found |= {"special": "size", "beside": formats}
     if "maxLength" in rule:
         found["most"] = rule["maxLength"]
     if any(word in name.lower() for word in LONG_WORDS) and rule.get("maxLength", 1000) > 80:
@@ -293,8 +293,6 @@ def get_control_data(kind: type[Input], name: str, special: str) -> dict[str, An
     >>> get_control_data(TextToVideo, "num_frames", "frames")
     {'rate': 'frame_rate'}
     """
-    if special == "sizes":
-        return {"formats": [[group, [list(named) for named in sizes.items()]] for group, sizes in FORMATS.items()]}
     if special == "aspect" and issubclass(kind, TextToVideo):
         sizes: dict[str, dict[str, list[int]]] = {}
         for (resolution, aspect), size in FRAME_SIZES.items():
@@ -339,7 +337,6 @@ ARRANGEMENTS: Mapping[str, Arrangement] = {
     "svc/smart-resize": Arrangement(
         first=("image_url", "target_sizes", "prompt"),
         folded=("output_format", "safety_tolerance", "seed", "sync_mode", "num_images_per_size"),
-        special={"target_sizes": "sizes"},
     ),
     "svc/frames-api/images-to-video": Arrangement(first=("images", "fps"), special={"images": "timeline"}),
 }  # fmt: skip
@@ -372,8 +369,7 @@ def find_special(arranged: Arrangement, node: Mapping[str, Any]) -> str | None:
         return "prompt"
     if kind == "choice" and name == "aspect_ratio" and all(_is_shape(choice["value"]) for choice in node["choices"]):
         return "aspect"
-    item = node.get("item") or {}
-    return "sizes" if kind == "list" and item.get("special") == "size" else None
+    return None
 
 
 def _is_shape(value: Any) -> bool:
