@@ -14,7 +14,7 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.decide.race.settings import RaceStopped
-from reelbook.sweeps.job import StillRunning
+from reelbook.sweeps.background_job import StillRunning
 from reelbook.sweeps.parts import rows
 from reelbook.sweeps.plan import sweep
 from tests.decide.races import BASE, FIRST, NOWHERE, PRICE, SECOND, make_plan, merit, race

@@ -1,7 +1,7 @@
 """A sweep in a real kernel that is killed again and again, and in two kernels at once: each run is there, and paid for once.
 
 The oracle is the service's own charge log, which also says when to kill: after so many runs were paid for, never after so
-many seconds. All of it is for `make deep`: `tests/sweeps/test_executor.py` kills a script once.
+many seconds. All of it is for `make deep`: `tests/sweeps/test_job.py` kills a script once.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from ..models.base import Input
 from ..models.pricing import Estimate
 from ..models.problems import format_literal
 from ..util import registry
-from ..util.notebook import get_kernel_shell
 from .options import RunOptions, check_options
 from .parts import (
     AnyPart,
@@ -237,7 +236,7 @@ class Plan:
         try:
             # The panel comes first: it has to tell of runs that are paid for, however soon an interrupt comes.
             with registry.find("watch_job")(job) if progress else nullcontext():
-                job.begin(has_panel=progress and get_kernel_shell() is not None)
+                job.begin()
                 return job.wait()
         except KeyboardInterrupt:
             raise Interrupted(job.interrupt()) from None

@@ -13,7 +13,8 @@ from ...errors import OverBudget
 from ...storage.ledger.transitions import Entry
 from ...storage.run_status import RunStatus
 from ...storage.table import build_column
-from ...sweeps.job import BackgroundJob, SweepJob
+from ...sweeps.background_job import BackgroundJob
+from ...sweeps.job import SweepJob
 from ...sweeps.options import HOSTED_AT_ONCE
 from ...sweeps.plan import Plan
 from ...sweeps.plan_rows import Row
@@ -288,7 +289,7 @@ class Race(BackgroundJob["Race"]):
         with self._guard:
             self._job = job
         job.on_change(lambda _: self._changed.set())
-        job.begin(has_panel=True)
+        job.begin()
         if self._cancelled.is_set():
             job.cancel()
         statuses = [str(status) for status in job.wait()["status"]]

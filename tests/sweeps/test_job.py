@@ -15,7 +15,8 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.sweeps.job import StillRunning, SweepJob
+from reelbook.sweeps.background_job import StillRunning
+from reelbook.sweeps.job import SweepJob
 from reelbook.sweeps.plan import sweep
 from tests.support import Served, png
 from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, Scripted, counts, dots, paid, reserved
@@ -172,7 +173,7 @@ def test_a_service_that_is_gone_for_a_while_is_waited_for(
             raise rb.Unreachable(hosted.base_url, "a cable")
         return await submit(self, submission, **facts)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("reelbook.sweeps.executor.FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("reelbook.sweeps.job.FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(Client, "submit_run", sometimes)
     table = sweep(BOAT, seed=range(4)).run(budget=4 * PRICE)
     hosted.stop_listening()
