@@ -15,15 +15,12 @@ import reelbook as rb
 from reelbook.api.table_accessor import Reel
 from reelbook.decide.race.sentences import Contender, End, RaceProgress, RaceState
 from reelbook.display.cards import (
-    MEANING,
     client_card,
     estimate_table,
-    file_card,
     format_file,
     input_card,
     library_card,
     models_table,
-    options_table,
     output_card,
     provenance_table,
     uncertain_table,
@@ -218,7 +215,7 @@ def _answer(media: Media, text: str) -> Iterator[Bundle]:
     file = File.model_construct(url=text, content_type=text, file_name=text, file_size=7)
     named = File.model_validate({"url": "data:text/html,x", "content_type": text, "file_name": text, text or "x": text})
     for one in (file, named):
-        yield {"text/html": file_card(one), "text/plain": format_file(one)}
+        yield {"text/html": output_card(one), "text/plain": format_file(one)}
         yield {"text/html": output_card(TextToVideoOutput.model_construct(video=one, prompt=text, seed=7, x=text))}
 
 
@@ -290,17 +287,12 @@ def _judge(media: Media, text: str) -> Iterator[Bundle]:
         yield judge_bundle(text, "pairs", key=text, group=text, summary=text, ranking=ranking)
 
 
-def _options(_: Media, text: str) -> Iterator[Bundle]:
-    chosen = SimpleNamespace(**dict.fromkeys(MEANING, text))
-    yield {"text/html": options_table(cast(Any, chosen))}
-
-
 _BY_TEXT: Mapping[str, Callable[[Media, str], Iterable[Bundle]]] = {
     "client": _client, "estimate": _estimate, "provenance": _provenance, "library": _library, "uncertain": _uncertain,
     "plan": _plan, "panel": _panel, "race": _race, "input": _input, "models": _models, "answer": _answer, "file": _file, "run": _run,
-    "run otherwise": _run_otherwise, "options": _options, "explorer": _explorer, "judge": _judge,
+    "run otherwise": _run_otherwise, "explorer": _explorer, "judge": _judge,
 }  # fmt: skip
-SELDOM = {"run otherwise": 6, "options": 6, "explorer": 6, "judge": 6}
+SELDOM = {"run otherwise": 6, "explorer": 6, "judge": 6}
 """Where every sixth text does, because the same functions have had them all."""
 NAMES = (*_BY_TEXT, "table", "costs", "plot", "viewers")
 """The displays."""

@@ -19,12 +19,10 @@ from IPython.core.formatters import DisplayFormatter
 import reelbook as rb
 from reelbook.display import error_card, register, run_card
 from reelbook.display.cards import (
-    MEANING,
     client_card,
     input_card,
     library_card,
     models_table,
-    options_table,
     provenance_table,
     uncertain_table,
 )
@@ -39,7 +37,6 @@ from reelbook.models.pricing import Estimate
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.runs.run import Run
-from reelbook.settings import options
 from reelbook.storage.library import Uncertain
 from tests.clips import film
 from tests.display.stand_in import Read, bare
@@ -133,15 +130,6 @@ class TestModels:
         assert len(page.all("tr")) == 3
 
 
-def test_the_options_say_what_they_decide() -> None:
-    """Each with its value; all of them are explained."""
-    with options(embed="full"):
-        text = bare(options_table(options)).text
-
-    assert "embed'full' · how much of a clip" in text
-    assert set(MEANING) == set(dir(options))
-
-
 def test_a_shell_shows_each_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """After `register`, by their own types and those that are made of them; runs are left to `show`."""
     monkeypatch.setattr(error_card, "install", lambda shell: None)
@@ -154,13 +142,13 @@ def test_a_shell_shows_each_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: A
     monkeypatch.setattr(run_card, "show", shown.append)
     run = object.__new__(Run)
 
-    values = [BOAT, ImagesToVideo(images=["a.png"]), File(url="https://example.org/a.mp4"), options, clip, Estimate(53)]
+    values = [BOAT, ImagesToVideo(images=["a.png"]), File(url="https://example.org/a.mp4"), clip, Estimate(53)]
     bundles = [formatter.format(value)[0] for value in values]
 
     assert all("text/html" in bundle for bundle in bundles)
     assert bundles[2]["text/plain"] == "https://example.org/a.mp4"
-    assert bundles[4]["text/plain"].endswith("/a.mp4")
-    assert "53 credits" in bundles[5]["text/html"]
+    assert bundles[3]["text/plain"].endswith("/a.mp4")
+    assert "53 credits" in bundles[4]["text/html"]
     assert (formatter.format(run)[0], shown) == ({}, [run])
     assert formatter.format([clip])[0] == {"text/plain": f"[{clip!r}]"}
 
@@ -214,10 +202,10 @@ def test_a_card_says_how_much_there_is(made: Made) -> None:
     for seed in range(7):
         made.stored(BOAT.revised(seed=seed))
     made.failed(BOAT)
-    certain = Read(library_card(made.library)).text
+    certain = bare(library_card(made.library)).text
     made.uncertain(BOAT)
 
-    text = Read(library_card(made.library)).text
+    text = bare(library_card(made.library)).text
 
     for words in ("8 runs", "371 credits", "6 bytes on disk", "● 7 completed, ✕ 1 failed", str(made.folder)):
         assert words in certain
@@ -228,8 +216,8 @@ def test_a_card_says_how_much_there_is(made: Made) -> None:
     assert "The newest 6 of 9 runs" in text
 
 
-def test_the_last_runs_have_small_pictures(made: Made, tmp_path: Path) -> None:
-    """Of a picture and of a clip alike, whole within one box; a file that cannot be read leaves the box empty."""
+def test_the_last_runs_are_a_table_with_posters(made: Made, tmp_path: Path) -> None:
+    """The newest first; a file that cannot be read leaves its place empty."""
     resize = SmartResize(image_url="https://e.org/a.png", target_sizes=["64x64"])
     made.stored(resize, [(png(64, 64), ".png")])
     made.stored(BOAT, [(b"no clip", ".mp4")])
@@ -238,12 +226,10 @@ def test_the_last_runs_have_small_pictures(made: Made, tmp_path: Path) -> None:
 
     html = library_card(made.library)
 
-    read = bare(html)
-    assert [still.size for still in pictures(html)] == [(64, 48), (64, 64)]
-    assert {(image["width"], image["height"]) for image in read.all("img")} == {("96", "54")}
-    assert [image["alt"] for image in read.all("img")] == ["a paper boat", "smart-resize"]
-    assert len(read.all("tr")) == 4
-    assert len(html) < 40_000
+    table = bare(html)
+    assert [one["alt"].partition(" · ")[0] for one in table.all("img")] == ["a paper boat", "seed 7"]
+    assert len(table.all("tr")) == 5
+    assert len(html) < 80_000
 
 
 def test_uncertain_runs_stand_in_a_table_with_what_to_do() -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from reelbook.display.cards import file_card, format_file, output_card, output_strip_jpeg
+from reelbook.display.cards import format_file, output_card, output_strip_jpeg
 from reelbook.display.run_card import failed_card, find_blamed_fields, format_failure, run_figure, run_strip_jpeg
 from reelbook.display.run_text import format_file as local_line
 from reelbook.display.run_text import format_status
@@ -144,17 +144,14 @@ class TestOutput:
         assert "https://example.org/a.mp4?<script>" in page.text
 
 
-class TestFile:
-    """A file that is still at the service."""
+def test_a_file_at_the_service_is_its_facts_and_its_address() -> None:
+    """As text; no element leads anywhere."""
+    page = bare(output_card(FILE))
 
-    def test_it_is_its_facts_and_its_address(self) -> None:
-        """As text; no element of it leads anywhere."""
-        page = bare(file_card(FILE))
-
-        for words in ("a.mp4", "video/mp4", "1.4 MB", "https://example.org/a.mp4?<script>"):
-            assert words in page.text
-        assert not [attributes for _, attributes in page.elements if {"src", "href"} & attributes.keys()]
-        assert format_file(FILE) == "a.mp4 · video/mp4 · 1.4 MB · https://example.org/a.mp4?<script>"
+    for words in ("a.mp4", "video/mp4", "https://example.org/a.mp4?<script>"):
+        assert words in page.text
+    assert not [attributes for _, attributes in page.elements if {"src", "href"} & attributes.keys()]
+    assert format_file(FILE) == "a.mp4 · video/mp4 · 1.4 MB · https://example.org/a.mp4?<script>"
 
 
 def test_a_local_file_is_one_useful_line(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -15,14 +14,12 @@ from ..models.pricing import estimate
 from ..settings import options
 from ..storage.ledger.writer import describe_maker
 from ..util.data_address import is_data_address
-from ..util.missing_values import is_missing
 from ..util.printable import format_count
 from . import run_text
-from .embedding import data_uri, strip_jpeg
+from .embedding import strip_jpeg
 from .figure import render_media
-from .formatting import format_credits, format_folder, format_size, format_time, join_with_dots, shorten
+from .formatting import format_credits, format_folder, format_size, join_with_dots, shorten
 from .input_code import MAX_CODE_LENGTH, format_input_code
-from .original_links import render_open_attributes, render_posters
 from .theme import blocks, render, render_card
 
 if TYPE_CHECKING:
@@ -32,36 +29,16 @@ if TYPE_CHECKING:
     from ..media.metadata.provenance import Provenance
     from ..models.base import File, Input, Output
     from ..models.pricing import Estimate, Line
-    from ..settings import Options
     from ..storage.library import Library, Uncertain
 
 MAX_MODELS, MAX_FILES, MAX_VALUES = 200, 12, 24
 """Rows of a card. No known model has as many inputs as the last, and an untrusted file may name thousands."""
-MAX_VALUE_LENGTH, MAX_LABEL_LENGTH, MAX_ADDRESS_LENGTH, MAX_WORDS_LENGTH = 300, 200, 600, 44
-POSTER_WIDTH, POSTER_HEIGHT, WIDTH = 96, 54, 640
-HYPHEN = "\N{NON-BREAKING HYPHEN}"
-"""In a narrow column a line may break before the time of a date, and not within it."""
+MAX_VALUE_LENGTH, MAX_LABEL_LENGTH, MAX_ADDRESS_LENGTH = 300, 200, 600
 
 CODE = Markup("<code>{}</code>")
 
 
-# Options, metrics, models and prices.
-
-MEANING = {
-    "embed": "how much of a clip goes into the notebook: poster, preview or full",
-    "theme": "the colours of pages of our own: auto, light or dark",
-    "max_width": "pixels that one result may take in width",
-    "poster": "pixels that a poster in a table may take in width",
-    "concurrency": "runs of a sweep at once; None for what suits the service",
-    "sign": "the certificate with which copies are signed; None for no signature of yours",
-}
-
-
-def options_table(options: Options) -> str:
-    """A row for each option with its value and meaning, and how to set one."""
-    rows = [(name, f"{getattr(options, name)!r} · {meaning}") for name, meaning in MEANING.items()]
-    advice = 'rb.options.embed = "full" for the session; with rb.options(embed="full"): for a block.'
-    return render_card(blocks.heading("Options"), blocks.facts(rows), blocks.small(advice))
+# Metrics, models and prices.
 
 
 def models_table(models: Sequence[Mapping[str, Any]]) -> str:
@@ -196,12 +173,8 @@ def output_card(output: Output) -> str:
     """The card of an output: its files where they are on this machine, then its other fields."""
     media, facts = output._local_files, run_text.format_output_facts(output)
     if not media:
-        files = [
-            blocks.facts(_file_facts(file), caption=f"file {place}")
-            for place, file in enumerate(output.files[:MAX_FILES], 1)
-        ]
-        note = [blocks.small(ELSEWHERE)] if files else []
-        return render_card(blocks.heading(type(output).__name__), blocks.facts(facts), *files, *note)
+        facts += [(f"file {place}", format_file(file)) for place, file in enumerate(output.files[:MAX_FILES], 1)]
+        return render_card(blocks.heading(type(output).__name__), blocks.facts(facts), blocks.small(ELSEWHERE))
     known = run_text.describe_file(media[0])
     # The seed is in both.
     known = replace(known, outputs=(*facts, *(fact for fact in known.outputs if fact not in facts)))
@@ -214,27 +187,11 @@ def output_strip_jpeg(output: Output) -> bytes | None:
     return strip_jpeg(media[0]) if media else None
 
 
-def file_card(file: File) -> str:
-    """The card of a file at the service: its facts, and its address as text."""
-    heading = blocks.heading("A file at the service")
-    return render_card(heading, blocks.facts(_file_facts(file)), blocks.small(ELSEWHERE))
-
-
 def format_file(file: File) -> str:
-    """A file at the service on one line."""
-    return " · ".join(f"{value}" for _, value in _file_facts(file))
-
-
-def _file_facts(file: File) -> list[tuple[str, str]]:
-    """Name, kind, size and address of a file, and what else the service reports of it."""
+    """A file at the service on one line: its name, kind, size and address."""
     size = None if file.file_size is None else format_size(max(file.file_size, 0))
-    known = [("name", file.file_name), ("kind", file.content_type), ("size", size)]
-    known += [
-        (name, value) for name, value in file if name not in type(file).model_fields or name in ("width", "height")
-    ]
     address = "inside the answer itself" if is_data_address(file.url) else shorten(file.url, MAX_ADDRESS_LENGTH)
-    facts = [(shorten(name, 60), run_text.format_value(value)) for name, value in known if value is not None]
-    return [*facts, ("address", address)]
+    return join_with_dots(*(shorten(one, 200) for one in (file.file_name, file.content_type, size) if one), address)
 
 
 # The provenance of a file.
@@ -285,12 +242,15 @@ def _format_source(provenance: Provenance) -> str:
 # A library, and its uncertain runs.
 
 
-def library_card(library: Library) -> str:
-    """The card of a library: its runs, credits, size, folder, and last runs with posters."""
-    summary, last = library.summary(), library.latest().iloc[::-1]
+def library_card(library: Library, last: pd.DataFrame | None = None, key: str = "") -> str:
+    """The card of a library: its runs, credits, size, folder, and the table of its last runs.
+
+    By `key` that table requests clips of a kernel.
+    """
+    from .tables.table_html import table_bundle
+
+    summary, last = library.summary(), library.latest().iloc[::-1] if last is None else last
     count = int(summary["runs"].sum())
-    rows = [_recent_row(row) for _, row in last.iterrows()]
-    table = render_posters(blocks.rows(rows, label="last runs", numbers=[len(rows[0]) - 1])) if rows else ""
     about = "≈ " if summary["estimated"].any() else ""
     content = render(
         "library.html",
@@ -299,25 +259,11 @@ def library_card(library: Library) -> str:
         states=summary["runs"].items(),
         folder=format_folder(library.folder),
         uncertain=int(summary["runs"].get("uncertain", 0)),
-        table=table,
+        table=Markup(table_bundle(last, key=key)["text/html"]) if len(last) else "",
         shown=len(last),
         count=count,
     )
-    return render_card(content, width=WIDTH)
-
-
-def _recent_row(row: pd.Series[Any]) -> tuple[Markup, Markup, Markup]:
-    """A run of the library's table: its poster, what was asked, and how it stands with its credits."""
-    cells = {name: None if is_missing(value) else value for name, value in row.items()}
-    model = shorten(str(row["model"]).rpartition("/")[2], MAX_WORDS_LENGTH)
-    seed = next((seed for seed in (cells.get("output_seed"), cells.get("seed")) if seed is not None), None)
-    what = str(cells.get("prompt") or model)
-    facts = [f"run {row.name}", "" if seed is None else shorten(f"seed {seed}", MAX_WORDS_LENGTH), model]
-    facts.append(format_time(row["created"]).replace("-", HYPHEN))
-    state = blocks.state(row["status"], shorten(row["status"], 40))
-    cost = blocks.two_lines(state, format_credits(cells["credits"], cells["credits_source"], row["status"]))
-    path = next(filter(None, [cells["output_video"], *(cells["output_images"] or [])]), None)
-    return _render_poster(path, what), _render_words(what, blocks.dotted(facts)), cost
+    return render_card(content, width=960)
 
 
 def uncertain_table(entries: Sequence[Uncertain]) -> str:
@@ -329,28 +275,11 @@ def uncertain_table(entries: Sequence[Uncertain]) -> str:
     rows = [
         (
             f"? {entry.run}",
-            _render_words(entry.what, shorten(entry.reason, 160)),
+            blocks.two_lines(shorten(entry.what, 44), shorten(entry.reason, 160), shorten(entry.what, 4_000)),
             f"{entry.when:%Y-%m-%d %H:%M} UTC",
             "unknown" if entry.credits is None else f"{entry.credits:,} credits",
         )
         for entry in entries
     ]
     table = blocks.rows(rows, head=("run", "asked", "sent", "at most"), numbers=[3])
-    return render_card(table, blocks.small(ADVICE), width=WIDTH)
-
-
-def _render_words(what: str, facts: str | Markup) -> Markup:
-    """What was asked, shortened and whole on hover, and facts below."""
-    return blocks.two_lines(shorten(what, MAX_WORDS_LENGTH), facts, shorten(what, 4_000))
-
-
-def _render_poster(path: str | None, what: str) -> Markup:
-    """The poster of a file; an empty box where there is none, so that all rows have one height."""
-    from ..media.posters import make_thumbnail
-
-    # Twice the size on the page, for screens of high density.
-    picture = None if path is None else make_thumbnail(Path(path), 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
-    if picture is None or path is None:
-        return blocks.poster(POSTER_WIDTH, POSTER_HEIGHT)
-    opens = render_open_attributes(Path(path))
-    return blocks.poster(POSTER_WIDTH, POSTER_HEIGHT, data_uri("image/jpeg", picture), shorten(what, 200), opens)
+    return render_card(table, blocks.small(ADVICE), width=options.max_width)

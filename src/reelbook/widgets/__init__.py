@@ -27,6 +27,7 @@ VIEWS = (
     ("reelbook.api.table_accessor", "Reel", "link", "view_table"),
     ("reelbook.display.plots.plot_html", "Plot", "link", "view_plot"),
     ("reelbook.media.local_file", "Explorer", "explorer_link", "view_explorer"),
+    ("reelbook.storage.library", "Library", "link", "view_library"),
 )
 """The same for a function that makes the `View` of a value and a key, with which any notebook displays it."""
 

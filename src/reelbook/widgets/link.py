@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..display.plots.plot_html import Plot
+    from ..storage.library import Library
 
 log = logging.getLogger("reelbook")
 
@@ -474,6 +475,15 @@ def view_table(reel: Any, key: str) -> View:
     from ..display.tables.table_html import table_bundle  # Here, because it brings pandas along.
 
     return _view_rows(reel.table, key, table_bundle(reel.table, key=key, group=get_group(reel.table)))
+
+
+def view_library(library: Library, key: str) -> View:
+    """A library with the table of its last runs, and the connection by which their clips come."""
+    from ..display.cards import library_card
+
+    last = library.latest().iloc[::-1]
+    bundle = {"text/plain": repr(library), "text/html": library_card(library, last, key)}
+    return _view_rows(last, key, bundle)
 
 
 def view_plot(plot: Plot, key: str) -> View:
