@@ -190,7 +190,7 @@ def _race(_: Media, text: str) -> Iterator[Bundle]:
     for state in (RaceState.JUDGING, RaceState.DONE):
         progress = RaceProgress(
             state=state, axes=(text,), contenders=contenders, score=text, is_judged=False, rounds=1, runs=4, repeats=8, free=0, spent=212, earlier=0,
-            spent_now=106, budget=424, whole=424, keep=1, sure=0.95, chance=0.5, is_decided=False, elapsed=1.0, end=End.STOPPED, reason=text, block=text,
+            spent_now=106, budget=424, whole=424, sure=0.95, chance=0.5, is_decided=False, elapsed=1.0, end=End.STOPPED, reason=text, block=text,
         )  # fmt: skip
         yield {"text/plain": format_race(progress), "text/html": render_race(progress)}
 

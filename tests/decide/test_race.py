@@ -134,13 +134,10 @@ def test_what_the_library_holds_is_used_first_and_for_nothing(served: Served, cl
         ({"budget": 60}, "pays for less than one run of two settings, and there are 6. One run of each costs 318 credits."),
         ({"budget": 1.5}, "a share of the price"),
         ({"budget": True}, "`budget` is True"),
-        ({"keep": 6}, "keep fewer than that"),
-        ({"keep": 0}, "`keep` is 0"),
         ({"sure": 1}, "below 1"),
         ({"over": "speed"}, "`over` names 'speed'"),
         ({"over": ["fps", FIRST, SECOND]}, "has 1 setting, so there is nothing to decide"),
         ({"draft": True}, "No draft of these runs is cheaper"),
-        ({"draft": {"fps": 2.0}}, "which this plan varies"),
         ({"draft": 5}, "`draft` is 5"),
         ({"question": " "}, "`question`"),
     ],
@@ -275,12 +272,3 @@ def test_drafts_decide_and_the_best_is_made_with_its_real_values(served: Served,
     assert len(reserved(served)) == len(table)
     assert found.spent == PRICE * (len(table) + 1) == rb.library().frame["credits"].sum() <= 5 * PRICE
     assert "Drafts are assumed to rank the settings as the real runs would." in found.progress.assumptions
-
-
-def test_several_are_found_and_their_other_runs_are_a_plan(client: Client) -> None:
-    """`keep=2` gives two inputs, and `finalists` all runs of both settings."""
-    found = race(make_plan(), keep=2, budget=0.8, sure=0.6)
-
-    assert [one.images[0].frames for one in found.best] == [3, 3]
-    assert len(found.finalists) == 8
-    assert found.ranking()["chance"].sum() == pytest.approx(2)

@@ -19,7 +19,7 @@ SECOND = Contender(0, {"num_frames": 49, "resolution": "720p"}, 3.0, 2.0, 4.5, 0
 FAILED = Contender(2, {"num_frames": 9, "resolution": "720p"}, None, None, None, 0.0, 0, 2, 0)
 RACE = RaceProgress(
     state=RaceState.DONE, axes=("num_frames", "resolution"), contenders=(LEADER, SECOND, FAILED), score="sharpness", is_judged=False,
-    rounds=2, runs=8, repeats=24, free=0, spent=318, earlier=0, spent_now=318, budget=509, whole=1272, keep=1, sure=0.95, chance=0.7, is_decided=False,
+    rounds=2, runs=8, repeats=24, free=0, spent=318, earlier=0, spent_now=318, budget=509, whole=1272, sure=0.95, chance=0.7, is_decided=False,
     elapsed=12.0, end=End.BUDGET, block="prompt",
 )  # fmt: skip
 
@@ -46,7 +46,6 @@ def test_an_undecided_race_says_so_first() -> None:
     ("changes", "facts", "what"),
     [
         ({"is_decided": True, "chance": 0.97}, {"end": End.SURE}, "Decided: num_frames 97, resolution 480p. The chance to be the best is 97%."),
-        ({"keep": 2, "is_decided": True}, {"end": End.SURE}, "The chance to be among the best 2 is 70% or more."),
         ({"state": RaceState.RUNNING}, {"end": End.NONE}, "So far num_frames 97, resolution 480p leads, with a 70% chance of being the best; 95% ends the race."),
         ({"state": RaceState.JUDGING, "awaited": 1}, {}, "Judge 1 more pair, and the race continues by itself."),
         ({"chance": 0.98}, {}, "leads, with a 98% chance of being the best; a decision takes 2 runs of it."),

@@ -17,7 +17,7 @@ from ..sweeps.plan import Plan
 from .which_run import find_library_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
@@ -66,19 +66,19 @@ def judge(
 
 
 def race(
-    plan: Plan, *, by: Any, budget: float | None = None, keep: int = 1, over: Sequence[str] = ("seed", "prompt"), seed: int = 0,
-    sure: float = 0.95, concurrency: int | None = None, price: int | None = None, draft: Mapping[str, Any] | bool | None = None,
+    plan: Plan, *, by: Any, budget: float | None = None, over: Sequence[str] = ("seed", "prompt"), seed: int = 0,
+    sure: float = 0.95, concurrency: int | None = None, price: int | None = None, draft: bool = False,
     retry_failed: bool = False, question: str = QUESTION, rater: str | None = None, client: Client | None = None,
 ) -> Race:  # fmt: skip
     """Find the best setting of a plan for fewer credits than all its runs cost. Returns at once and continues in the background.
 
     Rows that differ only in `over` repeat one setting. Results in the library are used first and cost nothing. Rounds of
-    `concurrency` runs follow, each chosen by what the earlier ones showed, until the `keep` best are known with certainty
-    `sure`, the budget is spent, or no runs are left. `by` is a column or a metric, a function of a run, a mix such as
+    `concurrency` runs follow, each chosen by what the earlier ones showed, until the best is known with certainty `sure`,
+    the budget is spent, or no runs are left. `by` is a column or a metric, a function of a run, a mix such as
     {"sharpness": 1, "motion": -2}, each in standard deviations, or `rb.judge` for a person, who answers `question` as `rater`.
     `budget` is the most that the race spends from its first start on, in credits, or as a share of the plan's price up to 1.0.
-    Run the cell again to continue with what is left of the budget. `draft` holds cheaper values to decide by, or is True for
-    those of the model; the best then run with their real values. `price` is the maximum price of a run whose price is unknown.
+    Run the cell again to continue with what is left of the budget. With `draft=True` it decides by drafts without what costs
+    extra, such as the detail pass, and makes the best with it. `price` is the maximum price of a run whose price is unknown.
 
     Example::
 
@@ -88,7 +88,7 @@ def race(
     if not isinstance(plan, Plan):
         raise race_error(f"rb.race takes a plan, such as rb.sweep(…) gives, not {type(plan).__name__}.")
     return start_race(
-        plan, client or session.client(), by=by, budget=budget, keep=keep, over=over, seed=seed, sure=sure, concurrency=concurrency,
+        plan, client or session.client(), by=by, budget=budget, over=over, seed=seed, sure=sure, concurrency=concurrency,
         price=price, draft=draft, retry_failed=retry_failed, question=question, rater=rater,
     )  # fmt: skip
 

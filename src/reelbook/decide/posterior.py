@@ -62,13 +62,11 @@ class Belief:
         lucky = ~self.tried & (rng.random(drawn.shape) * len(self.mean) < 1)
         return drawn + lucky * np.abs(rng.standard_normal(drawn.shape)) * 2 * np.ptp(self.mean)
 
-    def chances(
-        self, rng: np.random.Generator, *, keep: int = 1, allowed: ArrayLike = True, draws: int = 4000
-    ) -> FloatArray:  # fmt: skip
-        """The chance of each setting to be among the `keep` best of those that are allowed."""
+    def chances(self, rng: np.random.Generator, *, allowed: ArrayLike = True, draws: int = 4000) -> FloatArray:
+        """The chance of each setting to be the best of those that are allowed."""
         drawn = np.where(allowed, self.draws(rng, draws), -np.inf)
-        best = np.argsort(-drawn, axis=1, kind="stable")[:, :keep]
-        return np.where(allowed, np.bincount(best.ravel(), minlength=len(self.mean)) / draws, 0.0)
+        best = drawn.argmax(axis=1)
+        return np.where(allowed, np.bincount(best, minlength=len(self.mean)) / draws, 0.0)
 
     def best(self, allowed: ArrayLike = True) -> int:
         """The setting with the highest mean, of those that are allowed."""

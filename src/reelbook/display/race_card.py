@@ -45,8 +45,7 @@ def render_race(progress: RaceProgress, *, is_page: bool = False) -> str:
             headline=[Markup("<b>{}</b>").format(_format_state(progress)), *_format_headline(progress)[1:]],
             findings=progress.findings,
             axes=progress.axes,
-            best="chance to be best" if progress.keep == 1 else f"chance to be in the best {progress.keep}",
-            rows=[_make_row(one, scale, is_leader=one in progress.leaders) for one in listed],
+            rows=[_make_row(one, scale, is_leader=one is progress.leader) for one in listed],
             more=len(progress.contenders) - len(listed),
             measure=f"a person: “{progress.score}”" if progress.is_judged else progress.score,
             assumptions=progress.assumptions,
@@ -60,8 +59,8 @@ def write_race_report(race: Race, path: str | Path, *, title: str | None = None)
     from .report.make_report import write_report
 
     progress = race.progress
-    leaders = "; ".join(format_setting(one.values) for one in progress.leaders)
-    outcome = leaders if progress.is_decided else f"undecided, {leaders} so far" if leaders else "undecided"
+    leader = "" if progress.leader is None else format_setting(progress.leader.values)
+    outcome = leader if progress.is_decided else f"undecided, {leader} so far" if leader else "undecided"
     name = title or f"Race by {progress.score}: {outcome}"
     return write_report(
         race.table, path, title=name, ratings=race.ratings, standings=Markup(render_race(progress, is_page=True))

@@ -66,15 +66,16 @@ class Race(BackgroundJob["Race"]):
         self.plan, self._options = plan, options
         self._judge = Judging(options) if options.judge is not None else make_score(options.by, plan)
         self._score = self._judge if isinstance(self._judge, Score) else None
-        drafts = make_drafts(plan, options.draft) if options.draft else plan
+        drafts = make_drafts(plan) if options.draft else plan
         settings = group_settings(drafts, options.over, options.seed, is_paired=options.judge is not None)
-        check_settings(settings, options.keep)
+        check_settings(settings)
         self._runs = runs = RaceRuns(plan, drafts, client, options.execution)
         self._whole, due = sum_or_none(runs.get_price(row) for row in plan.distinct), runs.find_due(drafts.distinct)
         self._budget = find_budget(options.budget, self._whole, settings, due, is_embedded=client.is_embedded)
         self._earlier = runs.limit(self._budget, self._judge.name, is_new=options.is_new)
         self._rounds = Rounds(drafts, settings, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
-        self._finals: list[Row] = []
+        self._final: Row | None = None
+        """The run with its real values that follows drafts."""
         self._belief: Belief | None = None
         self._chances: FloatArray | None = None
         self._is_sure = False
@@ -91,19 +92,13 @@ class Race(BackgroundJob["Race"]):
         threading.Thread(target=self._run, name="reelbook-race", daemon=True).start()
 
     @property
-    def best(self) -> Input | tuple[Input, ...] | None:
-        """The input of the best setting's best run, so that `rb.run(race.best)` is free; with `keep` a tuple of them.
+    def best(self) -> Input | None:
+        """The input of the best setting's best run, so that `rb.run(race.best)` is free; after drafts that of the final.
 
-        None while no run has a score. After drafts they are the inputs of the finals.
+        None while no run has a score.
         """
-        inputs = tuple(row.input for row in self._find_best_rows() if row.input is not None)
-        return inputs if self._options.keep > 1 else inputs[0] if inputs else None
-
-    @property
-    def finalists(self) -> Plan:
-        """All runs of the best settings with their real values, as a plan: `race.finalists.run(budget=…)` runs them all."""
-        settings = self._rank()[: self._options.keep]
-        return self.plan[sorted(row.number for setting in settings for row in self._rounds.race.settings[setting].rows)]
+        row = self._find_best_row()
+        return None if row is None else self._final.input if self._final is not None else row.input
 
     @property
     def table(self) -> pd.DataFrame:
@@ -112,7 +107,8 @@ class Race(BackgroundJob["Race"]):
         Round 0 is what was in the library when the race started.
         """
         with self._guard:
-            rows, finals, round_of = list(self._rounds.used), self._finals, dict(self._rounds.round_of)
+            rows, round_of = list(self._rounds.used), dict(self._rounds.round_of)
+            finals = [] if self._final is None else [self._final]
         numbers, nothing = [row.number for row in rows], [None] * len(finals)
         table = self._runs.make_table([*rows, *finals])
         columns: dict[str, list[Any]] = {
@@ -170,16 +166,15 @@ class Race(BackgroundJob["Race"]):
             score, judge, options, rounds = self._score, self._judge, self._options, self._rounds
             job = None if self._job is None else self._job.progress
             contenders = self._make_contenders()
-            best = contenders[: options.keep] if self._belief is not None else []
             now = 0 if job is None else job.spent_now + job.reserved_now
             return RaceProgress(
                 state=RaceState.STOPPING if self._cancelled.is_set() and self._state != RaceState.DONE else self._state,
                 axes=rounds.race.axes, contenders=tuple(contenders), score=options.question if score is None else score.text,
-                is_judged=score is None, rounds=rounds.number, runs=len(rounds.used) + len(self._finals),
+                is_judged=score is None, rounds=rounds.number, runs=len(rounds.used) + (self._final is not None),
                 repeats=len(self.plan.distinct), free=sum(not number for number in rounds.round_of.values()),
                 spent=self._spent + now, earlier=self._earlier, spent_now=self._spent - self._spent_before + now,
-                budget=self._budget, whole=self._whole, keep=options.keep, sure=options.sure,
-                chance=min((contender.chance or 0.0 for contender in best), default=None), is_decided=self._is_sure,
+                budget=self._budget, whole=self._whole, sure=options.sure,
+                chance=contenders[0].chance if self._belief is not None else None, is_decided=self._is_sure,
                 elapsed=(self._ended or time.monotonic()) - self._began,
                 round_runs=0 if job is None else job.total, round_done=0 if job is None else job.finished,
                 awaited=judge.awaited if isinstance(judge, Judging) else 0,
@@ -187,7 +182,7 @@ class Race(BackgroundJob["Race"]):
                 first_error=next((stored.error for stored in self._stored.values() if stored.error), ""),
                 is_constant=score is not None and score.is_constant, is_mix=score is not None and score.is_mix,
                 has_repeats=any(len(setting.rows) > 1 for setting in rounds.race.settings), block=rounds.race.block,
-                is_draft=bool(options.draft),
+                is_draft=options.draft,
             )  # fmt: skip
 
     def ranking(self) -> pd.DataFrame:
@@ -227,17 +222,18 @@ class Race(BackgroundJob["Race"]):
     # The rounds.
 
     def _run(self) -> None:
-        """Use what the library holds before each round that is paid for, until the race ends; then the finals after drafts."""
+        """Use what the library holds before each round that is paid for, until the race ends; then the final after drafts."""
         try:
             while self._end == End.NONE:
                 self._use_free_runs()
                 if self._end == End.NONE:
                     self._run_next_round()
-            if self._options.draft and not self._cancelled.is_set():
-                finals = [self.plan.rows[row.number] for row in self._find_best_rows()]
+            best = self._find_best_row()
+            if self._options.draft and best is not None and not self._cancelled.is_set():
+                final = self.plan.rows[best.number]
                 with self._guard:
-                    self._finals = finals
-                self._execute(finals)
+                    self._final = final
+                self._execute([final])
         except BaseException as error:
             self._failure = error
             log.warning("The race has stopped. %s", error)
@@ -284,7 +280,7 @@ class Race(BackgroundJob["Race"]):
 
     def _execute(self, rows: Sequence[Row], *, is_free: bool = False) -> list[Row]:
         """Run these rows, and return those that have ended; a stop on the way ends the race."""
-        self._set_state(RaceState.FINALS if self._finals else RaceState.RUNNING)
+        self._set_state(RaceState.FINAL if self._final is not None else RaceState.RUNNING)
         job = self._runs.make_job(rows, is_free=is_free)
         with self._guard:
             self._job = job
@@ -296,7 +292,7 @@ class Race(BackgroundJob["Race"]):
         with self._guard:
             self._job, self._spent = None, self._runs.spent()
             self._stored |= self._runs.find_stored(rows)
-            if not self._finals:
+            if self._final is None:
                 lost = (status == RunStatus.UNCERTAIN for status in statuses)
                 self._rounds.uncertain |= {row.number for row, is_lost in zip(rows, lost, strict=True) if is_lost}
         ended = [row for row, status in zip(rows, statuses, strict=True) if status not in UNFINISHED]
@@ -320,30 +316,28 @@ class Race(BackgroundJob["Race"]):
         with self._guard:
             self._rounds.scored, self._belief = scored, belief
             if belief is not None:
-                self._chances = self._rounds.find_chances(belief, self._options.keep)
-                self._is_sure = self._rounds.is_sure(belief, self._chances, self._options.keep, self._options.sure)
+                self._chances = self._rounds.find_chances(belief)
+                self._is_sure = self._rounds.is_sure(belief, self._chances, self._options.sure)
             if self._end == End.NONE and self._is_sure:
                 self._end = End.SURE
         self._changed.set()
 
-    def _rank(self) -> list[int]:
-        """The settings with a scored run, the one with the highest chance first."""
+    def _find_leader(self) -> int | None:
+        """The setting with the highest chance of those with a scored run."""
         with self._guard:
             if self._belief is None or self._chances is None:
-                return []
+                return None
             counts = self._rounds.count_runs()
-            return [setting for setting in self._rounds.rank(self._belief, self._chances) if counts[setting]]
+            return next(filter(counts.__getitem__, self._rounds.rank(self._belief, self._chances)), None)
 
-    def _find_best_rows(self) -> list[Row]:
-        """Of each of the best settings the run with the highest score; after drafts the final one."""
+    def _find_best_row(self) -> Row | None:
+        """Of the best setting the run with the highest score."""
         totals = {} if self._score is None else self._score.totals()
-        finals = {row.number: row for row in self._finals}
-        best = []
-        for setting in self._rank()[: self._options.keep]:
-            scored = [row for row in self._rounds.race.settings[setting].rows if row.number in self._rounds.scored]
-            row = max(scored, key=lambda row: (totals.get(row.number, 0.0), -row.number))
-            best.append(finals.get(row.number, row))
-        return best
+        setting = self._find_leader()
+        if setting is None:
+            return None
+        scored = [row for row in self._rounds.race.settings[setting].rows if row.number in self._rounds.scored]
+        return max(scored, key=lambda row: (totals.get(row.number, 0.0), -row.number))
 
     def _make_fits(self) -> Fits:
         """A function that says whether a row fits in the budget after others of the round."""
@@ -351,9 +345,8 @@ class Race(BackgroundJob["Race"]):
             return lambda chosen, row: True
         left = self._earlier + self._budget - self._spent
         if self._options.draft:
-            # What the finals will cost is set aside.
-            due = sorted(map(self._runs.find_due(self.plan.distinct), self.plan.distinct), reverse=True)
-            left -= sum(due[: self._options.keep])
+            # What the final may cost is set aside.
+            left -= max(map(self._runs.find_due(self.plan.distinct), self.plan.distinct))
         return lambda chosen, row: sum(self._runs.get_price(other) or 0 for other in [*chosen, row]) <= left
 
     def _make_contenders(self) -> list[Contender]:

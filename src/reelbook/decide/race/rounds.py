@@ -106,11 +106,11 @@ class Rounds:
                 self.used.append(row)
                 self.tries[self.setting_of[row.number]] += 1
 
-    def find_chances(self, belief: Belief, keep: int) -> FloatArray:
-        """The chance of each setting to be among the `keep` best; those given up have none."""
+    def find_chances(self, belief: Belief) -> FloatArray:
+        """The chance of each setting to be the best; those given up have none."""
         rng = np.random.default_rng([self.seed, 1_000_003 + len(self.used)])
         alive = [not self.is_given_up(number) for number in range(len(self.race.settings))]
-        return belief.chances(rng, keep=keep, allowed=alive)
+        return belief.chances(rng, allowed=alive)
 
     def rank(self, belief: Belief, chances: FloatArray) -> list[int]:
         """All settings, the one with the highest chance first; those that cannot be judged last."""
@@ -118,13 +118,11 @@ class Rounds:
             range(len(chances)), key=lambda number: (self.is_given_up(number), -chances[number], -belief.mean[number])
         )
 
-    def is_sure(self, belief: Belief, chances: FloatArray, keep: int, sure: float) -> bool:
-        """Whether each of the `keep` best has at least this chance to be among the best, and enough runs."""
-        runs = self.count_runs()
-        return all(
-            chances[setting] >= sure and runs[setting] >= min(MIN_LEADER_RUNS, len(self.race.settings[setting].rows))
-            for setting in self.rank(belief, chances)[:keep]
-        )
+    def is_sure(self, belief: Belief, chances: FloatArray, sure: float) -> bool:
+        """Whether the first setting has at least this chance to be the best, and enough runs."""
+        first = self.rank(belief, chances)[0]
+        enough = min(MIN_LEADER_RUNS, len(self.race.settings[first].rows))
+        return bool(chances[first] >= sure) and self.count_runs()[first] >= enough
 
     def is_given_up(self, setting: int) -> bool:
         """Whether a setting has only failed, so that it is not tried again."""
@@ -146,7 +144,7 @@ class Rounds:
 
 
 class RaceRuns:
-    """The possible runs of a race, drafts and finals, whose budget is that of all of them, as `plan.run(budget=…)` counts it."""
+    """The possible runs of a race, drafts and final, whose budget is that of all of them, as `plan.run(budget=…)` counts it."""
 
     def __init__(self, plan: Plan, drafts: Plan, client: Client, options: RunOptions) -> None:
         self.plan = plan

@@ -12,7 +12,7 @@ from ...util.printable import format_count
 from .rounds import MIN_LEADER_RUNS
 
 RIVAL_CHANCE = 0.05
-"""Settings with this chance at least to be the best are counted as rivals of those in front."""
+"""Settings with this chance at least to be the best are counted as rivals of the one in front."""
 MAX_ERROR_LENGTH = 240
 
 
@@ -23,7 +23,7 @@ class RaceState(StrEnum):
     RUNNING = "running"
     SCORING = "scoring"
     JUDGING = "waiting for judgements"
-    FINALS = "making finals"
+    FINAL = "making the final run"
     STOPPING = "stopping"
     DONE = "done"
 
@@ -51,7 +51,7 @@ class Contender:
     low: float | None
     high: float | None
     chance: float | None
-    """The chance to be among the best that are wanted; None before the first score."""
+    """The chance to be the best; None before the first score."""
     runs: int
     """The number of runs with a score."""
     failed: int
@@ -80,7 +80,7 @@ class RaceProgress:
     free: int
     """The number of those that were in the library when the race was started, so that they cost nothing."""
     spent: int
-    """What all runs of the plan, drafts and finals, have cost or may have cost, in this session and before."""
+    """What all runs of the plan, drafts and final, have cost or may have cost, in this session and before."""
     earlier: int
     """The part of it from before the race was first started, which does not count against the budget."""
     spent_now: int
@@ -89,10 +89,9 @@ class RaceProgress:
     """The most that the race may spend from its first start on."""
     whole: int | None
     """The price of the whole plan; None if it is unknown."""
-    keep: int
     sure: float
     chance: float | None
-    """The chance that the leaders are the best: of those wanted, the least sure one's."""
+    """The chance that the leader is the best; None before the first score."""
     is_decided: bool
     elapsed: float
     round_runs: int = 0
@@ -121,9 +120,9 @@ class RaceProgress:
         return None if self.whole is None else max(self.whole - self.spent, 0) if self.is_decided else 0
 
     @property
-    def leaders(self) -> tuple[Contender, ...]:
-        """The settings with the highest chances, as many as are wanted; none before the first score."""
-        return self.contenders[: self.keep] if self.chance is not None else ()
+    def leader(self) -> Contender | None:
+        """The setting with the highest chance; None before the first score."""
+        return self.contenders[0] if self.chance is not None else None
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -184,26 +183,24 @@ def format_chance(chance: float) -> str:
 
 
 def _format_outcome(progress: RaceProgress) -> str:
-    if progress.chance is None or not any(contender.runs for contender in progress.contenders):
+    leader = progress.leader
+    if leader is None or progress.chance is None or not any(contender.runs for contender in progress.contenders):
         return ""
     is_done = progress.state == RaceState.DONE
     if progress.is_constant and is_done:
         return "Undecided: all runs have the same score. Choose another measure, or vary more."
     if progress.is_constant:
         return "All runs have the same score so far."
-    names = "; ".join(format_setting(leader.values) for leader in progress.leaders)
-    is_single, chance = progress.keep == 1, format_chance(progress.chance)
-    what = "the best" if is_single else f"among the best {progress.keep}"
+    name, chance = format_setting(leader.values), format_chance(progress.chance)
     if progress.is_decided:
-        return f"Decided: {names}. The chance to be {what} is {chance}{'' if is_single else ' or more'}."
-    lead = f"{names} {'leads, ' if is_single else 'lead, each at least '}with a {chance} chance of being {what}"
+        return f"Decided: {name}. The chance to be the best is {chance}."
+    lead = f"{name} leads, with a {chance} chance of being the best"
     if not is_done:
         return f"So far {lead}; {progress.sure:.0%} ends the race."
     is_unsure = progress.chance < progress.sure
     need = f"{progress.sure:.0%} was required" if is_unsure else f"a decision takes {MIN_LEADER_RUNS} runs of it"
-    is_run = all(leader.runs for leader in progress.leaders)
-    untried = "" if is_run else " That is predicted from its values: it was not run."
-    rivals = sum((contender.chance or 0.0) >= RIVAL_CHANCE for contender in progress.contenders) - progress.keep
+    untried = "" if leader.runs else " That is predicted from its values: it was not run."
+    rivals = sum((contender.chance or 0.0) >= RIVAL_CHANCE for contender in progress.contenders) - 1
     others = f" {format_count(rivals, 'other setting')} may be as good." if rivals > 0 else ""
     return f"Undecided: {lead}; {need}.{untried}{others}"
 

@@ -21,7 +21,6 @@ from ...models.value_types import Integer, coerce_int
 from ...sweeps.options import RunOptions, check_options
 from ...sweeps.plan import Plan
 from ...sweeps.plan_rows import Row, number_values, value_key
-from ...sweeps.plan_summary import sum_or_none
 from ...sweeps.values import usage_error
 from ...util.printable import format_count
 
@@ -68,7 +67,6 @@ class RaceOptions(BaseModel):
         description="give credits as a whole number, or a share of the price of the whole plan as a fraction from 0 to 1: budget=0.4 is "
         "40%, budget=1.0 all of it",
     )
-    keep: Integer = Field(1, ge=1, description="give a whole number of at least 1")
     over: Any = ("seed", "prompt")
     seed: Integer = Field(0, ge=0, description="give a whole number of at least 0")
     sure: Annotated[float, Field(ge=0.5, lt=1, strict=True)] = Field(
@@ -76,10 +74,7 @@ class RaceOptions(BaseModel):
     )
     concurrency: Any = None
     price: Any = None
-    draft: StrictBool | Mapping[str, Any] | None = Field(
-        None,
-        description="it takes the values that make a run cheaper, such as {'enable_detail_pass': False}, or True for those of the model",
-    )
+    draft: StrictBool = Field(False, description="it is True or False")
     retry_failed: bool = False
     question: Annotated[str, Field(pattern=r"\S")] = Field(
         "Which is better?", description="it is the text that a judge answers"
@@ -99,9 +94,9 @@ class RaceOptions(BaseModel):
 def make_race_options(**values: Any) -> RaceOptions:
     """Validate the options; raises an error that says what the first wrong one may be.
 
-    >>> make_race_options(by="sharpness", keep=0)
+    >>> make_race_options(by="sharpness", draft=5)
     Traceback (most recent call last):
-    reelbook.errors.InvalidInput: race: `keep` is 0; give a whole number of at least 1.
+    reelbook.errors.InvalidInput: race: `draft` is 5; it is True or False.
     """
     options = check_options(RaceOptions, values, race_error)
     assert options.execution
@@ -218,40 +213,36 @@ def _make_levels(settings: Sequence[Setting], name: str) -> list[int]:
     return [levels.get(setting.number, -1) for setting in settings]
 
 
-def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
-    """The plan with cheaper values in each row, under the same numbers; `draft=True` turns off what costs extra.
+def make_drafts(plan: Plan) -> Plan:
+    """The plan without what costs extra in each row, under the same numbers.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> from reelbook.sweeps.plan import sweep
     >>> boat = TextToVideo(prompt="a paper boat", enable_detail_pass=True)
     >>> plan = sweep(boat, num_frames=[49, 97])
-    >>> plan.credits, make_drafts(plan, True).credits
+    >>> plan.credits, make_drafts(plan).credits
     (212, 106)
     """
     inputs = [row.input for row in plan if row.input is not None]
-    values = dict(draft) if isinstance(draft, Mapping) else {}
     endpoint = find_endpoint(plan.base.endpoint_id)
-    for name, factor in endpoint.multipliers if endpoint and draft is True else ():
-        if factor > 1 and name not in plan.columns and any(getattr(request, name) for request in inputs):
-            values[name] = False
-    if varied := [name for name in values if name in plan.columns]:
+    values = {
+        name: False
+        for name, factor in (endpoint.multipliers if endpoint else ())
+        if factor > 1 and name not in plan.columns and any(getattr(request, name) for request in inputs)
+    }
+    if not values:
         raise race_error(
-            f"`draft` sets {', '.join(varied)}, which this plan varies; a draft can only change what is the same in all runs."
+            "No draft of these runs is cheaper: nothing that costs extra is switched on. Leave `draft` out."
         )
     revised = {request: request.revised(**values) for request in inputs}
     rows = [
         row if row.input is None else replace(row, input=revised[row.input], estimate=estimate(revised[row.input]))
         for row in plan
     ]
-    drafts = replace(plan, rows=tuple(rows), parts=None)
-    full, cheap = (sum_or_none(row.credits for row in version.distinct) for version in (plan, drafts))
-    if not values or (full is not None and cheap is not None and cheap >= full):
-        why = f"with `draft` they cost {cheap:,} credits" if values else "nothing that costs extra is switched on"
-        raise race_error(f"No draft of these runs is cheaper: {why}. Leave `draft` out.")
-    return drafts
+    return replace(plan, rows=tuple(rows), parts=None)
 
 
-def check_settings(race: RaceSettings, keep: int) -> None:
+def check_settings(race: RaceSettings) -> None:
     """Raise if there is nothing to decide, or too much."""
     count = len(race.settings)
     has = f"This plan has {format_count(count, 'setting')}"
@@ -261,8 +252,6 @@ def check_settings(race: RaceSettings, keep: int) -> None:
             f"{has}, so there is nothing to decide; what `over` names only repeats a setting.{impossible} Vary what "
             "you want to decide: rb.sweep(boat, num_frames=[49, 97, 121], seed=range(4))."
         )
-    if keep >= count:
-        raise race_error(f"{has}, and `keep` is {keep}: keep fewer than that.{impossible}")
     if count > MAX_SETTINGS:
         raise race_error(
             f"{has}, and a race decides among {MAX_SETTINGS:,} at most: vary less, or race plan.shuffled()[:500]."
