@@ -45,7 +45,7 @@ from reelbook.models.base import File, Input
 from reelbook.models.pricing import Estimate, Line
 from reelbook.models.text_to_video import LoRA, TextToVideoOutput
 from reelbook.storage.library import Uncertain
-from reelbook.storage.run_status import SWEEP_STATUSES
+from reelbook.storage.run_status import STATUSES
 from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.plan_rows import Row
 from reelbook.sweeps.progress import Group, Progress, Result
@@ -176,7 +176,7 @@ def _plan(_: Media, text: str) -> Iterator[Bundle]:
 
 
 def _panel(media: Media, text: str) -> Iterator[Bundle]:
-    counts = {**dict.fromkeys(SWEEP_STATUSES, 0), "completed": 1, "failed": 1, "running": 1}
+    counts = {**dict.fromkeys(STATUSES, 0), "completed": 1, "failed": 1, "running": 1}
     for state in ("running", "done"):
         progress = Progress(
             state=state, reason=text, counts=counts, from_library=1, spent=53, reserved=0, spent_now=53,

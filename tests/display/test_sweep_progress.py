@@ -14,7 +14,7 @@ import pytest
 import reelbook as rb
 from reelbook.display.live import watch_job
 from reelbook.display.sweep_panel import HINT, format_panel, plan_card, render_panel
-from reelbook.storage.run_status import SWEEP_STATUSES
+from reelbook.storage.run_status import STATUSES
 from reelbook.sweeps.job import SweepJob
 from reelbook.sweeps.progress import Group, Progress, Result, format_interrupt
 from tests.support import png
@@ -31,7 +31,7 @@ def progress(**changes: Any) -> Progress:
         "seconds_left": 25.0, "elapsed": 15.2, "failures": (), "results": (),
     }  # fmt: skip
     counts = {"completed": 4, "running": 2, "not started": 3, "failed": 1}
-    return Progress(**{"counts": {**dict.fromkeys(SWEEP_STATUSES, 0), **counts}, **known, **changes})
+    return Progress(**{"counts": {**dict.fromkeys(STATUSES, 0), **counts}, **known, **changes})
 
 
 def test_a_plan_shows_axes_price_and_what_cannot_run() -> None:
@@ -126,7 +126,7 @@ def test_in_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_interrupt_says_what_goes_on_and_how_to_stop_what_waits() -> None:
     """Two are worked on, three queue, and the line to type names the credits that come back."""
-    counts = {**dict.fromkeys(SWEEP_STATUSES, 0), "completed": 1, "running": 2, "waiting": 3, "not started": 54}
+    counts = {**dict.fromkeys(STATUSES, 0), "completed": 1, "running": 2, "waiting": 3, "not started": 54}
 
     words = format_interrupt(progress(counts=counts, reserved=265, queued=3, queued_credits=159))
 

@@ -245,7 +245,7 @@ def test_a_request_that_the_service_forgets_is_not_paid_for_again(tmp_path: Path
     assert [run.status for run in runs] == ["unfinished"] * 3
     assert "does not know this run any more" in str(runs[2].failure)
     assert "fresh=True" in str(runs[2].failure)
-    assert (table["status"].tolist(), table["credits"].tolist()) == (["expired"], [53])
+    assert (table["status"].tolist(), table["credits"].tolist()) == (["unfinished"], [53])
     assert charged == 1
     assert (fresh.status, fresh.request_id, len(hosted.charges)) == ("completed", "r-1", 2)
     assert last.request_id == "r-1"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-from ..storage.run_status import WITHOUT_RESULT, RunStatus
+from ..storage.run_status import WITHOUT_RESULT
 from ..util.printable import format_count
 from ..util.printable import format_duration as format_duration
 from ..util.printable import format_size as format_size
@@ -18,13 +18,12 @@ WRAP_WIDTH = 95
 """Letters of a line of a message; a notebook breaks longer ones within words."""
 _AMOUNT = re.compile(r"(\d) (?=[a-z%])")
 STATE_SIGNS: Mapping[str, str] = {
-    "planned": "○", "not started": "○", "waiting": "◔", "IN_QUEUE": "◔", "running": "◑", "IN_PROGRESS": "◑", "completed": "●",
-    "from library": "◉", "failed": "✕", "rejected": "✕", "expired": "✕", "impossible": "✕", "cancelled": "⊘", "uncertain": "?",
-    "unfinished": "◔",
+    "not started": "○", "waiting": "◔", "IN_QUEUE": "◔", "running": "◑", "IN_PROGRESS": "◑", "completed": "●",
+    "from library": "◉", "failed": "✕", "impossible": "✕", "cancelled": "⊘", "uncertain": "?", "unfinished": "◔",
 }  # fmt: skip
 """One sign for each state, displayed beside its word."""
 STATE_COLOURS: Mapping[str, str] = {
-    "completed": "good", "from library": "good", "failed": "bad", "rejected": "bad", "expired": "warn", "impossible": "bad", "uncertain": "warn",
+    "completed": "good", "from library": "good", "failed": "bad", "impossible": "bad", "uncertain": "warn",
     "unfinished": "warn", "waiting": "accent", "running": "accent", "IN_QUEUE": "accent", "IN_PROGRESS": "accent",
 }  # fmt: skip
 """The colour of a state's sign, by its name in the style sheet; `soft` for the others."""
@@ -81,7 +80,7 @@ def format_credits(amount: int | None, source: str | None = None, status: str = 
     about = ""
     if source in ("estimated", "assumed") and amount:
         # A run without a result may have been refunded.
-        about = "up to " if status in (*WITHOUT_RESULT, RunStatus.EXPIRED) else "≈ "
+        about = "up to " if status in WITHOUT_RESULT else "≈ "
     return f"{about}{format_count(amount, 'credit')}"
 
 

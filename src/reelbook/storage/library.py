@@ -24,7 +24,7 @@ from .ledger import transitions, writer
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
 from .library_folder import parse_folder
-from .run_status import get_library_status
+from .run_status import STATUSES_BY_STAGE
 from .select_runs import Which, filter_rows, find_table, parse_span, select_runs, usage_error
 from .shelf import SHA256, Shelf
 from .table import READ_COLUMNS, build_table, parse_text
@@ -75,7 +75,7 @@ class Library:
     def summary(self) -> pd.DataFrame:
         """One row per status: the number of runs, their actual or possible credits, and how many of those are estimates."""
         columns = "stage, count(*), coalesce(sum(credits), 0), coalesce(sum(credits > 0 AND charged IS NULL), 0)"
-        rows = [(get_library_status(stage), *sums) for stage, *sums in self._select(columns, "1 GROUP BY stage")]
+        rows = [(STATUSES_BY_STAGE[stage].value, *sums) for stage, *sums in self._select(columns, "1 GROUP BY stage")]
         frame = pd.DataFrame(rows, columns=["status", "runs", "credits", "estimated"])
         return frame.groupby("status").sum().sort_values("runs", ascending=False)
 
@@ -128,7 +128,7 @@ class Library:
         entry = entries[0]
         if entry is None or entry.request_id is None:
             label = unsent[0] if entry is None else f"run {entry.id} of the library"
-            state = "" if entry is None else f" It is {get_library_status(entry.stage)}."
+            state = "" if entry is None else f" It is {STATUSES_BY_STAGE[entry.stage]}."
             raise ReelbookError(
                 f"There is no run to look at: no service has accepted {label}.{state} Run the same again to send it; "
                 "rb.library().uncertain lists what may have been paid for."

@@ -1,7 +1,7 @@
 """The words for how a run stands: in the library's table, in a sweep's table and panel, and at the run itself.
 
-The ledger has its own states (`State`), whose stages are finer; `STATUSES_BY_STAGE` is the one translation. While a run is
-active, `Run.status` shows the service's own `IN_QUEUE` and `IN_PROGRESS` instead.
+The ledger has its own states (`State`), whose stages are finer. While a run is active, `Run.status` shows the service's own
+`IN_QUEUE` and `IN_PROGRESS` instead.
 """
 
 from __future__ import annotations
@@ -24,46 +24,27 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
     UNFINISHED = "unfinished"
     UNCERTAIN = "uncertain"
-    REJECTED = "rejected"
-    EXPIRED = "expired"
     IMPOSSIBLE = "impossible"
-    PLANNED = "planned"
     NOT_STARTED = "not started"
     WAITING = "waiting"
     RUNNING = "running"
 
 
-STATUSES_BY_STAGE: Mapping[str, tuple[RunStatus, RunStatus]] = {
-    State.STORED: (RunStatus.COMPLETED, RunStatus.COMPLETED),
-    COMPLETED: (RunStatus.COMPLETED, RunStatus.RUNNING),  # To a sweep it is completed once its files are here.
-    State.FAILED: (RunStatus.FAILED, RunStatus.FAILED),
-    State.CANCELLED: (RunStatus.CANCELLED, RunStatus.CANCELLED),
-    State.UNCERTAIN: (RunStatus.UNCERTAIN, RunStatus.UNCERTAIN),
-    State.REJECTED: (RunStatus.REJECTED, RunStatus.FAILED),
-    EXPIRED: (RunStatus.EXPIRED, RunStatus.UNFINISHED),
-    **dict.fromkeys((CLAIMED, State.SENDING, State.ACCEPTED), (RunStatus.WAITING, RunStatus.WAITING)),
-    State.PLANNED: (RunStatus.PLANNED, RunStatus.NOT_STARTED),
+STATUSES_BY_STAGE: Mapping[str, RunStatus] = {
+    **dict.fromkeys((State.STORED, COMPLETED), RunStatus.COMPLETED),
+    **dict.fromkeys((State.FAILED, State.REJECTED), RunStatus.FAILED),
+    State.CANCELLED: RunStatus.CANCELLED,
+    State.UNCERTAIN: RunStatus.UNCERTAIN,
+    EXPIRED: RunStatus.UNFINISHED,
+    **dict.fromkeys((CLAIMED, State.SENDING, State.ACCEPTED), RunStatus.WAITING),
+    State.PLANNED: RunStatus.NOT_STARTED,
 }
-"""The status of a run in the library, and in a sweep, for each stage in the ledger."""
-LIBRARY_STATUSES = tuple(dict.fromkeys(status.value for status, _ in STATUSES_BY_STAGE.values()))
-"""All values of the column `status` in the library's table."""
-SWEEP_STATUSES = tuple(
-    status.value for status in RunStatus if status not in (RunStatus.REJECTED, RunStatus.EXPIRED, RunStatus.PLANNED)
-)
-"""All values of the column `status` in a sweep's table. The last two occur only while the sweep is active."""
+"""The status of a run for each stage in the ledger."""
+STATUSES = tuple(status.value for status in RunStatus)
+"""All values of the column `status`. The last two occur only while a run is active."""
 WITHOUT_RESULT = (RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.UNFINISHED, RunStatus.UNCERTAIN)
 """Statuses of runs that have ended without a result."""
 ENDED = (RunStatus.COMPLETED, *WITHOUT_RESULT)
-
-
-def get_library_status(stage: str) -> str:
-    """The status of a run in the library."""
-    return STATUSES_BY_STAGE[stage][0].value
-
-
-def get_sweep_status(stage: str) -> str:
-    """The status of a run in a sweep."""
-    return STATUSES_BY_STAGE[stage][1].value
 
 
 def get_end_status(failure: ReelbookError | None) -> str:

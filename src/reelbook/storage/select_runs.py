@@ -19,7 +19,7 @@ from ..models.catalog import CATALOG
 from ..util.missing_values import is_missing
 from ..util.printable import suggest
 from .ledger.transitions import Entry
-from .run_status import LIBRARY_STATUSES, RunStatus
+from .run_status import STATUSES, RunStatus
 from .table import INDEX_NAME, LAST_COLUMNS
 
 Which = Any
@@ -45,8 +45,8 @@ def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
         if name not in {*names, "since"}:
             raise _invalid(name, f"There is no column {name!r} in this library.{suggest(name, names)}")
         wanted = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
-        if name == "status" and (unknown := [word for word in wanted if word not in LIBRARY_STATUSES]):
-            raise _invalid(name, f"{unknown[0]!r} is not a status. It is {', '.join(LIBRARY_STATUSES)}.")
+        if name == "status" and (unknown := [word for word in wanted if word not in STATUSES]):
+            raise _invalid(name, f"{unknown[0]!r} is not a status. It is {', '.join(STATUSES)}.")
         if name == "since":
             frame = frame[frame["created"] >= parse_moment(value)]
         elif name in frame.columns:

@@ -20,7 +20,7 @@ from ..models.problems import rule_at
 from ..util import registry
 from ..util.printable import map_texts, printable, replace_surrogates
 from .ledger.transitions import Entry
-from .run_status import LIBRARY_STATUSES, get_library_status
+from .run_status import STATUSES, STATUSES_BY_STAGE
 
 VIDEOS = frozenset({".mp4", ".webm", ".m4v", ".mov", ".mkv"})
 DTYPES = {"integer": "Int64", "number": "float64", "boolean": "boolean", "string": "string"}
@@ -85,8 +85,8 @@ def make_run_columns(rows: Sequence[Sequence[Any] | None], paths: Mapping[str, s
     last: dict[str, Any] = {}
     for name in LAST_COLUMNS:
         if name == "status":
-            words = [None if stage is None else get_library_status(stage) for stage in read["stage"]]
-            last[name] = pd.Categorical(words, LIBRARY_STATUSES)
+            words = [None if stage is None else STATUSES_BY_STAGE[stage] for stage in read["stage"]]
+            last[name] = pd.Categorical(words, STATUSES)
         elif name in ("model", "service"):
             last[name] = pd.Categorical(read[name], pd.Index(sorted(set(read[name]) - {None}), dtype=str))
         elif name in ("created", "finished"):

@@ -18,7 +18,7 @@ from ..runs.follow import error_kind_of
 from ..storage.ledger.transitions import Entry, State
 from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import format_canonical, make_identity
-from ..storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
+from ..storage.run_status import ENDED, STATUSES, STATUSES_BY_STAGE, WITHOUT_RESULT, RunStatus
 from ..transport.picture_sources import read_sources
 from ..util.background_loop import background
 from ..util.data_address import is_data_address
@@ -142,7 +142,7 @@ class Standing:
 
     def load(self, entry: Entry, files: Mapping[str, str], price: int | None = None) -> None:
         """Set the state from the ledger; `files` are those of the shelf, `price` is what an unknown price counts."""
-        self.status = get_sweep_status(entry.stage)
+        self.status = STATUSES_BY_STAGE[entry.stage]
         if has_result(entry, files):
             self.file = next((Path(files[sha256]) for sha256 in entry.hashes), None)
         elif self.status == RunStatus.COMPLETED:
@@ -271,7 +271,7 @@ class Progress:
 
 def make_progress(standings: Sequence[Standing], *, now: float, began: float, **facts: Any) -> Progress:
     """Sum up how the runs stand. `now` and `began` are by the monotonic clock; `facts` are further fields."""
-    counts = Counter(dict.fromkeys(SWEEP_STATUSES, 0))
+    counts = Counter(dict.fromkeys(STATUSES, 0))
     completed = [run for run in standings if run.status == RunStatus.COMPLETED]
     failed: dict[str, list[Standing]] = {}
     for run in standings:

@@ -12,7 +12,7 @@ import pandas as pd
 from ..models.catalog import find_endpoint
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import INPUT_JSON
-from ..storage.run_status import SWEEP_STATUSES
+from ..storage.run_status import STATUSES
 from ..storage.table import LAST_COLUMNS, READ_COLUMNS, assemble_table, build_column, make_run_columns
 from ..util.background_loop import background
 from .plan_rows import Known
@@ -134,7 +134,7 @@ def build_frame(
     read, model, size = attrgetter(*READ_COLUMNS), plan.base.endpoint_id, len(plan)
     runs = {
         **make_run_columns([None if entry is None else read(entry) for entry in sent], paths),
-        "status": pd.Categorical([str(standing.status) for standing in standings], list(SWEEP_STATUSES)),
+        "status": pd.Categorical([str(standing.status) for standing in standings], list(STATUSES)),
         "error_type": build_column([standing.error_type for standing in standings], "string"),
         "error": build_column([standing.error for standing in standings], "string"),
         "model": pd.Categorical([model] * size),

@@ -31,9 +31,7 @@ OURS = frozenset({
 """Columns that vary without distinguishing inputs."""
 
 DONE = frozenset({"completed", "from library"})
-UNSETTLED = frozenset(
-    {"planned", "not started", "waiting", "IN_QUEUE", "running", "IN_PROGRESS", "unfinished", "uncertain"}
-)
+UNSETTLED = frozenset({"not started", "waiting", "IN_QUEUE", "running", "IN_PROGRESS", "unfinished", "uncertain"})
 """States of runs whose credits are reserved and not spent."""
 
 FILES = ("output_video", "output_images")
