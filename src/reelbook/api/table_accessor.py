@@ -99,7 +99,7 @@ class Reel:
     def export(self, folder: str | Path, what: Any = None) -> Path:
         """Write a folder with the files of the rows under readable names, their provenance, and `runs.csv`.
 
-        The numbers are those of this table, and its axes are in the names. `what` selects rows by labels of this table, such as `[7, 11]`, a mask, or rows; all rows by default.
+        The numbers are those of this table. `what` selects rows by labels of this table, such as `[7, 11]`, a mask, or rows; all rows by default.
         """
         rows = self._table if what is None else self._rows(what)
         return find_library_of(rows).export(folder, rows)

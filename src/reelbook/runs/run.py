@@ -227,11 +227,6 @@ class Run(FollowedRun):
             what += [f"from the library, paid before ({paid})" if self.from_library else paid]
         return f"<Run of {self.endpoint_id}: {', '.join(what)}>"
 
-    def __reel_key__(self) -> tuple[str, str, str, int]:
-        """Key of the run in a library: service, request id, identity and take."""
-        entry = self.entry
-        return entry.service, entry.request_id or "", entry.identity, entry.take
-
     def __reel_picture__(self) -> tuple[bytes, str]:
         if not self.media:
             raise ReelbookError(f"Run {readable_id(self.request_id)} made no picture or video that could be a source.")

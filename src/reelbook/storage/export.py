@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import count
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +14,39 @@ import pandas as pd
 
 from ..errors import ReelbookError
 from ..media.bounded_open import read_picture_size
-from ..media.file_names import MAX_NAME_LETTERS, find_picture_name, is_resize, make_file_name, slug
+from ..media.file_names import is_resize, make_file_name, slug
 from ..media.metadata.provenance import write, write_sidecar
-from ..util.missing_values import is_missing
 from ..util.replace_file import replace_file
 from .ledger.transitions import Entry
 from .shelf import hash_file
 from .table import INDEX_NAME, format_json, get_facts
 
-Rows = Mapping[int, tuple[int | str, Mapping[str, Any]]]
-"""The number of each run in the user's table and the values of its axes, by its number in the library."""
-
 CSV_NAME = "runs.csv"
-MAX_STEM_BYTES = 180
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def export_runs(
-    folder: Path, entries: Sequence[Entry], frame: pd.DataFrame, paths: Mapping[str, Path], rows: Rows
+    folder: Path,
+    entries: Sequence[Entry],
+    frame: pd.DataFrame,
+    paths: Mapping[str, Path],
+    labels: Mapping[int, int | str],
 ) -> Path:
-    """Copy the files of these runs into the folder, and write their table. Existing copies stay as they are."""
+    """Copy the files of these runs into the folder, and write their table. Existing copies stay as they are.
+
+    `labels` are those of the runs in the user's table, by their number in the library.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         earlier, taken = _read_earlier(folder), set[str]()
         numbers, names = [], []
         for entry in entries:
-            number, axes = rows.get(entry.id, (entry.id, {}))
+            number = labels.get(entry.id, entry.id)
             facts, copies = get_facts(entry), []
             for place, sha256 in enumerate(entry.hashes, 1):
                 if (source := paths.get(sha256)) is not None:
                     several = f"-{place}" if len(entry.hashes) > 1 and not is_resize(facts) else ""
-                    stem = f"{_format_stem(facts, number, axes, source)}{several}"
+                    stem = f"{_format_stem(facts, number, source)}{several}"
                     copies.append(_copy(source, folder, stem, facts, earlier, taken))
             numbers.append(number)
             names.append(" ".join(copies))
@@ -63,42 +64,14 @@ def export_runs(
     return folder
 
 
-def read_export_rows(table: pd.DataFrame, entries: Sequence[Entry | None]) -> Rows:
-    """The numbers of these runs in a table, and the values of its axes; prompt and seed are in every name."""
-    rows: dict[int, tuple[int | str, dict[str, Any]]] = {}
-    if table.index.name == INDEX_NAME:
-        return rows
-    source = table.attrs.get("reelbook")
-    axes = [name for name in source.get("axes", ()) if name in table.columns] if isinstance(source, dict) else []
-    axes = [name for name in axes if name not in ("prompt", "seed")]
-    for (label, row), entry in zip(table[axes].iterrows(), entries, strict=True):
-        if entry is not None and entry.id not in rows:
-            number = int(label) if isinstance(label, Integral) else str(label)
-            rows[entry.id] = number, {str(name): value for name, value in row.items() if _is_nameable(value)}
-    return rows
-
-
-def _format_stem(facts: Mapping[str, Any], number: int | str, axes: Mapping[str, Any], source: Path) -> str:
-    """A readable file name that is valid on every system: number, words, size of a resize, seed, and axes."""
+def _format_stem(facts: Mapping[str, Any], number: int | str, source: Path) -> str:
+    """A readable file name that is valid on every system: number, words, size of a resize, and seed."""
     size = None
     if is_resize(facts):
         with contextlib.suppress(Exception):  # Decoders raise errors of many types for a broken file.
             size = read_picture_size(source)
-    stem = f"{number:04d}-" if isinstance(number, int) else f"{slug(number)}-"
-    stem += make_file_name(facts, size)
-    for name, value in axes.items():
-        words = f"{value:g}" if isinstance(value, float) else find_picture_name(value) or value
-        longer = f"{stem}-{slug(f'{name} {words}')}"
-        # Some systems limit names to 255 bytes.
-        stem = longer if len(longer.encode()) <= MAX_STEM_BYTES else stem
-    return stem
-
-
-def _is_nameable(value: Any) -> bool:
-    """Whether a value says something in a file name: a number, a short text, or a picture with a name."""
-    if isinstance(value, str):
-        return bool(find_picture_name(value)) or (len(value) <= MAX_NAME_LETTERS and not value.startswith("sha256:"))
-    return not is_missing(value) and bool(pd.api.types.is_bool(value) or pd.api.types.is_number(value))
+    prefix = f"{number:04d}" if isinstance(number, int) else slug(number)
+    return f"{prefix}-{make_file_name(facts, size)}"
 
 
 def _copy(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,16 +17,16 @@ import pandas as pd
 from ..errors import ReelbookError
 from ..util.printable import format_count, format_line, format_size
 from .adopt import MEDIA, adopt_library, find_library
-from .export import export_runs, read_export_rows
+from .export import export_runs
 from .judgements import Judgements
 from .ledger import transitions, writer
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
 from .library_folder import parse_folder
-from .run_status import STATUSES_BY_STAGE
+from .run_status import STATUSES_BY_STAGE, RunStatus
 from .select_runs import Which, filter_rows, find_table, parse_span, select_runs, usage_error
 from .shelf import SHA256, Shelf
-from .table import READ_COLUMNS, build_table, parse_text
+from .table import INDEX_NAME, READ_COLUMNS, build_table, parse_text
 from .tidy import prune_files, verify_files
 
 _MAX_LETTERS = 60
@@ -98,18 +97,20 @@ class Library:
         """Copy runs to a folder: the files under readable names with provenance, and `runs.csv`.
 
         `where` selects the runs: the rows of any table of runs, a `Run`, a job, or request ids; they are found by
-        request id and service. Rows of a table keep its numbers, and its axes are in the names. Existing files are kept;
-        a repeated export copies only what is missing. In `runs.csv`, text that a spreadsheet would take for a formula is
-        prefixed with an apostrophe.
+        request id and service. Rows of a table keep its numbers. Existing files are kept; a repeated export copies only
+        what is missing. In `runs.csv`, text that a spreadsheet would take for a formula is prefixed with an apostrophe.
         """
         target = parse_folder(folder, "be a folder to export to")
-        given = self.entries(where, warns=True)
-        table = find_table(where)
-        rows = read_export_rows(table, given) if table is not None and len(table) else {}
+        given, table = self.entries(where), find_table(where)
+        labels: dict[int, int | str] = {}
+        if table is not None and table.index.name != INDEX_NAME:
+            for label, entry in zip(table.index.tolist(), given, strict=True):
+                if entry is not None:
+                    labels.setdefault(entry.id, label if isinstance(label, int) else str(label))
         entries = list({entry.id: entry for entry in given if entry is not None}.values())
         hashes = {sha256 for entry in entries for sha256 in entry.hashes}
         paths = {sha256: path for sha256 in hashes if (path := self._shelf.find(sha256)) is not None}
-        return export_runs(target, entries, self._get_rows([entry.id for entry in entries]), paths, rows)
+        return export_runs(target, entries, self._get_rows([entry.id for entry in entries]), paths, labels)
 
     def runs_with(self, sha256: str) -> list[Entry]:
         """The runs that produced a file with this hash, newest last."""
@@ -119,7 +120,7 @@ class Library:
     def run(self, which: Any) -> Any:
         """The `Run` of a number in this library, a request id, or a row of a table, with its video and pictures."""
         is_number = isinstance(which, Integral) and not isinstance(which, bool)
-        entries, unsent = (self._find_entries("id = ?", str(which)), []) if is_number else self._find(which)
+        entries = self._find_entries("id = ?", str(which)) if is_number else self.entries(which)
         if len(distinct := {entry and entry.id for entry in entries}) != 1:
             raise usage_error(
                 f"This names {len(distinct):,} runs of the library in {self.folder}, and run() gives one. "
@@ -127,11 +128,10 @@ class Library:
             )
         entry = entries[0]
         if entry is None or entry.request_id is None:
-            label = unsent[0] if entry is None else f"run {entry.id} of the library"
-            state = "" if entry is None else f" It is {STATUSES_BY_STAGE[entry.stage]}."
+            status = STATUSES_BY_STAGE[entry.stage] if entry else RunStatus.NOT_STARTED
             raise ReelbookError(
-                f"There is no run to look at: no service has accepted {label}.{state} Run the same again to send it; "
-                "rb.library().uncertain lists what may have been paid for."
+                f"There is no run to look at: it is {status}, and no service is known to have accepted it. Run the same again to send "
+                "it; rb.library().uncertain lists what may have been paid for."
             )
         return self._build_runs([entry])[0]
 
@@ -153,7 +153,7 @@ class Library:
 
         `where` selects the runs whose files are checked, as for `export`; default: all.
         """
-        only = None if where is None else {entry.id for entry in self.entries(where, warns=True) if entry is not None}
+        only = None if where is None else {entry.id for entry in self.entries(where) if entry is not None}
         return verify_files(self._shelf, self._ledger(), only) if self._is_there else "0 files checked"
 
     @property
@@ -170,7 +170,7 @@ class Library:
         kept, like `where` of `export`. The column `bytes` is the size of a run's files.
         """
         age = parse_span(older_than)
-        kept = set() if keep is None else {entry.id for entry in self.entries(keep, warns=True) if entry is not None}
+        kept = set() if keep is None else {entry.id for entry in self.entries(keep) if entry is not None}
         if keep is not None and not kept:
             raise usage_error(
                 "`keep` selects no runs, so the files of all old runs would be removed. Check what it should "
@@ -193,20 +193,13 @@ class Library:
     def _is_there(self) -> bool:
         return (self.folder / writer.NAME).exists()
 
-    def _find(self, which: Which) -> tuple[Sequence[Entry | None], list[str]]:
-        if not self._is_there:
-            return select_runs(which, lambda *_: [])
-        return self._ledger().read(lambda db: select_runs(which, partial(transitions.find_entries, db)))
-
-    def entries(self, where: Which = None, *, warns: bool = False) -> list[Entry | None]:
-        """The ledger row of each selected run, as for `export`; None for each row never sent, of which it may warn."""
+    def entries(self, where: Which = None) -> list[Entry | None]:
+        """The ledger row of each selected run, as for `export`; None for each row that no service has accepted."""
         if where is None:
             return list(self._find_entries("1"))
-        entries, unsent = self._find(where)
-        if unsent and warns:
-            few = ", ".join(unsent[:4]) + (", …" if len(unsent) > 4 else "")
-            warnings.warn(f"Left out, because no service has accepted it: {few}.", stacklevel=3)
-        return list(entries)
+        if not self._is_there:
+            return select_runs(where, lambda *_: [])
+        return self._ledger().read(lambda db: select_runs(where, partial(transitions.find_entries, db)))
 
     def _select(self, columns: str, where: str = "1", values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """These columns of runs; none while the library does not exist."""

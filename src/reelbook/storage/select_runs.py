@@ -100,13 +100,13 @@ def _invalid(name: str, sentence: str) -> InvalidInput:
 # By what names them.
 
 
-def select_runs(which: Which, find_entries: Callable[..., Sequence[Entry]]) -> tuple[list[Entry | None], list[str]]:
+def select_runs(which: Which, find_entries: Callable[..., Sequence[Entry]]) -> list[Entry | None]:
     """Find the runs of the rows given, in their order; an error for those that are ambiguous or not in this library.
 
-    A row that no service has accepted is None; their labels are returned, too.
+    A row that no service has accepted is None.
     """
     chosen: list[Entry | None] = []
-    missing, unsent = list[str](), list[str]()
+    missing: list[str] = []
     for label, columns in _iterate_wanted(which):
         entries = find_entries(" AND ".join(f"{name} = ?" for name in columns) or "0", *columns.values())
         if len(services := dict.fromkeys(entry.service for entry in entries)) > 1:
@@ -114,15 +114,15 @@ def select_runs(which: Which, find_entries: Callable[..., Sequence[Entry]]) -> t
                 f"{label[:1].upper()}{label[1:]} is in this library at several services: {_list_few([*services])}. "
                 "Say which by a row of library.frame, which has the columns service and request_id."
             )
-        if not entries:
-            (missing if columns else unsent).append(label)
+        if columns and not entries:
+            missing.append(label)
         chosen.append(entries[0] if entries else None)
     if missing:
         raise usage_error(
             f"This library has no run for {_list_few(missing)}. The runs of another folder are in rb.library(folder); "
             "library.frame and library.find(prompt=…) list those that are here."
         )
-    return chosen, unsent
+    return chosen
 
 
 def usage_error(sentence: str) -> InvalidInput:
@@ -143,8 +143,6 @@ def find_table(which: Which) -> pd.DataFrame | None:
         return table
     if isinstance(which, Mapping):
         return pd.DataFrame([dict(which)])
-    if isinstance(which, tuple) and hasattr(which, "_asdict"):
-        return pd.DataFrame([which._asdict()])
     for name in ("frame", "table"):
         value = getattr(which, name, None) if not isinstance(which, (str, bytes, type)) else None
         if isinstance(value, pd.DataFrame):
@@ -154,10 +152,8 @@ def find_table(which: Which) -> pd.DataFrame | None:
 
 def _iterate_wanted(which: Which) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The label of each run for messages, and the columns that identify it; none for a row that was never sent."""
-    if hasattr(type(which), "__reel_key__"):
-        service, request_id, identity, take = which.__reel_key__()
-        columns = {"request_id": request_id} if request_id else {"identity": identity, "take": take}
-        yield f"run {request_id or identity}", {"service": service, **columns}
+    if isinstance(entry := getattr(which, "entry", None), Entry):
+        yield f"run {entry.request_id}", {"service": entry.service, "request_id": entry.request_id}
     elif (table := find_table(which)) is not None:
         yield from _iterate_table(table)
     elif isinstance(which, str):
