@@ -1,7 +1,6 @@
 /** What was started from a form: the newest large, the others as a strip of small pictures. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { copyText } from "../page/copy.ts";
 import { serveFiles } from "../page/kernel_link.ts";
 import { Card, Drawn, Poster, State, UseIn } from "./card.tsx";
 import { useNews } from "./kernel.ts";
@@ -30,7 +29,7 @@ export type Entry = {
   older?: number;
 };
 /** What came of an entry in messages. */
-type Drawing = { isAsked?: boolean; html?: string; judge?: string; sheet?: string; said?: string };
+type Drawing = { isAsked?: boolean; html?: string; judge?: string; said?: string };
 
 const IN_VIEW = 0.7; // So much of a result is enough to be seen.
 
@@ -64,11 +63,8 @@ export function Runs({ link }: { link: FormLink }) {
   useNews(link, ["change:records", "ended"], {
     card: ({ card, html }) => put(card, { html }),
     judge: ({ judge, html }) => put(judge, { judge: html }),
-    acted: ({ acted, words, copy, sheet, sweep }) => {
+    acted: ({ acted, words, sweep }) => {
       if (words !== undefined) put(acted, { said: words });
-      if (sheet) put(acted, { sheet });
-      const button = view.current?.querySelector<HTMLElement>("[data-do=copy]");
-      if (copy && button) copyText(button, copy);
       if (sweep) link.openSweep?.();
     },
   });
@@ -88,7 +84,7 @@ export function Runs({ link }: { link: FormLink }) {
     put(shown.key, { isAsked: true });
   });
   if (!shown) return null;
-  const { html, judge, sheet, said } = drawings[shown.key] ?? {};
+  const { html, judge, said } = drawings[shown.key] ?? {};
   // Nobody tells how it goes on.
   const isLost = link.hasEnded && !shown.isOver;
   // A card of a run under way or failed says so itself.
@@ -108,12 +104,7 @@ export function Runs({ link }: { link: FormLink }) {
               {isLost && ` · it was ${shown.status}`}
             </div>
           }
-          below={
-            <>
-              {judge && <Drawn html={judge} hasScripts />}
-              {sheet && <Sheet html={sheet} />}
-            </>
-          }
+          below={judge && <Drawn html={judge} hasScripts />}
         >
           {actions.map(([what, label, title]) => (
             <Quiet key={what} title={title} data-do={what} act={() => act(shown, { what })}>
@@ -178,21 +169,6 @@ function Strip({ fileKey, entries, shown, choose }: StripProps) {
         ))}
       </div>
       {older && <span class="rbf-caption rbf-run-older">{`${older.toLocaleString("en")} older in rb.library()`}</span>}
-    </div>
-  );
-}
-
-function Sheet({ html }: { html: string }) {
-  const save = (event: any) => {
-    event.currentTarget.href = event.currentTarget.previousSibling.querySelector("img").src;
-  };
-  return (
-    <div class="rbf-sweep-picture">
-      <Drawn html={html} />
-      {/* biome-ignore lint/a11y/useValidAnchor: Its address is that of the picture, which is known when it is pressed. */}
-      <a class="rbf-sweep-save" href="#" download="contact-sheet.jpg" onClick={save}>
-        Save the sheet
-      </a>
     </div>
   );
 }

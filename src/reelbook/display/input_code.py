@@ -39,10 +39,8 @@ def format_run_code(request: Input, *, seed: int | None = None) -> str:
     return code
 
 
-def format_sweep_code(
-    base: Input, axes: Mapping[str, Sequence[Any]], budget: int, price: int | None = None, *, by: str = ""
-) -> str:
-    """Python code for the same plan, run with a budget, so running the cell twice pays once; or raced, `by` being code, too.
+def format_sweep_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: int) -> str:
+    """Python code for the same plan, run with a budget, so running the cell twice pays once.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> print(format_sweep_code(TextToVideo(prompt="a boat"), {"seed": [0, 1, 2, 3]}, 212))
@@ -50,19 +48,7 @@ def format_sweep_code(
         rb.TextToVideo(prompt='a boat'),
         seed=range(0, 4),
     ).run(budget=212)
-    >>> print(format_sweep_code(TextToVideo(prompt="a boat"), {"num_frames": [49, 97]}, 53, by="'sharpness'"))
-    race = rb.sweep(
-        rb.TextToVideo(prompt='a boat'),
-        num_frames=[49, 97],
-    ).race(by='sharpness', budget=53)
-    race
     """
-    limits = f"budget={budget}" if price is None else f"budget={budget}, price={price}"
-    sweep = _format_sweep(base, axes)
-    return f"race = {sweep}.race(by={by}, {limits})\nrace" if by else f"table = {sweep}.run({limits})"
-
-
-def _format_sweep(base: Input, axes: Mapping[str, Sequence[Any]]) -> str:
     values = {name: _format_values(one) for name, one in axes.items()}
     if all(_is_argument(name) for name in values):
         lines = [f"{name}={text}" for name, text in values.items()]
@@ -70,7 +56,7 @@ def _format_sweep(base: Input, axes: Mapping[str, Sequence[Any]]) -> str:
         lines = [f"{{{', '.join(f'{name!r}: {text}' for name, text in values.items())}}}"]
     first = format_input_code(base).replace("\n", "\n    ")
     body = "".join(f"    {line},\n" for line in (first, *lines))
-    return f"rb.sweep(\n{body})"
+    return f"table = rb.sweep(\n{body}).run(budget={budget})"
 
 
 def _format_values(values: Sequence[Any]) -> str:

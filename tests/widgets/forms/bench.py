@@ -129,27 +129,22 @@ class Bench:
 
     # Sweeps.
 
-    def vary(
-        self, *, spend: Any = None, price: Any = None, by: Any = "", best: Any = None, **axes: Any
-    ) -> dict[str, Any]:
+    def vary(self, *, spend: Any = None, **axes: Any) -> dict[str, Any]:
         """Type these axes, and wait for what there is to say about them."""
         self._number += 1
         self._axes = axes
         listed = [{"name": name, **({} if typed is ... else {"typed": typed})} for name, typed in axes.items()]
-        wish = {"spend": spend, "price": price, "by": by, "best": best}
-        self.tell(do="sweep", view="v", n=self._number, axes=listed, **wish)
+        self.tell(do="sweep", view="v", n=self._number, axes=listed, spend=spend)
         self.until(lambda: self.form.sweeps["n"] == self._number and self.form.sweeps["why"] != MAKING)
         return dict(self.form.sweeps)
 
-    def start(self, spend: Any = ..., *, by: Any = None) -> None:
-        """Press the button of the plan, or of the race by a measure, for what it shows or for an amount that is typed first."""
-        if by is not None or spend is not ...:
-            self.vary(**self._axes, by=by or "", **({} if spend is ... else {"best" if by else "spend": spend}))
-        self.press_plan("sweep_run", by=by)
+    def start(self, spend: Any = ..., **by: str) -> None:
+        """Press the button of the plan, or of its best setting by a measure, for what it shows or for an amount that is typed first."""
+        if spend is not ...:
+            self.vary(**self._axes, spend=spend)
+        self.press_plan("sweep_run", **by)
 
-    def press_plan(self, do: str, *, by: Any = None) -> None:
+    def press_plan(self, do: str, **more: Any) -> None:
         """Send what the page sends when one of the plan's buttons is pressed."""
         plan = self.form.sweeps
-        offer = plan if by is None else plan["best"]
-        shown = {"cost": plan["cost"]} if by is None else {"by": by}
-        self.tell(do=do, plan=plan["number"], spend=offer.get("spend"), **shown)
+        self.tell(do=do, plan=plan["number"], spend=plan.get("spend"), cost=plan.get("cost"), **more)

@@ -411,18 +411,16 @@ def test_sweeps_and_races_are_in_the_costs(client: Client, opened: Callable[...,
     form = page.studio.form
     form.observe(lambda _: page._ring(), "sweeps")
 
-    def start(number: int, typed: str, **more: Any) -> None:
-        form._handle_custom_msg(
-            {"do": "sweep", "view": "v", "n": number, "axes": [{"name": "fps", "typed": typed}], **more}, []
-        )
+    def start(number: int, typed: str, *, spend: int | None = None, **by: str) -> None:
+        axes = [{"name": "fps", "typed": typed}]
+        form._handle_custom_msg({"do": "sweep", "view": "v", "n": number, "axes": axes, "spend": spend}, [])
         page.until(lambda: form.sweeps["n"] == number and form.sweeps.get("number"))
-        offer = form.sweeps["best"] if more else form.sweeps
-        shown = {name: offer[name] for name in ("spend", "cost", "by") if name in offer}
-        form._handle_custom_msg({"do": "sweep_run", "plan": form.sweeps["number"], **shown}, [])
+        shown = {name: form.sweeps[name] for name in ("spend", "cost")}
+        form._handle_custom_msg({"do": "sweep_run", "plan": form.sweeps["number"], **shown, **by}, [])
 
     start(1, "40, 41, 42")
     page.until(lambda: page.head.cost == "This session: 106 credits")
-    start(2, "50-57", by="-bytes", best=159)
+    start(2, "50-57", spend=159, by="-bytes")
     page.until(lambda: page.head.cost == "This session: 265 credits")
     left = client.account()["credits_available"]
     page.until(lambda: page.head.account.get("credits", "") == f"{left:,} credits left")

@@ -1,14 +1,12 @@
 """The axes of a form's sweep: the values typed for each field, parsed and validated.
 
-They are typed as numbers and ranges, chips, one text or one JSON value per line.
+They are typed as numbers and ranges, chosen from chips, or one text per line; lists and objects vary in code.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,7 @@ from ...sweeps.plan_summary import format_values
 from ...util.printable import format_count
 from ..json_values import to_page_json
 from .draft import Draft
-from .schema import JSON, Node, to_page
+from .schema import Node
 from .words import format_problem
 
 if TYPE_CHECKING:
@@ -34,8 +32,8 @@ MAX_JUDGED = 500
 NO_VALUES = "Give it at least one value."
 MAX_VALUES = 10_000
 """Values of one field, and runs of one plan; for more, code is needed."""
-MAX_CHIPS = 24
-"""Suggested chips of a choice."""
+VARIED = ("whole", "real", "text", "image", "choice", "check")
+"""The kinds of fields that can vary."""
 MAX_NUMBER_LENGTH = 100
 DECIMALS = 10
 """Decimal places to which the numbers of a range are rounded, so that 0.1 to 0.3 has 0.3."""
@@ -147,8 +145,8 @@ class UnreadableValues(ReelbookError):
 
 
 def can_vary(node: Node) -> bool:
-    """Whether a field has more than one possible value."""
-    return not (node["kind"] == "constant" or (node["kind"] == "choice" and len(node["choices"]) < 2))
+    """Whether a field has more than one possible value, and is no list or object."""
+    return node["kind"] in VARIED and not (node["kind"] == "choice" and len(node["choices"]) < 2)
 
 
 def parse_values(node: Node, typed: Any) -> list[Any]:
@@ -166,34 +164,25 @@ def parse_values(node: Node, typed: Any) -> list[Any]:
     lines = [line for raw in text.splitlines() if (line := raw.strip())]
     if len(lines) > MAX_VALUES:
         raise UnreadableValues(f"These are {len(lines):,} lines; one field takes {MAX_VALUES:,} values at most.")
-    if node["kind"] == "choice":
-        values = {name: choice["value"] for choice in node["choices"] for name in (choice["label"], str(choice["value"]))}  # fmt: skip
-        # Any other text is validated with the others, and the error names the nearest choice.
-        return [values.get(line, line) for line in lines]
-    if node["kind"] == "check":
-        return [{"yes": True, "true": True, "no": False, "false": False}.get(line.lower(), line) for line in lines]
-    return lines if node["kind"] in ("text", "image") else [_parse_json(node, line) for line in lines]
+    return lines
 
 
 def suggest_values(node: Node, value: Any) -> Any:
     """Initial values of an axis, as they would be typed; `value` is that of the form.
 
-    >>> suggest_values({"kind": "whole", "special": "seed"}, 7), suggest_values({"kind": "whole", "min": 9, "max": 1441, "default": 121}, None)
-    ('7-10', '60, 121, 242')
+    >>> suggest_values({"kind": "whole", "special": "seed"}, 7), suggest_values({"kind": "whole", "default": 121}, None)
+    ('7-10', '121')
     """
     value = node.get("default") if value is None else value
-    kind = node["kind"]
-    if kind == "choice":
-        return [choice["value"] for choice in node["choices"][:MAX_CHIPS]]
-    if kind == "check":
+    if node["kind"] == "choice":
+        return [choice["value"] for choice in node["choices"]]
+    if node["kind"] == "check":
         return [False, True]
-    if kind in ("whole", "real"):
-        return _suggest_numbers(node, value)
-    if value in (None, "", [], {}):
-        return ""
-    if isinstance(value, str):
-        return "" if "\n" in value else value
-    return json.dumps(_read_json(node, value), ensure_ascii=False)
+    if node.get("special") == "seed":
+        # A number that is too long for a page is a text.
+        seed = int(value) if str(value).isdecimal() else 0
+        return f"{seed}-{seed + 3}"
+    return "" if value is None or "\n" in str(value) else str(value)
 
 
 # Numbers.
@@ -244,55 +233,3 @@ def _to_whole(number: float) -> int | float:
 def _refuse_too_many(piece: str, count: int) -> None:
     words = f"“{shorten(piece, 30)}” makes {_format_amount(count)} values"
     raise UnreadableValues(f"{words}; one field takes {MAX_VALUES:,} at most. Take larger steps.")
-
-
-def _suggest_numbers(node: Node, value: Any) -> str:
-    """A seed and the three after it; else the value, its half and its double, as far as the field takes them."""
-    # A number that is too long for a page is a text.
-    number = int(value) if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,40}", value) else value
-    if not isinstance(number, (int, float)):
-        number = 0
-    if node.get("special") == "seed":
-        return f"{int(number)}-{int(number) + 3}"
-    bounds = {name: float(node[name]) for name in ("min", "above", "max", "below") if name in node}
-    low, high = bounds.get("min", bounds.get("above")), bounds.get("max", bounds.get("below"))
-    if number:
-        wanted = [number / 2, number, number * 2]
-    elif low is not None and high is not None:
-        wanted = [low, (low + high) / 2, high]
-    else:
-        wanted = [(low or 0) + place for place in (1, 2, 3)]
-    unit = float(node.get("step") or (node["kind"] == "whole"))
-    rounded = dict.fromkeys(round(wish / unit) * unit if unit else wish for wish in wanted)
-    refused = (bounds.get("above"), bounds.get("below"))
-    taken = [wish for wish in rounded if (low is None or wish >= low) and (high is None or wish <= high)]
-    return ", ".join(str(_to_whole(round(wish, DECIMALS))) for wish in taken if wish not in refused)
-
-
-def _parse_json(node: Node, line: str) -> Any:
-    """One JSON value; a line that does not look like JSON is a text."""
-    if node["kind"] == "list" and (node["item"].get("special") == "size") and line[:1] not in '["':
-        return [part.strip() for part in line.split(",") if part.strip()]
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        if node["kind"] != "json" and line[:1] not in '[{"':
-            return [line] if node["kind"] == "list" else line
-        why = getattr(error, "msg", "it is too long or too deep")
-        raise UnreadableValues(f"“{shorten(line, 30)}” is not JSON: {why}. Each line is one value, and text stands in double quotes.") from None  # fmt: skip
-    value = [value] if node["kind"] == "list" and not isinstance(value, list) else value
-    # A draft has what is in it of any kind as a text, which would otherwise be read twice: "5" as 5.
-    return to_page(node, value)
-
-
-def _read_json(node: Node, value: Any) -> Any:
-    """A value of a draft with that of any kind as it is, and not as a text."""
-    if node["kind"] == "json":
-        with suppress(TypeError, ValueError, RecursionError):
-            return json.loads(value)
-    if node["kind"] == "list" and isinstance(value, list):
-        return [_read_json(node["item"], item) for item in value]
-    if node["kind"] == "object" and isinstance(value, dict):
-        fields = {field["name"]: field for field in node["fields"]}
-        return {name: _read_json(fields.get(name, JSON), item) for name, item in value.items()}
-    return value

@@ -26,15 +26,7 @@ from ..panel import format_progress, render_progress
 from .axes import VariedField, find_base, format_too_many_runs, parse_axes, validate_axes
 from .draft import Draft
 from .pictures import Pictures
-from .planning import (
-    EYE,
-    PlanPreview,
-    make_preview,
-    offer_race,
-    offer_sweep,
-    parse_amount,
-    parse_measure,
-)
+from .planning import EYE, PlanPreview, list_measures, make_preview, offer_sweep, parse_amount, parse_measure
 from .runs import CANCEL, Action, check_service
 from .words import format_problem
 
@@ -48,7 +40,7 @@ if TYPE_CHECKING:
 
 PAUSE_SECONDS = 0.1
 """Delay after the last change before a plan is made, so that fast typing makes one plan and not ten."""
-MAX_SHEET_RUNS, SHEET_WIDTH, MAX_ERROR_LENGTH = 24, 1280, 900
+MAX_ERROR_LENGTH = 900
 CHOOSE, CORRECT_VALUES, MAKING = "Choose a field and its values.", "Correct the values above first.", "Planning …"
 STALE = "The plan has changed since it was shown, so nothing was started. Look at it again, then press Run."
 TWICE = "This plan was started already: it is run once."
@@ -58,11 +50,8 @@ ACTIONS: dict[str, list[Action]] = {
     "running": [("pause", "Pause", "Send nothing more for now; runs already sent continue"), CANCEL],
     "paused": [("resume", "Resume", "Go on sending"), CANCEL],
 }
-"""What can be done with a sweep in each state; what was sent can also be stopped."""
-STOP: Action = ("stop", "Stop what is running", "Send nothing more, and ask the service to cancel what it has")
-SHEET: Action = ("sheet", "Contact sheet", "All results in one picture")
+"""What can be done with a sweep in each state."""
 BEST: Action = ("best", "Use these values", "Fill the form with the inputs of the best run")
-COPY: Action = ("copy", "Copy code", "Python code for the same")
 WAYS = {"sending": "waiting", "preparing": "waiting", "paused": "waiting", "stopped": "cancelled"}
 """The state of a run whose sign a state of a sweep or a race has, where it is neither running nor completed."""
 
@@ -79,7 +68,6 @@ class StartedJob:
     """What the runs of a race are judged by, as `rb.race` takes it; empty for a sweep."""
     spend: int
     """The most credits that it may spend from now on."""
-    price: int | None
     name: str
     """The expression for its table in a cell."""
     started_at: float = field(default_factory=time.time)
@@ -87,8 +75,8 @@ class StartedJob:
     """The `SweepJob` or the `Race`; None before it was started, and if it was not."""
     start_error: str = ""
     """Why there is none."""
-    final_actions: set[str] = field(default_factory=set)
-    """Actions already taken that cannot be undone."""
+    is_cancelled: bool = False
+    """Whether somebody has pressed Cancel."""
     judging: RaceJudging | None = None
     """The panel in which a person judges a race."""
     details: ClassVar[dict[str, Any]] = {}
@@ -138,19 +126,15 @@ class StartedJob:
         if self.is_over:
             # A job that ended before its runs is not completed, whatever the reason.
             return "stopped" if progress.reason else "completed"
-        return "stopping" if self.is_race and self.final_actions else str(progress.state)
+        return "stopping" if self.is_race and self.is_cancelled else str(progress.state)
 
     @property
     def actions(self) -> list[Action]:
         """What can be done with it now."""
-        if self.running is None or self.start_error:
-            return [COPY]
-        if self.is_over:
-            has_sheet = not self.is_race and self.running.progress.counts[RunStatus.COMPLETED]
-            return [*([SHEET] if has_sheet else []), *([BEST] if self.find_best() is not None else []), COPY]
+        if self.running is None or self.is_over:
+            return [BEST] if self.find_best() is not None else []
         state = "preparing" if self.is_race else str(self.running.progress.state)
-        found = [*ACTIONS.get(state, []), *([] if state == "preparing" else [STOP]), COPY]
-        return [action for action in found if action[0] not in self.final_actions]
+        return [] if self.is_cancelled else ACTIONS.get(state, [])
 
     @property
     def progress_key(self) -> OutputKey:
@@ -158,7 +142,7 @@ class StartedJob:
         if self.running is None or self.is_over:
             return self.key, self.is_over, self.start_error
         progress = self.running.progress
-        return self.key, self.line, tuple(sorted(self.final_actions)), progress.spent, int(progress.elapsed)
+        return self.key, self.line, self.is_cancelled, progress.spent, int(progress.elapsed)
 
     @property
     def picture(self) -> Path | None:
@@ -206,31 +190,13 @@ class StartedJob:
         return best
 
     def act(self, what: str, form: Form, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Pause, resume, cancel or stop it, draw its contact sheet, use its best values, or copy its code."""
-        if what in ("cancel", "stop"):
-            self.final_actions.add(what)
-        if what == "stop":
-            self.running.cancel(running=True)
-        elif what in ("pause", "resume", "cancel"):
-            getattr(self.running, what)()
-        elif what == "copy":
-            return {"copy": format_code(self.preview, self.by, self.spend, self.price)}
-        elif what == "sheet":
-            from ...display.sheets import draw_sheet
-
-            runs = self.table[(self.table["status"] == RunStatus.COMPLETED).to_numpy()].head(MAX_SHEET_RUNS)
-            return {"sheet": draw_sheet(runs, width=SHEET_WIDTH)._repr_html_()}
-        elif (best := self.find_best()) is not None:
-            form.fill(best)
+        """Pause, resume or cancel it, or use its best values."""
+        if what == "best":
+            form.fill(self.find_best())
             return {"words": "The form has these values now."}
+        self.is_cancelled = self.is_cancelled or what == "cancel"
+        getattr(self.running, what)()
         return {}
-
-
-def format_code(preview: PlanPreview, by: Any, spend: int, price: int | None) -> str:
-    """Python code for a plan: run, or raced if it says by what. Its budget counts what was paid earlier, too."""
-    paid = 0 if preview.known is None else sum(preview.known.costs.values())
-    measure = "rb.judge" if by == EYE else repr(by) if by else ""
-    return format_sweep_code(preview.plan.base, preview.axes, paid + spend, price, by=measure)
 
 
 class FormSweeps:
@@ -240,9 +206,9 @@ class FormSweeps:
         self._form = form
         self._draft, self._pictures, self._lock = draft, pictures, form.lock
         self._axes: list[VariedField] = []
-        self._typed: dict[str, Any] = {}
-        """What was typed beside the axes: amounts, and what a race is judged by."""
-        self._offers: dict[str, dict[str, Any]] = {"sweep": {}, "race": {}}
+        self._spend: int | None = None
+        """The amount that was typed."""
+        self._offer: dict[str, Any] = {}
         """What the page displays of the plan: what a press runs, for how much."""
         self._change: tuple[str, int] = ("", 0)
         """The view that sent the last change, and its number."""
@@ -251,8 +217,6 @@ class FormSweeps:
         self._why = CHOOSE
         self._planned_for: tuple[Any, ...] = ()
         """The draft and the service for which the plan was requested."""
-        self._asked: tuple[Any, ...] = ()
-        """What was asked about: a plan and an amount beyond the account."""
         self._number = 0
         """The number of the plan that was requested last."""
         self._planner = NewestOnly(self._plan, "reelbook-form-plan", pause=lambda: PAUSE_SECONDS)
@@ -294,7 +258,7 @@ class FormSweeps:
         return dict(self._draft.values), self._form.session.service_name()
 
     def _on_change(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Handle what was typed: `{do: "sweep", view, n, axes: [{name, typed}], spend?, price?, by?, best?}`."""
+        """Handle what was typed: `{do: "sweep", view, n, axes: [{name, typed}], spend?}`."""
         view, number = content.get("view"), content.get("n")
         if not isinstance(view, str) or type(number) is not int:
             return
@@ -304,8 +268,7 @@ class FormSweeps:
             if axes is None or (view == self._change[0] and number <= self._change[1]):
                 return
             self._change = view, number
-            self._typed = {name: parse_amount(content.get(name)) for name in ("spend", "price", "best")}
-            self._typed["by"] = content.get("by")
+            self._spend = parse_amount(content.get("spend"))
             if [(axis.name, axis.typed) for axis in axes] == [(axis.name, axis.typed) for axis in self._axes]:
                 self._publish()
                 return
@@ -358,16 +321,14 @@ class FormSweeps:
             "why": self._why,
         }
         if preview is not None:
-            price = self._typed.get("price")
-            offer = offer_sweep(preview, self._typed.get("spend"), price)
-            best = offer_race(preview, self._typed.get("by"), self._typed.get("best"), price)
+            self._offer = offer_sweep(preview, self._spend)
             if any(entry.preview is preview for entry in self.entries):
-                offer, best = {**offer, "ready": False, "why": STARTED}, {}
-            self._offers = {"sweep": offer, "race": best}
-            facts = {"number": preview.number, "html": preview.html, "isUnpriced": preview.is_unpriced}
-            sweeps |= {**facts, **offer, "best": best}
+                self._offer |= {"ready": False, "why": STARTED}
+            sweeps |= {"number": preview.number, "html": preview.html, **self._offer}
+            if "best" in self._offer:
+                sweeps["measures"] = list_measures(preview.plan.base)
         try:
-            self._form.sweeps = {**sweeps, "typed": self._typed.get("spend")}
+            self._form.sweeps = {**sweeps, "typed": self._spend}
         # The page cannot be reached, or an observer of the sweeps fails: the sweeps go on.
         except Exception:
             log.debug("the sweeps of a form could not be published", exc_info=True)
@@ -375,7 +336,7 @@ class FormSweeps:
     # Running.
 
     def _run(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Run the displayed plan, and no other, or race its settings: `{do: "sweep_run", plan, spend, cost?, by?}`."""
+        """Run the displayed plan, and no other, or find its best setting: `{do: "sweep_run", plan, spend, cost, by?}`."""
         with self._lock:
             entry = self._add_entry(content)
         if isinstance(entry, str):
@@ -393,29 +354,28 @@ class FormSweeps:
             # The session is connected to another service now, whose price may differ.
             self.replan()
             return STALE
-        offer, why = self._find_offer(content)
+        why = self._refuse(content)
         if why or preview is None:
             return why
-        if offer.get("asks") and self._asked != (number, offer["spend"]):
-            self._asked = number, offer["spend"]
-            return "Press again to run that."
-        by, spend = parse_measure(offer.get("by")), preview.limit(offer["spend"])
+        by, spend = parse_measure(content.get("by", "")), preview.limit(self._offer["spend"])
         started = sum(entry.running is not None and entry.is_race == bool(by) for entry in self.entries)
         table = f"races[{started}].table" if by else f"jobs[{started}].frame"
         holder = find_variable_name(form.studio) or "studio" if form.studio else ""
         name = find_variable_name(form) or f"{holder}.form".lstrip(".")
-        entry = StartedJob(f"s{len(self.entries) + 1}", preview, by, spend, self._typed.get("price"), f"{name}.{table}")
+        entry = StartedJob(f"s{len(self.entries) + 1}", preview, by, spend, f"{name}.{table}")
         form.running.add(entry)
         self._publish()
         return entry
 
-    def _find_offer(self, content: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """The offer that was pressed, and why it cannot be had: only what the page displays is run."""
-        offer = self._offers["race" if "by" in content else "sweep"]
-        is_shown = all(content.get(name) == offer.get(name) for name in ("spend", "cost", "by"))
-        if self.preview is None or self.preview.number != content.get("plan") or not is_shown:
-            return offer, STALE
-        return offer, "" if offer["ready"] else offer["why"]
+    def _refuse(self, content: Mapping[str, Any]) -> str:
+        """Why what was pressed cannot be had: only what the page displays is run."""
+        offer, preview = self._offer, self.preview
+        is_shown = all(content.get(name) == offer.get(name) for name in ("spend", "cost"))
+        if preview is None or preview.number != content.get("plan") or not is_shown:
+            return STALE
+        if "by" in content and content["by"] not in [measure["value"] for measure in list_measures(preview.plan.base)]:
+            return STALE
+        return "" if offer["ready"] else str(offer["why"])
 
     def _start(self, entry: StartedJob, service: str) -> None:
         session = self._form.session
@@ -433,12 +393,12 @@ class FormSweeps:
 
     def _start_job(self, entry: StartedJob, session: Session) -> None:
         plan, client = entry.preview.plan, session.client()
-        if not entry.by:
-            entry.running = plan.start(spend=entry.spend, price=entry.price, client=client)
+        if not entry.is_race:
+            entry.running = plan.start(spend=entry.spend, client=client)
             return
         by = registry.find("judge") if entry.by == EYE else entry.by
         start: Callable[..., Race] = registry.find("start_race")
-        race = start(plan, client, by=by, budget=entry.spend, price=entry.price, is_new=True)
+        race = start(plan, client, by=by, budget=entry.spend, is_new=True)
         entry.running = race
         if entry.by == EYE:
             from ..judge import RaceJudging  # Here, because it brings pandas along.
@@ -449,14 +409,16 @@ class FormSweeps:
             race.on_change(entry.judging.follow)
 
     def _copy(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Send Python code for the displayed plan: `{do: "sweep_code", plan, spend, cost?, by?}`."""
+        """Send Python code for the displayed plan: `{do: "sweep_code", id, plan, spend, cost}`."""
         with self._lock:
-            preview, price, (offer, why) = self.preview, self._typed.get("price"), self._find_offer(content)
+            preview, why = self.preview, self._refuse(content)
 
-        def answer() -> None:
+        def answer() -> dict[str, Any]:
+            if why or preview is None:
+                return {"error": why}
             self._pictures.store_all()
-            by = parse_measure(offer.get("by"))
-            code = "" if why or preview is None else format_code(preview, by, offer["spend"], price)
-            self._form.send({"sweep_code": code, "why": why, "by": "by" in content})
+            # The budget in code counts what was paid earlier, too.
+            paid = 0 if preview.known is None else sum(preview.known.costs.values())
+            return {"code": format_sweep_code(preview.plan.base, preview.axes, paid + content["spend"])}
 
-        self._form.in_background("sweep-code", answer)
+        self._form.answer(content, answer)
