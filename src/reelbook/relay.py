@@ -1,7 +1,7 @@
 """The door for a program that runs requests of others on its own key, such as the gateway of a service.
 
-relay = Relay("https://host/api", key, folder)
-once = Once(relay, "the id of somebody's request", "svc/text-to-video-13b-distilled")
+client = Client("https://host/api", key, folder)
+once = Once(client, "the id of somebody's request", "svc/text-to-video-13b-distilled")
 run = await once.start(request)     # on the background loop; sent once, and only continued after a restart
 """
 
@@ -12,14 +12,12 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from .client import Client
 from .current import KEYRING
 from .errors import ReelbookError, UncertainRun
 from .models.base import Input
-from .models.pricing import Rates
 from .runs.follow import find_end
 from .runs.run import Run
 from .runs.submit import Submission, identify
@@ -29,7 +27,7 @@ from .storage.run_identity import make_price_key
 from .storage.tidy import forget_runs
 from .transport.http import Key
 
-__all__ = ["KEYRING", "Key", "NothingToSend", "Once", "Relay", "RunRecord", "forget_runs", "make_price_key"]
+__all__ = ["KEYRING", "Client", "Key", "NothingToSend", "Once", "RunRecord", "forget_runs", "is_lost", "make_price_key"]
 
 
 class NothingToSend(ReelbookError):
@@ -119,25 +117,15 @@ class Once:
         return await ledger.transact(find)
 
 
-class Relay(Client):
-    """A client that runs requests of others on the background loop, on which its context is used too."""
-
-    def __init__(
-        self, address: str, key: Key, library: Path, rates: Rates | None = None, *, close_pause: tuple[float, float]
-    ) -> None:
-        super().__init__(address, key, library, rates, shelf=str(library / "media"))
-        self.context.poller.close_pause = close_pause
-
-    async def is_lost(self, request: Input, keys: Sequence[str]) -> bool:
-        """Whether one of these runs had this input, and nobody knows or has decided what became of it."""
-        _, _, identity = await identify(request, self.shelf)
-        query = (
-            "SELECT 1 FROM runs WHERE identity = ? AND state NOT IN (?, ?, ?) "
-            "AND id IN (SELECT run FROM names WHERE name IN (SELECT value FROM json_each(?)))"
-        )
-        settled = (State.FAILED, State.CANCELLED, State.PLANNED)
-        values = (identity, *settled, json.dumps(list(keys)))
-        return await self.ledger.transact(lambda db: db.execute(query, values).fetchone() is not None)
+async def is_lost(client: Client, request: Input, keys: Sequence[str]) -> bool:
+    """Whether one of these runs had this input, and nobody knows or has decided what became of it."""
+    _, _, identity = await identify(request, client.shelf)
+    query = (
+        "SELECT 1 FROM runs WHERE identity = ? AND state NOT IN (?, ?, ?) "
+        "AND id IN (SELECT run FROM names WHERE name IN (SELECT value FROM json_each(?)))"
+    )
+    values = (identity, State.FAILED, State.CANCELLED, State.PLANNED, json.dumps(list(keys)))
+    return await client.ledger.transact(lambda db: db.execute(query, values).fetchone() is not None)
 
 
 def _may_have_arrived(entry: Entry) -> bool:

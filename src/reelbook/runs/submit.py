@@ -132,7 +132,6 @@ class ClientContext:
             run.stop_following()
         for run in followed:
             await run.wait_finished()
-        await self.poller.close()
         await self.downloader.close()
         await self.http.close()
 

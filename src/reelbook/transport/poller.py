@@ -11,11 +11,11 @@ import contextlib
 import math
 import random
 import time
-from collections import defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ..errors import LibraryError, ReelbookError, ServiceBroken, TooManyRequests, Unreachable
+from ..errors import LibraryError, ServiceBroken, ServiceError, TooManyRequests, Unreachable
 from ..models.queue_status import QueueStatus
 from .answers import REFUSED_SECONDS, is_about_the_account
 from .http import get_pause
@@ -24,29 +24,30 @@ MAX_CALLS = 4
 """How many calls are made at once."""
 FIRST_SECONDS, PAUSE_SHARE, MAX_PAUSE_SECONDS = 0.1, 0.1, 15.0
 """Where no duration helps, a run is polled again after this many seconds, or this share of its age if that is more."""
+WATCHED_SECONDS = 0.8
+"""The longest pause in the first seconds of a run that is watched; later it is the share of its age, too."""
 MAX_DURATIONS, MARGIN = 20, 1.02
 """How many durations count, and how much later than them polls come."""
+LOOK_SECONDS = 0.25
+"""How often a waiting run looks whether another time is better, because of another run of its model."""
 FIRST_FAILURE_SECONDS, WIDESPREAD_FAILURES = 0.25, 3
 """The first pause after a failure, and after how many in a row the service as a whole counts as failing, and all wait."""
 GIVE_UP_SECONDS = 600.0
 """How long a run is polled though no poll succeeds."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class _Run:
     model: str
     request_id: str
     submitted_at: float
     tracked_since: float
     is_watched: bool
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when its next poll may be due at another time than was chosen."""
-    is_due: bool = False
     age: float = 0.0
     """At its latest poll that found it unfinished."""
     failures: int = 0
     failing_since: float = math.inf
-    failure_pause_until: float = -math.inf
+    paused_until: float = -math.inf
 
 
 class Poller:
@@ -61,13 +62,11 @@ class Poller:
     ) -> None:
         self._ask, self._past = ask, past
         self._durations: dict[str, deque[float]] = {}
-        self._runs: dict[str, dict[_Run, None]] = defaultdict(dict)
+        self._counts, self._surprises, self._due_now = Counter[str](), Counter[str](), set[str]()
+        """How many runs of each model are polled, how many took another time than those before, and what is polled at once."""
         self._slots = asyncio.Semaphore(MAX_CALLS)
         self._failures, self._good_at, self._paused_until = 0, -math.inf, -math.inf
         """The failures in a row of all polls, when one last succeeded, and until when nobody polls."""
-        self._closed = False
-        self.close_pause = (0.8, 0.1)
-        """The longest time between two polls of a run that is watched: seconds, or a share of its age if that is more."""
 
     async def follow(
         self,
@@ -85,8 +84,6 @@ class Poller:
         `refused_seconds`: how long it is polled while every poll is refused. Cancelling this coroutine stops the
         polling; the run itself goes on.
         """
-        if self._closed:
-            raise ReelbookError("This client is closed. Open another one, and attach to the run there.")
         clock = asyncio.get_running_loop().time
         age = 0.0 if submitted_at is None else max(time.time() - submitted_at, 0.0)
         if endpoint_id not in self._durations:
@@ -95,17 +92,17 @@ class Poller:
             with contextlib.suppress(LibraryError):
                 self._durations[endpoint_id].extend(self._past(endpoint_id))
         run = _Run(endpoint_id, request_id, clock() - age, clock(), closely)
-        self._runs[endpoint_id][run] = None
+        self._counts[endpoint_id] += 1
         try:
             while True:
                 await self._wait_until_due(run)
                 async with self._slots:
                     polled_at = clock()
-                    if polled_at < self._paused_until or self._closed:
+                    if polled_at < self._paused_until:
                         continue  # The service was found to be failing while this poll waited for its turn.
                     try:
                         status = await self._ask(endpoint_id, request_id)
-                    except Exception as error:
+                    except (ServiceError, Unreachable) as error:
                         self._record_failure(run, error, polled_at, refused_seconds)
                         continue
                 self._failures, self._good_at, self._paused_until = 0, clock(), -math.inf
@@ -117,39 +114,25 @@ class Poller:
                     return status
                 run.age, run.failures, run.failing_since = max(polled_at - run.submitted_at, run.age), 0, math.inf
         finally:
-            del self._runs[endpoint_id][run]
+            self._counts[endpoint_id] -= 1
 
     def poll_soon(self, request_id: str) -> None:
         """Poll a run at once, because something has been done about it."""
-        for run in [run for runs in self._runs.values() for run in runs if run.request_id == request_id]:
-            run.is_due = True
-            run.changed.set()
-
-    async def close(self) -> None:
-        """Stop all polling: waiting callers are cancelled, the runs themselves go on at the service."""
-        self._closed = True
-        for run in [run for runs in self._runs.values() for run in runs]:
-            run.changed.set()
+        self._due_now.add(request_id)
 
     async def _wait_until_due(self, run: _Run) -> None:
         """Wait until it is time to poll a run."""
-        clock, due = asyncio.get_running_loop().time, self._choose_time(run)
-        while (pause := max(due, self._paused_until) - clock()) > 0 and not (self._closed or run.is_due):
-            try:
-                async with asyncio.timeout(pause):
-                    await run.changed.wait()
-            except TimeoutError:
-                continue
-            run.changed.clear()
-            due = self._choose_time(run)
-        run.is_due = False
-        if self._closed:
-            raise asyncio.CancelledError
+        clock, due, surprises = asyncio.get_running_loop().time, self._choose_time(run), self._surprises[run.model]
+        while (pause := max(due, self._paused_until) - clock()) > 0 and run.request_id not in self._due_now:
+            await asyncio.sleep(min(pause, LOOK_SECONDS))
+            if surprises != self._surprises[run.model]:
+                due, surprises = self._choose_time(run), self._surprises[run.model]
+        self._due_now.discard(run.request_id)
 
     def _choose_time(self, run: _Run) -> float:
         """The time of a run's next poll."""
         if run.failures:
-            return run.failure_pause_until
+            return run.paused_until
         pause = max(FIRST_SECONDS, PAUSE_SHARE * run.age)
         later = sorted(seconds for seconds in self._durations[run.model] if seconds * MARGIN > run.age + 1e-6)
         if later:
@@ -157,11 +140,11 @@ class Poller:
             due = max(later[len(later) // 2] * MARGIN, run.age + 0.5 * pause)
         else:
             # The runs of a new model find out together how long they take, each with its share of the polls.
-            count = len(self._runs[run.model])
+            count = self._counts[run.model]
             due = run.age + pause * (1.0 if count == 1 else random.uniform(0.5, 1.5) * min(count / 3, 30.0))
-        seconds, share = self.close_pause if run.is_watched else (MAX_PAUSE_SECONDS, 0.0)
-        longest = min(MAX_PAUSE_SECONDS, max(seconds, share * run.age))
-        return min(run.submitted_at + due, max(run.submitted_at + run.age, run.tracked_since) + longest)
+        longest = max(WATCHED_SECONDS, PAUSE_SHARE * run.age) if run.is_watched else MAX_PAUSE_SECONDS
+        latest = max(run.submitted_at + run.age, run.tracked_since) + min(longest, MAX_PAUSE_SECONDS)
+        return min(run.submitted_at + due, latest)
 
     def _record_end(self, run: _Run, by: float) -> None:
         """Learn how long the runs of a model take: this one ended before the age `by`.
@@ -169,11 +152,9 @@ class Poller:
         The middle between two polls makes the next ones come earlier, until they find a run unfinished.
         """
         durations = self._durations[run.model]
-        before = sorted(durations)
+        if not durations or not min(durations) <= by <= 1.1 * max(durations):
+            self._surprises[run.model] += 1
         durations.append((run.age + by) / 2)
-        if not before or not before[0] <= by <= 1.1 * before[-1]:
-            for other in self._runs[run.model]:
-                other.changed.set()
 
     def _record_failure(self, run: _Run, error: Exception, polled_at: float, refused_seconds: float) -> None:
         """Choose when to poll again after a failure, or raise it."""
@@ -187,7 +168,7 @@ class Poller:
         if is_about_the_account(error) or seconds >= limit:
             raise error
         pause = get_pause(run.failures, error, first=FIRST_FAILURE_SECONDS, most=MAX_PAUSE_SECONDS)
-        run.failures, run.failure_pause_until = run.failures + 1, now + pause
+        run.failures, run.paused_until = run.failures + 1, now + pause
         if self._failures >= WIDESPREAD_FAILURES or isinstance(error, TooManyRequests):
             pause = get_pause(self._failures - 1, error, first=FIRST_FAILURE_SECONDS, most=MAX_PAUSE_SECONDS)
             self._paused_until = max(self._paused_until, now + pause)

@@ -21,7 +21,7 @@ from reelbook.models.file_kinds import HEAD_BYTES, sniff_kind
 from reelbook.models.images import Image, pictures_of, replace_pictures
 from reelbook.models.pricing import Estimate
 from reelbook.models.queue_status import ANSWER_LOST, IN_QUEUE
-from reelbook.relay import Once, Relay, forget_runs, make_price_key
+from reelbook.relay import Client, Once, forget_runs, is_lost, make_price_key
 from reelbook.util.background_loop import background
 from reelbook.util.data_address import is_data_address
 
@@ -39,8 +39,6 @@ PRICE_SECONDS, PRICE_RETRY_SECONDS = 4.0, 30.0
 """How long the paid service is asked for a price, and how long the catalog's counts after no answer."""
 ACCOUNT_SECONDS, FORGET_SECONDS = 30.0, 3600.0
 """How often the paid service is asked for the credits that are left, and how often expired runs are removed."""
-CLOSE_PAUSE = (0.25, 0.03)
-"""The longest time between two polls of a run, in seconds or as a share of its age: what it adds for each student."""
 
 log = logging.getLogger("reelbook_service")
 
@@ -51,7 +49,7 @@ class HostedLane(Lane):
     def __init__(self, hosted: HostedService, service: Service) -> None:
         super().__init__(service, hosted.lane)
         self._hosted, library = hosted, service.settings.data / FOLDER
-        self._relay = Relay(hosted.address, hosted.key, library, service.settings.rates, close_pause=CLOSE_PAUSE)
+        self._client = Client(hosted.address, hosted.key, library, service.settings.rates, shelf=str(library / "media"))
         self._busy: dict[str, PaidRun] = {}
         self._no_prices_until = 0.0
         query = "SELECT kind, credits FROM dearer WHERE lane = ?"
@@ -67,8 +65,8 @@ class HostedLane(Lane):
     async def stop(self) -> None:
         """Stop taking requests, and wait until the answers to the paid ones in flight are recorded."""
         await super().stop()
-        await asyncio.wrap_future(self._relay.begin_close())
-        self._relay.finish_close()
+        await asyncio.wrap_future(self._client.begin_close())
+        self._client.finish_close()
 
     async def cancel(self, request: Request) -> bool:
         """Cancel a run at the paid service; false where that refuses."""
@@ -83,7 +81,7 @@ class HostedLane(Lane):
         if time.monotonic() >= self._no_prices_until:
             try:
                 async with asyncio.timeout(PRICE_SECONDS):
-                    quote = await asyncio.wrap_future(background.submit(self._relay.context.estimate(prepared)))
+                    quote = await asyncio.wrap_future(background.submit(self._client.context.estimate(prepared)))
             except Refused as error:
                 raise Refusal("validation_error", f"The paid service refuses this input: {error.message}") from None
             except (ReelbookError, TimeoutError):
@@ -111,10 +109,10 @@ class HostedLane(Lane):
 
     async def _forget_expired(self) -> None:
         """Keep the clips and prompts of students for no longer here than in the service itself."""
-        settings, relay = self._service.settings, self._relay
+        settings, client = self._service.settings, self._client
         while True:
             try:
-                await asyncio.to_thread(forget_runs, relay.shelf, relay.ledger, settings.clock() - settings.retention)
+                await asyncio.to_thread(forget_runs, client.shelf, client.ledger, settings.clock() - settings.retention)
             except (ReelbookError, OSError):
                 log.warning("Old runs of the gateway's library could not be removed yet.", exc_info=True)
             await asyncio.sleep(FORGET_SECONDS)
@@ -125,7 +123,7 @@ class HostedLane(Lane):
         silent_since: float | None = None
         while True:
             try:
-                account = await asyncio.wrap_future(background.submit(self._relay.context.calls.account()))
+                account = await asyncio.wrap_future(background.submit(self._client.context.calls.account()))
                 left = account.get("credits_available")
                 note("left", left if isinstance(left, int) else None)
                 silent_since = None
@@ -186,8 +184,8 @@ class HostedLane(Lane):
             with contextlib.suppress(RuntimeError):  # The loop is closed once the service has stopped.
                 loop.call_soon_threadsafe(self._apply, request, own_input, run, warning)
 
-        once = Once(self._relay, request.id, request.endpoint_id)
-        run = self._busy[request.id] = PaidRun(self._relay, once, prepared, self._hosted.charges_failures, report)
+        once = Once(self._client, request.id, request.endpoint_id)
+        run = self._busy[request.id] = PaidRun(self._client, once, prepared, self._hosted.charges_failures, report)
         if request.cancelling:
             background.submit(run.cancel())
         # Shielded: a stop must not break off a paid request.
@@ -211,7 +209,7 @@ class HostedLane(Lane):
         )
         rows = await self._service.store.run(lambda db: db.execute(query, (request.id, ANSWER_LOST)).fetchall())
         keys = [row["id"] for row in rows]
-        return bool(keys) and await asyncio.wrap_future(background.submit(self._relay.is_lost(prepared, keys)))
+        return bool(keys) and await asyncio.wrap_future(background.submit(is_lost(self._client, prepared, keys)))
 
     def _settle(self, request: Request, own_input: Input, ended: Ended) -> int:
         """The credits to charge: the larger of what the paid service reports and the catalog's, at most those reserved."""
@@ -232,7 +230,7 @@ class HostedLane(Lane):
         self._dearer[kind] = cost
         save = "INSERT OR REPLACE INTO dearer VALUES (?, ?, ?)"
         self._service.store.submit(lambda db: db.execute(save, (self.name, kind, cost)))
-        background.call(lambda: self._relay.context.forget_estimate(own_input))
+        background.call(lambda: self._client.context.forget_estimate(own_input))
 
     def _apply(self, request: Request, own_input: Input, run: Any, warning: str) -> None:
         """Pass on the state of the client's run, or why there is none at present."""

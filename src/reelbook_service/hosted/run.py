@@ -32,7 +32,7 @@ from reelbook.errors import (
 )
 from reelbook.models.base import Input
 from reelbook.models.queue_status import ANSWER_LOST
-from reelbook.relay import NothingToSend, Once, Relay, RunRecord
+from reelbook.relay import Client, NothingToSend, Once, RunRecord
 
 SEND_SECONDS = 900.0
 """How long a run waits for a service that does not take it: busy, or not there."""
@@ -66,7 +66,7 @@ class Ended:
 class PaidRun:
     """One request of the gateway, from its first attempt to its files."""
 
-    relay: Relay
+    client: Client
     once: Once
     request: Input | None
     """The input; None if its pictures are gone, so that it can only be continued."""
@@ -88,10 +88,10 @@ class PaidRun:
         """
         began, pause, expired, was_paid = time.monotonic(), PAUSE_SECONDS, 0, False
         try:
-            while self.relay.is_open:
+            while self.client.is_open:
                 self._is_woken.clear()
                 error = await self._attempt()
-                if not self.relay.is_open:
+                if not self.client.is_open:
                     break
                 try:
                     record = await self._record()
