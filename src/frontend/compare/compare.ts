@@ -1,19 +1,29 @@
 /** Files compared to the pixel: two of them composed on one stage, or all side by side, on one clock. */
 
-import { Camera, moveCamera } from "../media/camera.ts";
+import { Camera, moveCamera, zoomButtons } from "../media/camera.ts";
 import { Clock } from "../media/clock.ts";
 import { frameAt, middleOf, within } from "../media/clock_time.ts";
 import { buttons } from "../media/controls.ts";
 import { isCalm } from "../media/video.ts";
-import { answerKey, choose, isWriting, made, slider, watchSight } from "../page/element.ts";
+import { answerKey, button, choices, choose, isWriting, made, slider, watchSight } from "../page/element.ts";
 import { compareChart } from "./chart.ts";
-import { type Choice, compareControls } from "./controls.ts";
 import { type Drawable, drawDifference, drawOne, drawOnion, drawWipe } from "./drawing.ts";
 import { CompareItem } from "./item.ts";
 
 const KEYS = " · + − zoom · 0 fit · on the enlarged picture, arrows move it · A B the next file as A or B";
 const MAX_FIT = 4; // A tiny picture is not blown up beyond this by itself.
 const STILLS = "Small copies of the middle frames, until the files are here.";
+const FLICKER = 500; // Milliseconds; more than three flashes a second are a danger to some.
+const FACTORS = [1, 2, 4, 8, 16].map((factor): [number, string] => [factor, `× ${factor}`]);
+const MODES = {
+  wipe: "Wipe",
+  onion: "Onion skin",
+  difference: "Difference",
+  flicker: "Flicker",
+  side: "Side by side",
+} as const;
+type Mode = keyof typeof MODES;
+const MODE_NAMES = Object.keys(MODES) as Mode[];
 
 /** The viewer of one comparison. */
 export class CompareViewer {
@@ -25,18 +35,23 @@ export class CompareViewer {
   /** Which of the items are A and B. */
   pair = [0, 1];
   clock = new Clock(this.items.flatMap(({ clip }) => clip ?? []));
-  choice: Choice = {
-    mode: "wipe",
-    share: 0.5,
-    opacity: 0.5,
-    factor: 4,
-    rate: 1,
-    isFlickering: !isCalm(),
-  };
   camera = new Camera(MAX_FIT);
   views = this.items.map(makeView);
   stage = made("div", { class: "rb-compare-stage" }, ...this.views.map(({ el }) => el));
-  controls = compareControls(this.choice, () => this.#arrange(), this.camera);
+  #mode: Mode = "wipe";
+  /** Where the wipe is in the view, 0 to 1. */
+  #share = 0.5;
+  #isFlickering = !isCalm();
+  #modes = choices("Compare by", Object.values(MODES), (place) => this.#setMode(MODE_NAMES[place]));
+  #opacity = slider("Opacity of B", () => this.#due(), { value: 50 });
+  #factor = choose("Amplified by", FACTORS, 4, () => this.#due());
+  #flicker = button("", () => this.#turnFlicker(), { title: "Alternate A and B" });
+  /** What each mode can be set to. */
+  #settings: Partial<Record<Mode, HTMLElement>> = {
+    onion: made("label", {}, "opacity of B ", this.#opacity),
+    difference: made("label", {}, "amplified ", this.#factor),
+    flicker: this.#flicker,
+  };
   #words = made("p", { class: "rb-compare-words", role: "status" });
   /** Which of the files is A, and which B. */
   #names = ["A", "B"].map((letter, side) =>
@@ -46,24 +61,6 @@ export class CompareViewer {
       side,
       (value) => this.#use(side, Number(value)),
     ),
-  );
-  #live = made(
-    "div",
-    { class: "rb-compare-live" },
-    this.controls.bar,
-    this.stage,
-    made(
-      "div",
-      { class: "rb-compare-foot" },
-      this.controls.options,
-      made(
-        "div",
-        { class: "rb-compare-names" },
-        ...this.#names.map((list, side) => made("label", {}, made("b", {}, "AB"[side]), " ", list)),
-      ),
-    ),
-    this.#words,
-    this.#room,
   );
   #drawChart = compareChart(this.root, this.clock);
   #request = 0;
@@ -75,13 +72,18 @@ export class CompareViewer {
     root.dataset.rbReady = "";
     root.compare = this;
     if (root.dataset.rbBy === "frame") this.clock.by = "frame";
+    const bar = made("div", { class: "rb-compare-bar" }, this.#modes.group, zoomButtons(this.camera));
+    const options = made("div", { class: "rb-compare-options" }, ...Object.values(this.#settings));
+    const lists = this.#names.map((list, side) => made("label", {}, made("b", {}, "AB"[side]), " ", list));
+    const names = made("div", { class: "rb-compare-names" }, ...lists);
+    const foot = made("div", { class: "rb-compare-foot" }, options, names);
     const stills = root.querySelector(".rb-compare-stills") as HTMLElement;
-    stills.after(this.#live);
+    stills.after(made("div", { class: "rb-compare-live" }, bar, this.stage, foot, this.#words, this.#room));
     stills.classList.add("rb-compare-saved");
     this.views[0].el.append(made("span", { class: "rb-compare-line" }), this.#makeWipe());
     this.#listen();
     this.#choose(0, 1);
-    this.controls.update();
+    this.#setMode("wipe");
     // The frame of the stills, so that nothing jumps when the clips are there.
     this.clock.seek(Math.floor(this.clock.frames / 2));
   }
@@ -119,14 +121,26 @@ export class CompareViewer {
     this.clock.close();
   }
 
+  #setMode(mode: Mode) {
+    this.#mode = mode;
+    this.#modes.press(MODE_NAMES.indexOf(mode));
+    for (const [name, setting] of Object.entries(this.#settings)) setting.hidden = name !== mode;
+    this.#arrange();
+  }
+
+  #turnFlicker() {
+    this.#isFlickering = !this.#isFlickering;
+    this.#arrange();
+  }
+
   /** The items on the stage. */
   get #seen() {
-    return this.choice.mode === "side" ? this.items : this.pair.map((place) => this.items[place]);
+    return this.#mode === "side" ? this.items : this.pair.map((place) => this.items[place]);
   }
 
   /** The views, and which clips the clock moves. */
   #arrange() {
-    const { mode, isFlickering, rate } = this.choice;
+    const mode = this.#mode;
     const seen = this.#seen;
     this.views.forEach(({ el, name }, place) => {
       el.hidden = mode !== "side" && place > 0;
@@ -135,12 +149,13 @@ export class CompareViewer {
     });
     this.stage.dataset.mode = mode;
     for (const item of this.items) item.see(this.#isInView && seen.includes(item), this.clock);
+    this.#flicker.textContent = this.#isFlickering ? "Stop" : "Start";
     clearInterval(this.#timer);
-    if (mode === "flicker" && isFlickering && this.#isInView) {
+    if (mode === "flicker" && this.#isFlickering && this.#isInView) {
       this.#timer = window.setInterval(() => {
         this.#hasB = !this.#hasB;
         this.#due();
-      }, 1000 / rate);
+      }, FLICKER);
     }
     this.#measure();
   }
@@ -180,7 +195,7 @@ export class CompareViewer {
       canvas.style.imageRendering = scale * devicePixelRatio > 1 && !isFitted ? "pixelated" : "auto";
     }
     this.stage.toggleAttribute("data-zoomed", !isFitted);
-    this.stage.style.setProperty("--at", `${100 * this.choice.share}%`);
+    this.stage.style.setProperty("--at", `${100 * this.#share}%`);
   }
 
   /** Draw what is there, if all of it is of one time; else the stage stays as it was. */
@@ -201,10 +216,10 @@ export class CompareViewer {
     else delete this.stage.dataset.frame; // The stills are of a frame of their own.
     const [a, b] = drawn as Drawable[];
     const [{ context, name }] = this.views;
-    const { mode, opacity, factor } = this.choice;
+    const mode = this.#mode;
     if (mode === "wipe") drawWipe(context, a, b, this.#edge());
-    else if (mode === "onion") drawOnion(context, a, b, opacity);
-    else if (mode === "difference") drawDifference(context, a, b, factor);
+    else if (mode === "onion") drawOnion(context, a, b, Number(this.#opacity.value) / 100);
+    else if (mode === "difference") drawDifference(context, a, b, Number(this.#factor.value));
     else if (mode === "side") (drawn as Drawable[]).forEach((one, place) => drawOne(this.views[place].context, one));
     else {
       drawOne(context, this.#hasB ? b : a);
@@ -228,13 +243,13 @@ export class CompareViewer {
   /** The column of the wipe, in pixels of the pictures. */
   #edge() {
     const { view, origin, scale, box } = this.camera;
-    return within(Math.round((this.choice.share * view[0] - origin[0]) / scale), 0, box[0]);
+    return within(Math.round((this.#share * view[0] - origin[0]) / scale), 0, box[0]);
   }
 
   /** The slider of the wipe: a key moves it by a hundredth, a pointer as finely as it likes. */
   #makeWipe() {
     const move = (percent: number) => {
-      this.choice.share = percent / 100;
+      this.#share = percent / 100;
       this.#due();
     };
     return slider("Wipe between A and B", move, { class: "rb-compare-wipe", step: "any" });

@@ -151,7 +151,7 @@ export class Judge {
   /** Ask the kernel, and show what it asks. */
   async #ask(message: Record<string, any>) {
     const timer = setTimeout(() => this.#say(this.held.unsaved ? UNSAVED_BUSY : BUSY), BUSY_AFTER);
-    const reply = (await askKernel(this.key, message))?.message;
+    const reply = await askKernel(this.key, message);
     clearTimeout(timer);
     if (reply?.gone) this.lose();
     else if (reply?.asked) await this.#take(reply);

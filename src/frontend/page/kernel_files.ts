@@ -37,10 +37,9 @@ export async function bringFile(wanted: Wanted, wait?: () => void): Promise<Sour
 }
 
 /** Have the kernel do something for the display of a key; resolves with its answer, null where nobody answers. */
-export function askKernel(key: string, message: Record<string, any>): Promise<{ message: any; buffers: any[] } | null> {
+export function askKernel(key: string, message: Record<string, any>): Promise<any> {
   return new Promise((resolve) => {
-    const answer = (found: any, buffers: any[]) => resolve({ message: found, buffers });
-    if (!ask("do", { key, message, answer })) resolve(null);
+    if (!ask("do", { key, message, answer: resolve })) resolve(null);
   });
 }
 

@@ -15,15 +15,15 @@ export function serveFiles({ model }: { model: any }) {
   const orders: Map<string, Order> = new Map();
   const urls: string[] = [];
   /** Answers that are awaited to what the kernel was asked to do. */
-  const doing: Map<string, (message: any, buffers: any[]) => void> = new Map();
+  const doing: Map<string, (message: any) => void> = new Map();
   let isLost = false;
 
   const announce = (name: string, detail: Record<string, unknown> = {}) =>
     dispatchEvent(new CustomEvent(`reelbook:${name}`, { detail: { key, ...detail } }));
   /** Announce that selected rows are sent to the kernel, with those selected now. */
   const listens = () => announce("listens", { rows: model.get("selected") ?? [] });
-  const done = (id: string, message: any, buffers: any[] = []) => {
-    doing.get(id)?.(message, buffers);
+  const done = (id: string, message: any) => {
+    doing.get(id)?.(message);
     doing.delete(id);
   };
   /** What could not be had may be there the next time. */
@@ -102,7 +102,7 @@ export function serveFiles({ model }: { model: any }) {
     // After the connection is there again: a message to another kernel fails.
     comm_live_update: () => send({ here: true }, lose),
     "msg:custom": (message, buffers) => {
-      if (message?.did) return done(message.did, message, buffers);
+      if (message?.did) return done(message.did, message);
       for (const name of ["cells", "told"]) if (message?.[name]) announce(name, { [name]: message[name] });
       if (message?.clip) receive(message, buffers);
     },

@@ -15,8 +15,6 @@ from ..media.local_file import Explorer
 from .link import Link, View, weakly
 from .notebook import find_variable_name
 
-MAX_FETCHED_BYTES = 20_000_000
-
 
 class ExplorerLink(Link):
     """Answers the viewer of one explorer. The page never names a path."""
@@ -31,7 +29,6 @@ class ExplorerLink(Link):
             "clip": lambda _: self._save(explorer.save_clip),
             "gif": lambda _: self._save(explorer.save_gif),
             "use": self._format_use,
-            "fetch": self._fetch,
         }
         self.handlers = {
             "place": lambda content, _: self._follow(content),
@@ -60,19 +57,7 @@ class ExplorerLink(Link):
 
     def _save(self, save: Callable[[], Path]) -> dict[str, Any]:
         path = save()
-        number = len(self._explorer.saved) - 1
-        size = format_size(path.stat().st_size)
-        return {"path": _format_path(path), "name": path.name, "number": number, "size": size}
-
-    def _fetch(self, content: dict[str, Any]) -> dict[str, Any]:
-        """The bytes of a file that was saved here, by its number."""
-        number = content.get("number")
-        if type(number) is not int or not 0 <= number < len(self._explorer.saved):
-            raise ReelbookError("There is no such file.")
-        path = self._explorer.saved[number]
-        if path.stat().st_size > MAX_FETCHED_BYTES:
-            raise ReelbookError(f"{path} has {format_size(path.stat().st_size)}, too much for the page. It is there.")
-        return {"buffers": [path.read_bytes()]}
+        return {"path": _format_path(path), "size": format_size(path.stat().st_size)}
 
     def _format_use(self, _: dict[str, Any]) -> dict[str, Any]:
         """Code with the frame on the screen; `name` is empty where no variable has the explorer."""
