@@ -40,7 +40,7 @@ export class CompareViewer {
   stage = made("div", { class: "rb-compare-stage" }, ...this.views.map(({ el }) => el));
   #mode: Mode = "wipe";
   /** Where the wipe is in the view, 0 to 1. */
-  #share = 0.5;
+  share = 0.5;
   #isFlickering = !isCalm();
   #modes = choices("Compare by", Object.values(MODES), (place) => this.#setMode(MODE_NAMES[place]));
   #opacity = slider("Opacity of B", () => this.#due(), { value: 50 });
@@ -195,7 +195,7 @@ export class CompareViewer {
       canvas.style.imageRendering = scale * devicePixelRatio > 1 && !isFitted ? "pixelated" : "auto";
     }
     this.stage.toggleAttribute("data-zoomed", !isFitted);
-    this.stage.style.setProperty("--at", `${100 * this.#share}%`);
+    this.stage.style.setProperty("--at", `${100 * this.share}%`);
   }
 
   /** Draw what is there, if all of it is of one time; else the stage stays as it was. */
@@ -243,13 +243,13 @@ export class CompareViewer {
   /** The column of the wipe, in pixels of the pictures. */
   #edge() {
     const { view, origin, scale, box } = this.camera;
-    return within(Math.round((this.#share * view[0] - origin[0]) / scale), 0, box[0]);
+    return within(Math.round((this.share * view[0] - origin[0]) / scale), 0, box[0]);
   }
 
   /** The slider of the wipe: a key moves it by a hundredth, a pointer as finely as it likes. */
   #makeWipe() {
     const move = (percent: number) => {
-      this.#share = percent / 100;
+      this.share = percent / 100;
       this.#due();
     };
     return slider("Wipe between A and B", move, { class: "rb-compare-wipe", step: "any" });

@@ -63,7 +63,7 @@ describe("a connection", () => {
     heard["msg:custom"]({ did: "another", path: "a" }, []);
     heard["msg:custom"]({ did: id, path: "b" }, ["bytes"]);
 
-    expect(await answer).toEqual({ message: { did: id, path: "b" }, buffers: ["bytes"] });
+    expect(await answer).toEqual({ did: id, path: "b" });
   });
 
   test("of a kernel that has ended says so to whoever waits, and to its displays", async () => {
@@ -76,7 +76,7 @@ describe("a connection", () => {
     link.heard.comm_live_update();
 
     expect((await file).words).toBe("The kernel has ended; run the cell again to see it here.");
-    expect((await answer)?.message.gone).toBe("The kernel has ended; run the cell again to continue.");
+    expect((await answer).gone).toBe("The kernel has ended; run the cell again to continue.");
     expect(words).toEqual(["The kernel has ended; run the cell again to continue."]);
   });
 

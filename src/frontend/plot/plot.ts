@@ -8,19 +8,16 @@
 import { within } from "../media/clock_time.ts";
 import { answerKey, button, made, payloadOf, shaped } from "../page/element.ts";
 import { Picked } from "../page/picked.ts";
-import { detail, isFilm, Posters, players } from "../page/player.ts";
+import { detail, Posters, players } from "../page/player.ts";
 import { unpacked } from "../table/query.ts";
 
 const NEAR = 14; // Pixels of the drawing within which a point is meant.
 const NEAR_FINGER = 24;
 const DRAG = 5; // Pixels after which a press is a frame.
-const RING = 7;
-const SMALL_RING = 3;
-const MANY = 400; // Points that are drawn smaller, and so are their rings.
+const RING = 10;
 const GAP = 14; // Pixels between a point and its card.
-const FACTS = 8;
+const FACTS = 10;
 const HINT = "A click plays; Shift+click or a frame around points selects.";
-const HINT_FINGER = "A tap shows a run, a second one plays it.";
 
 /** Left and top in the pixels of the drawing. */
 type Place = [number, number];
@@ -32,7 +29,6 @@ class Plot {
   payload = payloadOf(this.root);
   posters = new Posters(this.root, this.payload.posters);
   #files: string[][] = this.payload.files;
-  #captions: string[] = unpacked(this.payload.captions);
   #facts: Fact[] = this.payload.facts.map(({ name, words }: any) => ({ name: name || "row", words: unpacked(words) }));
   /** The row of each point. */
   #rows: number[] = this.payload.rows;
@@ -49,7 +45,7 @@ class Plot {
   #cursor = button("", () => this.open(this.#current), {
     class: "rb-cursor",
     "aria-expanded": "false",
-    "aria-description": "Arrows go to other runs, Enter plays, Space selects.",
+    "aria-description": "← → go to other runs, Enter plays, Space selects.",
     onfocus: () => this.#cursor.matches(":focus-visible") && this.#goTo(this.#current),
     onblur: () => this.#hideCard(),
     // Firefox presses a button when the space bar is released.
@@ -62,6 +58,8 @@ class Plot {
   #select = button("Select", () => this.#toggle(this.#opened ?? this.#current), { class: "rb-pick" });
   #start: Place | undefined;
   #frame: SVGRectElement | undefined;
+  /** Around the point whose run is open. */
+  #ring: SVGElement = shaped("circle", {});
 
   constructor(readonly root: HTMLElement) {
     root.dataset.rbLive = "";
@@ -76,8 +74,7 @@ class Plot {
     this.#drawing.addEventListener("pointerdown", (event) => this.#press(event));
     this.#drawing.addEventListener("pointerup", (event) => this.#release(event));
     this.#drawing.addEventListener("pointercancel", () => this.#endFrame());
-    // A finger that is lifted leaves as well; what it has tapped stays.
-    this.#drawing.addEventListener("pointerleave", ({ pointerType }) => pointerType === "touch" || this.#hideCard());
+    this.#drawing.addEventListener("pointerleave", () => this.#hideCard());
     root.addEventListener("keydown", (event) => this.#key(event));
     this.#scroll.addEventListener("scroll", () => this.#hideCard());
     new ResizeObserver(() => this.#goTo(this.#current, false)).observe(this.#stack);
@@ -121,29 +118,20 @@ class Plot {
     return nearest;
   }
 
-  /** What is known of a run: some facts, and the parts of its caption that these don't say already. */
+  /** What is known of a run. */
   #describe(point: number) {
-    const facts = this.#facts
-      .slice(0, FACTS)
-      .flatMap(({ name, words }) => (words[point] === null ? [] : [{ name, words: words[point] as string }]));
-    // A prompt has no name in a caption, and may be cut there.
-    const isSaid = (part: string) =>
-      facts.some(
-        ({ name, words }) =>
-          part === words || part === `${name} ${words}` || (part.endsWith("…") && words.startsWith(part.slice(0, -1))),
-      );
-    const rest = this.#captions[point].split(" · ").filter((part) => part && !isSaid(part));
-    return { facts, rest };
+    return this.#facts
+      .flatMap(({ name, words }) => (words[point] === null ? [] : [{ name, words: words[point] as string }]))
+      .slice(0, FACTS);
   }
 
   /** A run as one line. */
   #lineOf(point: number): string {
-    const { facts, rest } = this.#describe(point);
-    return [...facts.map(({ name, words }) => `${name} ${words}`), ...rest].join(" · ") || `row ${this.#rows[point]}`;
+    const words = this.#describe(point).map(({ name, words }) => `${name} ${words}`);
+    return words.join(" · ") || `row ${this.#rows[point]}`;
   }
 
   #hideCard() {
-    this.root.removeAttribute("data-over");
     this.#card.hidden = true;
     this.#shown = null;
   }
@@ -151,42 +139,36 @@ class Plot {
   #showCard(point: number) {
     if (this.#shown === point) return;
     this.#shown = point;
-    const { facts, rest } = this.#describe(point);
     const term = (tag: "dt" | "dd", words: string) => made(tag, {}, made("bdi", {}, words));
-    const lines = facts.flatMap(({ name, words }) => [term("dt", name), term("dd", words)]);
+    const lines = this.#describe(point).flatMap(({ name, words }) => [term("dt", name), term("dd", words)]);
     const [width, height] = this.posters.sizeOf(point);
     const style = `width:${width}px;height:${height}px`;
     const poster = made("span", { class: "rb-poster", style }, ...this.posters.picture(point));
-    this.#card.replaceChildren(
-      ...(this.#files[point]?.length ? [poster] : []),
-      made("dl", {}, ...lines),
-      ...(rest.length ? [made("p", {}, made("bdi", {}, rest.join(" · ")))] : []),
-    );
+    this.#card.replaceChildren(...(this.#files[point]?.length ? [poster] : []), made("dl", {}, ...lines));
     this.#card.hidden = false;
     this.#placeCard(point);
   }
 
-  /** Beside the point where there is room, else above or below it; never over it. */
+  /** Beside the point, on the side that has more room. */
   #placeCard(point: number) {
     const { scale, left: begin } = this.#view();
     const [left, top] = [begin + this.#places[point][0] * scale, this.#places[point][1] * scale];
     const { clientWidth, clientHeight } = this.#stack;
-    const { offsetWidth, offsetHeight } = this.#card;
-    const most = Math.max(clientWidth - offsetWidth, 0);
-    const beside = [left + GAP, left - GAP - offsetWidth].find((x) => x >= 0 && x <= most);
-    const above = top > clientHeight / 2 ? top - GAP - offsetHeight : top + GAP;
-    const level = within(top - offsetHeight / 2, 0, Math.max(clientHeight - offsetHeight, 0));
-    this.#card.style.left = `${beside ?? within(left - offsetWidth / 2, 0, most)}px`;
-    this.#card.style.top = `${beside === undefined ? above : level}px`;
+    const { style } = this.#card;
+    const isLeft = left > clientWidth / 2;
+    style.left = isLeft ? "" : `${left + GAP}px`;
+    style.right = isLeft ? `${clientWidth - left + GAP}px` : "";
+    style.maxWidth = `min(280px, ${(isLeft ? left : clientWidth - left) - GAP}px)`;
+    const height = this.#card.offsetHeight;
+    style.top = `${within(top - height / 2, 0, Math.max(clientHeight - height, 0))}px`;
   }
 
   #move(event: PointerEvent) {
     if (this.#start) return this.#drag(event, this.#start);
     if (event.pointerType === "touch") return;
     const point = this.#nearest(this.#at(event), NEAR);
-    if (point < 0) return this.#hideCard();
-    this.root.toggleAttribute("data-over", true);
-    this.#showCard(point);
+    if (point < 0) this.#hideCard();
+    else this.#showCard(point);
   }
 
   #press(event: PointerEvent) {
@@ -217,18 +199,11 @@ class Plot {
       );
       return this.#pick(isMore ? [...this.#picked.rows, ...inside] : inside);
     }
-    const isFinger = event.pointerType === "touch";
-    const point = this.#nearest(end, isFinger ? NEAR_FINGER : NEAR);
-    if (point < 0) {
-      // Beside all points a finger first puts the card away.
-      const isAway = isFinger && this.#shown !== null;
-      if (isAway) this.#hideCard();
-      return isMore || isAway ? undefined : this.#pick([]);
-    }
-    const isNew = isFinger && this.#shown !== point;
-    this.#goTo(point, isNew && !isMore);
+    const point = this.#nearest(end, event.pointerType === "touch" ? NEAR_FINGER : NEAR);
+    if (point < 0) return isMore ? undefined : this.#pick([]);
+    this.#goTo(point, false);
     if (isMore) this.#toggle(point);
-    else if (!isNew) this.open(point);
+    else this.open(point);
   }
 
   #endFrame() {
@@ -252,15 +227,11 @@ class Plot {
     this.root.toggleAttribute("data-some", rows.size > 0);
     for (const shape of this.#drawing.querySelectorAll(".rb-points use"))
       shape.toggleAttribute("data-picked", rows.has(Number(shape.getAttribute("data-row"))));
-    const isMany = this.#rows.length > MANY;
-    const ring = (point: number, r: number, more = {}) =>
-      shaped("circle", { cx: this.#places[point][0], cy: this.#places[point][1], r, ...more });
-    const rings = this.#rows.flatMap((row, point) => (rows.has(row) ? [ring(point, isMany ? SMALL_RING : RING)] : []));
-    if (this.#opened !== null) rings.push(ring(this.#opened, RING + 3, { class: "rb-opened" }));
-    this.#drawing.querySelector(".rb-rings")?.remove();
-    this.#drawing.appendChild(shaped("g", { class: isMany ? "rb-rings rb-many" : "rb-rings" }, ...rings));
-    const hint = matchMedia("(hover: none)").matches ? HINT_FINGER : HINT;
-    this.#count.textContent = rows.size ? `${rows.size.toLocaleString("en-US")} selected` : hint;
+    this.#ring.remove();
+    const [cx, cy] = this.#places[this.#opened ?? -1] ?? [];
+    if (this.#opened !== null)
+      this.#ring = this.#drawing.appendChild(shaped("circle", { cx, cy, r: RING, class: "rb-opened" }));
+    this.#count.textContent = rows.size ? `${rows.size.toLocaleString("en-US")} selected` : HINT;
     this.#clear.hidden = !rows.size;
     this.#select.setAttribute("aria-pressed", String(rows.has(this.#rows[this.#opened ?? -1])));
     this.#nameCursor();
@@ -284,14 +255,11 @@ class Plot {
     if (hasCard) this.#showCard(point);
   }
 
-  /** Go on with the keyboard: along the points from left to right, or from below. */
-  #step(axis: 0 | 1, by: number) {
-    const sign = axis ? -1 : 1;
-    const order = [...this.#places.keys()].sort(
-      (a, b) => sign * (this.#places[a][axis] - this.#places[b][axis]) || this.#places[b][1] - this.#places[a][1],
-    );
-    const place = within(order.indexOf(this.#current) + by, 0, order.length - 1);
-    this.#goTo(order[place]);
+  /** Go on with the keyboard, along the points from left to right. */
+  #step(by: number) {
+    const places = this.#places;
+    const order = [...places.keys()].sort((a, b) => places[a][0] - places[b][0] || places[b][1] - places[a][1]);
+    this.#goTo(order[within(order.indexOf(this.#current) + by, 0, order.length - 1)]);
     this.#voice.textContent = this.#cursor.getAttribute("aria-label");
   }
 
@@ -303,12 +271,10 @@ class Plot {
       else if (this.#picked.rows.size) this.#pick([]);
     } else if (event.target === this.#cursor)
       answerKey(event, {
-        ArrowRight: () => this.#step(0, 1),
-        ArrowLeft: () => this.#step(0, -1),
-        ArrowUp: () => this.#step(1, 1),
-        ArrowDown: () => this.#step(1, -1),
-        Home: () => this.#step(0, -Infinity),
-        End: () => this.#step(0, Infinity),
+        ArrowRight: () => this.#step(1),
+        ArrowLeft: () => this.#step(-1),
+        Home: () => this.#step(-Infinity),
+        End: () => this.#step(Infinity),
         " ": () => this.#toggle(this.#current),
       });
   }
@@ -319,8 +285,8 @@ class Plot {
     this.#opened = point;
     const files = this.#files[point] ?? [];
     const line = this.#lineOf(point);
-    const label = `${isFilm(files[0] ?? "") ? "" : "Picture, "}${this.#captions[point] || line}`;
-    const node = detail(line, players(this, { at: point, row: this.#rows[point], files, label }), () => this.close());
+    const entry = { at: point, row: this.#rows[point], files, label: line };
+    const node = detail(line, players(this, entry), () => this.close());
     if (!files.length) node.append(made("p", {}, `${line}. It has no file.`));
     node.prepend(this.#select);
     this.#stage.replaceChildren(node);

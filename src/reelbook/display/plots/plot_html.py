@@ -146,7 +146,7 @@ def _make_facts(columns: Sequence[Column], points: Points) -> list[dict[str, Any
         if axis is not None:
             facts[axis.name] = [axis.words[row] for row in points.rows]
     for column in columns:
-        if column.is_visible and not column.is_index and column.role not in ("credits", "state"):
+        if (column.is_visible and not column.is_index and column.role != "state") or column.name == "prompt":
             facts.setdefault(column.name, column.words)
     return [
         {"name": name, "words": pack([word and shorten(word, MAX_FACT_LENGTH) for word in words])}
