@@ -33,12 +33,6 @@ EACH = [
     for size in SIZES
 ]  # fmt: skip
 """Each kind of tags at one size and, where the browser goes by the height, at the height at which it changes its mind."""
-WEBM = [
-    pytest.param(codec, says, size, marks=() if says == SAYS[5] and (size[1] == 720 or codec == "libvpx-vp9") else pytest.mark.deep)
-    for codec in ("libvpx", "libvpx-vp9")
-    for says in (SAYS[0], SAYS[2], SAYS[5])
-    for size in LOW_AND_HIGH
-]  # fmt: skip
 
 READ = """async ([source, isFilm, count]) => {
   const media = document.createElement(isFilm ? "video" : "img");
@@ -97,9 +91,3 @@ def test_odd_tags_are_taken_as_the_browser_takes_them(
 ) -> None:
     """The copy plays as the original; a poster of wide primaries or of HDR is near it at best."""
     check(page, bar_clip(tmp_path / "clip.mp4", size, says), is_near_poster=says.primaries not in (5, 9))
-
-
-@pytest.mark.parametrize(("codec", "says", "size"), WEBM, ids=str)
-def test_webm_has_rules_of_its_own(page: Page, tmp_path: Path, codec: str, says: Says, size: tuple[int, int]) -> None:
-    """VP9 without tags is BT.601 at any height."""
-    check(page, bar_clip(tmp_path / "clip.webm", size, says, codec=codec))

@@ -118,7 +118,7 @@ def frame_of(path: Path, wanted: int) -> NDArray[np.int16]:
     with open_video(path) as (container, stream):
         for number, frame in enumerate(container.decode(stream)):
             if number == wanted:
-                colours = get_colours(frame, stream.codec_context.name)
+                colours = get_colours(frame)
                 return np.asarray(convert_to_rgb(frame, colours)).astype(np.int16)
     raise AssertionError(f"There is no frame {wanted}.")
 

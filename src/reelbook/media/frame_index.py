@@ -159,7 +159,7 @@ def _index(container: av.container.InputContainer, stream: VideoStream, file: Bi
         size,
         rotation,
         get_display_size(size, stream.codec_context.sample_aspect_ratio, rotation),
-        video_colours.get_colours(frame, stream.codec_context.name),
+        video_colours.get_colours(frame),
         tuple(sample.offset for sample in samples),
         tuple(sample.length for sample in samples),
         tuple(place for place, sample in enumerate(samples) if sample.is_key),

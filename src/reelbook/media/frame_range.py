@@ -49,7 +49,7 @@ def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame
 def encode_clip(source: str | Path, target: Path, first: int, last: int) -> None:
     """Write an MP4 with exactly these frames in their size, at their times, in colours tagged as the source's."""
     with open_video(source, to_decode=False) as (_, clip):
-        codec, base = clip.codec_context.name, clip.time_base or Fraction(1, 24)
+        base = clip.time_base or Fraction(1, 24)
         rate = clip.average_rate or clip.guessed_rate or Fraction(24)
     # The index stands at the front, so that a browser can play it while it loads.
     with av.open(str(target), "w", format="mp4", options={"movflags": "+faststart"}) as container:
@@ -57,7 +57,7 @@ def encode_clip(source: str | Path, target: Path, first: int, last: int) -> None
         stream = cast(VideoStream, container.add_stream(ENCODER, rate=rate, options=_OPTIONS))
         begin: int | None = None
         for frame in decode_range(source, first, last):
-            colours = video_colours.get_colours(frame, codec)
+            colours = video_colours.get_colours(frame)
             pts = frame.pts or 0
             if begin is None:
                 begin = pts

@@ -73,7 +73,7 @@ def _encoded(file: FileVersion, longest: int, max_bytes: int, gop: int) -> bytes
         if rotation:
             # Not turned itself: a player turns it as it turns the original.
             small.set_display_rotation(-rotation)
-        _copy(source.decode(clip), clip.codec_context.name, target, small, tick=1 / rate)
+        _copy(source.decode(clip), target, small, tick=1 / rate)
     content = out.getvalue()
     return content if len(content) <= max_bytes else None
 
@@ -87,14 +87,12 @@ def _prepare(context: VideoCodecContext, size: stills.PixelSize, gop: int) -> No
     context.max_b_frames = 0
 
 
-def _copy(
-    frames: Iterable[VideoFrame], codec: str, target: OutputContainer, small: VideoStream, *, tick: Fraction
-) -> None:
+def _copy(frames: Iterable[VideoFrame], target: OutputContainer, small: VideoStream, *, tick: Fraction) -> None:
     meant: video_colours.ColourSpace | None = None
     for number, frame in enumerate(frames):
         if meant is None:
             # Without these a player guesses from the height, which is smaller in the copy.
-            meant = video_colours.get_colours(frame, codec)
+            meant = video_colours.get_colours(frame)
             video_colours.tag(small.codec_context, video_colours.get_encodable_colours(meant))
         shrunk = video_colours.resize_frame(frame, meant, (small.width, small.height))
         shrunk.pts, shrunk.time_base = number, tick

@@ -158,7 +158,7 @@ def shrink_frame(frame: VideoFrame, context: VideoCodecContext, box: PixelSize |
     """A decoded frame as a picture as it is displayed: upright, with square pixels, inside a box if one is given."""
     rotation = get_rotation(frame)
     size = get_display_size((frame.width, frame.height), context.sample_aspect_ratio, rotation)
-    colours = video_colours.get_colours(frame, context.name)
+    colours = video_colours.get_colours(frame)
     picture = video_colours.convert_to_rgb(frame, colours, turn_size(fit_size(size, box or size), rotation))
     return picture.transpose(_CLOCKWISE[rotation]) if rotation else picture
 

@@ -1,8 +1,8 @@
 """Colour spaces of video frames, and frames converted to RGB or resized within their colour space.
 
 A stream declares its colour space by four codes of ITU-T H.273: matrix, range, primaries and transfer. If they are
-missing, this follows Chromium, so that a still looks like the clip in the player: H.264 needs all of three codes, else
-a picture of 720 lines or more is BT.709 and a smaller one BT.601.
+missing, this follows Chromium with H.264, so that a still looks like the clip in the player: it needs all of three codes,
+else a picture of 720 lines or more is BT.709 and a smaller one BT.601.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from av import VideoCodecContext, VideoFrame
     from PIL import Image
 
-RGB, BT709, UNSPECIFIED, BT470BG, BT601, SMPTE240M, BT2020 = 0, 1, 2, 5, 6, 7, 9
+RGB, BT709, UNSPECIFIED, RESERVED, BT470BG, BT601, SMPTE240M, BT2020 = 0, 1, 2, 3, 5, 6, 7, 9
 """Codes of matrices and primaries; most are the same in both tables."""
 LIMITED, FULL = 1, 2
 SRGB = 13
@@ -38,27 +38,17 @@ class ColourSpace:
     transfer: int
 
 
-def get_colours(frame: VideoFrame, codec: str) -> ColourSpace:
-    """The colour space of a decoded frame, as a browser interprets a stream of this codec."""
-    matrix, primaries, transfer = frame.colorspace, frame.color_primaries, frame.color_trc
+def get_colours(frame: VideoFrame) -> ColourSpace:
+    """The colour space of a decoded frame, as a browser interprets it."""
     if frame.format.is_rgb:
         return ColourSpace(RGB, FULL, BT709, SRGB)
     is_full = frame.color_range == FULL or frame.format.name.startswith("yuvj")
-    if codec == "vp8" and UNSPECIFIED not in (primaries, transfer):
-        # Its decoder reports BT.601 whatever the file declares.
-        matrix = BT709 if primaries == BT709 else BT601
-    stated = (matrix, primaries, transfer)
-    if all(_is_stated(code) for code in stated) and not (codec == "vp8" and primaries == UNSPECIFIED):
-        return ColourSpace(matrix, FULL if is_full else LIMITED, primaries, transfer)
-    if codec == "vp9":
-        # Chromium then overlooks the range, too.
-        matrix, is_full = (matrix if _is_stated(matrix) else BT601), False
-    else:
-        matrix = BT709 if frame.height >= HD_LINES and not is_full else BT601
-    if matrix not in (BT709, BT601, BT470BG):
-        return ColourSpace(matrix, FULL if is_full else LIMITED, BT709, BT709)
-    code = BT709 if matrix == BT709 else BT601
-    return ColourSpace(code, FULL if is_full else LIMITED, code, code)
+    levels = FULL if is_full else LIMITED
+    stated = (frame.colorspace, frame.color_primaries, frame.color_trc)
+    if not any(code in (RGB, UNSPECIFIED, RESERVED) for code in stated):
+        return ColourSpace(frame.colorspace, levels, frame.color_primaries, frame.color_trc)
+    code = BT709 if frame.height >= HD_LINES and not is_full else BT601
+    return ColourSpace(code, levels, code, code)
 
 
 def convert_to_rgb(frame: VideoFrame, colours: ColourSpace, size: PixelSize | None = None) -> Image.Image:
@@ -90,10 +80,6 @@ def tag(context: VideoCodecContext, colours: ColourSpace) -> None:
     """Set the colour space that an encoder writes into its stream and file."""
     context.colorspace, context.color_range = colours.matrix, colours.range
     context.color_primaries, context.color_trc = colours.primaries, colours.transfer
-
-
-def _is_stated(code: int) -> bool:
-    return code not in (RGB, UNSPECIFIED, 3)
 
 
 def _source(colours: ColourSpace) -> dict[str, int]:

@@ -389,9 +389,8 @@ def _decode(item: Item, size: PixelSize) -> Generator[Pixels]:
         return
     turns = item.timing.rotation // 90
     with open_video(item.file.path) as (container, stream):
-        codec = stream.codec_context.name
         for frame in container.decode(stream):
-            pixels = convert_to_rgb(frame, get_colours(frame, codec), size[::-1] if turns % 2 else size)
+            pixels = convert_to_rgb(frame, get_colours(frame), size[::-1] if turns % 2 else size)
             yield np.rot90(np.asarray(pixels), -turns)
 
 
