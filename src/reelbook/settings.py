@@ -38,7 +38,7 @@ class Options:
 
     embed: Embed = "poster"
     """How much of a clip is embedded in the notebook: a `poster` (for a clip displayed alone, also a small copy), a
-    `preview` of at most 150 kB per clip, or the `full` file."""
+    `preview` of at most 150 kB per clip, or the `full` file of one that is displayed alone; of many, previews."""
     theme: Theme = "auto"
     """Colour theme of pages and pictures outside a notebook: the system's, light, or dark."""
     max_width: int = 640

@@ -48,18 +48,18 @@ def column(values: Any, dtype: Any = None) -> Any:
         ([1, 2, None], "Int64", NUMBER, [1, 2, None], ()),
         ([0.5, float("inf"), float("nan")], None, NUMBER, [0.5, None, None], ()),
         ([True, False, None], "boolean", CATEGORY, [1, 0, None], ("False", "True")),
-        (["1080p", "480p", "auto", None], object, CATEGORY, [1, 0, 2, None], ("480p", "1080p", "auto")),
+        (["1080p", "480p", "auto", None], object, CATEGORY, [0, 1, 2, None], ("1080p", "480p", "auto")),
         (["low", "high"], pd.CategoricalDtype(["low", "high"], ordered=True), CATEGORY, [0, 1], ("low", "high")),
         ([pd.Timestamp("2026-01-02"), None], None, DATE, [20455, None], ()),
         ([datetime.date(2026, 1, 2)], object, DATE, [20455], ()),
-        ([[1], {"a": 2}, 3], object, CATEGORY, [1, 2, 0], ("3", "[1]", "{'a': 2}")),
+        ([[1], {"a": 2}, 3], object, CATEGORY, [0, 1, 2], ("[1]", "{'a': 2}", "3")),
         ([None, None], object, CATEGORY, [None, None], ()),
         ([], object, CATEGORY, [], ()),
-        (["a\x00b\n", "\ud800"], object, CATEGORY, [1, 0], ("?", "a b")),
+        (["a\x00b\n", "\ud800"], object, CATEGORY, [0, 1], ("a b", "?")),
     ],
 )
 def test_a_column_has_an_axis(values: Any, dtype: Any, kind: str, expected: list[Any], labels: tuple[str, ...]) -> None:
-    """Numbers by their size, dates by their day, everything else as categories in an order that people expect."""
+    """Numbers by their size, dates by their day, everything else as categories in the order of the table."""
     axis = column(values, dtype)
 
     assert axis.kind == kind
@@ -72,17 +72,11 @@ def test_an_axis_has_ticks_that_fit_its_column() -> None:
     prompt = "a paper boat on a rainy street"
     labels = labels_of(Plot(SWEEP, "num_frames", "resolution"))
     prompts = labels_of(Plot(pd.DataFrame({"a": [f"{prompt} by day", f"{prompt} by night"], "b": [1, 2]}), "a", "b"))
-
-    scenes = [
-        f"a paper boat {where} on a rainy street by night" for where in ("at a bridge", "at a bank", "in a puddle")
-    ]
-    alike = labels_of(Plot(pd.DataFrame({"a": scenes, "b": [1, 2, 3]}), "a", "b", "a"))
     many = labels_of(Plot(pd.DataFrame({"a": [*range(40)], "b": [0.25] * 40}), "a", "b"))
 
     assert labels == {"49", "97", "121", "480p", "1080p", "auto", "num_frames", "resolution"}
     assert all(label.isdecimal() for label in many if re.fullmatch(r"\d[\d.]*", label) and not label.startswith("0."))
     assert len({label for label in prompts if "…" in label}) == 2
-    assert len({label.lstrip("\N{ZERO WIDTH SPACE}") for label in alike if "…" in label}) == 3
 
 
 def labels_of(plot: Plot) -> set[str]:

@@ -8,7 +8,6 @@ import html
 import json
 import re
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -386,15 +385,11 @@ def test_no_folder_and_no_address_of_the_sender_is_in_it(table: Any, tmp_path: P
         table.reel.plot("output_video_url", "seed")
 
 
-def test_a_file_that_is_not_in_the_table_comes_along(table: Any, tmp_path: Path) -> None:
-    """Once, however often it is compared."""
-    other = film(tmp_path / "other.mp4", frames=12, rate=Fraction(12)).path
-    views = [rb.compare(table.loc[[0]], other), rb.compare(other, table.loc[[1]])]
+def test_a_comparison_with_another_file_is_refused(table: Any, tmp_path: Path) -> None:
+    """Before anything is written; the message names the file."""
+    other = film(tmp_path / "other.mp4", frames=12).path
 
-    page = page_of(table, tmp_path, *views)
+    with pytest.raises(ReelbookError, match=r"other\.mp4 is not among them.*table\.reel\.compare\(0, 1\)"):
+        page_of(table, tmp_path, rb.compare(table.loc[[0]], other))
 
-    assert page.count("data:video/mp4;base64,") == 5
-    (files,) = re.findall(r"data-rb-files>(.*?)</script>", page)
-    assert list(json.loads(files)) == ["5/0"]
-    assert page.count('data-rb-key="report 5 0"') == 2
-    assert Read(page).text.count("Comparisons") == 1
+    assert not (tmp_path / "x.html").exists()

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+import reelbook as rb
 from reelbook.display import theme
 from reelbook.display.tables import table_columns, table_html
 from reelbook.display.tables.table_columns import format_json, make_column, pack
@@ -28,6 +29,7 @@ from reelbook.display.tables.table_html import (
 )
 from reelbook.display.theme import read_static
 from reelbook.media import posters
+from reelbook.media.previews import get_preview
 from tests.clips import film
 from tests.display.stand_in import Read, render_table
 from tests.hostile import TEXTS
@@ -308,27 +310,27 @@ class TestWeight:
 class TestClips:
     """What plays without a kernel."""
 
-    def test_full_is_the_file_itself_while_there_is_room(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The first file as it is; when the room is used up, a small copy; and the note says how many those are."""
+    def test_small_copies_come_along_while_there_is_room(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """And the note says how many have none."""
         path = film(tmp_path / "noise.mp4", frames=6, size=(640, 360), noise=60).path
-        whole = path.read_bytes()
-        monkeypatch.setattr(table_html, "MAX_CLIP_BYTES", int(1.8 * len(whole)))
         other = str(shutil.copy(path, tmp_path / "other.mp4"))
+        small = get_preview(path)
+        assert small is not None
+        monkeypatch.setattr(table_html, "MAX_CLIP_BYTES", int(1.5 * len(small)))
 
-        page = Page(render_table(runs(2, output_video=[str(path), other]), embed="full"))
+        page = Page(render_table(runs(2, output_video=[str(path), other]), embed="preview"))
 
         first, second = (page.payload["clips"][row][0] for row in "01")
-        assert first == f"data:video/mp4;base64,{base64.b64encode(whole).decode()}"
-        assert second.startswith("data:video/mp4;base64,")
-        assert len(second) < len(first) / 2
-        assert page.notes.startswith("1 of the clips are small copies")
+        assert first == f"data:video/mp4;base64,{base64.b64encode(small).decode()}"
+        assert not second
+        assert page.notes.startswith("1 of the clips are not in the notebook")
 
-    def test_a_page_may_bring_its_own(self, clips: list[str]) -> None:
-        """A report has clips already: they are used, and none are made."""
-        markup = render_table_markup(runs(2, output_video=clips), clips={clips[0]: "media/1.mp4"})
+    def test_a_page_may_have_its_own(self, clips: list[str]) -> None:
+        """A report has clips already: none are made."""
+        with rb.options(embed="preview"):
+            markup = render_table_markup(runs(2, output_video=clips))
 
-        page = Page(markup)
-        assert page.payload["clips"] == {"0": ["media/1.mp4"], "1": [""]}
+        assert Page(markup).payload["clips"] == {}
         assert "<style" not in markup
 
 

@@ -23,9 +23,8 @@ interface Wanted {
   place: number;
   path: string;
   label: string;
-  /** An address of the copy in the page, and whether that is a small one. */
+  /** The address of a small copy in the page. */
   known?: string | undefined;
-  isPreview?: boolean;
 }
 
 /** The size of a player, in the shape of a poster. */
@@ -53,9 +52,8 @@ export function player(wanted: Wanted, [width, height]: Size, poster: HTMLElemen
     slot.classList.toggle("rb-preview", isPreview);
     slot.classList.remove("rb-told");
   };
-  const { known, isPreview = false } = wanted;
-  if (known) show(known, isPreview);
-  if (known && !isPreview) return slot;
+  const { known } = wanted;
+  if (known) show(known, true);
   askFile(wanted, () => known || tell(LATER)).then(({ url, words = "" }) => {
     if (url) show(url, false);
     else if (!known) tell(words === ASK_AGAIN ? NOT_HERE : words);
@@ -122,8 +120,7 @@ type Entry = { at: number; row: number; files: string[]; label: string };
 /** A file of one entry of a payload. */
 export function wantedOf({ payload }: { payload: any }, { at, row, files, label }: Entry, place: number): Wanted {
   const known = payload.clips[at]?.[place] || undefined;
-  const isPreview = Boolean(payload.previews?.[at]?.includes(place));
-  return { key: payload.key, row, place, path: files[place], label, known, isPreview };
+  return { key: payload.key, row, place, path: files[place], label, known };
 }
 
 /** Players of the files of one entry, side by side. */

@@ -22,24 +22,14 @@ function unfold() {
   fold.scrollIntoView({ block: "nearest" });
 }
 
-/** Files that only a comparison has, by row and place. */
-const others: Record<string, PageFile> = JSON.parse(document.querySelector("[data-rb-files]")?.textContent || "{}");
-
-/** A file of the page, its clip or its picture, in full where that is beside the page. */
+/** A file of the page, its clip or its picture. */
 function fileOf(row: number, place: number): PageFile | null {
   const root = document.querySelector<HTMLElement & { grid?: Grid }>("[data-rb-viewer]");
   const box = root?.querySelector<HTMLElement>(`figure[data-row="${row}"][data-place="${place}"] .rb-clip`);
   const { index = "null", times = "null" } = box?.dataset ?? {};
   const url = root?.grid?.addresses.get(`${row}/${place}`);
-  return others[`${row}/${place}`] ?? (url ? { url, index: JSON.parse(index), times: JSON.parse(times) } : null);
+  return url ? { url, index: JSON.parse(index), times: JSON.parse(times) } : null;
 }
-
-/** Its bytes; null on a disk, where a page may not read its neighbours. */
-const read = async (url: string) => {
-  if (url.startsWith("data:")) return new Blob([bytesOf(url)]);
-  const answer = await fetch(url).catch(() => null);
-  return answer?.ok ? answer.blob() : null;
-};
 
 addEventListener("reelbook:want", (event) => {
   const { key, row, place, answer } = (event as CustomEvent).detail;
@@ -53,7 +43,7 @@ addEventListener("reelbook:want", (event) => {
     times,
     // Only where they are decoded.
     get blob() {
-      return read(url);
+      return new Blob([bytesOf(url)]);
     },
   };
   answer(url, "", found);

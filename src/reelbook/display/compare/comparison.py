@@ -181,7 +181,7 @@ def _format_plain(value: Any) -> str:
 
 
 def label_items(items: Sequence[Item]) -> tuple[Item, ...]:
-    """The items with labels: the inputs that differ, else the sizes, else their names."""
+    """The items with labels: the inputs that differ, else their names."""
     known = [item for item in items if item.inputs]
     # Inputs that only some models have would fill the labels; a file without inputs differs by its name.
     names = [
@@ -189,10 +189,7 @@ def label_items(items: Sequence[Item]) -> tuple[Item, ...]:
         for name in dict.fromkeys(name for item in known for name in item.inputs)
         if all(name in item.inputs for item in known) and len({item.inputs[name] for item in known}) > 1
     ]
-    sizes = [item.file_facts.get("size", "") for item in items]
-    if not names and len(known) in (0, len(items)) and len(set(sizes)) == len(items):
-        items = [replace(item, label=size) for item, size in zip(items, sizes, strict=True)]
-    labelled = [item if item.label else replace(item, label=_format_label(item, names)) for item in items]
+    labelled = [replace(item, label=_format_label(item, names)) for item in items]
     if len({item.label for item in labelled}) < len(labelled):
         # The names first, because labels are cut.
         return tuple(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -33,8 +32,6 @@ MAX_FILE_BYTES = 1_000_000_000
 """Larger files are not asked for. Of smaller ones the kernel says itself if they are too large to be sent."""
 SSIM, MEAN = "ssim", "mean_absolute"
 TITLES = {MEAN: "mean difference, of 255", SSIM: "SSIM, 1 is equal"}
-HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
-"""The name of a file of the shelf, of which a table has the first letters, as a line cannot be broken within it."""
 
 views = Macros("compare.html")
 
@@ -103,15 +100,9 @@ def render_comparison_jpeg(comparison: Comparison) -> bytes | None:
 
 def format_comparison(comparison: Comparison) -> str:
     """The comparison on one line, for terminals."""
-    labels = [item.label for item in comparison.items]
-    if len(comparison.timings) < 2:
-        parts = f"comparison of {' and '.join(labels)}", "fewer than two can be compared"
-        return join_with_dots(*parts, *comparison.problems)
-    words = "comparison.differences has the figures"
-    if comparison.is_quick:
-        (one, other), found = next(iter(comparison.compute(comparison.by).items()))
-        words = format_differences(found, (labels[one], labels[other])).rstrip(".")
-    return join_with_dots("comparison", words, *comparison.problems)
+    labels = " and ".join(item.label for item in comparison.items)
+    few = "fewer than two can be compared" if len(comparison.timings) < 2 else "comparison.differences has the figures"
+    return join_with_dots(f"comparison of {labels}", few, *comparison.problems)
 
 
 def list_notes(comparison: Comparison) -> list[str]:
@@ -200,20 +191,18 @@ def _format_range(name: str, values: Sequence[float], word: str) -> str:
 
 
 def _list_tables(items: Sequence[Item]) -> Iterator[dict[str, Any]]:
-    """The facts that differ, and with a title to fold them away those that are equal, and the inputs that only some have."""
+    """The facts that differ, and with a title to fold them away those that are equal."""
     facts = [{**item.inputs, **item.file_facts} for item in items]
+    # A run that failed has no file whose facts could be equal.
+    whole = [each for each, item in zip(facts, items, strict=True) if item.timing] or facts
     names = list(dict.fromkeys(name for each in facts for name in each))
-    some = [
-        name for name in names if any(name not in each for each, item in zip(facts, items, strict=True) if item.timing)
-    ]
-    differing = [name for name in names if name not in some and len({each.get(name) for each in facts}) > 1]
-    equal = [name for name in names if name not in some and name not in differing]
+    differing = [name for name in names if len({each.get(name) for each in whole}) > 1]
+    equal = [name for name in names if name not in differing]
     named = equal[:2] if len(equal) > 3 else equal
     rest = f" and {len(equal) - len(named)} more" if len(equal) > len(named) else ""
     for name, listed, count, title in (
         ("what differs", differing, len(items), ""),
         ("what is equal", equal, 1, f"The same in all: {', '.join(named)}{rest}"),
-        ("inputs of some only", some, len(items), "Inputs of some only"),
     ):
         heads = [item.label for item in items] if count > 1 else []
         rows = [(shorten(fact, 40), [_format_fact(each.get(fact, "–")) for each in facts[:count]]) for fact in listed]
@@ -223,7 +212,7 @@ def _list_tables(items: Sequence[Item]) -> Iterator[dict[str, Any]]:
 
 def _format_fact(value: str) -> tuple[str, str]:
     """A value whole and shortened."""
-    return value, shorten(HASH.sub(r"\1…", value), MAX_VALUE_LENGTH)
+    return value, shorten(value, MAX_VALUE_LENGTH)
 
 
 def _read_stills(comparison: Comparison) -> dict[int, Image.Image]:

@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -171,21 +170,11 @@ def make_axis(name: str, values: pd.Series[Any]) -> PlotAxis:
     keys: dict[str, Any] = {}
     for place, word in enumerate(cells.words):
         if word is not None:
-            keys.setdefault(word, cells.order[place] if cells.order else _make_natural_key(word))
+            keys.setdefault(word, cells.order[place] if cells.order else place)
     labels = sorted(keys, key=keys.__getitem__)
     places = {label: float(place) for place, label in enumerate(labels)}
     positions = [math.nan if word is None else places[word] for word in cells.words]
     return PlotAxis(name, CATEGORY, np.array(positions, float), cells.words, tuple(map(format_line, labels)))
-
-
-def _make_natural_key(word: str) -> list[tuple[int, float, str]]:
-    """A sort key by which 480p stands before 1080p.
-
-    >>> sorted(["1080p", "480p", "auto"], key=_make_natural_key)
-    ['480p', '1080p', 'auto']
-    """
-    parts = re.findall(r"[0-9]{1,15}|[^0-9]+|[0-9]+", word)
-    return [(0, float(part), "") if part.isascii() and part.isdigit() else (1, 0.0, part.casefold()) for part in parts]
 
 
 def _to_finite(item: Any) -> float:
@@ -288,14 +277,13 @@ def draw_points(points: Points, size: tuple[int, int]) -> Drawing:
         bar.outline.set_visible(False)
         if bar.solids is not None:
             bar.solids.set_rasterized(True)  # Else 256 shapes.
-    names = _cut_all([series.label for series in points.series])
     for place, series in enumerate(points.series):
         colour = NO_COLOUR if series.number is None else SERIES_COLOURS[series.number]
         axes.plot(
             x[series.points], y[series.points], color=colour if points.color else colours["accent"], linestyle="none", markersize=7,
             marker=SHAPES[series.number or 0], markeredgewidth=0, zorder=3, gid=f"{POINTS_ID}-{place}",
             # A label that begins with an underscore would be left out of the legend.
-            label=f"\N{ZERO WIDTH SPACE}{names[place]}",
+            label=f"\N{ZERO WIDTH SPACE}{_cut(series.label)}",
         )  # fmt: skip
     if points.series and points.color is not None:
         figure.legend(
@@ -326,7 +314,7 @@ def _set_ticks(ruler: Any, axis: PlotAxis, most: int) -> None:
 
     if axis.kind == CATEGORY:
         step = -(-len(axis.labels) // most) or 1
-        labels = _cut_all(axis.labels[::step])
+        labels = [_cut(label) for label in axis.labels[::step]]
         is_turned = ruler.axis_name == "x" and sum(map(len, labels)) > 60
         turn = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if is_turned else {}
         ruler.set_ticks(range(0, len(axis.labels), step), labels, **turn)
@@ -342,18 +330,10 @@ def _set_ticks(ruler: Any, axis: PlotAxis, most: int) -> None:
         ruler.get_major_locator().set_params(integer=all(value == int(value) for value in axis.distinct))
 
 
-def _cut_all(texts: Sequence[str]) -> list[str]:
-    """Labels cut in the middle, because the prompts of a sweep often begin alike; those that also end alike, where they differ."""
+def _cut(text: str) -> str:
+    """A label, cut in the middle, because the prompts of a sweep often begin alike."""
     half = MAX_LABEL_LENGTH // 2
-    cut = [text if len(text) <= MAX_LABEL_LENGTH else f"{text[: half - 1]}…{text[-half:]}" for text in texts]
-    for label in {label for label in cut if cut.count(label) > 1}:
-        places = [place for place, other in enumerate(cut) if other == label]
-        letters = zip(*(texts[place] for place in places), strict=False)
-        same = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, letters))
-        if any(len(texts[place]) > same for place in places):
-            apart = _cut_all([f"…{texts[place][same:]}" for place in places])
-            cut = [apart[places.index(place)] if place in places else other for place, other in enumerate(cut)]
-    return [label or '""' for label in cut]
+    return (text if len(text) <= MAX_LABEL_LENGTH else f"{text[: half - 1]}…{text[-half:]}") or '""'
 
 
 def render_svg(drawing: Drawing, rows: Sequence[Sequence[int]], label: str) -> Markup:

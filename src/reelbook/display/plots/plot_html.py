@@ -109,9 +109,8 @@ def _render_root(
     else:
         shapes = {row: fit_size(sizes[found[0]], box) for row, found in enumerate(files) if found and found[0] in sizes}
         still, posters = b"", Posters(box, {}, shapes)
-    media, notes = pack_media(
-        files, format_column_captions(columns, len(table)), posters, None if sizes is None else {}
-    )
+    captions = format_column_captions(columns, len(table))
+    media, notes = pack_media(files, captions, posters, has_clips=sizes is not None)
     if posters.left_out:
         notes = [f"{posters.left_out:,} runs have no poster here, which would make the notebook too heavy.", *notes]
     if len({*drawing.places}) < len(drawing.places):

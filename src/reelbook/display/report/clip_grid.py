@@ -186,7 +186,7 @@ def make_clip_grid(
     axes = " × ".join(axis.name for group in groups[:1] for axis in group.axes)
     summary = join_with_dots(format_table(head), axes)
     picks = get_group(table)
-    rows = TABLE.format(render_table_markup(head, key=key, group=picks, clips={}))
+    rows = TABLE.format(render_table_markup(head, key=key, group=picks))
     return ClipGrid(groups, media, key, view, has_recipes=False, summary=summary, table=rows, notes=notes, picks=picks)
 
 

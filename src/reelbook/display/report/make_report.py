@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -74,13 +72,13 @@ def write_report(
         )
     chosen: list[Plot | Comparison] = _list_given(views, (Plot, Comparison), WRONG_VIEW)
     rows = [find_rows(view, table) if isinstance(view, Plot) else [] for view in chosen]
-    others = list(_list_others(chosen, entries))
+    for view in chosen:
+        if isinstance(view, Comparison):
+            _check_items(view, entries)
     rated: list[Ratings] = _list_given(() if ratings is None else ratings, Ratings, WRONG_RATINGS)
     with watch_count(Count(0, PROGRESS)) as progress:
-        media = prepare_media([*entries, *others], progress)
-        page = ReportContent(
-            shared, groups, media, title, describe_makers(counted), chosen, rows, others, rated, standings
-        )
+        media = prepare_media(entries, progress)
+        page = ReportContent(shared, groups, media, title, describe_makers(counted), chosen, rows, rated, standings)
         size = write_page(target, page.html)
         progress.result = join_with_dots(target.name, format_size(size))
     return LinkedPath(target)
@@ -121,13 +119,15 @@ def _make_keys(table: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
         yield repr(label), request, tuple(files)
 
 
-def _list_others(views: Sequence[Plot | Comparison], entries: Sequence[TableRun]) -> Iterator[TableRun]:
-    """The compared files that the table lacks, as runs after its own."""
-    known, places = {file.path for entry in entries for file in entry.files}, count(len(entries))
-    for item in (item for view in views if isinstance(view, Comparison) for item in view.items):
+def _check_items(comparison: Comparison, entries: Sequence[TableRun]) -> None:
+    """Raise a ReelbookError for a file that the table lacks."""
+    known = {file.path for entry in entries for file in entry.files}
+    for item in comparison.items:
         if item.file is not None and not item.problem and item.file.path not in known:
-            known.add(item.file.path)
-            yield replace(item.run, place=next(places), name=item.name, files=(item.file,))
+            raise ReelbookError(
+                f"A comparison in a report shows files of its table, and {item.name} is not among them. "
+                "Compare rows of the table that is reported, as in table.reel.compare(0, 1)."
+            )
 
 
 # On disk: written completely or not at all.

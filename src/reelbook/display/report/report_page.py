@@ -30,7 +30,6 @@ from ..plots.plot_html import Plot, render_plot_markup
 from ..ratings_card import render_ratings
 from ..table_runs import ModelRuns, TableRun, format_title
 from ..tables import table_html
-from ..tables.table_columns import format_json
 from ..tables.table_html import render_table_markup
 from ..theme import read_static, render, render_script, render_style
 from . import clip_grid
@@ -47,7 +46,6 @@ STYLES = tuple(dict.fromkeys([
 ]))  # fmt: skip
 MAX_TITLE_LENGTH, MAX_GIVEN_LENGTH = 90, 200
 """Characters of a generated title, and of one that is passed."""
-FILES = Markup('<script type="application/json" data-rb-files>{}</script>')
 COPIES = (
     f"What is compared here are previews of the clips, at most {MAX_CLIP_SIDE} pixels wide and high, and of pictures, at most "
     f"{2 * MAX_CLIP_SIDE}; the differences are those of the original files."
@@ -74,8 +72,6 @@ class ReportContent:
     views: Sequence[Plot | Comparison] = ()
     rows: Sequence[Sequence[int]] = ()
     """For each view that is a plot, the positions of its rows in the table."""
-    others: Sequence[TableRun] = ()
-    """The files of comparisons that the table lacks, as runs after its own."""
     ratings: Sequence[Ratings] = ()
     standings: Markup | None = None
     """What a race says of the settings; None for a table alone."""
@@ -104,11 +100,10 @@ class ReportContent:
             clips_head="Clips" if any(one.clip for one in self.media.values()) or not self.media else "Pictures",
             clips=ClipGrid(self.groups, self.media, picks=KEY).markup,
             views=list(self._render_views()),
-            files=self._render_files(),
             # Without names of people, because the page is made to be shared.
             ratings=[(one.question, render_ratings(one, one.advice)) for one in self.ratings],
             costs=list(self._render_costs()),
-            live_table=render_table_markup(self.table, key=KEY, clips={}),
+            live_table=render_table_markup(self.table, key=KEY),
             written=_format_moment(datetime.now(UTC)),
             side=MAX_CLIP_SIDE,
             scripts=render_script("report.js"),
@@ -157,7 +152,7 @@ class ReportContent:
     def _spots(self) -> dict[Path, tuple[int, int]]:
         """The run and the place in it of each file, by which the page finds it."""
         spots: dict[Path, tuple[int, int]] = {}
-        for entry in [*self.entries, *self.others]:
+        for entry in self.entries:
             for place, file in enumerate(entry.files):
                 spots.setdefault(file.path, (entry.place, place))
         return spots
@@ -188,19 +183,6 @@ class ReportContent:
         assert item.file is not None
         key = " ".join(map(str, (KEY, *self._spots[item.file.path])))
         return key, self.media[item.file.path].copy_size
-
-    def _render_files(self) -> Markup:
-        """The compared files that the table lacks, which the grid does not have."""
-        files = {}
-        for entry in self.others:
-            for place, file in enumerate(entry.files):
-                one, clip = self.media[file.path], self.media[file.path].clip
-                files[f"{entry.place}/{place}"] = {
-                    "url": clip.src if clip else one.poster,
-                    "index": clip.index.to_json() if clip and clip.index else None,
-                    "times": list(clip.times) if clip and clip.times else None,
-                }
-        return FILES.format(format_json(files)) if files else Markup("")
 
     def find_maker(self, run: TableRun) -> str:
         """Who made a run, in words."""

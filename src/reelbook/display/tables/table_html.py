@@ -70,7 +70,7 @@ PixelSize = tuple[int, int]
 
 def table_bundle(table: pd.DataFrame, *, key: str = "", group: str = "") -> dict[str, Any]:
     """The table as an output of a cell: HTML and a line of text, by MIME type; by `key` it requests clips of a kernel."""
-    content = render_table_markup(table, key=key, group=group)
+    content = render_table_markup(table, key=key, group=group, has_clips=False)
     html = Markup("").join([render_style(*STYLES), content, render_script(SCRIPT)])
     return {"text/plain": format_table(table), "text/html": str(html)}
 
@@ -86,20 +86,14 @@ def format_reel(reel: Any) -> str:
     return format_table(reel.table)
 
 
-def render_table_markup(
-    table: pd.DataFrame, *, key: str = "", group: str = "", clips: Mapping[str, str] | None = None
-) -> Markup:
-    """The table alone, for a page that has its style sheet and script already.
-
-    `clips` are the addresses of files by their paths, for a page that has its clips already; else `rb.options.embed`
-    decides which clips are embedded.
-    """
+def render_table_markup(table: pd.DataFrame, *, key: str = "", group: str = "", has_clips: bool = True) -> Markup:
+    """The table alone, for a page that has its style sheet, its script, and its clips already."""
     head = table.head(MAX_ROWS)
     columns, files = find_columns(head), find_files(head)
     pictures = make_posters(files)
     captions = format_column_captions(columns, len(head))
     packed, left = pack_columns(columns)
-    media, notes = pack_media(files, captions, pictures, clips, first=STATIC_ROWS)
+    media, notes = pack_media(files, captions, pictures, has_clips=has_clips, first=STATIC_ROWS)
     payload = {"key": key, "group": group, "rows": len(head), "columns": packed, **media}
     return render(
         "table.html",
@@ -243,23 +237,15 @@ def format_column_captions(columns: Sequence[Column], count: int) -> list[str]:
 
 
 def pack_media(
-    files: FileLists,
-    captions: Sequence[str],
-    posters: Posters,
-    known: Mapping[str, str] | None = None,
-    *,
-    first: int = 0,
+    files: FileLists, captions: Sequence[str], posters: Posters, *, has_clips: bool = False, first: int = 0
 ) -> tuple[dict[str, Any], list[str]]:
-    """Files, captions, posters and clips as JSON values, and notes for the reader.
+    """Files, captions, posters and small copies of the clips as JSON values, and notes for the reader.
 
-    `known` are the addresses of clips, for a page that has its clips already; the posters of the `first` rows are in its HTML.
+    A page that `has_clips` gets no copies; the posters of the `first` rows are in its HTML.
     """
     paths, rows = [path for listed in files for path in listed], range(len(files))
-    embed = options.embed if known is None else "poster"
-    whole = _embed_files(paths) if embed == "full" else {}
-    copies = _embed_copies(paths, whole) if embed != "poster" else {}
-    clips = {**copies, **whole, **(known or {})}
-    previews = {str(row): [place for place, path in enumerate(files[row]) if path in copies] for row in rows}
+    is_embedding = options.embed != "poster" and not has_clips
+    clips = _embed_copies(paths) if is_embedding else {}
     packed = {
         # A page does not show their folders.
         "files": [[Path(path).name for path in listed] for listed in files], "captions": pack(captions),
@@ -268,37 +254,19 @@ def pack_media(
             "addresses": pack([posters.addresses.get(row) if row >= first else None for row in rows]),
         },
         "clips": {str(row): [clips.get(path, "") for path in files[row]] for row in rows if files[row]} if clips else {},
-        "previews": {row: places for row, places in previews.items() if places},
     }  # fmt: skip
-    notes = []
-    if embed == "full" and copies:
-        notes.append(
-            f"{len(copies):,} of the clips are small copies: their files together would make the notebook too heavy."
-        )
-    if embed != "poster" and (missing := sum(path not in clips for path in paths)):
-        notes.append(
-            f"{missing:,} of the clips are not in the notebook, which has no room for them or cannot read them."
-        )
-    return packed, notes
+    missing = sum(path not in clips for path in paths) if is_embedding else 0
+    note = f"{missing:,} of the clips are not in the notebook, which has no room for them or cannot read them."
+    return packed, [note] if missing else []
 
 
-def _embed_files(paths: Sequence[str]) -> dict[str, str]:
-    """The addresses of whole files by path, as far as there is room."""
-    room, found = MAX_CLIP_BYTES, dict[str, str]()
-    for path in dict.fromkeys(paths[:MAX_CLIPS]):
-        if is_media(path) and (size := Path(path).stat().st_size) <= room:
-            room -= size
-            found[path] = data_uri(get_mime_type(path), Path(path).read_bytes())
-    return found
-
-
-def _embed_copies(paths: Sequence[str], whole: Mapping[str, str]) -> dict[str, str]:
-    """The addresses of small copies of the other files by path, as far as there is room."""
+def _embed_copies(paths: Sequence[str]) -> dict[str, str]:
+    """The addresses of small copies of these files by path, as far as there is room."""
     from ...media.posters import get_poster
     from ...media.previews import get_previews
 
-    wanted = [path for path in dict.fromkeys(paths[:MAX_CLIPS]) if path not in whole]
-    room, copies = MAX_CLIP_BYTES - sum(len(address) * 3 // 4 for address in whole.values()), dict[str, str]()
+    wanted = list(dict.fromkeys(paths[:MAX_CLIPS]))
+    room, copies = MAX_CLIP_BYTES, dict[str, str]()
     for path, film in zip(wanted, get_previews(wanted), strict=True):
         content = film or (b"" if get_mime_type(path).startswith("video/") else get_poster(path) or b"")
         if content and len(content) <= room:
