@@ -220,11 +220,8 @@ class UncertainRun(ReelbookError):
 class OverBudget(ReelbookError):
     """The run costs more than the budget, or this call's spending limit, has left. Nothing was sent."""
 
-    def __init__(
-        self, budget: int, committed: int, price: int | None, limit: str = "budget", advice: str = ""
-    ) -> None:  # fmt: skip
-        self.budget, self.committed, self.price, self.advice = budget, committed, price, advice
-        self.limit = limit
+    def __init__(self, budget: int, committed: int, price: int | None, limit: str = "budget") -> None:
+        self.budget, self.committed, self.price, self.limit = budget, committed, price, limit
         """`budget` for a limit on the total cost of the runs, `spend` for a limit on what this call pays."""
         how = "spent or reserved by this call" if limit == "spend" else "already spent or reserved"
         have = f"{format_count(committed, 'credit')} are {how}" if committed else "nothing is spent yet"
@@ -233,7 +230,7 @@ class OverBudget(ReelbookError):
             f"The price of this run is unknown, so it cannot run under {limit}={budget}. Give the most that one run may cost: price=…"
             if price is None
             else f"With {limit}={budget}, {have}. The next run costs {price:,}, and {left} is left, so it was not sent. "
-            + (advice or f"Raise {limit} to go on.")
+            f"Raise {limit} to go on."
         )
 
 

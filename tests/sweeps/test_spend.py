@@ -89,7 +89,6 @@ def test_what_a_sweep_says_of_money_never_mixes_paid_and_limits(served: Served, 
         "212 credits, all paid earlier; nothing now",
     ]
     assert "106 credits are already spent or reserved" in lines[0][1]
-    assert "To finish the plan: budget=plan.credits (212), or spend=106 for what is left." in lines[0][1]
     assert [reason for _, reason in lines[1:]] == ["", "", ""]
     assert "212 credits, all paid earlier; nothing now" in repr(plan)
 

@@ -131,8 +131,8 @@ class Reel:
         """Measure the first file of each run, and return the table with a column per metric.
 
         `metrics` are names from `table.reel.metrics`, all by default. `reference` is a file, or the label or row of the
-        run to compare the others with. Measurements of a library's files are kept in it. If the table already has a column of
-        the same name, the metric's is `measured_…`; earlier measurements in the table are replaced.
+        run to compare the others with. Measurements of a library's files are kept in it. Beside an input of the same name the
+        metric's column is `measured_…`; earlier measurements in the table are replaced.
 
         Progress is displayed after a second; `progress=False` disables that, and a callable receives the number of files
         done and the total.

@@ -74,9 +74,6 @@ class Image(str):
     """Marks it, so that fields for plain text reject it."""
 
     def __new__(cls, path: Any, /, *, sha256: str | None = None, label: str = "", content: bytes | None = None) -> Self:
-        if not isinstance(path, str):
-            words = "Give a picture to `Image.of`, which takes arrays, PIL images, bytes and more."
-            raise InvalidInput("Image", [Problem((), words, "picture")])
         image = super().__new__(cls, path)
         image.sha256, image.label, image.content = sha256, label or path, content
         return image

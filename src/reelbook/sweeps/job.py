@@ -23,7 +23,6 @@ from ..errors import (
     UncertainRun,
     Unreachable,
 )
-from ..media.posters import get_posters
 from ..models.queue_status import IN_PROGRESS
 from ..runs.run import CancelResult, cancel_runs
 from ..runs.submit import Submission
@@ -226,8 +225,6 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
-        if isinstance(self._stopped_by, OverBudget):
-            self._stopped_by = await self._add_advice(self._stopped_by)
         if self._stopped_by is not None:
             for standing in self._standings:
                 if standing.status == RunStatus.NOT_STARTED:
@@ -294,20 +291,6 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         # Paid runs come first, because they cost nothing more, whatever the budget.
         self._queue = deque(sorted(due, key=lambda standing: not standing.is_paid))
         self._standings = standings
-
-    async def _add_advice(self, error: OverBudget) -> OverBudget:
-        """The error of a used-up limit, with the limit that would finish the plan."""
-        rows = [standing.row for standing in self._queue if not standing.is_paid]
-        due = sum_or_none((await find_prices(rows, self._context, self._options.price)).values())
-        if due is None or error.price is None:
-            return error
-        what = f"spend={due}"
-        if self._options.budget is not None:
-            total = due + sum(standing.spent + standing.reserved for standing in self._standings)
-            budget = f"budget=plan.credits ({total:,})" if total == self.plan.credits else f"budget={total}"
-            is_both = self._options.spend is not None
-            what = f"{budget}, {what}" if is_both else f"{budget}, or {what} for what is left"
-        return OverBudget(error.budget, error.committed, error.price, error.limit, f"To finish the plan: {what}.")
 
     def _get_pause(self) -> float | None:
         """Seconds until the next run may be sent; None to wait for a change."""
@@ -392,9 +375,6 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
                 self._stop_sending(run.failure)
             return
         standing.file = run.media[0].path if run.media else None
-        if get_kernel_shell() is not None and not run.from_library:
-            # Create the posters while other runs are in progress, so that the table is displayed quickly afterwards.
-            asyncio.get_running_loop().run_in_executor(None, get_posters, [file.path for file in run.media])
 
     def _on_progress(self, standing: Standing, run: Run) -> None:
         if standing.status == RunStatus.WAITING and run.status == IN_PROGRESS:

@@ -88,8 +88,6 @@ class RowMaker:
         paths = {name: parse_field_path(type(base), name) for name in columns if name not in labels}
         self._inner = {name: path for name, path in paths.items() if len(path) > 1}
         self._lists = {name for name, path in paths.items() if takes_lists_only(type(base), path)}
-        self._prices: dict[Estimate, Estimate] = {}
-        """Each price once, because a million rows may have the same."""
 
     def row(self, number: int, given: Mapping[str, Any], take: int = 0) -> Row:
         """Create one row; all its values are validated together."""
@@ -108,7 +106,6 @@ class RowMaker:
             problem = str(error.args[0])
         else:
             price = estimate(request)
-            price = self._prices.setdefault(price, price)
         return Row(number, request, self.base, take, problem, price, given)
 
     def _with_inner(self, given: Mapping[str, Any]) -> dict[str, Any]:

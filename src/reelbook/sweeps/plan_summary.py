@@ -86,8 +86,8 @@ def format_notes(plan: Plan) -> list[str]:
     notes = [
         f"✕ {len(runs):,} impossible, the first is run {runs[0]}: {reason}" for reason, runs in reasons[:MAX_REASONS]
     ]
-    if rest := sum(len(runs) for _, runs in reasons[MAX_REASONS:]):
-        notes.append(f"✕ {rest:,} more are impossible for other reasons; plan.frame has them in its column `problem`.")
+    if len(reasons) > MAX_REASONS:
+        notes.append("✕ More are impossible for other reasons, which stand in the column `problem` of plan.frame.")
     return [*notes, *(f"Note: {warning}" for warning in _find_warnings(plan))]
 
 

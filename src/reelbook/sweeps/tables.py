@@ -93,9 +93,7 @@ def make_column(values: Sequence[Any], rule: Schema) -> Any:
         values = [value if type(value) in TYPES[kind] else None for value in values]
     # A source picture is a subclass of text, its path or URL.
     elif not all(issubclass(each, (bool, int, float, str)) for each in types):
-        # Each object once, because a value that does not vary is the same object in every row.
-        groupable = {key: _groupable(value) for key, value in {id(value): value for value in values}.items()}
-        values = [groupable[id(value)] for value in values]
+        values = [_groupable(value) for value in values]
     return build_column(values, kind).array
 
 
@@ -160,14 +158,8 @@ def build_frame(
 
 
 def add_metric_columns(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.DataFrame:
-    """The table with a column for each of these metrics; an input, or a text where numbers are measured, keeps its name."""
-    inputs: set[str] = set()
+    """The table with a column for each of these metrics, in place of earlier ones; inputs and facts of runs keep their names."""
+    taken = set(RESERVED_NAMES)
     if INPUT_JSON in table.columns and figures.keys() & set(table.columns):
-        inputs = {name for text in table[INPUT_JSON].dropna().unique() for name in json.loads(text)}
-
-    def is_metric(name: str) -> bool:
-        kinds = [pd.api.types.is_numeric_dtype(values) for values in (table[name], pd.Series(figures[name]))]
-        return name not in inputs and kinds[0] == kinds[1]
-
-    names = {name: name if name not in table.columns or is_metric(name) else f"measured_{name}" for name in figures}
-    return table.assign(**{names[name]: values for name, values in figures.items()})
+        taken |= {name for text in table[INPUT_JSON].dropna().unique() for name in json.loads(text)}
+    return table.assign(**{f"measured_{name}" if name in taken else name: figures[name] for name in figures})
