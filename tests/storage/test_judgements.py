@@ -33,20 +33,19 @@ def test_a_judgement_comes_back_as_it_was_stored(made: Made) -> None:
 
 
 def test_undo_takes_back_the_last_of_the_rater(made: Made) -> None:
-    """Among the clips that are judged now; the row stays."""
+    """Among the clips that are judged now."""
     store = made.library.judgements
     for judgement in (ONE, replace(ONE, answer=Answer.TIE), replace(ONE, rater="ben"), replace(ONE, first="clip 9")):
         store.add(judgement)
 
-    undone = [store.undo("ana", "Which?", tuple(Kind), ["clip 1", "clip 2"]) for _ in range(3)]
+    undone = [store.undo("ana", "Which?", ["clip 1", "clip 2"]) for _ in range(3)]
 
     assert [one and one.answer for one in undone] == ["tie", "left", None]
     assert read(made) == [("ben", "left"), ("ana", "left")]
-    assert made.ledger.read(lambda db: db.execute("SELECT count(*) FROM judgements").fetchone()) == (4,)
 
 
 def test_judgements_come_with_an_adopted_library(make: Callable[[str], Made]) -> None:
-    """Once, however often it is adopted; one that is undone there by then is undone here, too."""
+    """Once, however often it is adopted."""
     ours, theirs = make("ours"), make("theirs")
     theirs.stored(BOAT, request_id="clip 1")
     for judgement in (ONE, replace(ONE, answer=Answer.RIGHT)):
@@ -54,12 +53,11 @@ def test_judgements_come_with_an_adopted_library(make: Callable[[str], Made]) ->
     ours.library.judgements.add(replace(ONE, rater="ben"))
 
     first = ours.library.adopt(theirs.library)
-    theirs.library.judgements.undo("ana", "Which?", [Kind.PAIRS], ["clip 1", "clip 2"])
     second = ours.library.adopt(theirs.library)
 
     assert "2 judgements of clips came with them" in first
     assert "judgements of clips" not in second
-    assert sorted(read(ours)) == [("ana", "left"), ("ben", "left")]
+    assert sorted(read(ours)) == [("ana", "left"), ("ana", "right"), ("ben", "left")]
 
 
 JUDGE = """

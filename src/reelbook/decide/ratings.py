@@ -287,8 +287,8 @@ class Ratings:
         self._add(Kind.KEEP, clip, None, answer, seconds, mark)
 
     def undo(self) -> bool:
-        """Take back this rater's last answer of any kind; false if there is none. The row is kept, marked as undone."""
-        return self._store.undo(self.rater, self.question, tuple(Kind), self.clips.keys) is not None
+        """Take back this rater's last answer of any kind; false if there is none."""
+        return self._store.undo(self.rater, self.question, self.clips.keys) is not None
 
     def next_pair(self, *, without: Iterable[tuple[int, int]] = ()) -> Pair | None:
         """The two rows whose comparison would tell most, left and right; None if nothing is left to ask.

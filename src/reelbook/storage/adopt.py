@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from functools import partial
 from pathlib import Path
-from sqlite3 import Connection
 
 from ..errors import LibraryError, ReelbookError
 from ..util.printable import format_count
@@ -40,10 +40,9 @@ def adopt_library(folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf) -> 
     entries, judgements = _read_library(folder)
     known = ledger.transact_now(_read_requests)
     new = [entry for entry in entries if (entry.service, entry.request_id) not in known]
-    free = [entry for entry in new if entry.owner is None]
     files, lost = 0, set[str]()
     # Files are copied before rows: a row may be stored only if its files exist.
-    for sha256 in dict.fromkeys(sha256 for entry in free for sha256 in (*entry.hashes, *HASHES.findall(entry.input))):
+    for sha256 in dict.fromkeys(sha256 for entry in new for sha256 in (*entry.hashes, *HASHES.findall(entry.input))):
         if shelf.find(sha256) is not None:
             continue
         path = theirs.find(sha256)
@@ -52,28 +51,27 @@ def adopt_library(folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf) -> 
             files += 1
         else:
             lost.add(sha256)
-    lost &= {sha256 for entry in free for sha256 in entry.hashes}
+    lost &= {sha256 for entry in new for sha256 in entry.hashes}
     written = [
         ledger.submit(partial(_insert, entry, lost), line=make_acceptance(entry, entry.request_id or ""))
-        for entry in free
+        for entry in new
     ]
     for done in written:
         done.result(CALL_SECONDS)
     judged = ledger.transact_now(lambda db: merge_judgements(db, judgements)) if judgements else 0
-    here, busy = len(entries) - len(new), len(new) - len(free)
+    here = len(entries) - len(new)
     more = {
         f"{format_count(judged, 'judgement')} of clips came with them": judged,
         f"{format_count(here, 'run')} here already": here,
-        f"{format_count(busy, 'run')} left out, because a notebook follows them: adopt again later": busy,
         f"{format_count(len(lost), 'file')} missing or damaged there, fetched again when next wanted": lost,
     }
-    text = f"{format_count(len(free), 'run')} and {format_count(files, 'file')} came from {folder}"
+    text = f"{format_count(len(new), 'run')} and {format_count(files, 'file')} came from {folder}"
     return "; ".join([text, *(words for words, count in more.items() if count)])
 
 
-def _insert(entry: Entry, lost: set[str], db: Connection) -> None:
+def _insert(entry: Entry, lost: set[str], db: sqlite3.Connection) -> None:
     """Insert a run of another library, as another take of its input if need be; without its files it is fetched again."""
-    values = {name: getattr(entry, name) for name in _STORED}
+    values = {name: getattr(entry, name) for name in _STORED} | {"owner": None}
     if not lost.isdisjoint(entry.hashes):
         values["state"] = State.ACCEPTED
     where = "service = ? AND identity = ? AND take = ?"
@@ -87,7 +85,7 @@ def _insert(entry: Entry, lost: set[str], db: Connection) -> None:
     transitions.insert_run(db, **values)
 
 
-def _read_requests(db: Connection) -> set[tuple[str, str]]:
+def _read_requests(db: sqlite3.Connection) -> set[tuple[str, str]]:
     """The requests of this library; also those of earlier attempts, which only the events have."""
     query = (
         "SELECT service, request_id FROM runs UNION SELECT service, note FROM events JOIN runs ON runs.id = events.run"
@@ -98,7 +96,10 @@ def _read_requests(db: Connection) -> set[tuple[str, str]]:
 def _read_library(folder: Path) -> tuple[list[Entry], list[Judgement]]:
     """The runs of a ledger that have a request, and its judgements."""
     try:
-        with contextlib.closing(writer.copy_to_memory(folder)) as db:
+        # Read-only, because the folder may be.
+        address = f"{(folder / writer.NAME).absolute().as_uri()}?mode=ro"
+        with writer.translate_errors(folder), contextlib.closing(sqlite3.connect(address, uri=True)) as db:
+            writer.check(db, folder)
             states = ", ".join(f"'{state}'" for state in _PAID)
             valid = "json_valid(input) AND json_valid(coalesce(media, '[]'))"
             where = f"request_id IS NOT NULL AND state IN ({states}) AND {valid} ORDER BY id"

@@ -61,7 +61,6 @@ class Judgement:
     at: float = 0.0
     mark: str = ""
     """A random name, by which a copy in another library is recognised."""
-    undone: bool = False
     id: int = 0
 
     def is_about(self, clips: Collection[str]) -> bool:
@@ -84,48 +83,44 @@ class Judgements:
         stamped = replace(judgement, at=judgement.at or time.time(), mark=judgement.mark or uuid4().hex)
         self._ledger().transact_now(lambda db: merge_judgements(db, [stamped]))
 
-    def undo(self, rater: str, question: str, kinds: Collection[str], clips: Collection[str]) -> Judgement | None:
-        """Mark the rater's last judgement of these clips as undone, and return it; None without one."""
+    def undo(self, rater: str, question: str, clips: Collection[str]) -> Judgement | None:
+        """Delete the rater's last judgement of these clips, and return it; None without one."""
 
         def undo(db: sqlite3.Connection) -> Judgement | None:
             for judgement in reversed(read_judgements(db, question)):
-                is_theirs = judgement.rater == to_storable(rater) and judgement.kind in kinds
-                if is_theirs and not judgement.undone and judgement.is_about(clips):
-                    db.execute("UPDATE judgements SET undone = 1 WHERE id = ?", (judgement.id,))
+                if judgement.rater == to_storable(rater) and judgement.is_about(clips):
+                    db.execute("DELETE FROM judgements WHERE id = ?", (judgement.id,))
                     return judgement
             return None
 
         return self._ledger().transact_now(undo)
 
     def read(self, question: str | None = None, clips: Collection[str] | None = None) -> list[Judgement]:
-        """The judgements that count, oldest first: of one question or of all, if all their clips are among these."""
+        """The judgements, oldest first: of one question or of all, if all their clips are among these."""
         if not self._has_ledger():
             return []
         wanted = None if clips is None else frozenset(clips)
         return [
             judgement
             for judgement in self._ledger().read(lambda db: read_judgements(db, question))
-            if not judgement.undone and (wanted is None or judgement.is_about(wanted))
+            if wanted is None or judgement.is_about(wanted)
         ]
 
 
 def read_judgements(db: sqlite3.Connection, question: str | None = None) -> list[Judgement]:
-    """All judgements of a ledger, also undone ones, oldest first."""
+    """The judgements of a ledger, oldest first."""
     rows = db.execute(
         f"SELECT {', '.join(_NAMES)} FROM judgements WHERE ? IS NULL OR question = ? ORDER BY at, id",
         [to_storable(question)] * 2,
     )
-    return [replace(Judgement(*row), undone=bool(row[-2])) for row in rows]
+    return [Judgement(*row) for row in rows]
 
 
 def merge_judgements(db: sqlite3.Connection, judgements: Sequence[Judgement]) -> int:
-    """Insert the judgements that are not here, and return their number; one of another library that is undone there is here, too."""
+    """Insert the judgements that are not here, and return their number."""
     names, before = _NAMES[:-1], db.total_changes
     db.executemany(
         f"INSERT OR IGNORE INTO judgements ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
         [[to_storable(getattr(judgement, name)) for name in names] for judgement in judgements],
     )
-    inserted = db.total_changes - before
-    undone = [(judgement.mark,) for judgement in judgements if judgement.undone]
-    db.executemany("UPDATE judgements SET undone = 1 WHERE mark = ? AND NOT undone", undone)
-    return inserted
+    return db.total_changes - before

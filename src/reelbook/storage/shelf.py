@@ -108,7 +108,7 @@ class Shelf:
         """Copy a new file to where others look for it, too: nowhere, if the shelf is a folder."""
 
     def discard(self, sha256: str) -> None:
-        """Delete the file with this hash."""
+        """Delete the file with this hash on this machine."""
         while (path := Shelf.find(self, sha256)) is not None:
             path.unlink(missing_ok=True)
 
@@ -180,13 +180,6 @@ class RemoteShelf(Shelf):
                 where = f"Until then new files are kept in {self.folder} only; each new one tries again."
                 warnings.warn(f"{error} {where}", stacklevel=3)
             self._is_behind = True
-
-    def discard(self, sha256: str) -> None:
-        """Delete the file with this hash, also at the URL."""
-        super().discard(sha256)
-        for name in self._list(sha256) if SHA256.fullmatch(sha256) else ():
-            with self._remote_errors():
-                self._system.rm_file(self._path(name))
 
     def hashes(self) -> set[str]:
         """The hashes of all files, here and at the URL."""

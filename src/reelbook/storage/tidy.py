@@ -29,12 +29,16 @@ def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = No
     stored = _find_stored_runs(ledger)
     chosen = {sha256 for run in stored if only is None or run.id in only for sha256 in run.hashes}
     files = {sha256: Path(path) for sha256, path in shelf.paths().items() if only is None or sha256 in chosen}
-    damaged = [_move_aside(path) for sha256, path in files.items() if hash_file(path) != sha256]
+    damaged = [path for sha256, path in files.items() if hash_file(path) != sha256]
+    aside = shelf.folder / DAMAGED
+    for path in damaged:
+        aside.mkdir(mode=0o700, exist_ok=True)
+        path.replace(aside / path.name)
     missing = chosen - shelf.hashes()
     lost = _mark_lost(ledger, [run.id for run in stored if not missing.isdisjoint(run.hashes)])
     parts = [f"{format_count(len(files), 'file')} checked"]
     if damaged:
-        parts.append(f"{len(damaged):,} damaged and moved to {damaged[0].parent}")
+        parts.append(f"{len(damaged):,} damaged and moved to {aside}")
     if missing:
         numbers = ", ".join(map(str, lost))
         parts.append(f"{len(missing):,} missing, {format_count(len(lost), 'run')} to be fetched again ({numbers})")
@@ -104,12 +108,6 @@ def forget_runs(shelf: Shelf, ledger: Ledger, before: float) -> None:
 
 def _find_stored_runs(ledger: Ledger) -> Sequence[Entry]:
     return ledger.find_entries("state = 'stored' AND media IS NOT NULL")
-
-
-def _move_aside(path: Path) -> Path:
-    folder = path.parent / DAMAGED
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return path.replace(folder / path.name)
 
 
 def _mark_lost(ledger: Ledger, runs: Collection[int]) -> tuple[int, ...]:

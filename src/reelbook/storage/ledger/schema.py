@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ...errors import OverBudget
 
-VERSION = 4
+VERSION = 5
 """Incremented with every change of the tables; other versions of Reelbook then refuse to open the file."""
 
 SCHEMA = f"""
@@ -53,7 +53,7 @@ CREATE TABLE names (name TEXT PRIMARY KEY, run INTEGER NOT NULL);
 CREATE TABLE judgements (
     id INTEGER PRIMARY KEY AUTOINCREMENT, mark TEXT NOT NULL UNIQUE, at REAL NOT NULL, rater TEXT NOT NULL,
     question TEXT NOT NULL, kind TEXT NOT NULL, first TEXT NOT NULL, second TEXT, answer TEXT NOT NULL,
-    seconds REAL, undone INTEGER NOT NULL DEFAULT 0
+    seconds REAL
 );
 CREATE INDEX judgements_by_question ON judgements (question);
 INSERT INTO meta VALUES ('schema', '{VERSION}');

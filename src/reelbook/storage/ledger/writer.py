@@ -161,7 +161,7 @@ class Ledger(claims.Process):
                 self._db = db = connect(path)
                 if db.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
                     db.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
-                _check(db, self.folder)
+                check(db, self.folder)
                 db.execute("BEGIN IMMEDIATE")
                 claims.catch_up(db, self.folder)
                 claims.recover(db, self)
@@ -277,17 +277,7 @@ def connect(path: Path) -> sqlite3.Connection:
     return db
 
 
-def copy_to_memory(folder: Path) -> sqlite3.Connection:
-    """A copy of the ledger of a folder, which need not be writable."""
-    with translate_errors(folder):
-        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        with contextlib.closing(sqlite3.connect(f"{(folder / NAME).absolute().as_uri()}?mode=ro", uri=True)) as db:
-            db.backup(copy)
-        _check(copy, folder)
-    return copy
-
-
-def _check(db: sqlite3.Connection, folder: Path | None) -> None:
+def check(db: sqlite3.Connection, folder: Path | None) -> None:
     """Raise if the ledger is damaged, or of another version; that does not matter without a folder."""
     (problem,) = db.execute("PRAGMA quick_check(1)").fetchone()
     if problem != "ok":
@@ -427,6 +417,6 @@ def _keep_doubts(db: sqlite3.Connection, kept: Path) -> str:
 
 def _is_sound(path: Path) -> bool:
     with contextlib.suppress(sqlite3.Error, UnicodeDecodeError), contextlib.closing(connect(path)) as db:
-        _check(db, None)
+        check(db, None)
         return path.stat().st_size > 0
     return False
