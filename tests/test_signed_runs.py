@@ -163,13 +163,13 @@ def test_an_unsigned_file_has_its_record_inside_and_nothing_beside_it(shared: Se
 
 
 def test_details_of_a_run_say_who_has_signed_its_file(maker: Maker) -> None:
-    """As the certificate states, with the program, the mark, and whether the signature is valid."""
+    """As the certificate states, with the mark, and whether the signature is valid."""
     run = maker.run("boat.webp")
 
     line = dict(describe_run(run).outputs)["marks"]
 
     assert line == (
-        "signed by Acme Video GmbH (Acme Signer), as stated, with Acme Generator 2.1, ai-marked (trainedAlgorithmicMedia), "
+        "signed by Acme Video GmbH, as stated, ai-marked (trainedAlgorithmicMedia), "
         "the signature is valid; who the signer is was not verified"
     )
     assert dict(describe_file(run.media[0]).outputs)["marks"] == line

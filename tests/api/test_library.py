@@ -54,9 +54,7 @@ def test_the_table_of_a_library_has_its_files_in_a_fresh_interpreter(tmp_path: P
     made = Made(tmp_path)
     made.stored(BOAT)
     made.close()
-    code = (
-        "import reelbook as rb, sys; table = {}; print(*table.reel.outputs()['path']); table.to_parquet('runs.parquet')"
-    )
+    code = "import reelbook as rb, sys; table = {}; print(*table['output_video']); table.to_parquet('runs.parquet')"
     for way in ("rb.library(sys.argv[1]).frame", "rb.read('runs.parquet')"):
         done = subprocess.run(
             [sys.executable, "-c", code.format(way), str(tmp_path)], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path

@@ -11,6 +11,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 import reelbook as rb
+from reelbook.display.cards import client_card
 
 
 @pytest.fixture
@@ -33,9 +34,9 @@ def test_reel_shows_the_client_with_what_is_left(shell: Any) -> None:
     """After a run of 53 credits, the account says so."""
     rb.run(rb.TextToVideo(prompt="a kite", num_frames=9, resolution="480p", aspect_ratio="1:1", seed=1))
 
-    shown, _ = shell.display_formatter.format(shell.run_line_magic("reel", ""))
+    shown = shell.run_line_magic("reel", "")
 
-    assert "999,947" in shown["text/html"]
+    assert "999,947 left" in client_card(shown)
 
 
 def test_a_sweep_in_a_cell_is_priced_first_and_run_under_a_budget(shell: Any) -> None:

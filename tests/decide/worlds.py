@@ -75,7 +75,7 @@ def spend_on_belief(world: World, rng: np.random.Generator, budget: int) -> int:
     while True:
         belief = learn_values(LEVELS, settings, np.array(tries), np.zeros(len(tries), int))
         if len(settings) >= budget:
-            return belief.best()
+            return int(belief.mean.argmax())
         spent = np.bincount(np.array(settings, int), minlength=SETTINGS)
         fresh = choose(belief, rng, min(BATCH if settings else FIRST, budget - len(settings)), spent=spent)
         settings += fresh

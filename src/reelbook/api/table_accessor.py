@@ -13,7 +13,6 @@ from ..display.live import watch_measuring
 from ..media.local_file import LocalFile
 from ..media.measuring.measures import measure_files
 from ..media.measuring.metrics import METRICS
-from ..models.base import File
 from ..storage.table import build_column
 from ..sweeps.cost import Costs, compute_costs
 from ..sweeps.table_files import find_paths, get_ticked
@@ -57,24 +56,6 @@ class Reel:
     def selected(self) -> pd.DataFrame:
         """The rows ticked in the display of `table.reel`, in the order of the table; empty if it was not displayed."""
         return self._table.iloc[[position for position in get_ticked(self._table) if position < len(self._table)]]
-
-    def outputs(self) -> pd.DataFrame:
-        """A table of the files: run, position among the run's files, path, kind and size."""
-        rows = [
-            (
-                run,
-                position,
-                path,
-                "video" if LocalFile(Path(path), File(url="")).is_video else "image",
-                Path(path).stat().st_size if Path(path).is_file() else None,
-            )
-            for run, paths in zip(self._table.index, find_paths(self._table), strict=True)
-            for position, path in enumerate(paths)
-        ]
-        columns = zip(
-            ("run", "file", "path", "kind", "bytes"), zip(*rows, strict=True) if rows else [()] * 5, strict=True
-        )
-        return pd.DataFrame({name: build_column(list(values)) for name, values in columns}).set_index(["run", "file"])
 
     def run(self, which: Any) -> Run:
         """The `Run` of a row, given by its label in the index of this table, such as 7, or as the row itself."""

@@ -62,10 +62,7 @@ def get_row_file(rows: pd.DataFrame, number: int = 0) -> LocalFile:
     if not -len(paths) <= number < len(paths):
         status = find_column(rows, "status")
         why = f" It is {status.iloc[0]}." if status is not None and len(status) else ""
-        raise ReelbookError(
-            f"Row {rows.index[0]!r} has {len(paths)} files, so there is none of number {number}.{why} "
-            "table.reel.outputs() lists all files."
-        )
+        raise ReelbookError(f"Row {rows.index[0]!r} has {len(paths)} files, so there is none of number {number}.{why}")
     (run,) = read_runs(rows.iloc[:1])
     return LocalFile(Path(paths[number]), File(url=""), run.facts(run.text("service")))
 

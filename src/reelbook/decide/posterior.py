@@ -68,10 +68,6 @@ class Belief:
         best = drawn.argmax(axis=1)
         return np.where(allowed, np.bincount(best, minlength=len(self.mean)) / draws, 0.0)
 
-    def best(self, allowed: ArrayLike = True) -> int:
-        """The setting with the highest mean, of those that are allowed."""
-        return int(np.argmax(np.where(allowed, self.mean, -np.inf)))
-
     def bounds(self, share: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """The interval of each true value that holds this share of its probability."""
         half = NormalDist().inv_cdf(0.5 + share / 2) * np.sqrt(np.maximum(np.diag(self.covariance), 0))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -271,16 +270,8 @@ def choose_pair(clips: Clips, compared: Sequence[JudgedPair], *, rater: str, que
     interest = _compute_interest(clips.content, belief, rng)
     # With a little chance, so that every rater has an own order.
     worth = information * (interest[sides[0]] + interest[sides[1]]) * (1 + 0.05 * rng.random(len(chance)))
-    first, second = (int(side[worth.argmax()]) for side in sides)
-    # One that was more often on the left goes to the right, for this rater before all.
-    for pairs in (mine, compared):
-        lean = Counter(pair.left for pair in pairs)
-        lean.subtract(pair.right for pair in pairs)
-        if lean[first] != lean[second]:
-            break
-    is_turned = lean[first] > lean[second] if lean[first] != lean[second] else rng.random() < 0.5
-    left, right = (second, first) if is_turned else (first, second)
-    return Pair(clips.rows[left], clips.rows[right])
+    first, second = (clips.rows[int(side[worth.argmax()])] for side in sides)
+    return Pair(second, first) if rng.random() < 0.5 else Pair(first, second)
 
 
 def choose_row(clips: Clips, judged: Iterable[int], *, later: Sequence[int] = (), name: str) -> int | None:

@@ -203,7 +203,7 @@ def format_value(value: Any) -> str:
 
 
 def format_marks(files: Iterable[LocalFile]) -> str:
-    """Signer, generator, source type and validity of the files of a run, each distinct statement once."""
+    """Signer, source type and validity of the files of a run, each distinct statement once."""
     here = (file for file in islice(files, MAX_MARKED_FILES) if file.path.exists())
     return shorten("; ".join(dict.fromkeys(map(_format_marks_of, here))), MAX_VALUE_LENGTH)
 
@@ -213,10 +213,8 @@ def _format_marks_of(file: LocalFile) -> str:
     source = f"ai-marked ({marks.source_type})" if marks.is_ai_marked else marks.source_type
     if not marks.is_signed:
         return f"unsigned, {source}" if source else "unsigned"
-    name = f" ({marks.name})" if marks.name and marks.name != marks.signer else ""
-    by = f"signed by {marks.signer}{name}, as stated" if marks.signer else "signed (C2PA)"
-    program = f"with {marks.generator}" if marks.generator else ""
-    return ", ".join(filter(None, (by, program, source, SIGNATURES.get(marks.state, ""))))
+    by = f"signed by {marks.signer}, as stated" if marks.signer else "signed (C2PA)"
+    return ", ".join(filter(None, (by, source, SIGNATURES.get(marks.state, ""))))
 
 
 def _run_facts(run: Run) -> FactRows:

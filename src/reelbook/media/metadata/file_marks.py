@@ -62,10 +62,6 @@ class Marks:
     """Whether the file has a C2PA manifest, or refers to one."""
     signer: str = ""
     """The signer as the certificate states it: the organization, else the common name. Needs the extra `sign`."""
-    name: str = ""
-    """The common name in the certificate, if there is an organization, too."""
-    generator: str = ""
-    """The program that made the manifest, as stated."""
     source_type: str = ""
     """The last segment of its digital source type, such as `trainedAlgorithmicMedia`."""
     state: str = ""
@@ -117,13 +113,9 @@ def read_marks(path: str | os.PathLike[str]) -> Marks:
     report = _report(path)
     manifest = report.get("manifests", {}).get(report.get("active_manifest"), {})
     signature = manifest.get("signature_info", {})
-    organization, name = _word(signature.get("issuer")), _word(signature.get("common_name"))
-    program: dict[str, Any] = next(iter(manifest.get("claim_generator_info") or ()), {})
     return Marks(
         is_signed=True,
-        signer=organization or name,
-        name=name if organization else "",
-        generator=_word(f"{program.get('name') or ''} {program.get('version') or ''}"),
+        signer=_word(signature.get("issuer") or signature.get("common_name")),
         source_type=source_type,
         state=_word(report.get("validation_state")),
     )
