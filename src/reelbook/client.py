@@ -19,7 +19,7 @@ from .models.base import Input
 from .models.catalog import find_endpoint
 from .models.described import describe
 from .models.pricing import Estimate, Rates
-from .runs.run import CancelResult, Run, cancel_runs, input_from_entry, is_over
+from .runs.run import Run, cancel_runs, input_from_entry, is_over
 from .runs.submit import ClientContext, Submission
 from .storage.adopt import find_library
 from .storage.ledger import claims, transitions
@@ -198,11 +198,11 @@ class Client:
             return cast(Run, ledger.live[verdict.entry.id])
         return Run(context, verdict.entry, owned_elsewhere=verdict.action == claims.Action.AWAIT)
 
-    def cancel_queued(self) -> CancelResult:
-        """Cancel the queued runs, except those of active sweeps and of other open notebooks."""
+    def cancel_queued(self) -> str:
+        """Cancel the queued runs, except those of active sweeps and of other open notebooks, and say what came of it."""
         context, ledger = self.context, self.ledger
 
-        async def cancel() -> CancelResult:
+        async def cancel() -> str:
             service = await context.name()
             where = "service = ? AND stage = 'accepted' AND (owner IS NULL OR owner = ?) ORDER BY id"
             entries = await ledger.transact(lambda db: transitions.find_entries(db, where, service, ledger.owner))
@@ -288,12 +288,11 @@ class Client:
             return await submission.context.create_task(self.submit_run(submission, watched=watched))
 
         try:
-            with registry.find("waiting_line")() as show:
-                # No timeout: each request has its own deadline, and a paid request is not abandoned.
-                future = background.submit(submit())
-                while not wait_for([future], TICK_SECONDS).done:
-                    show(submission.pause_text)
-                return future.result()
+            # No timeout: each request has its own deadline, and a paid request is not abandoned.
+            future = background.submit(submit())
+            while not wait_for([future], TICK_SECONDS).done:
+                pass
+            return future.result()
         except KeyboardInterrupt:
             submission.stopped = True
             self._mark_stop("while submitting")
@@ -328,13 +327,8 @@ class Client:
 def check_input(request: Any) -> Input:
     """The request, if it is a typed input; otherwise raises an error that says what to pass instead."""
     if not isinstance(request, Input):
-        kind = (
-            f"the class {request.__name__}"
-            if isinstance(request, type)
-            else f"a value of the type {type(request).__name__}"
-        )
         raise ReelbookError(
-            f"A run needs a typed input, not {kind}. Nothing was sent: give one, such as "
+            f"A run needs a typed input, not {request!r:.100}. Nothing was sent: give one, such as "
             "rb.TextToVideo(prompt=…). A plan is run by plan.run(budget=…), and plan.credits is its price."
         )
     return request

@@ -96,8 +96,6 @@ class Session:
             key = Key(api_key or os.getenv("REELBOOK_API_KEY") or (find_keyring_key(address) if address else None))
         finally:
             api_key = None  # A verbose traceback prints the variables of every frame, including this one.
-        if address is not None and not str(address).lower().startswith(("http://", "https://")):
-            raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
         folder = parse_folder(library) if library else library_folder()
         if not library and is_from_above(folder) and folder not in self._reported_folders:
             self._reported_folders.add(folder)

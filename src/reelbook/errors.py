@@ -157,8 +157,8 @@ class TooManyRequests(ServiceError):
     """429: the service limits the rate of requests."""
 
     advice = (
-        "Nothing was charged. The service limits how many requests it takes: wait a minute, then run it again; a sweep slows down "
-        'with rate="10/min".'
+        "Nothing was charged. The service limits how many requests it takes: wait a minute, then run it again; a sweep waits "
+        "by itself."
     )
 
 

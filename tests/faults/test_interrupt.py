@@ -26,7 +26,6 @@ from tests.faults.kernels import PATIENCE, Ended, Kernel
 from tests.faults.nursery import clip
 from tests.faults.proxy import Held, Proxy
 from tests.support import Served
-from tests.transport.variants import Hosted, Reply
 
 PROMPT_SECONDS = 2.0
 SERVICES = [
@@ -287,29 +286,6 @@ def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(shared_spec
 
     assert story == [("claimed",), ("stop",), ("planned",)]
     assert served.charges() == []
-
-
-def test_a_cell_says_that_it_waits_for_a_rate_limit_and_is_interrupted_at_once(kernel: Kernel, tmp_path: Path) -> None:
-    """The line has the seconds left, and the prompt is back in time though the service wants 30 s."""
-    with Hosted() as hosted:
-        later = Reply(429, {"detail": "slow down", "error_type": "too_many_requests"}, {"Retry-After": "30"})
-        hosted.on("POST", "/models/run", lambda _: later)
-        kernel.run(
-            f"from reelbook.display import live\nclient = rb.connect({hosted.base_url!r},"
-            f" api_key='a-key-of-this-test', library={str(tmp_path / 'library')!r})\nplain = live.new_output\n"
-            "def told(bundle):\n    print('[', bundle['text/plain'], ']')\n    return plain(bundle)\nlive.new_output = told"
-        )
-        cell = kernel.begin("rb.run(rb.TextToVideo(prompt='a boat', num_frames=9, seed=1))")
-        cell.until("s left ]")
-        kernel.interrupt()
-        ended = cell.ended()
-        states = kernel.run("print(client.ledger.read(lambda db: db.execute('SELECT state FROM runs').fetchall()))").out
-        kernel.run("client.close()\nlive.new_output = plain")
-
-    assert "waiting for the service's rate limit, " in cell.out
-    assert ended.error == "Interrupted"
-    assert ended.seconds <= PROMPT_SECONDS
-    assert states in ("[('rejected',)]\n", "[('planned',)]\n")
 
 
 @pytest.mark.parametrize("seconds", [0.0, pytest.param(SLOW_SECONDS, marks=pytest.mark.deep)])

@@ -6,6 +6,7 @@ The stand-in charges every run whose refusal does not stand in `REFUSED`, and th
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,6 @@ import pytest
 
 import reelbook as rb
 from reelbook.display.sweep_panel import format_panel, render_panel
-from reelbook.runs import submit
 from reelbook.transport import http, poller
 from reelbook.transport.http import RetryPolicy
 from tests.faults.nursery import PATIENCE, until
@@ -65,11 +65,11 @@ def test_the_services_own_words_leave_a_run_free_to_be_run_again(tmp_path: Path)
     """The control: nothing was charged, nothing is uncertain, and the same input runs once the reason is gone."""
     faults = [Fault(RUN, kind, seed=seed, times=1) for seed, kind in enumerate(REFUSED, 1)]
     with StandIn(faults) as hosted, rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
-        refused = [outcome(client, seed) for seed in range(1, len(faults))]
+        refused = [outcome(client, seed) for seed in range(1, len(faults) + 1)]
         again = [client.run(BOAT.revised(seed=seed)).status for seed in range(1, len(faults) + 1)]
         uncertain = rb.library(tmp_path).uncertain
 
-    assert refused == ["InsufficientCredits", "NotFound", "Forbidden", "Unauthorized", "Refused"]
+    assert refused == ["InsufficientCredits", "NotFound", "Forbidden", "Unauthorized", "Refused", "TooManyRequests"]
     assert again == ["completed"] * len(faults)
     assert len(uncertain) == 0
     assert set(hosted.paid.values()) == {1}
@@ -175,11 +175,8 @@ def test_a_queue_that_is_named_by_the_first_two_parts_of_the_model_s_id_is_found
 LATER = Reply(429, {"detail": "slow down", "error_type": "too_many_requests"}, {"Retry-After": "30"})
 
 
-def test_giving_up_on_a_service_that_keeps_saying_later_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing was paid, and the same can be run again. A cell that waits for it is in `test_interrupt.py`."""
-    monkeypatch.setattr(submit, "MAX_BUSY_SECONDS", 1.0)
+def test_a_service_that_says_later_costs_nothing_and_says_what_to_do(tmp_path: Path) -> None:
+    """The same can be run again; a sweep waits by itself."""
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:
         hosted.on("POST", "/models/run", LATER)
         with pytest.raises(rb.TooManyRequests, match=r"Nothing was charged.*wait a minute, then run it again"):
@@ -188,8 +185,8 @@ def test_giving_up_on_a_service_that_keeps_saying_later_says_what_to_do(
     assert len(hosted.seen("POST", "/models/run")) == 1
 
 
-def test_the_panel_of_a_sweep_says_that_it_waits_for_a_rate_limit(tmp_path: Path) -> None:
-    """And goes on when the service takes runs again; here it is cancelled."""
+def test_a_sweep_waits_for_a_rate_limit_and_says_so(tmp_path: Path) -> None:
+    """From its first run on, as long as the service asks for; here it is cancelled."""
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path):
         hosted.on("POST", "/models/run", LATER)
         job = rb.sweep(BOAT, seed=range(3)).start(budget=999)
@@ -198,6 +195,7 @@ def test_the_panel_of_a_sweep_says_that_it_waits_for_a_rate_limit(tmp_path: Path
         job.cancel()
         table = job.wait(PATIENCE)
 
-    assert "waiting for the service's rate limit" in format_panel(progress)
-    assert "rate limit" in render_panel(progress)
+    assert re.search(r"waiting to ask the service again, (29|3\d) s left", format_panel(progress))
+    assert "waiting to ask" in render_panel(progress)
     assert set(table["status"]) == {"not started"}
+    assert len(hosted.seen("POST", "/models/run")) == 1

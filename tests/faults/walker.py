@@ -23,11 +23,10 @@ def walked(
 ) -> None:
     """Make the clips of these numbers, `by` a sweep or one run after another; `rule`: with the old rule, as a control."""
     import reelbook as rb
-    from reelbook.runs import submit
     from reelbook.transport import poller
 
     hurry(pytest.MonkeyPatch())  # For all of its life.
-    poller.GIVE_UP_SECONDS, submit.MAX_BUSY_SECONDS = 1.5, 1.0
+    poller.GIVE_UP_SECONDS = 1.5
     if rule:
         _follow_the_old_rule()
     try:

@@ -121,18 +121,6 @@ def test_without_a_seed_each_start_is_a_new_take(hosted: Hosted, client: Client)
     assert len(hosted.seen("POST", RUN)) == 3
 
 
-@pytest.mark.parametrize("take", [1.5, -1, "a", True, 10**20])
-def test_a_take_that_is_no_number_of_one_is_refused_before_anything_is_sent(
-    hosted: Hosted, client: Client, take: Any
-) -> None:
-    """A sentence says what it may be."""
-    with pytest.raises(rb.ReelbookError, match=r"`take` is .*; give a whole number from 0"):
-        client.run(BOAT, take=take)
-
-    assert hosted.seen("POST") == []
-    assert states(client) == []
-
-
 def test_a_take_may_be_a_number_of_numpy(served: Served, tmp_path: Path) -> None:
     """As the rows of a table have them."""
     take: Any = np.int64(3)

@@ -9,7 +9,7 @@ from ..client import check_input
 from ..current import session
 from ..models.base import Input
 from ..models.pricing import Estimate
-from ..runs.run import CancelResult, Run
+from ..runs.run import Run
 
 connect = session.connect
 
@@ -49,17 +49,16 @@ def attach(request_id: str, *, model: str | None = None) -> Run:
     return session.client().attach(request_id, model=model)
 
 
-def cancel_queued() -> CancelResult:
-    """Cancel the runs in the service's queue, for instance after interrupting a sweep; their credits are released.
+def cancel_queued() -> str:
+    """Cancel the runs in the queue of the current client's service, for instance after interrupting a sweep.
 
-    Runs already in progress continue, as do active sweeps and other notebooks.
+    Runs already in progress continue, as do active sweeps and other notebooks. The sentence says what came of it.
 
     Example::
 
         rb.cancel_queued()
     """
-    clients = session.clients or (session.client(),)
-    return sum((client.cancel_queued() for client in clients), CancelResult())
+    return session.client().cancel_queued()
 
 
 def estimate(request: Input) -> Estimate:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..util import registry
 
-registry.register("reelbook.display.live", "waiting_line", "watch_job")
+registry.register("reelbook.display.live", "watch_job")
 registry.register("reelbook.display.race_card", "write_race_report")
 registry.register("reelbook.display.run_card", "watch")
 

@@ -1,4 +1,4 @@
-"""Live progress of whatever a cell or a terminal waits for: runs, sweeps, measuring, reports, and why nothing goes on."""
+"""Live progress of whatever a cell or a terminal waits for: runs, sweeps, measuring and reports."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from ..util import registry
 from ..util.notebook import get_kernel_shell
 from ..util.printable import printable
 from . import original_links
-from .formatting import STATE_SIGNS, format_duration, join_with_dots
+from .formatting import format_duration, join_with_dots
 
 if TYPE_CHECKING:
     from ..sweeps.job import SweepJob
@@ -221,34 +221,6 @@ def updating_output(
             else:
                 last = last_line()
                 write_line(last, "\n" if last else "")
-
-
-# Why a cell is waiting.
-
-
-@contextmanager
-def waiting_line() -> Iterator[Callable[[str], None]]:
-    """Yield a function that displays a text in a notebook cell or on one line of a terminal; elsewhere the first one is logged."""
-    last, is_logged, show_in_cell = "", False, CellOutput()
-
-    def show(text: str) -> None:
-        nonlocal last, is_logged
-        if text == last:
-            return
-        last = text
-        words = f"{STATE_SIGNS['waiting']} {text}" if text else ""
-        if get_kernel_shell() is not None:
-            show_in_cell({"text/plain": words, "text/html": f"<div>{escape(words)}</div>" if words else ""})
-        elif is_terminal():
-            write_line(words)
-        elif text and not is_logged:
-            is_logged = True
-            log.warning("%s%s.", text[:1].upper(), text[1:])
-
-    try:
-        yield show
-    finally:
-        show("")
 
 
 # A sweep.

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Generator
-from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Interrupted, InvalidInput, ReelbookError, RunTimeout
@@ -261,55 +261,38 @@ def is_over(entry: Entry, shelf: Shelf) -> bool:
     return find_end(entry) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class CancelResult:
-    """Result of a request to cancel runs."""
+async def cancel_runs(runs: Collection[Run], *, at_work: bool = False) -> str:
+    """Cancel the runs that are still queued, with `at_work` also those in progress, and say what came of it."""
+    returned = 0
 
-    runs: int = 0
-    """Runs that were cancelled."""
-    credits: int = 0
-    """Credits that come back, as far as the service has said so."""
-    at_work: int = 0
-    """Runs already in progress, which continue."""
-    refused: int = 0
-    """Runs that the service did not cancel, or for which the request failed."""
-
-    def __add__(self, other: CancelResult) -> CancelResult:
-        return CancelResult(*map(sum, zip(astuple(self), astuple(other), strict=True)))
-
-    def __str__(self) -> str:
-        back = f", {self.credits:,} credits come back" if self.credits else ""
-        parts = {
-            f"cancelled{back}.": self.runs,
-            "being worked on and not stopped.": self.at_work,
-            "not cancelled and may still cost credits; look again in a moment.": self.refused,
-        }
-        words = [f"{format_count(n, 'run')} {'is' if n == 1 else 'are'} {what}" for what, n in parts.items() if n]
-        return " ".join(words) or "No runs are waiting in the service's queue."
-
-    def __repr__(self) -> str:
-        return f"<{self}>"
-
-
-async def cancel_runs(runs: Collection[Run], *, at_work: bool = False) -> CancelResult:
-    """Cancel the runs that are still queued; with `at_work`, also those in progress."""
-
-    async def cancel(run: Run) -> CancelResult:
+    async def cancel(run: Run) -> str:
+        nonlocal returned
         before = run.credits or 0
         try:
             # Polled first, because it may have started in the meantime.
             if not at_work:
                 status = (await run.context.calls.status(run.endpoint_id, run.request_id)).status
                 if status != IN_QUEUE:
-                    return CancelResult(at_work=int(status == IN_PROGRESS))
+                    return "at work" if status == IN_PROGRESS else "over"
             if not await run.request_cancel():
-                return CancelResult(refused=1)
+                return "refused"
         except ReelbookError:
-            return CancelResult(refused=1)
+            return "refused"
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(run.wait_finished(), NOTICE_SECONDS)
         # Only what the service says: the specification does not promise a refund.
-        return CancelResult(runs=1, credits=max(before - (run.credits or 0), 0))
+        returned += max(before - (run.credits or 0), 0)
+        return "cancelled"
 
-    running = [run for run in runs if run.queue_status.status != COMPLETED]
-    return sum(await asyncio.gather(*map(cancel, running)), CancelResult())
+    counts = Counter(await asyncio.gather(*(cancel(run) for run in runs if run.queue_status.status != COMPLETED)))
+    parts = {
+        "cancelled": f"cancelled, {returned:,} credits come back." if returned else "cancelled.",
+        "at work": "being worked on and not stopped.",
+        "refused": "not cancelled and may still cost credits; look again in a moment.",
+    }
+    words = [
+        f"{format_count(counts[end], 'run')} {'is' if counts[end] == 1 else 'are'} {what}"
+        for end, what in parts.items()
+        if counts[end]
+    ]
+    return " ".join(words) or "No runs are waiting in the service's queue."

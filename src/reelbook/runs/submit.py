@@ -6,16 +6,16 @@ import asyncio
 import contextlib
 import json
 import logging
+import operator
 import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Integral
 from typing import Any, TypeVar
 
-from ..errors import LibraryError, ReelbookError, ServiceError, TooManyRequests, UncertainRun
+from ..errors import LibraryError, ReelbookError, ServiceError, UncertainRun
 from ..models.base import Input
 from ..models.catalog import is_reusable
 from ..models.pricing import Estimate, Rates
@@ -28,24 +28,18 @@ from ..storage.run_identity import dumps, format_canonical, make_identity, make_
 from ..storage.shelf import Shelf
 from ..transport.answers import Accepted
 from ..transport.downloader import Downloader
-from ..transport.http import Http, Key, get_pause
+from ..transport.http import Http, Key
 from ..transport.picture_sources import Source, Uploads, build_request_input, read_sources
 from ..transport.poller import Poller
 from ..transport.service_calls import ServiceCalls
-from ..util.background_loop import TICK_SECONDS
 from ..util.loopback import is_loopback, normalise_address
 from .follow import make_uncertain
 
 OWNER_POLL_SECONDS = 0.05
 RECORD_RETRY_SECONDS, MAX_RECORD_SECONDS = 5.0, 120.0
 """How often and how long the record of an answer is tried while the ledger cannot be written."""
-MAX_BUSY_SECONDS = 120.0
-"""A paid request that is refused with 429 is sent again for so long."""
 PRICE_SECONDS = 3600.0
 """How long an estimate is reused: a gateway runs for months, and prices change."""
-
-MAX_TAKE = 10**15
-"""Bound for numbers of takes, because the library stores 64-bit integers."""
 
 log = logging.getLogger("reelbook")
 
@@ -106,10 +100,6 @@ class ClientContext:
             estimate = await self.calls.estimate(request)
             self._prices[key] = estimate, time.monotonic()
         return estimate
-
-    def forget_estimate(self, request: Input) -> None:
-        """Ask the service for the price of an input again, because a run was dearer than it said."""
-        self._prices.pop(make_price_key(request), None)
 
     def create_task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Create a task that continues if its caller stops waiting, so that no paid request is dropped."""
@@ -188,28 +178,20 @@ class Submission:
     """Set when this submission has claimed its share of the limits, or needs none."""
     stopped: bool = False
     """Set by an interrupt or a stop, after which nothing is sent."""
-    _paused_until: float = 0.0
-    """When it is sent again after the service has limited the rate, in the time of `time.monotonic()`."""
     _claimed: int | None = None
     _sends: int = 0
     _sources: Mapping[Any, Source] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        take = self.take
-        if take is None:
-            return
-        if not isinstance(take, Integral) or isinstance(take, bool) or not 0 <= take <= MAX_TAKE:
-            raise ReelbookError(
-                f"`take` is {take!r:.100}; give a whole number from 0 to {MAX_TAKE:,}. Nothing was sent."
-            )
-        self.take = int(take)
+        if self.take is not None:
+            self.take = operator.index(self.take)  # The library stores no number of numpy.
 
     async def submit(self) -> tuple[Verdict, Accepted | None]:
         """Find or send the run; return its ledger row with the action taken, and the service's answer if sent now.
 
         The row remains claimed until `release`, so that no other submission of this process takes it over.
         """
-        ledger, since, refusals = self.context.ledger, time.monotonic(), 0
+        ledger = self.context.ledger
         run_request = await self.prepare()
         while True:
             verdict = await self.claim(run_request)
@@ -217,17 +199,9 @@ class Submission:
             if action == Action.ASK:
                 raise make_uncertain(entry)
             if action == Action.SEND:
-                try:
-                    entry, answer = await self.send(entry)
-                    return Verdict(action, entry), answer
-                except TooManyRequests as error:
-                    pause, refusals = get_pause(refusals, error, most=20.0), refusals + 1
-                    if self.stopped or time.monotonic() + pause - since > MAX_BUSY_SECONDS:
-                        raise
-                    self._paused_until = time.monotonic() + pause
-                while time.monotonic() < self._paused_until and not (self.stopped or self.context.stopping):
-                    await asyncio.sleep(TICK_SECONDS)
-            elif action == Action.JOIN and entry.id not in {*ledger.live, *ledger.claimed}:
+                entry, answer = await self.send(entry)
+                return Verdict(action, entry), answer
+            if action == Action.JOIN and entry.id not in {*ledger.live, *ledger.claimed}:
                 await ledger.transact(partial(transitions.release, run=entry.id, owner=ledger.owner))
             elif (action == Action.JOIN and entry.id not in ledger.live) or (
                 action == Action.AWAIT and entry.request_id is None
@@ -315,12 +289,6 @@ class Submission:
     def release(self) -> None:
         """Release the claim within this process, once the run is followed or abandoned."""
         self.context.ledger.claimed.discard(self._claimed or 0)
-
-    @property
-    def pause_text(self) -> str:
-        """What it waits for, as a sentence without its full stop; empty outside a pause."""
-        left = self._paused_until - time.monotonic()
-        return f"waiting for the service's rate limit, {left:.0f} s left" if left > 0 else ""
 
     async def _make_body(self) -> str:
         """The input as it is sent; its pictures are stored on the shelf, so that the library can reconstruct it."""

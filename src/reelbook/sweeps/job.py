@@ -24,7 +24,7 @@ from ..errors import (
     Unreachable,
 )
 from ..models.queue_status import IN_PROGRESS
-from ..runs.run import CancelResult, cancel_runs
+from ..runs.run import cancel_runs
 from ..runs.submit import Submission
 from ..settings import options as session_options
 from ..storage.ledger import transitions
@@ -138,12 +138,11 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         # A stop after everything was sent, and without cancelled runs, had no effect.
         is_missing = any(run.status in (RunStatus.NOT_STARTED, RunStatus.CANCELLED) for run in self._standings)
         reason = None if state == "done" and isinstance(reason, Stopped) and not is_missing else reason
-        waits = next(filter(None, (submission.pause_text for submission in [*self._submitting.values()])), "")
         left = self._pause_until - time.monotonic()
         return make_progress(
             self._standings, now=self._ended or time.monotonic(), began=self._began, state=state,
             reason=None if reason is None else str(reason), budget=self._options.budget, spend=self._options.spend,
-            waits=waits or (f"waiting to ask the service again, {left:.0f} s left" if left >= 1 else ""),
+            waits=f"waiting to ask the service again, {left:.0f} s left" if left >= 1 else "",
         )  # fmt: skip
 
     @property
@@ -175,7 +174,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         """Continue after `pause()`."""
         background.wait(self._pause(False), CALL_SECONDS)
 
-    def cancel(self, *, queued: bool = False, running: bool = False) -> CancelResult | None:
+    def cancel(self, *, queued: bool = False, running: bool = False) -> str | None:
         """Stop sending. Runs already sent continue by default.
 
         `queued=True` also cancels runs in the service's queue and returns the credits refunded; `running=True` cancels
@@ -237,7 +236,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         self._is_paused = is_paused
         self._signal_change()
 
-    async def _cancel(self, queued: bool, running: bool) -> CancelResult | None:
+    async def _cancel(self, queued: bool, running: bool) -> str | None:
         # Runs being sent may reach the queue.
         await self._stop("The sweep was cancelled", CALL_SECONDS if queued or running else 0)
         if not (queued or running):
@@ -309,10 +308,10 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         self._tasks[task] = standing
         task.add_done_callback(self._on_task_done)
 
-    def _back_off(self) -> bool:
+    def _back_off(self, error: Exception) -> bool:
         """Pause longer after each failure of the service, and return whether that is worth it. Failures in a pause count once."""
         if time.monotonic() >= self._pause_until:
-            pause = get_pause(self._failures, first=FIRST_PAUSE_SECONDS, most=MAX_PAUSE_SECONDS)
+            pause = get_pause(self._failures, error, first=FIRST_PAUSE_SECONDS, most=MAX_PAUSE_SECONDS)
             self._pause_until, self._failures = time.monotonic() + pause, self._failures + 1
         return self._failures < MAX_FAILURES
 
@@ -350,7 +349,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
 
     async def _follow(self, standing: Standing, run: Run, submission: Submission) -> None:
         self._is_proven, self._lost_in_a_row = True, 0
-        self._failures, self._pause_until = 0, -math.inf
+        self._failures = 0
         standing.run = run
         if standing.name is not None:  # A picture file may have changed since it was named.
             standing.name = standing.name._replace(identity=run.entry.identity)
@@ -395,7 +394,9 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
             self._stop_sending(error)
         elif isinstance(error, Unreachable | TooManyRequests | UncertainRun) and not is_lost:
             self._queue.appendleft(standing)
-            if not (self._back_off() and self._is_proven):
+            # A rate limit says nothing against the first run, or against the others.
+            is_worth_it = self._is_proven or isinstance(error, TooManyRequests)
+            if not (self._back_off(error) and is_worth_it):
                 self._stop_sending(error)
         elif isinstance(error, UncertainRun):
             standing.change(RunStatus.UNCERTAIN, error)
@@ -403,7 +404,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
             standing.is_paid_here = submission.is_paid_here
             self._lost_in_a_row += 1
             if error.status in (429, 503):
-                self._back_off()
+                self._back_off(error)
             # A 4xx page for the first request, such as from a proxy or a wrong address, means that all would fail.
             if self._lost_in_a_row >= MAX_LOST or (400 <= error.status < 500 and not self._is_proven):
                 self._stop_sending(error)

@@ -230,7 +230,6 @@ class HostedLane(Lane):
         self._dearer[kind] = cost
         save = "INSERT OR REPLACE INTO dearer VALUES (?, ?, ?)"
         self._service.store.submit(lambda db: db.execute(save, (self.name, kind, cost)))
-        background.call(lambda: self._client.context.forget_estimate(own_input))
 
     def _apply(self, request: Request, own_input: Input, run: Any, warning: str) -> None:
         """Pass on the state of the client's run, or why there is none at present."""
