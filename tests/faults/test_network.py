@@ -9,6 +9,7 @@ request with the sound answer to another.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -144,7 +145,7 @@ def settled(proxy: Proxy, library: Path) -> None:
     known = {number_of(post.json["input"]): post.request_ids for post in proxy.of("run") if post.request_ids}
     with rb.connect(proxy.base_url, api_key=CANARY, library=library):
         for one in rb.library().uncertain:
-            found = known.get(number_of(one.input))
+            found = known.get(number_of(json.loads(one.entry.input)))
             run = one.attach(found[0]) if found else one.resubmit()
             run.wait(60)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -64,7 +64,7 @@ class Library:
         return self._build_table("1")
 
     def find(self, **fields: Any) -> pd.DataFrame:
-        """The runs whose fields all match: `find(prompt="boat", model="text-to-video", since="7d")`.
+        """The runs whose fields all match: `find(prompt="boat", model="text-to-video")`.
 
         Text matches anywhere in a field, ignoring case; other values must be equal; a list matches if any entry does;
         None matches empty fields.
@@ -233,16 +233,11 @@ class Uncertain:
         return self.entry.id
 
     @property
-    def input(self) -> Mapping[str, Any]:
-        """Its input."""
-        values = parse_text(self.entry.input)
-        return values if isinstance(values, dict) else {}
-
-    @property
     def what(self) -> str:
         """Its input as a short text: the prompt if there is one."""
-        values = [f"{name} {value}" for name, value in self.input.items() if isinstance(value, (str, int, float))]
-        text = format_line(str(self.input.get("prompt") or ", ".join(values))) or "no words"
+        values = parse_text(self.entry.input)
+        prompt = values.get("prompt") if isinstance(values, dict) else None
+        text = format_line(str(prompt or self.entry.model))
         return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 1].rstrip()}…"
 
     @property

@@ -6,7 +6,6 @@ from 0, and run 7 of a library is another run than row 7 of a sweep.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -15,12 +14,11 @@ from typing import Any
 import pandas as pd
 
 from ..errors import InvalidInput, Problem
-from ..models.catalog import CATALOG
 from ..util.missing_values import is_missing
 from ..util.printable import suggest
 from .ledger.transitions import Entry
 from .run_status import STATUSES, RunStatus
-from .table import INDEX_NAME, LAST_COLUMNS
+from .table import INDEX_NAME
 
 Which = Any
 """A selection of runs: a table or a row of one, a run, a job, request ids, a list of any of these, or None for all."""
@@ -39,21 +37,16 @@ def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
     >>> list(filter_rows(runs, {"prompt": "BOAT"}).index), list(filter_rows(runs, {"seed": range(8, 20)}).index)
     ([0], [1])
     """
-    names = {*map(str, frame.columns), *LAST_COLUMNS, *(name for row in CATALOG for name in row.input.model_fields)}
+    names = [str(name) for name in frame.columns]
     for name, value in fields.items():
         # An empty result would suggest that there are no such runs.
-        if name not in {*names, "since"}:
+        if name not in names:
             raise _invalid(name, f"There is no column {name!r} in this library.{suggest(name, names)}")
         wanted = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
         if name == "status" and (unknown := [word for word in wanted if word not in STATUSES]):
             raise _invalid(name, f"{unknown[0]!r} is not a status. It is {', '.join(STATUSES)}.")
-        if name == "since":
-            frame = frame[frame["created"] >= parse_moment(value)]
-        elif name in frame.columns:
-            masks = [_match(frame[name], each, is_whole=name == "status") for each in wanted]
-            frame = frame[pd.concat(masks, axis=1).any(axis=1) if masks else [False] * len(frame)]
-        elif value is not None:
-            frame = frame[:0]  # A field of a model without runs in this library.
+        masks = [_match(frame[name], each, is_whole=name == "status") for each in wanted]
+        frame = frame[pd.concat(masks, axis=1).any(axis=1) if masks else [False] * len(frame)]
     return frame
 
 
@@ -80,17 +73,6 @@ def parse_span(value: timedelta | float | str) -> timedelta:
     if isinstance(value, (int, float)) and 0 <= value < 100_000:
         return timedelta(days=value)
     raise _invalid("older_than", f'{value!r} is not a length of time. Write "30d", "12h" or "2w", or a number of days.')
-
-
-def parse_moment(value: Any) -> pd.Timestamp:
-    """Parse a point in time: a date, a time, or a duration before now. Without a time zone it is local."""
-    with contextlib.suppress(InvalidInput):
-        return pd.Timestamp.now("UTC") - pd.Timedelta(parse_span(value))
-    with contextlib.suppress(ValueError, TypeError, OverflowError, OSError):
-        return pd.Timestamp(pd.Timestamp(value).to_pydatetime().astimezone()).tz_convert("UTC")
-    raise _invalid(
-        "since", f'{value!r} is neither a point in time nor a length of time. Write "2026-03-01", a datetime, or "7d".'
-    )
 
 
 def _invalid(name: str, sentence: str) -> InvalidInput:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
 
 from ..util.printable import format_count
 from .ledger import claims
-from .ledger.transitions import COMPLETED, Entry, State, move
+from .ledger.transitions import COMPLETED, State, move
 from .ledger.writer import Ledger
 from .shelf import HASHES, SHA256, SUFFIXES, Shelf, hash_file, list_files
 
@@ -26,7 +26,7 @@ _TEXTS = "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')"
 
 def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = None) -> str:
     """Check all files, or those of some runs: damaged ones are moved aside, and runs that lost a file reopened."""
-    stored = _find_stored_runs(ledger)
+    stored = ledger.find_entries("state = 'stored' AND media IS NOT NULL")
     chosen = {sha256 for run in stored if only is None or run.id in only for sha256 in run.hashes}
     files = {sha256: Path(path) for sha256, path in shelf.paths().items() if only is None or sha256 in chosen}
     damaged = [path for sha256, path in files.items() if hash_file(path) != sha256]
@@ -53,11 +53,8 @@ def prune_files(
     Returns how many bytes each of these runs has, or had, by its number.
     """
     before = time.time() - older_than.total_seconds()
-    old = [
-        run
-        for run in _find_stored_runs(ledger)
-        if (run.finished or run.created) < before and run.id not in keep and run.owner is None
-    ]
+    is_old = "state = 'stored' AND media IS NOT NULL AND owner IS NULL AND coalesce(finished, created) < ?"
+    old = [run for run in ledger.find_entries(is_old, before) if run.id not in keep]
     going = {run.id for run in old}
     # Source pictures and the files of unfinished runs are kept, and those of all runs that are not old.
     needed, named = set[str](), set[str]()
@@ -104,10 +101,6 @@ def forget_runs(shelf: Shelf, ledger: Ledger, before: float) -> None:
     if forgotten:
         ledger.renew_backup()
     _remove_orphaned_derived(shelf)
-
-
-def _find_stored_runs(ledger: Ledger) -> Sequence[Entry]:
-    return ledger.find_entries("state = 'stored' AND media IS NOT NULL")
 
 
 def _mark_lost(ledger: Ledger, runs: Collection[int]) -> tuple[int, ...]:

@@ -19,7 +19,6 @@ from typing import Any, TypeVar, cast
 
 from ...errors import LibraryError, ReelbookError
 from ...util.file_locks import write_lock
-from ...util.printable import format_count
 from ...util.queue_batches import take_batch
 from ...util.replace_file import PRIVATE, open_replacement, replace_file, sync_folder
 from . import claims
@@ -390,12 +389,13 @@ def rebuild_ledger(folder: Path) -> str:
 
 
 def _keep_doubts(db: sqlite3.Connection, kept: Path) -> str:
-    """Keep the runs of a damaged file that may have been sent, as far as they can be read; returns a sentence on the others.
+    """Keep the runs of a damaged file that may have been sent; returns a sentence if not all could be read.
 
     What was sent without an answer is in no list.
     """
     was_sent = "state IN ('uncertain', 'sending') OR (state = 'planned' AND body IS NOT NULL)"
-    unread, query = 0, f"SELECT {', '.join(_DOUBT)} FROM runs WHERE id = ? AND ({was_sent})"
+    query = f"SELECT {', '.join(_DOUBT)} FROM runs WHERE id = ? AND ({was_sent})"
+    is_complete = True
     try:
         with contextlib.closing(connect(kept)) as damaged:
             last = damaged.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone() or (0,)
@@ -404,15 +404,12 @@ def _keep_doubts(db: sqlite3.Connection, kept: Path) -> str:
                 try:
                     db.executemany(_KEEP_DOUBT, damaged.execute(query, (run,)).fetchall())
                 except (sqlite3.Error, UnicodeDecodeError):
-                    unread += 1
+                    is_complete = False
     except (sqlite3.Error, UnicodeDecodeError):
-        return " Uncertain runs could not be read from it: compare the account's history at the service."
-    if not unread:
+        is_complete = False
+    if is_complete:
         return ""
-    return (
-        f" {format_count(unread, 'run')} of it could not be read: what became of those that are neither in the copy nor in the "
-        "list, only the account's history at the service shows."
-    )
+    return " Not all of it could be read: compare the account's history at the service before you run anything again."
 
 
 def _is_sound(path: Path) -> bool:
