@@ -46,8 +46,7 @@ from reelbook.models.pricing import Estimate, Line
 from reelbook.models.text_to_video import LoRA, TextToVideoOutput
 from reelbook.storage.library import Uncertain
 from reelbook.storage.run_status import STATUSES
-from reelbook.sweeps.plan import Plan
-from reelbook.sweeps.plan_rows import Row
+from reelbook.sweeps.plan import Plan, Row
 from reelbook.sweeps.progress import Group, Progress, Result
 from tests.clips import film
 from tests.display.stand_in import run_of

@@ -32,7 +32,7 @@ PLAN = """\
 plan = rb.sweep(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=9, resolution="480p", aspect_ratio="1:1"), seed=range(40))
 plan"""
 JOB = """\
-job = plan.start(concurrency=1, order="as given")
+job = plan.start(concurrency=1)
 job"""
 AFTER = (
     "len(form.races), form.races[-1].spent <= 212, form.value == form.races[-1].best, form.value.num_frames in (9, 17)"

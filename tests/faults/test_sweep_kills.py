@@ -149,7 +149,7 @@ def test_two_notebooks_that_overlap_pay_for_the_overlap_once(
         first.run(NOTEBOOK + "speeds = [*range(1, 21)]")
         second.run(NOTEBOOK + "speeds = [*range(21, 31), *range(11, 21)]")
         cells = [
-            kernel.begin("table = rb.sweep(base, fps=speeds).run(budget=20 * 53, concurrency=5, order='as given')")
+            kernel.begin("table = rb.sweep(base, fps=speeds).run(budget=20 * 53, concurrency=5)")
             for kernel in (first, second)
         ]
         ended = [cell.ended() for cell in cells]

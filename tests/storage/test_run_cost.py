@@ -11,7 +11,7 @@ import pytest
 from reelbook.storage.ledger import transitions
 from reelbook.storage.ledger.schema import count_scope, join_scope
 from reelbook.storage.ledger.transitions import State
-from reelbook.sweeps.plan_rows import Row
+from reelbook.sweeps.plan import Row
 from reelbook.sweeps.progress import RunName, Standing, find_rows
 from reelbook.sweeps.tables import build_frame
 from tests.storage.made import BOAT, SERVICE, Made, Move

@@ -140,7 +140,7 @@ def test_an_uncertain_run_is_shown_and_never_sent_again(hosted: Hosted, at_hoste
     scripted.end.set()
     plan = sweep(BOAT, seed=range(5))
 
-    first = plan.run(budget=plan.credits, order="as given")
+    first = plan.run(budget=plan.credits)
     second = plan.run(budget=plan.credits)
 
     assert counts(first) == counts(second) == {"completed": 4, "uncertain": 1}
@@ -356,7 +356,7 @@ def test_on_error_stop_ends_a_sweep_with_its_first_failure(served: Served, clien
     """What was under way ends, the rest is not sent."""
     plan = sweep(rb.ImagesToVideo(images=["https://example.org/gone.png"]), images=[_broken(), *_good(20)])
 
-    table = plan.run(budget=plan.credits, order="as given", concurrency=1, on_error="stop")
+    table = plan.run(budget=plan.credits, concurrency=1, on_error="stop")
 
     assert counts(table) == {"failed": 1, "not started": 20}
     assert len(reserved(served)) == 1

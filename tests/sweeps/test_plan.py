@@ -20,9 +20,9 @@ from reelbook.models.pricing import Estimate
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.sweeps.options import RunOptions, check_options
 from reelbook.sweeps.parts import rows, template
-from reelbook.sweeps.plan import sweep
-from reelbook.sweeps.plan_rows import Known, spread_rows
+from reelbook.sweeps.plan import spread_rows, sweep
 from reelbook.sweeps.plan_summary import format_plan
+from reelbook.sweeps.progress import Known
 from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT
@@ -242,7 +242,7 @@ def test_the_order_does_not_depend_on_how_python_hashes_texts() -> None:
     "wrong",
     [{"budget": -1}, {"budget": True}, {"budget": 1.5}, {"budget": "much"}, {"budget": float("inf")}, {"concurrency": 0},
      {"concurrency": 1000}, {"rate": "fast"}, {"rate": 0}, {"rate": "0/s"}, {"rate": 10**400}, {"take": -1},
-     {"on_error": "panic"}, {"order": "random"}, {"notify": "me"}, {"spend": "12"}, {"spend": float("nan")},
+     {"on_error": "panic"}, {"notify": "me"}, {"spend": "12"}, {"spend": float("nan")},
      {"spend": Decimal(53)}, {"spend": [53]}, {"price": 10**30}],
     ids=repr,
 )  # fmt: skip

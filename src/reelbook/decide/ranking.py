@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..sweeps.plan_rows import number_values
+from ..sweeps.plan import number_values
 from ..sweeps.table_files import find_column
 from ..sweeps.values import usage_error
 from ..util.missing_values import is_missing

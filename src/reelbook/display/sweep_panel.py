@@ -15,9 +15,8 @@ from .report.layout import format_named_value
 from .theme import render
 
 if TYPE_CHECKING:
-    from ..sweeps.plan import Plan
-    from ..sweeps.plan_rows import Known, Row
-    from ..sweeps.progress import Progress
+    from ..sweeps.plan import Plan, Row
+    from ..sweeps.progress import Known, Progress
 
 FIRST_ROWS, MAX_COLUMNS, MAX_VALUE_LENGTH = 5, 6, 40
 Bundle = dict[str, Any]

@@ -37,7 +37,7 @@ from ..util.notebook import get_kernel_shell
 from ..util.printable import format_count
 from .background_job import BackgroundJob
 from .options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, RunOptions
-from .plan_rows import spread_rows
+from .plan import spread_rows
 from .plan_summary import find_prices, format_spending, sum_or_none
 from .progress import (
     CALL_SECONDS,
@@ -280,8 +280,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
             await ledger.transact(lambda db: join_scope(db, scope, self._service, keys))
 
         def load() -> list[Standing]:
-            rows = self.plan.rows if options.order == "as given" else spread_rows(self.plan)
-            return load_standings(rows, names, self._context, self._service, price=options.price)
+            return load_standings(spread_rows(self.plan), names, self._context, self._service, price=options.price)
 
         standings = await asyncio.to_thread(load)
         # An uncertain run must be resolved by the user.

@@ -48,7 +48,6 @@ class RunOptions(BaseModel):
     take: Integer = Field(0, ge=0, le=MAX_STORED, description=f"give a whole number from 0 to {MAX_STORED:,}")
     on_error: Literal["continue", "stop"] = Field("continue", description="it can be 'continue' or 'stop'")
     price: _Amount = None
-    order: Literal["coverage", "as given"] = Field("coverage", description="it can be 'coverage' or 'as given'")
     scope: str | None = None
     """The budget's name in the ledger, of which these runs are a part; None for one of this plan's runs alone."""
     notify: Callable[[Any], Any] | None = Field(

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ReelbookError
 from ..models.problems import format_literal
 from ..util.printable import format_count
-from .plan_rows import Known, Row
 
 if TYPE_CHECKING:
     from ..runs.submit import ClientContext
-    from .plan import Plan
-    from .progress import Progress
+    from .plan import Plan, Row
+    from .progress import Known, Progress
 
 MAX_VALUES, MAX_REASONS = 6, 5
 ESTIMATE_SECONDS = 10.0

@@ -23,12 +23,11 @@ from ..transport.picture_sources import read_sources
 from ..util.background_loop import background
 from ..util.data_address import is_data_address
 from ..util.printable import format_count
-from .plan_rows import Known, Row
 
 if TYPE_CHECKING:
     from ..runs.run import Run
     from ..runs.submit import ClientContext
-    from .plan import Plan
+    from .plan import Plan, Row
 
 CALL_SECONDS = 120.0
 MAX_RESULTS, MAX_RECENT_ENDS = 24, 40
@@ -39,6 +38,19 @@ K = TypeVar("K", bound=Hashable)
 
 
 # What the ledger knows of a plan.
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the library knows of a plan; called with a row, returns whether its result is there."""
+
+    have: frozenset[Hashable]
+    """The keys of the rows with a result."""
+    costs: Mapping[Hashable, int]
+    """The cost of rows by key, where known."""
+
+    def __call__(self, row: Row) -> bool:
+        return row.key in self.have
 
 
 class RunName(NamedTuple):

@@ -15,8 +15,7 @@ from ..storage.run_identity import INPUT_JSON
 from ..storage.run_status import STATUSES
 from ..storage.table import LAST_COLUMNS, READ_COLUMNS, assemble_table, build_column, make_run_columns
 from ..util.background_loop import background
-from .plan_rows import Known
-from .progress import CALL_SECONDS, Standing, find_rows, load_standings, name_rows
+from .progress import CALL_SECONDS, Known, Standing, find_rows, load_standings, name_rows
 from .table_files import IMAGES, VIDEO
 from .values import Schema, coerce_value, get_fields, get_schema, parse_field_path
 

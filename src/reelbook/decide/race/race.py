@@ -16,8 +16,7 @@ from ...storage.table import build_column
 from ...sweeps.background_job import BackgroundJob
 from ...sweeps.job import SweepJob
 from ...sweeps.options import HOSTED_AT_ONCE
-from ...sweeps.plan import Plan
-from ...sweeps.plan_rows import Row
+from ...sweeps.plan import Plan, Row
 from ...sweeps.plan_summary import sum_or_none
 from ...sweeps.tables import add_metric_columns
 from ...util import registry

@@ -16,8 +16,7 @@ from ...storage.ledger.schema import join_scope
 from ...storage.ledger.transitions import Entry, State
 from ...sweeps.job import SweepJob
 from ...sweeps.options import RunOptions
-from ...sweeps.plan import Plan
-from ...sweeps.plan_rows import Row, spread_rows
+from ...sweeps.plan import Plan, Row, spread_rows
 from ...sweeps.plan_summary import find_prices
 from ...sweeps.progress import CALL_SECONDS, RunName, count_credits, find_rows, has_result, make_budget_scope, name_rows
 from ...sweeps.tables import make_stored_table

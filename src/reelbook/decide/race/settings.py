@@ -19,8 +19,7 @@ from ...models.catalog import find_endpoint
 from ...models.pricing import estimate
 from ...models.value_types import Integer, coerce_int
 from ...sweeps.options import RunOptions, check_options
-from ...sweeps.plan import Plan
-from ...sweeps.plan_rows import Row, number_values, value_key
+from ...sweeps.plan import Plan, Row, number_values, value_key
 from ...sweeps.values import usage_error
 from ...util.printable import format_count
 

@@ -18,15 +18,14 @@ from ...models.catalog import find_endpoint
 from ...models.pricing import Estimate
 from ...storage.run_identity import make_price_key
 from ...sweeps.options import MAX_STORED
-from ...sweeps.plan import sweep
-from ...sweeps.plan_rows import spread_rows
+from ...sweeps.plan import spread_rows, sweep
 from ...sweeps.plan_summary import has_exact_prices
 from ..notebook import is_jupyter_server
 
 if TYPE_CHECKING:
     from ...current import Session
     from ...sweeps.plan import Plan
-    from ...sweeps.plan_rows import Known
+    from ...sweeps.progress import Known
 
 PRICING_SECONDS = 5.0
 """After this, the catalog's prices are used, marked as estimates."""
