@@ -20,14 +20,14 @@ WATCH = "⌚"
 @pytest.fixture
 def only(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """A machine whose fonts the test chooses."""
-    for known in (labels.find_font, labels._usual, labels._has_all, labels._find_installed):
+    for known in (labels.find_font, labels._has_all, labels._find_installed):
         known.cache_clear()
     yield monkeypatch
-    for known in (labels.find_font, labels._usual, labels._has_all, labels._find_installed):
+    for known in (labels.find_font, labels._has_all, labels._find_installed):
         known.cache_clear()
 
 
-def drawn(text: str, room: float | None = None) -> Image.Image:
+def drawn(text: str, room: float) -> Image.Image:
     """A label in black on white."""
     picture = Image.new("L", (900, 60), 255)
     Lettering(26).draw(ImageDraw.Draw(picture), 0, 0, text, "black", room=room)

@@ -8,7 +8,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from PIL import Image, ImageCms
+from PIL import Image, ImageCms, ImageOps
 
 from reelbook.display import embedding
 from reelbook.media import stills, video_colours
@@ -102,9 +102,8 @@ class TestOfAPicture:
             exif = Image.Exif()
             exif[0x0112] = turn
             upright = bars(320, 160)
-            back = {6: 8, 8: 6}.get(turn, turn)
-            how = stills._TURNS.get(back)
-            lying = upright.transpose(how) if how is not None else upright
+            upright.getexif()[0x0112] = {6: 8, 8: 6}.get(turn, turn)
+            lying = ImageOps.exif_transpose(upright)
             for name in ("a.jpg", "a.webp", "a.png"):
                 lying.save(tmp_path / name, exif=exif, quality=98)
 

@@ -78,19 +78,20 @@ def encode_clip(source: str | Path, target: Path, first: int, last: int) -> None
 def encode_gif(source: str | Path, target: Path, first: int, last: int, *, longest: int) -> None:
     """Write an endless GIF with exactly these frames, made smaller to at most `longest` pixels a side.
 
-    FFmpeg's filters choose one palette for all of them, and its encoder leaves out what does not change.
+    FFmpeg's filters choose one palette for all of them, and its encoder leaves out what does not change. The frames are
+    decoded twice, so that only one is in memory at a time.
     """
     with open_video(source, to_decode=False) as (_, clip):
         rate = clip.average_rate or clip.guessed_rate or Fraction(24)
     palette = _choose_palette(_shrink(source, first, last, longest))
-    like, _ = next(_shrink(source, first, last, longest))
-    # The graph is named so that it lives as long as its steps.
-    _graph, pictures, sink = _make_palette_graph(palette, like)
+    graph, before = None, -MIN_GIF_TICKS
     with av.open(str(target), "w", format="gif") as container:
         stream = container.add_stream("gif", rate=100)
-        stream.width, stream.height, stream.pix_fmt = like.width, like.height, "pal8"
-        before = -MIN_GIF_TICKS
         for frame, seconds in _shrink(source, first, last, longest):
+            if graph is None:
+                # The graph is named so that it lives as long as its steps.
+                graph, pictures, sink = _make_palette_graph(palette, frame)
+                stream.width, stream.height, stream.pix_fmt = frame.width, frame.height, "pal8"
             before = max(round(seconds * 100), before + MIN_GIF_TICKS)
             frame.pts, frame.time_base = before, GIF_TICK
             pictures.push(frame)

@@ -19,10 +19,8 @@ FONTS = (
     "NotoSansDevanagari-Regular.ttf", "NotoSansBengali-Regular.ttf", "NotoSansTamil-Regular.ttf", "Nirmala.ttf", "LeelawUI.ttf",
 )  # fmt: skip
 """The fonts for plain text that systems have, which Pillow finds by name wherever they are installed."""
-_PILLOWS = ""
-"""Pillow's built-in font, for machines without any: it covers little more than ASCII."""
-_WANTED = "AZaz09·…×≈–àčßж"
-"""Characters that the default font must cover, so that most labels need no other."""
+_BUILT_IN = ""
+"""Pillow's own font, for machines without any: it covers little more than ASCII."""
 _INSTEAD = str.maketrans({"×": "x", "≈": "~", "–": "-", "—": "-", "→": ">"})
 """What Pillow's built-in font has instead."""
 _MISSING = "\U0010ffff"
@@ -38,7 +36,7 @@ class Lettering:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.ascent, self.descent = _font(_usual(), size).getmetrics()
+        self.ascent, self.descent = _font(_find_installed()[0], size).getmetrics()
 
     @property
     def line(self) -> int:
@@ -49,9 +47,9 @@ class Lettering:
         """Width of a text in pixels."""
         return _font(find_font(text), self.size).getlength(text)
 
-    def draw(self, on: ImageDraw, left: float, top: float, text: str, ink: str, *, room: float | None = None) -> None:
-        """Draw a line of text with its upper left corner at (left, top), truncated to the room if given."""
-        flat = flatten(text) if room is None else self.cut(text, room)
+    def draw(self, on: ImageDraw, left: float, top: float, text: str, ink: str, *, room: float) -> None:
+        """Draw a line of text with its upper left corner at (left, top), truncated to the room."""
+        flat = self.cut(text, room)
         # The line is higher than its letters; they are centred in it.
         base = top + (self.line + self.ascent - self.descent) / 2
         on.text((left, base), flat, fill=ink, font=_font(find_font(flat), self.size), anchor="ls")
@@ -87,7 +85,7 @@ class Lettering:
 def flatten(text: str) -> str:
     """A text on one line, without control characters, cut to `LONGEST` characters."""
     flat = " ".join("".join(map(_plain, text[: 4 * LONGEST])).split())[:LONGEST]
-    return flat.translate(_INSTEAD) if _usual() == _PILLOWS else flat
+    return flat.translate(_INSTEAD) if _find_installed()[0] == _BUILT_IN else flat
 
 
 def _plain(character: str) -> str:
@@ -100,23 +98,15 @@ def _plain(character: str) -> str:
 
 @lru_cache(maxsize=4096)
 def find_font(text: str) -> str:
-    """The font for a text: the default one, or if that lacks a character, the first that has all of them."""
+    """The font for a text: the first that has all of its characters, else the first."""
     others = "".join(sorted({character for character in text if not character.isascii()}))
-    if not others or _has_all(_usual(), others):
-        return _usual()
-    return next((font for font in _find_installed() if _has_all(font, others)), _usual())
-
-
-@cache
-def _usual() -> str:
-    """The default font: the first installed that covers `_WANTED`."""
-    return next((font for font in _find_installed() if _has_all(font, _WANTED)), _PILLOWS)
+    return next((font for font in _find_installed() if _has_all(font, others)), _find_installed()[0])
 
 
 @cache
 def _find_installed() -> tuple[str, ...]:
-    """Those of the fonts that this machine has."""
-    return tuple(font for font in FONTS if _has_all(font, " "))
+    """Those of the fonts that this machine has, and Pillow's own."""
+    return (*(font for font in FONTS if _has_all(font, " ")), _BUILT_IN)
 
 
 @lru_cache(maxsize=20_000)
@@ -136,7 +126,7 @@ def _drawn(font: str, character: str) -> tuple[tuple[int, int], bytes]:
 
 @lru_cache(maxsize=256)
 def _font(font: str, size: int) -> FreeTypeFont:
-    if font != _PILLOWS:
+    if font != _BUILT_IN:
         return ImageFont.truetype(font, size)
     builtin = ImageFont.load_default(size)
     assert isinstance(builtin, FreeTypeFont)

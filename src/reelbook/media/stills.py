@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from PIL import Image, ImageCms
+from PIL import Image, ImageCms, ImageOps
 
 from ..errors import ReelbookError
 from ..models.file_kinds import HEAD_BYTES, SENDABLE, sniff_kind
@@ -30,11 +30,6 @@ SMALL = 400
 _SRGB = ImageCms.createProfile("sRGB")
 _DEEP = ("I;16", "I;16B", "I;16L", "I")
 """Pillow's grey modes with more than 8 bits."""
-_TURNS = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT, 3: Image.Transpose.ROTATE_180, 4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE, 6: Image.Transpose.ROTATE_270, 7: Image.Transpose.TRANSVERSE, 8: Image.Transpose.ROTATE_90,
-}  # fmt: skip
-
 _CLOCKWISE = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_90}
 
 PixelSize = tuple[int, int]
@@ -67,9 +62,7 @@ def read_picture(path: str | Path | IO[bytes], box: PixelSize) -> Image.Image:
         profile = source.info.get("icc_profile")
         inside = (box[1], box[0]) if turn in ON_ITS_SIDE else box
         small = _reduced(source, fit_size(source.size, inside))
-    if turn in _TURNS:
-        small = small.transpose(_TURNS[turn])
-    return _opaque(_in_srgb(small, profile))
+    return _opaque(_in_srgb(ImageOps.exif_transpose(small), profile))
 
 
 @dataclass(frozen=True, slots=True)
