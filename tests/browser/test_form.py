@@ -48,7 +48,7 @@ MOVED = """async () => {
 FILLED = """() => [...document.querySelectorAll('.rbf-primary')].filter((one) => {
   const {backgroundColor, borderColor} = getComputedStyle(one);
   return one.offsetWidth && backgroundColor === borderColor;
-}).map((one) => one.closest('.rbf-sweep-plan, .rbf-foot').className)"""
+}).map((one) => one.closest('.rbf-sweep, .rbf-foot').className)"""
 RUN = ".rbf-foot .rbf-primary"
 
 
@@ -264,6 +264,6 @@ def test_a_kernel_that_has_ended_is_not_waited_for(filling: OpenNotebook) -> Non
     expect(page.locator(".rbf-sweep-why")).to_have_text("")
     shot(page, "form-ended")
 
-    assert filled == ["rbf-sweep-plan"]
+    assert filled == ["rbf-sweep"]
     assert said.count() == 1
     assert not [words for words in filling.complaints if "uncaught" in words]

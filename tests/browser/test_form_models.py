@@ -198,8 +198,9 @@ def filled(forms: Forms) -> None:
     forms["text"].get_by_role("textbox", name="Prompt").first.fill("a paper boat on a rainy street")
     forms["moving"].locator("[data-field=prompt] textarea").fill("slowly closer")
     forms["resize"].locator("input[type=file]").set_input_files(file("boat.png", one))
-    # What misses the only place for it is caught all the same.
-    forms["moving"].locator(".rbf-foot").evaluate(GIVEN, ["drop", "boat.png", base64.b64encode(one).decode()])
+    # What misses the place for it opens nothing.
+    forms["moving"].locator(".rbf-foot").evaluate(GIVEN, ["drop", "miss.png", base64.b64encode(one).decode()])
+    forms["moving"].locator(".rbf-image").evaluate(GIVEN, ["drop", "boat.png", base64.b64encode(one).decode()])
     files = [file(f"frame {place}.png", content) for place, content in enumerate((one, two, three))]
     forms["reel"].locator("input[type=file]").set_input_files(files)
     for size in ("1080x1920", "300x600", "9x9"):
@@ -254,7 +255,7 @@ def test_forms_of_several_models_share_a_page(forms: Forms) -> None:
 
 
 def test_what_was_given_is_the_value_and_what_was_run_plays(forms: Forms) -> None:
-    """A picture that was dropped beside its field, and those of the dialog in their order; and the clip of these."""
+    """A picture that was dropped on its field, and those of the dialog in their order; and the clip of these."""
     one, two, three = map(named, frames("teal", "navy", "maroon"))
 
     dropped = forms.ask("repr(forms['moving'].value.image_url)")

@@ -28,7 +28,7 @@ ROOT = ".rbf-runs"
 SCRIPT = """
 import { h, render } from "preact";
 import { FormLink } from "./form/link.ts";
-import { Runs } from "./form/runs.tsx";
+import { Runs } from "./form/form.tsx";
 const state = { draft: {}, problems: [], view: "", n: 0 };
 window.kernel = { records: [], key: "k", sheet: { fields: [] }, state, sent: [], heard: new Map(), swept: 0, hasEnded: false };
 const model = {
@@ -148,29 +148,26 @@ def test_news_leave_the_focus_and_what_is_read_aloud_alone(open_page: Open) -> N
 
 
 def test_earlier_runs_are_reached_with_the_keyboard(open_page: Open) -> None:
-    """One stop for all of them; arrows go along, Enter shows one large; a new run is shown by itself; the rest is counted."""
-    many = [entry(key) for key in range(50, 0, -1)]
+    """Tab goes along, Enter shows one large; a new run is shown by itself; the rest is counted."""
+    many = [entry(key) for key in range(20, 0, -1)]
     many[-1]["older"] = 1200
     page = open_page(*many)
     cells, shown = page.locator(".rbf-run-cell"), page.locator(".rbf-run")
-    expect(cells).to_have_count(50)
+    expect(cells).to_have_count(20)
 
     cells.first.focus()
-    for key in ("ArrowRight", "ArrowRight", "Enter"):
+    for key in ("Tab", "Tab", "Enter"):
         page.keyboard.press(key)
-    expect(shown).to_have_attribute("aria-label", "run 48")
+    expect(shown).to_have_attribute("aria-label", "run 18")
     expect(cells.nth(2)).to_be_focused()
     expect(cells.nth(2)).to_have_attribute("aria-pressed", "true")
     page.evaluate("runs => setRuns(runs)", many)
-    expect(shown).to_have_attribute("aria-label", "run 48")
-    page.evaluate("runs => setRuns(runs)", [going(51), *many])
-    expect(shown).to_have_attribute("aria-label", "run 51")
-    page.keyboard.press("End")
-    expect(cells.last).to_be_focused()
+    expect(shown).to_have_attribute("aria-label", "run 18")
+    page.evaluate("runs => setRuns(runs)", [going(21), *many])
+    expect(shown).to_have_attribute("aria-label", "run 21")
 
     expect(page.locator(".rbf-run-older")).to_have_text("1,200 older in rb.library()")
-    assert [content["run"] for content in sent(page, "show")] == ["50", "48", "51"]
-    assert page.locator(".rbf-run-cell[tabindex='0']").count() == 1
+    assert [content["run"] for content in sent(page, "show")] == ["20", "18", "21"]
     assert overflow(page) == 0
 
 
@@ -242,28 +239,3 @@ def test_a_page_that_comes_back_has_everything_again_and_leaves_nothing(open_pag
     expect(page.locator(".rbf-run-cell")).to_have_count(2)
     assert sent(page, "show") == [{"do": "show", "run": "2"}]
     assert page.locator("[aria-live=polite]").inner_text() == ""
-
-
-TWIN = """
-import { h, render } from "preact";
-import { StaleNote } from "./form/root.tsx";
-const told = { twin: "a form", kept: 1 };
-const model = { get: (name) => told[name], on: (_, heard) => { window.heard = heard; }, off() {} };
-render(h(StaleNote, { model }), document.querySelector("main"));
-window.put = (kept) => { told.kept = kept; window.heard(); };
-"""
-
-
-def test_a_page_that_came_back_says_how_to_keep_what_is_made_in_it(offline_page: Page) -> None:
-    """Lab brings later results to no output of a reloaded page: the form says so until the picture in the notebook has them."""
-    page = offline_page
-    picture = "<div data-rb-twin='a form' data-rb-kept=1></div>"
-    page.set_content(f"<div>{picture}<main></main></div><script type=module>{bundle(TWIN)}</script>")
-    note = page.get_by_text("Run the cell again to keep the newest results")
-
-    expect(note).to_be_hidden()
-    page.wait_for_function("!!window.heard")
-    page.evaluate("put(2)")
-    expect(note).to_be_visible()
-    page.evaluate("document.querySelector('[data-rb-kept]').dataset.rbKept = 2")
-    expect(note).to_be_hidden()

@@ -256,9 +256,14 @@ class Page:
         """Type a value, or none to go back to the default; gives the number of the edit."""
         self.sent += 1
         self.typed[name] = value
-        # As a page does, again and again what it may not have been heard to say.
-        draft = {name: typed[0] for name, typed in self.typed.items() if typed}
-        self.send({"do": "edit", "view": self.view, "n": self.sent, "names": list(self.typed), "draft": draft})
+        # As a page does, all that it shows.
+        known = {
+            name: shown
+            for name, shown in self.model.get("state", {}).get("draft", {}).items()
+            if name not in self.typed
+        }
+        draft = {**known, **{name: typed[0] for name, typed in self.typed.items() if typed}}
+        self.send({"do": "edit", "view": self.view, "n": self.sent, "draft": draft})
         return self.sent
 
     def answered(self, n: int | None = None) -> dict[str, Any]:

@@ -258,7 +258,7 @@ def shows_what_it_holds(notebook: Notebook, page: Page) -> bool:
 
 @places(*PLACES)
 def test_edits_from_page_and_python_at_the_same_time(notebook: Notebook, page: Page) -> None:
-    """While a cell sets some values and the page others, on another thread where there is one, each stays as set last."""
+    """While a cell sets some values and the page others, on another thread where there is one, what is typed stays."""
     work = """
 for number in range(100):
     form.edit("seed", number)
@@ -268,7 +268,6 @@ for number in range(100):
     with cell_that_works(notebook, work):
         wanted = fifty(page)
 
-    wanted |= {"seed": 99, "temporal_adain_factor": 0.95}
     # The last edit may be answered before those that another thread handles.
     page.until(lambda: wanted.items() <= page.answered()["draft"].items() or None, "all that was typed")
     assert notebook.value(f"{{name: getattr(form.value, name) for name in {list(wanted)}}}") == wanted
@@ -302,10 +301,10 @@ def test_a_late_edit_does_not_undo_a_newer_one(place: Place, notebook: Notebook,
     page.edit("prompt", "newest")
     newest = page.answered()["n"]
     for number, text in ((newest + 2, "newer still"), (newest + 1, "late")):
-        edit = {"do": "edit", "view": page.view, "n": number, "names": ["prompt"], "draft": {"prompt": text}}
+        edit = {"do": "edit", "view": page.view, "n": number, "draft": {"prompt": text}}
         page.send(edit)
     page.sent = newest + 2
-    page.typed.clear()
+    page.typed["prompt"] = ("newer still",)
 
     page.edit("seed", 5)
 
@@ -324,7 +323,7 @@ def test_an_edit_that_was_overtaken_does_not_undo_a_newer_one(notebook: Notebook
 
     page.edit("frame_rate", 30)
 
-    assert {"prompt": "newest", "seed": 9, "frame_rate": 30}.items() <= page.answered()["draft"].items()
+    assert {"prompt": "newest", "frame_rate": 30}.items() <= page.answered()["draft"].items()
 
 
 @places(*PLACES)

@@ -1,17 +1,39 @@
-/** A form: its head, its fields, what it costs and does, and its runs. */
+/** A form: its head, its fields, what it costs and does, and what was started from it. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { copyText } from "../page/copy.ts";
+import { serveFiles } from "../page/kernel_link.ts";
+import { Card, Drawn, Poster, State, UseIn } from "./card.tsx";
 import { Field } from "./fields.tsx";
-import { KERNEL_ENDED, useNews } from "./kernel.ts";
-import { FormLink } from "./link.ts";
-import { drawWidget, StaleNote, useHiddenTwin } from "./root.tsx";
-import { type Entry, Runs } from "./runs.tsx";
+import { FormLink, KERNEL_ENDED, useNews } from "./link.ts";
 import { type Opening, Sweep } from "./sweep.tsx";
-import { classes, Primary, Quiet } from "./ui.tsx";
-import { isSame, type Node, problemsAt } from "./values.ts";
+import { classes, drawWidget, Primary, Quiet, useHiddenTwin } from "./ui.tsx";
+import { type Node, problemsAt } from "./values.ts";
 
-const OFFER = 8000; // Milliseconds for which another press starts another run.
+/** A run, a sweep or a race, as the kernel tells of it. */
+type Entry = {
+  key: string;
+  kind: "run" | "sweep" | "race";
+  status: string;
+  mark: string;
+  line: string;
+  isOver: boolean;
+  actions?: [string, string, string][];
+  title?: string;
+  said?: string;
+  /** What the button says while it goes on. */
+  button?: string;
+  fraction?: number;
+  change?: number;
+  isSending?: boolean;
+  /** Which file has its poster. */
+  file?: number;
+  uses?: [string, string][];
+  older?: number;
+};
+/** What came of an entry in messages. */
+type Drawing = { isAsked?: boolean; html?: string; judge?: string; said?: string };
+
 // What cuts off an output may not be what the results stick to: they would scroll away with it.
 const FORM_OUTPUT =
   ".jp-CodeCell:not(.jp-mod-outputsScrolled) :is(.jp-OutputArea, .jp-OutputArea-child, .jp-OutputArea-output):has(.rbf-form) { overflow: clip visible !important; }";
@@ -22,7 +44,14 @@ export function renderForm({ model, el }: { model: any; el: HTMLElement }) {
   const remove = drawWidget(el, facts, <Form link={link} name={`rbf-${link.view}`} />);
   const root = el.lastElementChild as HTMLElement;
   root.append(link.voice);
-  catchFiles(root);
+  // A file that misses the place for a picture: the page around it would open it, and the notebook would be gone.
+  for (const kind of ["dragover", "drop"] as const)
+    root.addEventListener(kind, (event) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      event.stopPropagation();
+      event.dataTransfer.dropEffect = "none";
+    });
   // Whatever is pressed next, here or elsewhere, is about what was typed.
   root.addEventListener("focusout", () => link.flush());
   link.here();
@@ -39,7 +68,6 @@ function Form({ link, name }: { link: FormLink; name: string }) {
   const sweeper = useRef<HTMLButtonElement>(null);
   link.openSweep = (field) => sweep({ field });
   useHiddenTwin(model, FORM_OUTPUT);
-  const isEmpty = !model.get("records")?.length;
   useNews(link, ["change:records"]);
   return (
     <div class="rbf-body">
@@ -76,8 +104,7 @@ function Form({ link, name }: { link: FormLink; name: string }) {
       </div>
       {/* What was made, beside the inputs where there is room. */}
       <div class="rbf-results">
-        <StaleNote model={model} />
-        <p class="rbf-empty rbf-caption" hidden={!isEmpty}>
+        <p class="rbf-empty rbf-caption" hidden={!!model.get("records")?.length}>
           Results appear here.
         </p>
         <Runs link={link} />
@@ -89,12 +116,7 @@ function Form({ link, name }: { link: FormLink; name: string }) {
 /** All fields, those that few need folded away, and what is to be said about them together. */
 export function Fields({ nodes, link, name }: { nodes: Node[]; link: FormLink; name: string }) {
   useNews(link, ["state", "draft", "ended"]);
-  useLayoutEffect(() => {
-    // Nobody can type what can only be one thing, so what must be there is put there.
-    for (const node of nodes)
-      if (node.kind === "constant" && node.required && node.default === undefined && !(node.name in link.draft))
-        link.edit(node.name, node.value);
-  }, []);
+  const fold = useRef<HTMLDetailsElement>(null);
   const problems = link.state.problems.filter((problem) => !link.isQuiet(problem));
   const drawn = (node: Node) => (
     <Field
@@ -109,14 +131,22 @@ export function Fields({ nodes, link, name }: { nodes: Node[]; link: FormLink; n
     />
   );
   const folded = nodes.filter((node) => node.folded);
+  const wrong = link.state.problems.filter(({ at }) => folded.some((node) => node.name === at[0])).length;
+  // Opened, because a hidden problem cannot be corrected.
+  useEffect(() => {
+    if (wrong && fold.current) fold.current.open = true;
+  }, [wrong > 0]);
   const extra = Object.keys(link.draft).filter((key) => !nodes.some((node) => node.name === key));
   return (
     <>
       <div class="rbf-fields">{nodes.filter((node) => !node.folded).map(drawn)}</div>
       {folded.length > 0 && (
-        <Fold nodes={folded} link={link}>
-          {folded.map(drawn)}
-        </Fold>
+        <details class="rbf-fold" ref={fold}>
+          <summary>
+            More settings <span class="rbf-caption">{wrong ? `${wrong} to correct` : folded.length}</span>
+          </summary>
+          <div class="rbf-fields">{folded.map(drawn)}</div>
+        </details>
       )}
       <p class="rbf-caption" hidden={!extra.length}>
         Also set: {extra.join(", ")}
@@ -128,59 +158,27 @@ export function Fields({ nodes, link, name }: { nodes: Node[]; link: FormLink; n
   );
 }
 
-function Fold({ nodes, link, children }: { nodes: Node[]; link: FormLink; children: any }) {
-  const fold = useRef<HTMLDetailsElement>(null);
-  const wrong = link.state.problems.filter(({ at }) => nodes.some(({ name }) => name === at[0])).length;
-  const changed = nodes.filter(
-    ({ name, default: usual }) => name in link.draft && !isSame(link.draft[name], usual),
-  ).length;
-  // Opened, because a hidden problem cannot be corrected.
-  useEffect(() => {
-    if (wrong && fold.current) fold.current.open = true;
-  }, [wrong > 0]);
-  const words = [` ${nodes.length}`, changed && `${changed} changed`, wrong && `${wrong} to correct`];
-  return (
-    <details class="rbf-fold" ref={fold}>
-      <summary>
-        <span>More settings</span>
-        <span class="rbf-caption">{words.filter(Boolean).join(" · ")}</span>
-      </summary>
-      <div class="rbf-fields">{children}</div>
-    </details>
-  );
-}
-
 /** What it costs, and what can be done: Run says how far the run under way is, and whether another press starts another. */
 function Foot({ link, name, children }: { link: FormLink; name: string; children: any }) {
   const { state } = link;
   const { price } = state;
   const copy = useRef<HTMLButtonElement>(null);
-  const [said, say] = useState("");
+  /** What the kernel has answered, and the number with which a press starts another run; 0 where none is offered. */
+  const [{ said, again }, answer] = useState({ said: "", again: 0 });
   const [isPressed, press] = useState(false);
-  /** The number with which a press starts another run; 0 where none is offered. */
-  const [again, offer] = useState(0);
   const records: Entry[] = link.hasEnded ? [] : (link.model.get("records") ?? []);
   const runs = records.filter(({ kind }) => kind === "run");
-  const [uncopied, complain] = useState("");
+  const forget = () => answer({ said: "", again: 0 });
   const newest = records[0] && `${records[0].key} ${records[0].status}`;
-  useEffect(() => say(""), [newest]);
-  useEffect(() => {
-    const timer = again && setTimeout(() => offer(0), OFFER);
-    return () => clearTimeout(timer);
-  }, [again]);
+  // What was said is about earlier inputs, or another run.
+  useEffect(forget, [newest]);
   useNews(link, ["ended", "state"], {
     "change:records": () => press(false),
     trouble: () => press(false),
-    // What was said, and what is offered, is about earlier inputs.
-    draft: () => {
-      offer(0);
-      say("");
-      complain("");
-    },
+    draft: forget,
     said: (content) => {
       press(false);
-      say(content.said);
-      offer(content.again ?? 0);
+      answer({ said: content.said, again: content.again ?? 0 });
       link.say(content.said);
     },
   });
@@ -190,18 +188,17 @@ function Foot({ link, name, children }: { link: FormLink; name: string; children
   const busy = isPressed ? "Waiting for the kernel …" : isSending ? "Sending …" : isGoing ? going?.button : "";
   const label = `${again ? "Run another" : "Run"}${price.credits === null ? "" : ` · ${price.told}`}`;
   const run = async () => {
-    link.await();
+    link.isAwaited = true;
     press(true);
-    offer(0);
-    say("");
+    forget();
     // A kernel that has ended never answers.
     if (!(await link.press(again))) press(false);
   };
   const copyCode = async () => {
     link.flush();
-    const answer = await link.request({ do: "code" });
-    if (answer.code && copy.current) copyText(copy.current, answer.code);
-    else if (!link.hasEnded) complain(answer.error);
+    const { code, error } = await link.request({ do: "code" });
+    if (code && copy.current) copyText(copy.current, code);
+    else if (!link.hasEnded) answer({ said: error, again: 0 });
   };
   // Those that no field shows.
   const unplaced = state.problems.filter(({ at }) => !at.length || !link.node(String(at[0])));
@@ -226,9 +223,6 @@ function Foot({ link, name, children }: { link: FormLink; name: string; children
         <Quiet act={copyCode} buttonRef={copy}>
           Copy code
         </Quiet>
-        <span class="rbf-caption" role="status">
-          {uncopied}
-        </span>
       </div>
       <div class="rbf-answer">
         <span class="rbf-why" id={`${name}-why`} role="status">
@@ -251,18 +245,102 @@ function Foot({ link, name, children }: { link: FormLink; name: string; children
   );
 }
 
-/** Files that miss the place for a picture: the page around it would open them, and the notebook would be gone. */
-function catchFiles(root: HTMLElement) {
-  const wells = () => [...root.querySelectorAll(".rbf-image, .rbf-tl")].filter((well) => well.getClientRects().length);
-  const caught = (event: DragEvent) => {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    event.stopPropagation();
-    event.dataTransfer.dropEffect = wells().length === 1 ? "copy" : "none";
-    // Where there is one place for them, no other can be meant.
-    if (event.type === "drop" && wells().length === 1)
-      wells()[0].dispatchEvent(new DragEvent("drop", { dataTransfer: event.dataTransfer }));
+const nameOf = ({ kind, key }: Entry) => `${kind} ${key.replace("s", "")}`;
+
+/** What was started here: the newest large, or the one that was chosen, and all as a strip of small pictures. */
+export function Runs({ link }: { link: FormLink }) {
+  const { model } = link;
+  const entries: Entry[] = model.get("records") ?? [];
+  const view = useRef<HTMLDivElement>(null);
+  const drawings = useRef<Record<string, Drawing>>({}).current;
+  const states = useRef<Record<string, string> | null>(null);
+  const [chosen, choose] = useState("");
+  const newest = entries[0]?.key ?? "";
+  const shown = entries.find(({ key }) => key === chosen) ?? entries[0];
+  const put = (key: string, news: Drawing) => Object.assign((drawings[key] ??= {}), news);
+  const act = (entry: Entry, message: any) => {
+    put(entry.key, { said: "" });
+    link.ask({ do: "act", run: entry.key, ...message });
   };
-  root.addEventListener("dragover", caught);
-  root.addEventListener("drop", caught);
+  useNews(link, ["change:records", "ended"], {
+    card: ({ card, html }) => put(card, { html }),
+    judge: ({ judge, html }) => put(judge, { judge: html }),
+    acted: ({ acted, words, sweep }) => {
+      if (words !== undefined) put(acted, { said: words });
+      if (sweep) link.openSweep?.();
+    },
+  });
+  useEffect(() => serveFiles({ model }), []);
+  useEffect(() => {
+    const before = states.current;
+    const news = before ? entries.filter(({ key, status }) => before[key] !== status) : [];
+    if (news.length) link.say(news.map((entry) => `${nameOf(entry)} ${entry.status}`).join(". "));
+    states.current = Object.fromEntries(entries.map(({ key, status }) => [key, status]));
+  });
+  useLayoutEffect(() => {
+    choose("");
+    if (link.isAwaited) view.current?.scrollIntoView({ block: "nearest" });
+    link.isAwaited = false;
+  }, [newest]);
+  useLayoutEffect(() => {
+    if (!shown || drawings[shown.key]?.isAsked) return;
+    if (drawings[shown.key]?.html === undefined) link.ask({ do: "show", run: shown.key });
+    put(shown.key, { isAsked: true });
+  });
+  if (!shown) return null;
+  const { html, judge, said } = drawings[shown.key] ?? {};
+  // Nobody tells how it goes on.
+  const isLost = link.hasEnded && !shown.isOver;
+  // A card of a run under way or failed says so itself.
+  const isSaid = !isLost && !/completed|library|decided/.test(shown.status);
+  const actions = link.hasEnded ? [] : (shown.actions ?? []).filter(([what]) => what !== "use_in");
+  const { older } = entries[entries.length - 1];
+  return (
+    <div class="rbf-runs" ref={view}>
+      <Card
+        key={shown.key}
+        label={nameOf(shown)}
+        html={html}
+        said={said || shown.said}
+        state={
+          <div class={classes("rbf-run-state", isSaid && "rb-hidden")}>
+            <State mark={isLost ? "?" : shown.mark} status={isLost ? "uncertain" : shown.status} />
+            {isLost && ` · it was ${shown.status}`}
+          </div>
+        }
+        below={judge && <Drawn html={judge} hasScripts />}
+      >
+        {actions.map(([what, label, title]) => (
+          <Quiet key={what} title={title} act={() => act(shown, { what })}>
+            {label}
+          </Quiet>
+        ))}
+        {!link.hasEnded && <UseIn uses={shown.uses} act={(message) => act(shown, message)} />}
+      </Card>
+      <div class="rbf-run-strip" role="group" aria-label="started here, newest first" hidden={entries.length < 2}>
+        {entries.map((entry) => (
+          <button
+            key={entry.key}
+            type="button"
+            class="rbf-run-cell"
+            data-run={entry.key}
+            title={entry.line}
+            aria-pressed={entry === shown}
+            onClick={() => choose(entry.key)}
+          >
+            <Poster
+              fileKey={model.get("key")}
+              file={entry.file}
+              sign={entry.fraction ? `${Math.round(100 * entry.fraction)}%` : entry.mark}
+            />
+            <span class="rbf-run-cell-state">
+              <State mark={entry.mark} status={entry.status} kind={entry.kind === "run" ? "" : `${entry.kind} `} />
+              <span class="rb-hidden">, {entry.title || entry.line}</span>
+            </span>
+          </button>
+        ))}
+      </div>
+      {older && <span class="rbf-caption rbf-run-older">{`${older.toLocaleString("en")} older in rb.library()`}</span>}
+    </div>
+  );
 }

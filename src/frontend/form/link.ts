@@ -1,12 +1,99 @@
-/** The connection of a form to the kernel: sends the draft shortly after a key press, and receives what it is worth. */
+/** The messages between a widget on the page and the kernel; a form sends its draft shortly after a key press, and receives what it is worth. */
 
+import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import { made } from "../page/element.ts";
-import { KernelLink } from "./kernel.ts";
 import { Pictures } from "./pictures.ts";
 import type { Node, Problem } from "./values.ts";
 
+export type Listener = (content: any, buffers: any[]) => void;
+
+export const KERNEL_ENDED = "The kernel has ended; run the cell again to continue.";
 // Long enough for a fast typist's next letter, short enough for a price that keeps up.
 const PAUSE = 50;
+
+export class KernelLink {
+  model: any;
+  /** Whether the kernel is known to be gone. */
+  hasEnded = false;
+  #listeners: Map<string, Set<Listener>> = new Map();
+  #onMessage = (content: any, buffers: any[]) => {
+    for (const key of Object.keys(content ?? {})) this.fire(key, content, buffers ?? []);
+  };
+
+  constructor(model: any) {
+    this.model = model;
+    model.on("msg:custom", this.#onMessage);
+  }
+
+  dispose() {
+    this.model.off("msg:custom", this.#onMessage);
+    this.#listeners.clear();
+  }
+
+  /** Send, and say so where nobody is left to hear it. @returns Whether it was sent. */
+  async ask(content: any, buffers?: any[]): Promise<boolean> {
+    let isSent = true;
+    try {
+      await this.model.send(content, undefined, buffers);
+    } catch {
+      isSent = false;
+    }
+    const isNews = isSent === this.hasEnded;
+    this.hasEnded = !isSent;
+    if (isNews) this.fire("ended");
+    if (!isSent) this.fire("trouble", { trouble: KERNEL_ENDED });
+    return isSent;
+  }
+
+  /** Ask for something and wait for the answer, which has the buffers; an `error` where there is nobody to ask. */
+  request(content: any, buffers?: any[]): Promise<any> {
+    const id = String(Math.random());
+    return new Promise((resolve) => {
+      const settle = (answer: any, parts: any[] = []) => {
+        off();
+        resolve({ ...answer, buffers: parts });
+      };
+      const off = this.on("did", (answer, parts) => answer.did === id && settle(answer, parts));
+      this.ask({ ...content, id }, buffers).then(
+        (isSent) => isSent || settle({ error: "The kernel did not accept it. Is it still running?" }),
+      );
+    });
+  }
+
+  /** Messages with this key, or what the host says of the model: "change:…", "comm_live_update". @returns Forget it. */
+  on(key: string, listener: Listener): () => void {
+    if (/^(change:|comm_)/.test(key)) {
+      this.model.on(key, listener);
+      return () => this.model.off(key, listener);
+    }
+    const listeners = this.#listeners.get(key) ?? new Set();
+    this.#listeners.set(key, listeners.add(listener));
+    return () => listeners.delete(listener);
+  }
+
+  fire(key: string, content: any = {}, buffers: any[] = []) {
+    for (const listener of [...(this.#listeners.get(key) ?? [])]) listener(content, buffers);
+  }
+}
+
+/**
+ * Draws again after each of these messages.
+ * @param heard What is done about some of them.
+ */
+export function useNews(link: KernelLink, keys: string[], heard: Record<string, Listener> = {}) {
+  const [, draw] = useReducer((count: number) => count + 1, 0);
+  const latest = useRef(heard);
+  latest.current = heard;
+  useLayoutEffect(() => {
+    const hears = (key: string) =>
+      link.on(key, (content, buffers) => {
+        latest.current[key]?.(content, buffers);
+        draw(0);
+      });
+    const offs = [...keys, ...Object.keys(heard)].map(hears);
+    return () => offs.forEach((off) => off());
+  }, []);
+}
 
 /** What Python thinks of a draft. */
 export interface FormState {
@@ -29,22 +116,21 @@ export class FormLink extends KernelLink {
   readonly voice = made("div", { class: "rb-hidden", role: "status", "aria-live": "polite" });
   draft: Record<string, any>;
   state: FormState;
-  /** Whether somebody has pressed Run. */
-  wasTried = false;
   /** Opens the sweep of a field, in forms that have sweeps. */
   openSweep?: (field?: string) => void;
+  /** Whether what begins next is to be brought into view: somebody has just started it here. */
+  isAwaited = false;
+  /** Whether the kernel has received all edits made here. */
+  isHeard = true;
   #touched: Set<string> = new Set();
   #n = 0;
-  /** The fields edited since the kernel has last had all edits. */
-  #unheard: Set<string> = new Set();
   #timer = 0;
-  #awaited?: AbortSignal;
   #offs: (() => void)[];
 
   constructor(model: any) {
     super(model);
     this.state = model.get("state");
-    this.draft = structuredClone(this.state.draft);
+    this.draft = this.state.draft;
     this.#offs = [
       this.on("change:state", () => this.#take(model.get("state"))),
       // The host reports a restart at once, before any button is pressed.
@@ -72,14 +158,9 @@ export class FormLink extends KernelLink {
     return name === undefined ? undefined : (this.draft[name] ?? this.node(name)?.default);
   }
 
-  /** Whether the kernel has received all edits made here. */
-  get isHeard() {
-    return !this.#unheard.size;
-  }
-
   /** Whether a problem need not be displayed yet: a value is missing in a field not edited yet. */
   isQuiet({ kind, at }: Problem) {
-    return kind === "missing" && at.length === 1 && !this.wasTried && !this.#touched.has(String(at[0]));
+    return kind === "missing" && at.length === 1 && !this.#touched.has(String(at[0]));
   }
 
   /** @param value undefined for the default */
@@ -87,63 +168,40 @@ export class FormLink extends KernelLink {
     this.draft = { ...this.draft, [name]: structuredClone(value) };
     if (value === undefined) delete this.draft[name];
     this.#touched.add(name);
-    this.#unheard.add(name);
-    this.#n += 1;
-    clearTimeout(this.#timer);
+    this.#count();
     this.#timer = window.setTimeout(() => this.flush(), PAUSE);
     this.fire("draft");
   }
 
-  /** Send all that the kernel has not heard: of two messages that it gets in another order the later one has everything. */
+  /** Send the draft, if the kernel has not heard of it: of two messages that it gets in another order the later one holds. */
   flush() {
-    if (this.#timer) this.ask({ do: "edit", ...this.#pack() });
+    if (!this.#timer) return;
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    this.ask({ do: "edit", view: this.view, n: this.#n, draft: this.draft });
   }
 
   /** Run what stands here, at the price on the button: the kernel refuses what costs another one by now. */
   press(again: number): Promise<boolean> {
     const { price, client } = this.state;
-    this.wasTried = true;
-    this.#n += 1;
-    for (const { name } of this.model.get("sheet").fields) this.#unheard.add(name);
+    this.#count();
     const shown = { credits: price.credits, client, ...(again ? { again } : {}) };
-    return this.ask({ do: "run", ...this.#pack(), ...shown });
+    return this.ask({ do: "run", view: this.view, n: this.#n, draft: this.draft, ...shown });
   }
 
-  #pack() {
+  #count() {
     clearTimeout(this.#timer);
     this.#timer = 0;
-    const names = [...this.#unheard];
-    const typed = names.filter((name) => name in this.draft).map((name) => [name, this.draft[name]]);
-    return { view: this.view, n: this.#n, names, draft: Object.fromEntries(typed) };
+    this.#n += 1;
+    this.isHeard = false;
   }
 
-  /** Apply a state from the kernel; fields that were edited since keep their values. */
+  /** Apply a state from the kernel; what was edited here since is newer. */
   #take(state: FormState) {
     this.state = state;
-    if (state.view === this.view && state.n >= this.#n) this.#unheard.clear();
-    const draft = structuredClone(state.draft);
-    for (const name of this.#unheard) {
-      if (name in this.draft) draft[name] = this.draft[name];
-      else delete draft[name];
-    }
-    this.draft = draft;
+    this.isHeard ||= state.view === this.view && state.n >= this.#n;
+    if (this.isHeard) this.draft = state.draft;
     this.fire("state");
-  }
-
-  /** Whoever presses Run wants to see what comes of it, until they do something else. */
-  await() {
-    const ends = new AbortController();
-    const options = { signal: ends.signal, capture: true, passive: true };
-    this.#awaited = ends.signal;
-    for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"])
-      document.addEventListener(kind, () => ends.abort(), options);
-  }
-
-  /** Whether what has just begun is awaited; asked once. */
-  takeAwaited() {
-    const is = this.#awaited?.aborted === false;
-    this.#awaited = undefined;
-    return is;
   }
 
   /** Read something aloud. */

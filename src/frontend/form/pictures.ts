@@ -1,6 +1,6 @@
 /** The pictures of a form: what the kernel has to show of them, uploads, and what people drop, paste and type. */
 
-import type { KernelLink } from "./kernel.ts";
+import type { KernelLink } from "./link.ts";
 
 /** What the kernel says of a picture; `url` is that of a small copy. */
 export interface Preview {

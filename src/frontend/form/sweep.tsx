@@ -3,8 +3,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { copyText } from "../page/copy.ts";
 import { Drawn } from "./card.tsx";
-import { useNews } from "./kernel.ts";
 import type { FormLink } from "./link.ts";
+import { useNews } from "./link.ts";
 import { classes, Primary, Quiet } from "./ui.tsx";
 import type { Node } from "./values.ts";
 
@@ -132,7 +132,7 @@ export function Sweep({ link, name, opened, open }: SweepProps) {
   /** Run what is displayed, or find its best setting by a measure. */
   const run = (measure?: string) => {
     press(plan.number);
-    link.await();
+    link.isAwaited = true;
     link.ask({ do: "sweep_run", ...shown, ...(measure ? { by: measure } : {}) });
   };
   const copyCode = async () => {

@@ -1,7 +1,47 @@
-/** Buttons, signs, and what opens, for forms and studio alike. */
+/** The element around a form or a part of a studio, buttons, signs, and what opens. */
 
-import type { ButtonHTMLAttributes, Ref } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { type ButtonHTMLAttributes, type ComponentChild, type Ref, render } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { made } from "../page/element.ts";
+
+/** Draws a widget into its output. @returns Take it away. */
+export function drawWidget(
+  el: HTMLElement,
+  { class: kind, ...facts }: Record<string, string>,
+  content: ComponentChild,
+) {
+  const root = made("div", {
+    class: `rb rbf ${kind} mathjax_ignore tex2jax_ignore`,
+    ...facts,
+    "data-lm-suppress-shortcuts": "true",
+  });
+  // What is typed here is not a command for the notebook around it.
+  for (const kind of ["keydown", "keyup", "keypress", "paste", "copy", "cut", "dragstart"])
+    root.addEventListener(kind, (event) => event.stopPropagation());
+  render(
+    <>
+      <style>{STYLE}</style>
+      {content}
+    </>,
+    root,
+  );
+  el.append(root);
+  return () => {
+    render(null, root);
+    root.remove();
+  };
+}
+
+/** Hides the picture that stays in the notebook while the widget itself is there; `more` are other rules for as long. */
+export function useHiddenTwin(model: any, more = "") {
+  useEffect(() => {
+    const own = `[data-rb-twin="${CSS.escape(model.get("twin"))}"]`;
+    const text = `${own}, .jp-OutputArea-child:has(${own}) { display: none !important; } ${more}`;
+    const style = made("style", { text });
+    document.head.append(style);
+    return () => style.remove();
+  }, []);
+}
 
 export function classes(...names: (string | false | undefined | null)[]) {
   return names.filter(Boolean).join(" ");

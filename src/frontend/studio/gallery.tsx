@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Card, Drawn, Poster, State, UseIn } from "../form/card.tsx";
-import { KERNEL_ENDED, type KernelLink, useNews } from "../form/kernel.ts";
+import { KERNEL_ENDED, type KernelLink, useNews } from "../form/link.ts";
 import { Quiet } from "../form/ui.tsx";
 import { serveFiles } from "../page/kernel_link.ts";
 

@@ -1,9 +1,8 @@
 /** The head of a studio: the choice of a model, the account, and what was spent. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type KernelLink, useNews } from "../form/kernel.ts";
-import { StaleNote, useHiddenTwin } from "../form/root.tsx";
-import { Quiet } from "../form/ui.tsx";
+import { type KernelLink, useNews } from "../form/link.ts";
+import { Quiet, useHiddenTwin } from "../form/ui.tsx";
 
 const ANOTHER = "…";
 
@@ -133,7 +132,6 @@ export function Head({ link }: { link: KernelLink }) {
       <p class="rbf-caption" role="status">
         {isOpening ? "Opening …" : wanted ? "" : model.get("carried")}
       </p>
-      <StaleNote model={model} />
     </div>
   );
 }

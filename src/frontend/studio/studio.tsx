@@ -1,6 +1,6 @@
 /** The head and the gallery of a studio; the form between them draws itself. */
-import { KernelLink } from "../form/kernel.ts";
-import { drawWidget } from "../form/root.tsx";
+import { KernelLink } from "../form/link.ts";
+import { drawWidget } from "../form/ui.tsx";
 import { Gallery } from "./gallery.tsx";
 import { Head } from "./head.tsx";
 

@@ -26,13 +26,12 @@ def form_bundle(
     *,
     labels: Mapping[str, str],
     mark: str,
-    kept: int = 0,
     below: Sequence[Markup] = (),
 ) -> dict[str, Any]:
     """The static output of a form for its cell.
 
     `mark` is the attribute by which the live form finds and hides it; `labels` are the labels of the fields, in the
-    order of the form. `kept` is the number of results in it, by which the live form knows an outdated one.
+    order of the form.
     """
     title = blocks.heading(join_with_dots(shorten(sheet["title"], 80), shorten(sheet["model"], 120)))
     if value is not None:
@@ -43,6 +42,6 @@ def form_bundle(
     html = render_card(title, *body, *below, blocks.small(RUN_AGAIN), width=options.max_width)
     line = repr(value) if value is not None else join_with_dots(f"a form for {sheet['model']}", state["why"])
     return {
-        "text/html": str(Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>').format(mark, kept, Markup(html))),
+        "text/html": str(Markup('<div data-rb-twin="{}">{}</div>').format(mark, Markup(html))),
         "text/plain": shorten(line, 2000),
     }

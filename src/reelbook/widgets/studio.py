@@ -101,8 +101,6 @@ class Head(StudioPart):
     """The cost of all runs of this studio, as text."""
     twin = traitlets.Unicode().tag(sync=True)
     """The mark of the static picture beside it, which the studio hides where it is displayed."""
-    kept = traitlets.Int(0).tag(sync=True)
-    """The number of results in the static picture."""
 
     def __init__(self, studio: Studio, session: Session) -> None:
         models = [_describe_model(row.input) for row in CATALOG]
@@ -517,7 +515,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         if snapshot is not None and snapshot != self._last_snapshot:
             self._last_snapshot = snapshot
             self._handle.update(snapshot, raw=True)
-            self._head.kept = sum(entry.is_over for entry in self._entries)
 
     def _snapshot(self) -> dict[str, Any]:
         """The MIME bundle of the static picture; by its mark, the studio finds and hides it."""

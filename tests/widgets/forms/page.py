@@ -37,7 +37,8 @@ class Page:
     def send(self, name: str, *value: Any) -> None:
         """One field gets a value as it is; the kernel has heard it when this ends."""
         number = next(self._counter)
-        self.tell({**edit("v", number), "names": [name], "draft": {name: value[0]} if value else {}})
+        others = {other: typed for other, typed in self.form.draft.items() if other != name}
+        self.tell(edit("v", number, **others, **({name: value[0]} if value else {})))
         assert self.form.state["n"] == number
 
     def show(self, values: Mapping[str, Any]) -> None:
@@ -70,9 +71,9 @@ class Page:
             return None
 
 
-def edit(view: str, number: int, **values: Any) -> dict[str, Any]:
+def edit(view: str, number: int, /, **values: Any) -> dict[str, Any]:
     """The message by which a page says what was typed."""
-    return {"do": "edit", "view": view, "n": number, "names": list(values), "draft": values}
+    return {"do": "edit", "view": view, "n": number, "draft": values}
 
 
 def typed(value: Any, node: Mapping[str, Any]) -> Any:

@@ -167,7 +167,8 @@ def test_a_message_that_makes_no_sense_changes_nothing(page: Page) -> None:
         {},
         {"do": 1},
         {"do": "edit"},
-        {"do": "edit", "view": "v", "n": "1", "names": [3], "draft": {}},
+        {"do": "edit", "view": "v", "n": "1", "draft": {}},
+        {"do": "edit", "view": "v", "n": 1, "draft": [3]},
         {"do": "close"},
     ]
 
@@ -212,8 +213,7 @@ def test_a_press_runs_what_its_page_displays(page: Page, who: str) -> None:
         page.form.value = rb.TextToVideo(prompt="another boat", enable_detail_pass=True)
     else:
         page.tell(edit("other", 1, enable_detail_pass=True))
-    names = page.names
-    page.tell({**edit("v", 8, prompt="a boat"), "names": names, "do": "run", "credits": seen})
+    page.tell({**edit("v", 8, prompt="a boat"), "do": "run", "credits": seen})
 
     assert len(pressed) == 1
     assert page.form.entries[-1].value == rb.TextToVideo(prompt="a boat")

@@ -451,7 +451,7 @@ def test_a_message_that_makes_no_sense_does_nothing(bench: Open) -> None:
 
 
 def test_the_page_keeps_the_newest_and_counts_the_others(bench: Open, at_once: None) -> None:
-    """Fifty; Python has all of them."""
+    """Twenty; Python has all of them."""
 
     def start(value: Input) -> Any:
         return StandIn(status="failed", request_id=str(value), input=value)

@@ -237,7 +237,7 @@ def test_the_plan_follows_the_form(bench: Open) -> None:
 def test_what_cannot_be_read_stops_a_sweep_of_another_field(bench: Open) -> None:
     """Half a JSON value would otherwise be sent as a text, and paid for."""
     form = bench(describe(with_fields({"note": {}, "size": {"type": "integer"}})))
-    form.tell(do="edit", view="v", n=1, names=["note"], draft={"note": '{"half'})
+    form.tell(do="edit", view="v", n=1, draft={"note": '{"half'})
 
     assert form.vary(size="1-3")["why"].startswith("Correct the form first. Note")
 

@@ -17,12 +17,11 @@ from ...models.base import Input
 from ...sweeps.plan_summary import format_values
 from ...util.printable import format_count
 from ..json_values import to_page_json
-from .draft import Draft
 from .schema import Node
 from .words import format_problem
 
 if TYPE_CHECKING:
-    from .form import Form
+    from .form import Draft, Form
 
 MAX_AXES, MAX_TYPED = 20, 1_000_000
 MAX_PROBLEMS = 3

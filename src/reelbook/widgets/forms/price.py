@@ -14,8 +14,7 @@ from ...storage.run_identity import make_price_key
 from ..link import NewestOnly
 
 if TYPE_CHECKING:
-    from .draft import Draft
-    from .form import Form
+    from .form import Draft, Form
 
 MAX_PRICES = 1000
 PICTURE = "https://example.org/picture.png"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .form import Form
     from .sweeps import StartedJob
 
-MAX_ENTRIES = 50
+MAX_ENTRIES = 20
 """The newest entries, which are on the page; the library has all runs."""
 MAX_REASON_LENGTH = 900
 DOUBLE_SECONDS = 0.7

@@ -24,7 +24,6 @@ from ..link import Handler, NewestOnly
 from ..notebook import find_variable_name
 from ..panel import format_progress, render_progress
 from .axes import VariedField, find_base, format_too_many_runs, parse_axes, validate_axes
-from .draft import Draft
 from .pictures import Pictures
 from .planning import EYE, PlanPreview, list_measures, make_preview, offer_sweep, parse_amount, parse_measure
 from .runs import CANCEL, Action, check_service
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from ...current import Session
     from ...decide.race.race import Race
     from ..judge import RaceJudging
-    from .form import Form
+    from .form import Draft, Form
 
 PAUSE_SECONDS = 0.1
 """Delay after the last change before a plan is made, so that fast typing makes one plan and not ten."""
