@@ -282,7 +282,7 @@ def _explorer(media: Media, text: str) -> Iterator[Bundle]:
 
 def _judge(media: Media, text: str) -> Iterator[Bundle]:
     row = RankedRow(text, 1.0, 0.5, 1.5, text, str(media.clip.path))
-    for ranking in (None, render_ranking([row, row], columns=(text, text))):
+    for ranking in (None, render_ranking([row, row], columns=(text, text, text))):
         yield judge_bundle(text, "pairs", key=text, group=text, summary=text, ranking=ranking)
 
 

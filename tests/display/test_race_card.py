@@ -38,7 +38,7 @@ def test_an_undecided_race_says_so_first() -> None:
     assert "A prompt may shift all settings alike" in html
     assert "Intervals hold 90%." in html
     assert "5.00, between 4.00 and 6.00" in html
-    assert "2 failed" in html
+    assert "70% · 3 runs" in html
     assert format_race(RACE).startswith("Undecided · 8 of 24 runs · 318 of 509 credits spent")
 
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 WIDTH = 960
 MAX_ROWS, POSTER_BOX = 24, (64, 64)
 COLUMNS = {
-    "pairs": ("score", "judged"),
-    "stars": ("stars", "raters"),
-    "keep": ("keep", "raters"),
+    "pairs": ("clip", "score", "judged"),
+    "stars": ("clip", "stars", "raters"),
+    "keep": ("clip", "keep", "raters"),
 }
-"""The heads of the last two columns, by the kind of question."""
+"""The heads of the columns, by the kind of question."""
 MEANINGS = {
     "pairs": "Each point is a clip's score: one that is 1.1 higher is preferred three times out of four. The line is where the score lies "
     "with 90% certainty: where lines overlap, the order may be by chance. Clips with equal settings are taken to resemble each "
@@ -49,7 +49,7 @@ class RankedRow:
     """The file of its poster."""
 
 
-def render_ranking(rows: Sequence[RankedRow], *, columns: tuple[str, str] = COLUMNS["pairs"]) -> Markup:
+def render_ranking(rows: Sequence[RankedRow], *, columns: tuple[str, str, str] = COLUMNS["pairs"]) -> Markup:
     """The ranking as a table, best first, with posters and intervals.
 
     >>> page = render_ranking([RankedRow("<b>49</b>", 1.0, 0.5, 1.5, "2 of 3")])
@@ -61,23 +61,31 @@ def render_ranking(rows: Sequence[RankedRow], *, columns: tuple[str, str] = COLU
     shown = rows[:MAX_ROWS]
     ends = [(_finite(row.low, row.score), _finite(row.high, row.score)) for row in shown]
     bottom = min(low for low, _ in ends)
-    share = 94 / (max(high for _, high in ends) - bottom or 1.0)  # Room for half of the point at both ends.
+    spread = max(high for _, high in ends) - bottom
+    share = 94 / (spread or 1.0)  # Room for half of the point at both ends.
     posters = make_posters([[row.path] if row.path else [] for row in shown], POSTER_BOX)
     drawn = [
         {
             "row": row, "poster": posters.addresses.get(place), "size": posters.sizes.get(place), "before": 3 + (low - bottom) * share,
             "down": max(row.score - low, 0) * share, "up": max(high - row.score, 0) * share,
-            "score": _format_score(row.score), "low": _format_score(low), "high": _format_score(high),
+            "score": format_score(row.score, spread), "low": format_score(low, spread), "high": format_score(high, spread),
         }
         for place, (row, (low, high)) in enumerate(zip(shown, ends, strict=True))
     ]  # fmt: skip
     left_out = len(rows) - MAX_ROWS
-    more = f"and {format_count(left_out, 'clip')} more" if left_out > 0 else ""
+    more = f"and {left_out:,} more" if left_out > 0 else ""
     return render("ratings.html", rows=drawn, columns=columns, more=more)
 
 
-def _format_score(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+def format_score(value: float, spread: float) -> str:
+    """A score with as many digits as tell scores apart that lie within a spread.
+
+    >>> format_score(1234.5, 600), format_score(0.98765, 0.2), format_score(-1.5, 4), format_score(2.0, 0)
+    ('1,234', '0.988', '−1.50', '2')
+    """
+    places = 0 if spread <= 0 else min(max(2 - math.floor(math.log10(spread)), 0), 8)
+    text = f"{abs(value):,.{places}f}"
+    return f"−{text}" if value < 0 and float(text.replace(",", "")) else text
 
 
 def _finite(value: float, otherwise: float) -> float:
