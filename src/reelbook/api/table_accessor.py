@@ -169,7 +169,7 @@ class Reel:
     def plot(self, x: Any, y: Any, color: Any = None) -> Plot:
         """Plot two columns, one point for each run, coloured by a third; `plot.save("plot.svg")` writes it on white.
 
-        Numbers, dates, texts and booleans have an axis each; rows without a value are left out, and counted. In a
+        Numbers have an axis, all other values a place each in the order of the table; rows without a value are left out, and counted. In a
         notebook a point shows the run's poster and plays it on a click, and selected points are the ticks of
         `table.reel`. Drawn by matplotlib: pip install 'reelbook[plots]'.
         """

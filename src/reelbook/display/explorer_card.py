@@ -5,8 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from PIL import Image
-
 from ..errors import ReelbookError
 from ..media import stills
 from . import run_text
@@ -36,7 +34,7 @@ def explorer_bundle(explorer: Explorer, *, key: str = "") -> dict[str, Any]:
         picture = strip_jpeg(file)
         if file.is_video:
             # Some of the stills side by side.
-            frames = _read_frames(file, FRAMES, SHEET_BOX)[1]
+            frames = stills.read_spread(file.path, min(FRAMES, file.probe.frames), SHEET_BOX).frames
             (picture,) = fit_jpegs([join_frames(frames, GAP)], MAX_SHEET_BYTES)
     except (ReelbookError, OSError) as error:
         return {"text/plain": str(error), "text/html": render_card(blocks.small(str(error)))}
@@ -70,7 +68,8 @@ def _make_stills(file: LocalFile) -> list[dict[str, Any]]:
     """The pictures of the saved notebook, with the numbers of their frames."""
     box = (PICTURE_SIDE, PICTURE_SIDE)
     if file.is_video:
-        numbers, frames = _read_frames(file, STILLS, SAVED_BOX)
+        film = stills.read_spread(file.path, min(STILLS, file.probe.frames), SAVED_BOX)
+        numbers, frames = film.numbers, film.frames
         sizes = [frame.size for frame in frames]
     else:
         numbers, frames = [0], [stills.read_picture(file.path, box)]
@@ -80,8 +79,3 @@ def _make_stills(file: LocalFile) -> list[dict[str, Any]]:
         {"address": data_uri("image/jpeg", content), "width": width, "height": height, "number": number}
         for number, content, (width, height) in zip(numbers, contents, sizes, strict=True)
     ]
-
-
-def _read_frames(file: LocalFile, count: int, box: tuple[int, int]) -> tuple[list[int], list[Image.Image]]:
-    found = stills.read_spread(file.path, min(count, file.probe.frames), box)
-    return found.numbers, found.frames

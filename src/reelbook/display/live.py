@@ -255,9 +255,6 @@ def watch_job(job: SweepJob) -> Iterator[None]:
 class Count:
     """How many of a number of things are done, and about how long the rest takes."""
 
-    result = ""
-    """What stays in place of the last count."""
-
     def __init__(self, of: int, words: str) -> None:
         self.done, self.of, self._words = 0, of, words
         self._known: int | None = None
@@ -288,9 +285,9 @@ def watch_count(count: Count) -> Iterator[Count]:
     """Display a count while the block runs, if that takes longer than `QUIET_SECONDS`."""
     with updating_output(
         lambda: _make_line(count.line, BAR, count.done / count.of if count.of else 1.0),
-        lambda _: _make_line(count.result or count.line),
+        lambda _: _make_line(count.line),
         lambda: count.line,
-        lambda: count.result or count.line,
+        lambda: count.line,
         delay=QUIET_SECONDS,
     ):
         yield count

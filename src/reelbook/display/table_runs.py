@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 NO_FILE = "no file here"
 NOTHING = ("–", "none", '""')
 """Values that say nothing in a label."""
-MAX_CODE_LENGTH = 20_000
-"""Characters of an input that are displayed; it may contain a picture as text."""
 
 
 @dataclass(frozen=True)
@@ -143,14 +140,6 @@ class TableRun:
     def code(self) -> str | None:
         """The call that runs it again, with the seed that was used; None if the input is unknown."""
         return None if self.typed is None else format_run_code(self.typed, seed=self.seed)
-
-    @property
-    def json(self) -> str | None:
-        """The input as indented JSON; None if unknown or too long."""
-        if self.input_values is None:
-            return None
-        text = json.dumps(self.input_values, indent=2, ensure_ascii=False, default=str)
-        return text if len(text) <= MAX_CODE_LENGTH else None
 
     @cached_property
     def provenance(self) -> Provenance | None:

@@ -6,7 +6,6 @@ without scripts. matplotlib draws SVG and PNG without a page, and is where the n
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import importlib
 import io
@@ -35,8 +34,6 @@ from ..theme import read_colours
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NUMBER, DATE, CATEGORY = "number", "date", "category"
-NANOSECONDS_PER_DAY = 86_400 * 10**9
 MAX_NAME_LENGTH, MAX_SERIES, MAX_ROWS = 60, 6, 2_000
 """Letters of a name, colours that everybody can tell apart, and points of a plot; more would make its page slow."""
 MAX_NUMBER = 1e300
@@ -69,15 +66,14 @@ NAMESPACE = b' xmlns="http://www.w3.org/2000/svg"'
 
 @dataclass(frozen=True, slots=True)
 class PlotAxis:
-    """A column as positions: numbers, days since 1970, or places in the order of its categories; NaN where missing."""
+    """A column as positions: numbers, or places in the order of its categories; NaN where missing."""
 
     name: str
-    kind: str
     values: np.ndarray[Any, np.dtype[np.float64]]
     words: list[str | None]
     """The text of each row."""
     labels: tuple[str, ...] = ()
-    """The categories in their order."""
+    """The categories in their order; none for numbers."""
 
     @property
     def distinct(self) -> list[float]:
@@ -160,13 +156,7 @@ def make_axis(name: str, values: pd.Series[Any]) -> PlotAxis:
     items = [None if word is None else item for item, word in zip(values.tolist(), cells.words, strict=True)]
     present = [item for item in items if item is not None]
     if present and cells.is_number:
-        return PlotAxis(name, NUMBER, np.array([_to_finite(item) for item in items]), cells.words)
-    if present and all(isinstance(item, datetime.date) for item in present):
-        stamps = [None if item is None else pd.Timestamp(item) for item in items]
-        # An axis has one time zone.
-        has_zone = any(stamp is not None and stamp.tzinfo is not None for stamp in stamps)
-        days = [math.nan if stamp is None else stamp.value / NANOSECONDS_PER_DAY for stamp in stamps]
-        return PlotAxis(f"{name} (UTC)" if has_zone else name, DATE, np.array(days), cells.words)
+        return PlotAxis(name, np.array([_to_finite(item) for item in items]), cells.words)
     keys: dict[str, Any] = {}
     for place, word in enumerate(cells.words):
         if word is not None:
@@ -174,7 +164,7 @@ def make_axis(name: str, values: pd.Series[Any]) -> PlotAxis:
     labels = sorted(keys, key=keys.__getitem__)
     places = {label: float(place) for place, label in enumerate(labels)}
     positions = [math.nan if word is None else places[word] for word in cells.words]
-    return PlotAxis(name, CATEGORY, np.array(positions, float), cells.words, tuple(map(format_line, labels)))
+    return PlotAxis(name, np.array(positions, float), cells.words, tuple(map(format_line, labels)))
 
 
 def _to_finite(item: Any) -> float:
@@ -189,7 +179,7 @@ def _find_series(color: PlotAxis | None, rows: Places) -> tuple[Series, ...]:
         return (Series("", np.arange(len(rows)), 0),)
     values = color.values[rows]
     counts = Counter(float(value) for value in values if not np.isnan(value))
-    # Numbers and dates that take many values are a scale.
+    # Numbers that take many values are a scale.
     if len(counts) > MAX_SERIES and not color.labels:
         return ()
     chosen = sorted(value for value, _ in counts.most_common(MAX_SERIES))
@@ -310,9 +300,7 @@ def write_figure(figure: Figure, kind: str, *, scale: float = 1, is_transparent:
 
 def _set_ticks(ruler: Any, axis: PlotAxis, most: int) -> None:
     """The ticks of an axis of the figure; of many categories only every second, third … has its name beside it."""
-    from matplotlib import dates
-
-    if axis.kind == CATEGORY:
+    if axis.labels:
         step = -(-len(axis.labels) // most) or 1
         labels = [_cut(label) for label in axis.labels[::step]]
         is_turned = ruler.axis_name == "x" and sum(map(len, labels)) > 60
@@ -320,10 +308,6 @@ def _set_ticks(ruler: Any, axis: PlotAxis, most: int) -> None:
         ruler.set_ticks(range(0, len(axis.labels), step), labels, **turn)
         # Half a place at either end.
         ruler.axes.set(**{f"{ruler.axis_name}lim": (-0.6, max(0, len(axis.labels) - 1) + 0.6)})
-    elif axis.kind == DATE:
-        locator: Any = dates.AutoDateLocator(minticks=2, maxticks=6)  # type: ignore[no-untyped-call]
-        ruler.set_major_locator(locator)
-        ruler.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     elif 1 < len(values := axis.distinct) <= MAX_EXACT and min(np.diff(values)) >= (values[-1] - values[0]) / 12:
         ruler.set_ticks(values, [f"{value:.6g}" for value in values])  # As the axes of a sweep are.
     else:

@@ -14,7 +14,6 @@ from PIL import Image
 from ...errors import ReelbookError
 from ...media.stills import fit_size
 from ...settings import options
-from ...sweeps.table_files import get_ticked
 from ...util.printable import printable
 from ...util.replace_file import replace_file
 from ..embedding import data_uri
@@ -45,11 +44,6 @@ class Plot:
 
     def __repr__(self) -> str:
         return printable(self.points.summary)
-
-    @property
-    def selected(self) -> pd.DataFrame:
-        """The rows selected in this plot or in any other display of the table, as `table.reel.selected`."""
-        return self.table.iloc[[position for position in get_ticked(self.table) if position < len(self.table)]]
 
     def save(self, path: str | Path) -> Path:
         """Write the plot on white as `.svg`, `.png` or `.pdf`; return the path."""

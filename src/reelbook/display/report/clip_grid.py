@@ -138,13 +138,8 @@ class ClipGrid:
                 f"{STATE_SIGNS.get(entry.status, '')} {entry.status}".strip(),
                 shorten(entry.error, MAX_REASON_LENGTH),
             )
-            files = [PageMedia("", None, *self._find_shape(group), join_with_dots(*words))]
+            files = [PageMedia(note=join_with_dots(*words))]
         return {"run": entry, "files": files}
-
-    def _find_shape(self, group: ModelRuns) -> tuple[int, int]:
-        """The size of another file of the group, for a box."""
-        sizes = (self.media[file.path] for entry in group.entries for file in entry.files)
-        return next(((one.width, one.height) for one in sizes if one.poster), (16, 9))
 
 
 # In a notebook: posters to read without scripts, and players with them.

@@ -15,7 +15,6 @@ from ...errors import ReelbookError
 from ...sweeps.table_files import find_column
 from ...util.replace_file import replace_file
 from ..compare.comparison import Comparison
-from ..formatting import format_size, join_with_dots
 from ..live import Count, watch_count
 from ..plots.plot_html import Plot
 from ..table_runs import TableRun, group_runs, with_unique_index
@@ -79,8 +78,7 @@ def write_report(
     with watch_count(Count(0, PROGRESS)) as progress:
         media = prepare_media(entries, progress)
         page = ReportContent(shared, groups, media, title, describe_makers(counted), chosen, rows, rated, standings)
-        size = write_page(target, page.html)
-        progress.result = join_with_dots(target.name, format_size(size))
+        write_page(target, page.html)
     return LinkedPath(target)
 
 
@@ -146,17 +144,15 @@ def find_page_path(path: str | Path) -> Path:
     return page
 
 
-def write_page(target: Path, html: str) -> int:
-    """Write the page completely, then move it to its name; returns its bytes."""
-    content = html.encode(errors="replace")
+def write_page(target: Path, html: str) -> None:
+    """Write the page completely, then move it to its name."""
     try:
         # A symbolic link is followed, as by any other write.
         real = Path(os.path.realpath(target))
         real.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(real, content)
+        replace_file(real, html.encode(errors="replace"))
     except OSError as error:
         raise ReelbookError(
             f"The report could not be written to {target} ({error.strerror or error}). "
             "Choose a folder with write permission and enough space, then try again."
         ) from error
-    return len(content)

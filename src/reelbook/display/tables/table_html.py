@@ -55,8 +55,7 @@ MAX_POSTER_BYTES = 600_000
 """Bytes of the posters of one table in the notebook, in base64."""
 
 MAX_POSTERS = 2_000
-QUALITIES = (70, 30)
-"""Of the posters; the second where there are many."""
+QUALITY = 50
 MAX_CLIP_BYTES = int(MAX_FULL_BYTES * 0.75)
 """Bytes of the clips of one table, before base64."""
 
@@ -193,12 +192,8 @@ def make_posters(files: FileLists, box: PixelSize | None = None) -> Posters:
     # Many rows may have the same file, which is read and embedded once.
     wanted = dict.fromkeys(islice(dict.fromkeys(firsts.values()), MAX_POSTERS))
     contents = {path: content for path, content in zip(wanted, get_posters(wanted), strict=True) if content}
-    made, weight = dict[str, tuple[str, PixelSize]](), 0
-    for quality in QUALITIES:
-        made = {path: _make_address(content, box, quality) for path, content in contents.items()}
-        weight = sum(len(address) for address, _ in made.values())
-        if weight <= MAX_POSTER_BYTES:
-            break
+    made = {path: _make_address(content, box) for path, content in contents.items()}
+    weight = sum(len(address) for address, _ in made.values())
     while weight > MAX_POSTER_BYTES:
         weight -= len(made.popitem()[1][0])
     shown = {row: made[path] for row, path in firsts.items() if path in made}
@@ -294,7 +289,7 @@ def is_media(path: str) -> bool:
 
 
 @lru_cache(maxsize=2 * MAX_POSTERS)  # Some 2 kB each, never changed.
-def _make_address(poster: bytes, box: PixelSize, quality: int) -> tuple[str, PixelSize]:
+def _make_address(poster: bytes, box: PixelSize) -> tuple[str, PixelSize]:
     """A poster that fits a box as a `data:` URI, and its width and height; WebP takes half the bytes of a JPEG."""
     from ...media.stills import fit_size
 
@@ -302,5 +297,5 @@ def _make_address(poster: bytes, box: PixelSize, quality: int) -> tuple[str, Pix
     with Image.open(io.BytesIO(poster), formats=["JPEG"]) as picture:
         size = fit_size(picture.size, box)
         picture.draft("RGB", (2 * size[0], 2 * size[1]))
-        picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(out, "WEBP", quality=quality)
+        picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(out, "WEBP", quality=QUALITY)
     return data_uri("image/webp", out.getvalue()), size
