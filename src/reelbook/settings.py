@@ -1,4 +1,4 @@
-"""User options for displays, sweeps and downloads, set for the session or within a block."""
+"""User options for displays and saved copies, set for the session or within a block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .util.printable import suggest
 Embed = Literal["poster", "preview", "full"]
 Theme = Literal["auto", "light", "dark"]
 _WORDS: dict[str, tuple[str, ...]] = {"embed": get_args(Embed), "theme": get_args(Theme)}
-_BOUNDS = {"max_width": (240, 4096), "poster": (32, 320), "concurrency": (1, 256)}
+MIN_WIDTH, MAX_WIDTH = 240, 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Options:
     ...     chosen.embed
     'full'
     >>> chosen
-    options: embed='poster', theme='auto', max_width=640, poster=None, concurrency=None, sign=None
+    options: embed='poster', theme='auto', max_width=640, sign=None
     """
 
     embed: Embed = "poster"
@@ -43,10 +43,6 @@ class Options:
     """Colour theme of pages and pictures outside a notebook: the system's, light, or dark."""
     max_width: int = 640
     """Maximum width of one result in pixels."""
-    poster: int | None = None
-    """Maximum width of a poster in a table of runs in pixels, up to 320; None to choose it by the number of rows."""
-    concurrency: int | None = None
-    """Maximum number of concurrent runs of a sweep; None to choose it by the service."""
     sign: Signing | None = None
     """Your certificate chain and private key, as paths or `env:NAME`, for C2PA signatures of the copies of `save()` and
     `export()`: `rb.options.sign = ("chain.pem", "env:SIGNING_KEY")`. Files signed by their maker are left unchanged."""
@@ -84,10 +80,9 @@ def _check_option(name: str, value: Any) -> Any:
         if isinstance(value, str) and value in _WORDS[name]:
             return value
         raise ReelbookError(f"`{name}` is {', '.join(map(repr, _WORDS[name]))}, and not {value!r}.")
-    low, high = _BOUNDS[name]
-    if (value is None and name != "max_width") or (type(value) is int and low <= value <= high):
+    if type(value) is int and MIN_WIDTH <= value <= MAX_WIDTH:
         return value
-    raise ReelbookError(f"`{name}` is a whole number from {low} to {high}, and not {value!r}.")
+    raise ReelbookError(f"`{name}` is a whole number from {MIN_WIDTH} to {MAX_WIDTH}, and not {value!r}.")
 
 
 def _parse_signing(value: Any) -> Signing | None:

@@ -121,36 +121,23 @@ def test_a_definite_no_ends_at_once_and_says_that_the_run_is_still_there(
     assert "word" not in sentence
 
 
-def test_a_host_that_is_busy_is_asked_six_times(shelf: Shelf, host: Hosted) -> None:
+def test_a_host_that_is_busy_is_asked_five_times(shelf: Shelf, host: Hosted) -> None:
     """And then the download is given up until somebody wants it again."""
     host.on("GET", "/x", Reply(503, b""))
 
     assert "answered 503" in refused(shelf, f"{host.base_url}/x")
-    assert len(host.seen()) == 6
+    assert len(host.seen()) == 5
 
 
 def test_a_host_that_falls_silent_again_and_again_is_given_up(
     shelf: Shelf, host: Hosted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three silences, whatever else would still be tried; meanwhile the run's progress says how much is there."""
-    monkeypatch.setattr(downloader, "STALL_SECONDS", 0.15)
+    """Also where a byte comes now and then."""
+    monkeypatch.setattr(downloader, "STALL_SECONDS", 0.1)
     document = Document(NOISE, faults=("dripping",), for_ever=True)
-    url = served(host, document)
 
-    async def story() -> set[str]:
-        downloads, words = Downloader(shelf), set()
-        task = asyncio.create_task(downloads.download(File(url=url), "r-1"))
-        while not task.done():
-            words.add(downloads.format_progress("r-1"))
-            await asyncio.wait([task], timeout=0.02)
-        with pytest.raises(DownloadFailed, match="silent or too slow"):
-            await task
-        assert downloads.format_progress("r-1") == ""
-        await downloads.close()
-        return words
-
-    assert any(words.endswith("of 50 kB") for words in asyncio.run(story()))
-    assert document.asked == 3
+    assert "silent or too slow" in refused(shelf, served(host, document))
+    assert document.asked == 5
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "/files/x", "", "http://", "x y"])
@@ -163,13 +150,13 @@ def test_only_web_addresses_are_fetched(shelf: Shelf, url: str) -> None:
     ("way", "size", "accepted"),
     [
         ("sound", len(NOISE), True), ("sound", None, True), ("chunked", len(NOISE), True),
-        ("sound", len(NOISE) + 1, False), ("chunked", None, False), ("open_ended", None, False), ("open_ended", len(NOISE) - 1, False),
+        ("sound", len(NOISE) + 1, True), ("chunked", None, False), ("open_ended", None, False), ("open_ended", len(NOISE) - 1, False),
     ],
 )  # fmt: skip
 def test_of_a_file_without_structure_somebody_must_know_the_length(
     shelf: Shelf, host: Hosted, way: str, size: int | None, accepted: bool
 ) -> None:
-    """And nobody may say another: nothing in the file shows who is right."""
+    """What HTTP says counts before what the answer says."""
     url = served(host, Document(NOISE, BINARY, (way,), for_ever=True), "/file")
 
     if accepted:
@@ -190,11 +177,11 @@ def test_of_a_file_without_structure_somebody_must_know_the_length(
 def test_a_file_that_is_broken_at_the_host_is_not_fetched_again_and_again(
     shelf: Shelf, host: Hosted, content: bytes, content_type: str | None, words: str
 ) -> None:
-    """Three times the same bytes are enough to believe that there are no others."""
+    """The same bytes a few times are enough to believe that there are no others."""
     broken = Document(content, faults=("sound",), for_ever=True)
 
     assert words in refused(shelf, served(host, broken, "/file"), content_type=content_type)
-    assert broken.asked == 3
+    assert broken.asked == 5
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,7 @@ class Run(FollowedRun):
         if self._done.is_set():
             return 1.0, self.status
         if status.status == COMPLETED:
-            words = self.context.downloader.format_progress(self.request_id)
-            return 1.0, f"fetching the files{words and ': '}{words}"
+            return 1.0, "fetching the files"
         if status.queue_position is not None:
             return 0.0, f"{status.queue_position} ahead in the queue"
         value = metrics.get("progress")

@@ -26,7 +26,6 @@ from ..errors import (
 from ..models.queue_status import IN_PROGRESS
 from ..runs.run import cancel_runs
 from ..runs.submit import Submission
-from ..settings import options as session_options
 from ..storage.ledger import transitions
 from ..storage.ledger.schema import Budget, Spend, join_scope
 from ..storage.run_status import RunStatus, get_end_status
@@ -106,7 +105,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         self._began, self._ended = time.monotonic(), None  # type: float, float | None
         self._is_prepared = self._is_paused = False
         usual = EMBEDDED_AT_ONCE if client.is_embedded else HOSTED_AT_ONCE
-        self._at_once = options.concurrency or session_options.concurrency or usual
+        self._at_once = options.concurrency or usual
         self._budget: Budget | None = None
         self._spend = None if options.spend is None else Spend(options.spend)
         self._queue: deque[Standing] = deque()

@@ -2,8 +2,8 @@
 
 Whether it opens decides: a picture is decoded, and of a video all packets that its index lists must be there. Then the
 length that HTTP declared for these bytes. `file_size` of the File object, a hint by another program at another time, counts
-where the other two say nothing, and against a file that no decoder here can open; a complete file is not rejected because
-of it. Names and content types never decide what a file is; they only lead to rejection, as of a web page instead of a video.
+only where the other two say nothing. Names and content types never decide what a file is; they only lead to rejection, as of
+a web page instead of a video.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from ..storage.shelf import Shelf, hash_file
 from ..util.data_address import DataAddressError, is_data_address, parse_data_address
 from .http import get_pause, load_certificates
 
-MAX_CONNECTIONS, MAX_ATTEMPTS = 4, 6
-"""How often a download may fail. A host that stalls and a file that is damaged count twice, because a cell waits for it."""
+MAX_CONNECTIONS, MAX_ATTEMPTS = 4, 5
 PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 15.0
 STALL_SECONDS, MIN_BYTES = 20.0, 16_384
 """How many bytes must arrive within this time; a slower host counts as stalled."""
@@ -40,11 +39,11 @@ TO_DECODE = frozenset({".png", ".jpg", ".gif", ".webp", ".avif", ".tif"})
 
 
 class Failure(Exception):
-    """Why a file has not arrived. `weight` is how often it counts."""
+    """Why a file has not arrived. `is_final`: another attempt would change nothing."""
 
-    def __init__(self, reason: str, *, weight: int = 1) -> None:
+    def __init__(self, reason: str, *, is_final: bool = False) -> None:
         super().__init__(reason)
-        self.weight = weight
+        self.is_final = is_final
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,6 @@ class Downloader:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._active: dict[tuple[str, str], _Part] = {}
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
         self._client: httpx.AsyncClient | None = None
 
@@ -92,26 +90,16 @@ class Downloader:
         """Download a file to the shelf; any failure raises `DownloadFailed`."""
         try:
             with self._shelf.new_part(file.file_size or 0) as path:
-                part = self._active[request_id, file.url] = _Part(path)
-                try:
+                part = _Part(path)
+                with part.file:
                     if is_data_address(file.url):
                         return await asyncio.to_thread(self._store, file, part)
                     return await self._download(file, part)
-                finally:
-                    self._active.pop((request_id, file.url), None)
-                    part.file.close()
         except DataAddressError as error:
             reason = f"the answer holds it as a data: address {error}"
         except (Failure, ReelbookError) as error:
             reason = str(error).rstrip(".")
         raise DownloadFailed(request_id, _format_url(file.url), reason)
-
-    def format_progress(self, request_id: str) -> str:
-        """How much of a file of a run has arrived; empty if none is on its way."""
-        for (run, _), part in [*self._active.items()]:
-            if run == request_id and part.size:
-                return f"{part.size / 1000:,.0f}{f' of {part.total / 1000:,.0f}' if part.total else ''} kB"
-        return ""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -127,8 +115,8 @@ class Downloader:
                     await self._attempt(file.url, part)
                     return await asyncio.to_thread(self._store, file, part)
             except Failure as failure:
-                failures += failure.weight
-                if failures >= MAX_ATTEMPTS:
+                failures += 1
+                if failure.is_final or failures == MAX_ATTEMPTS:
                     raise
             await asyncio.sleep(get_pause(failures, first=PAUSE_SECONDS, most=MAX_PAUSE_SECONDS))
 
@@ -150,9 +138,9 @@ class Downloader:
                         unmarked = 0
                         timeout.reschedule(clock() + STALL_SECONDS)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-            raise Failure("files are fetched over http and https only", weight=MAX_ATTEMPTS) from None
+            raise Failure("files are fetched over http and https only", is_final=True) from None
         except (TimeoutError, httpx.TimeoutException):
-            raise Failure(f"its host was silent or too slow for {STALL_SECONDS:g} s", weight=2) from None
+            raise Failure(f"its host was silent or too slow for {STALL_SECONDS:g} s") from None
         except httpx.HTTPError as error:
             is_unanswered = isinstance(error, httpx.ConnectError)
             raise Failure("nobody answered there" if is_unanswered else "the connection broke off") from None
@@ -207,7 +195,7 @@ def _start_part(response: httpx.Response, part: _Part) -> None:
     else:
         is_passing = status < 300 or status in (408, 409, 412, 416, 425, 429) or status >= 500
         words = " (the address has expired, or is not for us)" if status in (401, 403) else ""
-        raise Failure(f"the file host answered {status}{words}", weight=1 if is_passing else MAX_ATTEMPTS)
+        raise Failure(f"the file host answered {status}{words}", is_final=not is_passing)
 
 
 def _format_url(url: str) -> str:
@@ -222,7 +210,7 @@ def validate(content: BinaryIO, file: File, length: int | None) -> FileKind:
     """
     size = content.seek(0, io.SEEK_END)
     content.seek(0)
-    kind, expected, hint = sniff_kind(content.read(HEAD_BYTES)), _declared_type(file), file.file_size or None
+    kind, expected = sniff_kind(content.read(HEAD_BYTES)), _declared_type(file)
     is_text = expected.startswith("text/") or expected.endswith(("xml", "json", "yaml"))
     reason = ""
     if kind == EMPTY:
@@ -239,14 +227,10 @@ def validate(content: BinaryIO, file: File, length: int | None) -> FileKind:
             # Decoders raise anything for a damaged file.
             reason = f"it breaks off, or is damaged: it does not open as {kind.content_type}"
         else:
-            if not is_whole and length is None and hint is None:
-                reason = "nobody says how long it is, and such a file does not show whether it is whole"
-            elif not is_whole and hint not in (None, size):
-                reason = (
-                    f"{size:,} bytes arrived where {hint:,} were promised, and such a file does not show who is right"
-                )
+            if not is_whole and length is None and file.file_size != size:
+                reason = "its host names no length, and such a file does not show whether it is whole"
     if reason:
-        raise Failure(reason, weight=2)
+        raise Failure(reason)
     return kind
 
 

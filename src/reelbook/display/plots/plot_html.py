@@ -13,7 +13,6 @@ from PIL import Image
 
 from ...errors import ReelbookError
 from ...media.stills import fit_size
-from ...settings import options
 from ...util.printable import printable
 from ...util.replace_file import replace_file
 from ..embedding import data_uri
@@ -99,7 +98,7 @@ def _render_root(
     files, columns = find_files(table), find_columns(table)
     box = BOX if len(table) <= FEW else SMALL_BOX
     if sizes is None:
-        still, posters = _draw_still(drawing), make_posters(files, None if options.poster is not None else box)
+        still, posters = _draw_still(drawing), make_posters(files, box)
     else:
         shapes = {row: fit_size(sizes[found[0]], box) for row, found in enumerate(files) if found and found[0] in sizes}
         still, posters = b"", Posters(box, {}, shapes)

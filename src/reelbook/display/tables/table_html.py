@@ -177,9 +177,7 @@ def find_files(table: pd.DataFrame) -> FileLists:
 
 
 def choose_poster_box(count: int) -> tuple[int, int]:
-    """Pixels that a poster may take in a table with this number of rows; `rb.options.poster` is its width."""
-    if options.poster is not None:
-        return options.poster, round(options.poster * 9 / 16)
+    """Pixels that a poster may take in a table with this number of rows."""
     return BOX if count <= FEW else SMALL_BOX
 
 
