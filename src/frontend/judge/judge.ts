@@ -18,12 +18,10 @@ type JudgeSide = { box: HTMLElement; clip: Clip | null; load: () => Promise<void
 
 type Asked = { of: Judged[]; prompt: string };
 /** What is judged now comes first, and then what comes next. */
-type Reply = { asked: Asked[]; progress: string; rater: string | null; isEnded?: boolean; error?: string };
+type Reply = { asked: Asked[]; progress: string; isEnded?: boolean; error?: string };
 type Round = { asked: Asked; sides: JudgeSide[] };
 /** An answer that the kernel has yet to save. It is saved once by its token, however often it is sent. */
-type Unsaved = { token: string; of: number[]; value: string; seconds: number; rater: string | null };
-/** What outlives an output, its kernel, and the page when it is loaded again. */
-type Held = { unsaved?: Unsaved | null; rater?: string | null; isPlaying?: boolean };
+type Unsaved = { token: string; of: number[]; value: string; seconds: number };
 
 const BUSY_AFTER = 400; // Milliseconds after which it is said that the kernel is busy.
 const REST = 250; // Milliseconds in which a second press of a key or a button is one of the answer before.
@@ -46,7 +44,10 @@ export class Judge {
   next: Round | null = null;
   /** Answers of this panel that are on disk. */
   saved = 0;
-  held: Held;
+  /** It outlives an output, its kernel, and the page when it is loaded again. */
+  unsaved: Unsaved | null;
+  /** Motion is judged in motion, unless somebody stopped it or wants none. */
+  isPlaying = !isCalm();
   #parts = this.#unpack();
   #store = `reelbook-judge-${this.root.dataset.group}`;
   #room = made("div", { class: "rb-room", inert: true });
@@ -57,12 +58,12 @@ export class Judge {
 
   constructor(readonly root: HTMLElement & { judge?: Judge }) {
     root.judge = this;
-    this.held = this.#read();
-    const { live, rater, slots } = this.#parts;
+    this.unsaved = this.#read();
+    const { live, slots } = this.#parts;
     live.append(this.#room);
     // While a pair is on the screen: what plays or stops at other times is nobody's wish.
     this.clock.addEventListener("change", () => {
-      if (this.isAsking) this.#hold({ isPlaying: this.clock.playing });
+      if (this.isAsking) this.isPlaying = this.clock.playing;
     });
     root.addEventListener("keydown", (event) => this.#onKey(event)); // Before the keys of the player.
     buttons(root, this.clock);
@@ -76,7 +77,6 @@ export class Judge {
     const tools = { undo: () => this.undo(), rank: () => this.rank(), help: () => this.#toggleHelp() };
     for (const [name, act] of Object.entries(tools))
       root.querySelector(`[data-rb-tool="${name}"]`)?.addEventListener("click", act);
-    rater.addEventListener("change", () => this.#rename());
     for (const slot of slots) slot.addEventListener("click", () => this.clock.clips.length && this.clock.toggle());
     onKernel(this.key, () => root.isConnected && this.start());
     onKernel(this.key, () => this.lose(), "gone");
@@ -90,7 +90,6 @@ export class Judge {
     const template = root.querySelector<HTMLTemplateElement>("template[data-rb-judge-parts]");
     if (template) template.replaceWith(template.content);
     const find = (name: string) => root.querySelector(name) as HTMLElement;
-    find(".rb-judge-head").append(find("[data-rb-judge-rater]"));
     return {
       live: find("[data-rb-judge-live]"),
       note: find("[data-rb-judge-note]"),
@@ -101,7 +100,6 @@ export class Judge {
       transport: find("[data-rb-transport]"),
       words: find(".rb-judge-words"),
       help: find("[data-rb-judge-help]"),
-      rater: find("[data-rb-judge-rater] input") as HTMLInputElement,
     };
   }
 
@@ -113,20 +111,17 @@ export class Judge {
   /** Begin, or go on, where a kernel answers. */
   async start() {
     if (this.root.querySelector("[data-rb-judge-ranking]")) return; // The cell is run again to go on.
-    const { unsaved, rater } = this.held;
-    const message = unsaved ? { do: "answer", ...unsaved } : { do: "next", ...(rater === undefined ? {} : { rater }) };
-    await this.#ask(message);
+    await this.#ask(this.unsaved ? { do: "answer", ...this.unsaved } : { do: "next" });
   }
 
   async answer(value: string) {
     if (!this.now || !this.isAsking || performance.now() - this.#shownAt < this.rest) return;
-    const isPlaying = this.clock.playing;
     this.#isSaving = true;
     this.root.dataset.saving = value;
     const seconds = Math.round(performance.now() - this.#shownAt) / 1000;
     const of = this.now.asked.of.map(({ number }) => number);
-    const unsaved = { token: newToken(), of, value, seconds, rater: this.#parts.rater.value.trim() || null };
-    this.#hold({ unsaved, isPlaying });
+    const unsaved = { token: newToken(), of, value, seconds };
+    this.#keep(unsaved);
     await this.#ask({ do: "answer", ...unsaved });
   }
 
@@ -144,13 +139,13 @@ export class Judge {
   /** The kernel has ended. */
   lose() {
     if (this.#parts.live.hidden) return;
-    this.#say(this.held.unsaved ? UNSAVED_ENDED : ENDED, true);
+    this.#say(this.unsaved ? UNSAVED_ENDED : ENDED, true);
     this.root.dataset.gone = "";
   }
 
   /** Ask the kernel, and show what it asks. */
   async #ask(message: Record<string, any>) {
-    const timer = setTimeout(() => this.#say(this.held.unsaved ? UNSAVED_BUSY : BUSY), BUSY_AFTER);
+    const timer = setTimeout(() => this.#say(this.unsaved ? UNSAVED_BUSY : BUSY), BUSY_AFTER);
     const reply = await askKernel(this.key, message);
     clearTimeout(timer);
     if (reply?.gone) this.lose();
@@ -160,16 +155,14 @@ export class Judge {
 
   /** Show what the kernel asks now, and load what it asks next. */
   async #take(reply: Reply) {
-    const { live, note, rater } = this.#parts;
+    const { live, note } = this.#parts;
     live.hidden = false;
     note.hidden = true;
     delete this.root.dataset.gone;
     delete this.root.dataset.saving;
     this.#isSaving = false;
-    if (this.held.unsaved && !reply.error) this.saved += 1;
-    this.#hold({ unsaved: null });
-    if (document.activeElement !== rater) rater.value = reply.rater ?? "";
-    (rater.parentElement as HTMLElement).hidden = false;
+    if (this.unsaved && !reply.error) this.saved += 1;
+    this.#keep(null);
     this.#say(reply.error || `${reply.progress}${reply.isEnded ? ` · ${ALL_DONE}` : ""}`, Boolean(reply.error));
     const before = [this.now, this.next];
     const [now = null, next = null] = reply.asked.map(
@@ -195,8 +188,6 @@ export class Judge {
 
   async #show(round: Round | null) {
     const { slots, prompt, stage, transport } = this.#parts;
-    // Motion is judged in motion, unless somebody stopped it or wants none.
-    const { isPlaying = !isCalm() } = this.held;
     this.now = round;
     this.#shownAt = 0;
     this.clock.pause();
@@ -217,7 +208,7 @@ export class Judge {
     await (clips.length ? this.clock.seek(0) : load(round));
     if (this.now !== round) return;
     this.#shownAt = performance.now();
-    if (isPlaying && clips.length) this.clock.play();
+    if (this.isPlaying && clips.length) this.clock.play();
   }
 
   #see(isInView: boolean) {
@@ -236,12 +227,6 @@ export class Judge {
     this.now = this.next = null;
     this.#shownAt = 0;
     this.#isStarted = this.#isSaving = false;
-  }
-
-  async #rename() {
-    const rater = this.#parts.rater.value.trim() || null;
-    this.#hold({ rater });
-    if (!this.#isSaving) await this.#ask({ do: "next", rater });
   }
 
   #toggleHelp() {
@@ -264,18 +249,18 @@ export class Judge {
     answerKey(event, { [event.key]: act && (() => event.repeat || act()) });
   }
 
-  #read(): Held {
+  #read(): Unsaved | null {
     try {
-      return JSON.parse(sessionStorage.getItem(this.#store) ?? "{}");
+      return JSON.parse(sessionStorage.getItem(this.#store) ?? "null");
     } catch {
-      return {};
+      return null;
     }
   }
 
-  #hold(changes: Held) {
-    Object.assign(this.held, changes);
+  #keep(unsaved: Unsaved | null) {
+    this.unsaved = unsaved;
     try {
-      sessionStorage.setItem(this.#store, JSON.stringify(this.held));
+      sessionStorage.setItem(this.#store, JSON.stringify(unsaved));
     } catch {
       // A page may be denied storage; then it lasts as long as the output.
     }

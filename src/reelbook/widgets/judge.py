@@ -36,8 +36,8 @@ AHEAD = 2
 REMAINING_EVERY = 5
 """Answers after which it is estimated anew how many more are of use: of many clips that takes a moment."""
 MAX_SECONDS = 86_400.0
-MAX_NAME, MAX_MARK = 200, 64
-"""Letters of a rater's name, and of the mark of an answer."""
+MAX_MARK = 64
+"""Letters of the mark of an answer."""
 STARS = {str(count): count for count in range(1, 6)}
 GONE = "These clips are not in the table any more, so the answer was not saved."
 
@@ -62,7 +62,7 @@ class JudgeLink(Link):
         self._is_ended = False
         """Whether the page knows of nothing more to judge."""
         self._facts: dict[int, dict[str, Any]] = {}
-        actions = {"next": self._set_rater, "answer": self._answer, "undo": self._undo, "rank": self._rank}
+        actions = {"next": lambda _: None, "answer": self._answer, "undo": self._undo, "rank": self._rank}
         self.handlers = {name: partial(self._act, action) for name, action in actions.items()}
         self._number_rows()
 
@@ -89,7 +89,6 @@ class JudgeLink(Link):
         return {
             "asked": [self._describe(rows) for rows in self._queue],
             "progress": self._format_progress(),
-            "rater": self._ratings.rater or "",
             "isEnded": self._is_ended,
         }
 
@@ -110,18 +109,8 @@ class JudgeLink(Link):
             self._remaining = self._ratings.remaining
         return format_progress(counts, self._remaining)
 
-    def _set_rater(self, content: dict[str, Any]) -> None:
-        rater = str(content.get("rater") or "").strip()[:MAX_NAME]
-        if not rater or rater == self._ratings.rater:
-            return
-        self._ratings.rater = rater
-        # Each rater has an own order, and takes back only what is his.
-        self._queue.clear()
-        self._history.clear()
-
     def _answer(self, content: dict[str, Any]) -> None:
         """Save an answer; one that was sent twice is saved once."""
-        self._set_rater(content)
         self._number_rows()
         of = content.get("of")
         rows = tuple(self._rows.get(number) for number in of) if isinstance(of, list) else ()
