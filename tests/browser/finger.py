@@ -1,9 +1,8 @@
-"""A finger on a page: taps, drags, pinches, and what is too small for it."""
+"""A finger on a page: taps, drags, and what is too small for it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from playwright.sync_api import Locator, Page
@@ -38,26 +37,17 @@ class Finger:
 
     def drag(self, start: Point, end: Point) -> None:
         """Move one finger from here to there."""
-        self.move([start], [end])
-
-    def move(self, starts: Sequence[Point], ends: Sequence[Point]) -> None:
-        """Move several fingers at once."""
-        self._send("touchStart", starts)
+        self._send("touchStart", start)
         for step in range(1, MOVES + 1):
-            share = step / MOVES
-            self._send("touchMove", [(a + (c - a) * share, b + (d - b) * share) for (a, b), (c, d) in zip(starts, ends, strict=True)])  # fmt: skip
-        # Fingers rest before they are lifted: what is let go in motion glides on, and the next tap only stops that.
-        self._send("touchMove", ends, rest=REST_SECONDS)
-        self._send("touchEnd", [])
+            x, y = (begin + (final - begin) * step / MOVES for begin, final in zip(start, end, strict=True))
+            self._send("touchMove", (x, y))
+        # It rests before it is lifted: what is let go in motion glides on, and the next tap only stops that.
+        self._send("touchMove", end, rest=REST_SECONDS)
+        self._send("touchEnd")
 
-    def pinch(self, at: Point, *, before: float, after: float) -> None:
-        """Move two fingers apart, or together: both so many pixels from a point, to the left and to the right."""
-        spread = [[(at[0] - by, at[1]), (at[0] + by, at[1])] for by in (before, after)]
-        self.move(spread[0], spread[1])
-
-    def _send(self, kind: str, at: Sequence[Point], *, rest: float = 0) -> None:
+    def _send(self, kind: str, *at: Point, rest: float = 0) -> None:
         self._time = max(time.time(), self._time + rest)
-        points: list[Any] = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(at)]
+        points: list[Any] = [{"x": x, "y": y} for x, y in at]
         self._session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points, "timestamp": self._time})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -128,7 +127,7 @@ def judge_many(
 
 @pytest.mark.parametrize(("count", "clips"), [(30, 8), *deep((200, 16))])
 def test_answers_outlive_two_kernels(bench: Bench, films: list[str], count: int, clips: int) -> None:
-    """Killed before an answer is saved and after; all are there once and in order, and sides are balanced."""
+    """Killed before an answer is saved and after; all are there once and in order."""
     rows = make_rows(films, clips)
     (bench.folder / "rows.json").write_text(json.dumps(rows))
 
@@ -145,8 +144,6 @@ def test_answers_outlive_two_kernels(bench: Bench, films: list[str], count: int,
     stored = list(ratings.frame[["left", "right", "answer"]].itertuples(index=False, name=None))
     numbers = {number: row for row, number in LinkInTest(ratings, "").link.numbers.items()}
     assert stored == [(numbers[left], numbers[right], answer) for left, right, answer in given]
-    lefts, rights = Counter(one[0] for one in stored), Counter(one[1] for one in stored)
-    assert all(abs(lefts[row] - rights[row]) <= 2 for row in range(len(rows)))
 
 
 def test_nothing_on_the_page_tells_the_setting(bench: Bench, films: list[str]) -> None:

@@ -237,21 +237,21 @@ def test_a_clip_leads_to_its_recipe_and_the_table_plays_it(told: Page) -> None:
     assert told.locator("#again-4 code").first.inner_text().startswith("import reelbook as rb")
 
 
-def test_on_paper_there_are_pictures_and_a_table(chromium: Browser, page_path: Path) -> None:
+def test_on_paper_there_are_pictures_and_the_table(chromium: Browser, page_path: Path) -> None:
     """Posters and all rows, and no buttons; black on white, also where the screen is dark."""
     with opened(chromium, page_path, "dark", width=720) as (page, _):
         page.emulate_media(media="print")
         shot(page, "report-print", whole=True)
         seen = {
             name: page.locator(name).first.is_visible()
-            for name in (".rb-transport", "video", ".rb-live", ".rb-folds", ".rb-clip img", ".rb-paper", ".rb-costs")
+            for name in (".rb-transport", "video", ".rb-table .rb-bar", ".rb-clip img", ".rb-costs")
         }
-        rows = page.locator(".rb-paper tbody tr").count()
+        rows = page.locator(".rb-table tbody tr:visible").count()
         paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
         pages = page.pdf(format="A4").count(b"/Type /Page\n")
 
     assert seen == {
-        ".rb-transport": False, "video": False, ".rb-live": False, ".rb-folds": False, ".rb-clip img": True, ".rb-paper": True,
+        ".rb-transport": False, "video": False, ".rb-table .rb-bar": False, ".rb-clip img": True,
         ".rb-costs": True,
     }  # fmt: skip
     assert rows == 13

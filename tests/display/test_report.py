@@ -172,8 +172,13 @@ class TestPage:
             re.findall(r'<script type="application/json">(\{"key":"[^"]*","group":"[^"]*","rows".*?)</script>', page)[0]
         )["columns"][0]
         assert (index["name"], index["order"]) == ("run", [0, 1, 2, 3])
-        assert re.findall(r"<summary><b>(.*?)</b>", page) == ["run 0", "run 1", "run 2", "run 3"]
-        assert re.findall(r"<summary><b>(.*?)</b>", told) == ["run one 0", "run one 1", "run two 0", "run two 1"]
+        assert re.findall(r'"rb-end">[^<]*</span><b>(.*?)</b>', page) == ["run 0", "run 1", "run 2", "run 3"]
+        assert re.findall(r'"rb-end">[^<]*</span><b>(.*?)</b>', told) == [
+            "run one 0",
+            "run one 1",
+            "run two 0",
+            "run two 1",
+        ]
         assert list(both.index) == [0, 1, 0, 1]
 
     def test_what_is_set_aside_is_not_told_as_spent(self, clips: list[str], tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ export class CompareViewer {
     const stills = root.querySelector(".rb-compare-stills") as HTMLElement;
     stills.after(made("div", { class: "rb-compare-live" }, bar, this.stage, foot, this.#words, this.#room));
     stills.classList.add("rb-compare-saved");
-    this.views[0].el.append(made("span", { class: "rb-compare-line" }), this.#makeWipe());
+    this.views[0].el.append(this.#makeWipe());
     this.#listen();
     this.#choose(0, 1);
     this.#setMode("wipe");
@@ -195,7 +195,6 @@ export class CompareViewer {
       canvas.style.imageRendering = scale * devicePixelRatio > 1 && !isFitted ? "pixelated" : "auto";
     }
     this.stage.toggleAttribute("data-zoomed", !isFitted);
-    this.stage.style.setProperty("--at", `${100 * this.share}%`);
   }
 
   /** Draw what is there, if all of it is of one time; else the stage stays as it was. */

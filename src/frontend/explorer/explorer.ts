@@ -112,8 +112,6 @@ function followKernel(root: HTMLElement, clock: Clock) {
 function filmstrip(root: HTMLElement, clock: Clock) {
   const line = root.querySelector(".rb-line") as HTMLElement;
   const images = [...root.querySelectorAll("[data-rb-stills] img")].map((image) => image.cloneNode());
-  const shades = [made("div", { class: "rb-shade" }), made("div", { class: "rb-shade" })];
-  const needle = made("div", { class: "rb-needle" });
   const last = () => clock.frames - 1;
   const range = (): [number, number] => clock.range ?? [0, last()];
   const move = (side: number, to: number) => {
@@ -131,10 +129,6 @@ function filmstrip(root: HTMLElement, clock: Clock) {
     }),
   );
   const place = () => {
-    const [begin, end] = range();
-    needle.style.left = `${100 * clock.shareOf(clock.frame)}%`;
-    shades[0].style.width = `${100 * clock.shareOf(begin)}%`;
-    shades[1].style.left = `${100 * clock.shareOf(end)}%`;
     handles.forEach((handle, side) => {
       const frame = range()[side];
       handle.max = String(last());
@@ -142,9 +136,8 @@ function filmstrip(root: HTMLElement, clock: Clock) {
       handle.setAttribute("aria-valuetext", `frame ${frame + 1} of ${clock.frames}`);
     });
   };
-  line.prepend(made("div", { class: "rb-film-strip", "aria-hidden": "true" }, ...images), ...shades, needle);
+  line.prepend(made("div", { class: "rb-film-strip", "aria-hidden": "true" }, ...images));
   line.append(...handles);
-  clock.addEventListener("frame", place);
   clock.addEventListener("change", place);
   place();
 }

@@ -52,11 +52,6 @@ export class Camera extends EventTarget {
     this.#settle();
   }
 
-  /** One pixel of the pictures on one CSS pixel, or all in the view again. */
-  toPixels() {
-    this.zoom(1 / this.scale);
-  }
-
   /** @param way Larger, or smaller. */
   step(way: 1 | -1) {
     this.zoom(STEP ** way);
@@ -95,42 +90,31 @@ export class Camera extends EventTarget {
 }
 
 /**
- * Drag, pinch, wheel with ctrl, and arrow keys while the view has the focus.
+ * Drag, wheel with ctrl, and arrow keys while the view has the focus.
  * @param click Called for a press that moved nothing.
  */
 export function moveCamera(el: HTMLElement, camera: Camera, click: () => void = () => {}) {
-  /** Where each pointer is. */
-  const held: Map<number, number[]> = new Map();
-  let start = [0, 0];
-  let isClick = false;
+  /** Where the pointer was pressed, and where it was last. */
+  let held: { start: number[]; last: number[]; isClick: boolean } | null = null;
   const at = ({ clientX, clientY }: MouseEvent) => {
     const { left, top } = el.getBoundingClientRect();
     return [clientX - left, clientY - top];
   };
-  const span = () => {
-    const [one, other] = [...held.values()];
-    return Math.hypot(one[0] - other[0], one[1] - other[1]);
-  };
   el.addEventListener("pointerdown", (event) => {
-    if (event.button || (event.target as HTMLElement).closest("input")) return;
-    start = at(event);
-    held.set(event.pointerId, start);
-    isClick = held.size === 1;
-    if (!camera.isFitted || held.size > 1) el.setPointerCapture(event.pointerId);
+    if (event.button || !event.isPrimary || (event.target as HTMLElement).closest("input")) return;
+    held = { start: at(event), last: at(event), isClick: true };
+    if (!camera.isFitted) el.setPointerCapture(event.pointerId);
   });
   el.addEventListener("pointermove", (event) => {
-    const before = held.get(event.pointerId);
-    if (!before) return;
-    const now = at(event);
-    if (Math.hypot(now[0] - start[0], now[1] - start[1]) > CLICK_DISTANCE) isClick = false;
-    const wide = held.size > 1 ? span() : 0;
-    held.set(event.pointerId, now);
-    if (!wide) return camera.pan(now[0] - before[0], now[1] - before[1]);
-    const [one, other] = [...held.values()];
-    return camera.zoom(span() / wide, [(one[0] + other[0]) / 2, (one[1] + other[1]) / 2]);
+    if (!held || !event.isPrimary) return;
+    const [now, { start, last }] = [at(event), held];
+    if (Math.hypot(now[0] - start[0], now[1] - start[1]) > CLICK_DISTANCE) held.isClick = false;
+    held.last = now;
+    camera.pan(now[0] - last[0], now[1] - last[1]);
   });
   const drop = (event: PointerEvent) => {
-    if (held.delete(event.pointerId) && isClick && event.type === "pointerup") click();
+    if (held?.isClick && event.type === "pointerup") click();
+    held = null;
   };
   for (const name of ["pointerup", "pointercancel", "pointerleave"] as const) el.addEventListener(name, drop);
   const wheel = (event: WheelEvent) => {
@@ -151,14 +135,12 @@ export function moveCamera(el: HTMLElement, camera: Camera, click: () => void = 
   });
 }
 
-/** Smaller, all in the view or one pixel on one pixel, and larger. */
+/** Smaller, all in the view, and larger. */
 export function zoomButtons(camera: Camera) {
-  const scale = button("", () => (camera.isFitted ? camera.toPixels() : camera.toFit()));
+  const fit = button("", () => camera.toFit(), { title: "All in view (0)" });
   const show = () => {
-    const percent = `${Math.round(camera.scale * 100)}%`;
-    scale.textContent = camera.isFitted ? "Fit" : percent;
-    scale.title = camera.isFitted ? `One pixel for each of the picture; now ${percent}` : "All in view (0)";
-    scale.setAttribute("aria-label", `Zoom: ${scale.textContent}`);
+    fit.textContent = camera.isFitted ? "Fit" : `${Math.round(camera.scale * 100)}%`;
+    fit.setAttribute("aria-label", `Zoom: ${fit.textContent}`);
   };
   camera.addEventListener("change", show);
   show();
@@ -166,7 +148,7 @@ export function zoomButtons(camera: Camera) {
     "span",
     { class: "rb-group rb-zoom", role: "group", "aria-label": "Zoom" },
     button("−", () => camera.step(-1), { title: "Smaller (−)", "aria-label": "Zoom out" }),
-    scale,
+    fit,
     button("+", () => camera.step(1), { title: "Larger (+)", "aria-label": "Zoom in" }),
   );
 }
