@@ -89,8 +89,8 @@ class Reel:
         """Credits grouped by one or more columns, or for the entire table: a table, displayed with a chart.
 
         `credits` is what was charged or, if the service reported no charge, estimated; `estimated` is the price
-        estimated before the runs, and `charged` the charge reported by the service. `seconds` are those of the
-        completed videos.
+        estimated before the runs, and `charged` the charge reported by the service. `seconds` are those of
+        completed videos, from their columns `num_frames` and `frame_rate`.
         """
         return compute_costs(self._table, by)
 

@@ -54,7 +54,7 @@ def plan_card(plan: Plan, known: Known | None = None, *, is_in_code: bool = True
 
 
 def format_plan(plan: Plan) -> str:
-    """Runs, model, price and duration of a plan on one line."""
+    """Runs, model and price of a plan on one line."""
     return join_with_dots(format_run_count(plan), *format_price(plan, plan.known))
 
 

@@ -253,9 +253,7 @@ class _Builder:
     def fields(self, rule: Mapping[str, Any]) -> tuple[dict[str, Any], list[str], Any]:
         """The rules of an object's fields, those of its alternatives included; the required ones; the rule of any others."""
         rules, required = dict(rule.get("properties", {})), list(rule.get("required", ()))
-        # Fields that are listed under a condition only are taken as they are.
-        conditions = ("then", "else", "dependentSchemas", "patternProperties")
-        others = rule.get("additionalProperties", False) or not rule.keys().isdisjoint(conditions)
+        others = rule.get("additionalProperties", False)
         forms = [self.flat(form) for form in (*rule.get("anyOf", ()), *rule.get("oneOf", ()))]
         parts = [self.fields(form) for form in forms if _type(form) in ("object", "")]
         for name in dict.fromkeys(name for fields, *_ in parts for name in fields):
@@ -354,12 +352,10 @@ class _Builder:
             case "string":
                 return _text(name, rule, limits)
             case "array":
-                rest = rule.get("items", "prefixItems" not in rule)
-                sources = [*rule.get("prefixItems", ()), *([] if rest is False else [rest])]
-                inner = _union([self.type_of(source, name, inside) for source in sources]) if sources else Json
-                takes_pictures = any(_names_picture(name, self.flat(source)) for source in sources)
-                alone = [BeforeValidator(require_list)] if takes_pictures else []
-                return Annotated[(_tuple[inner, ...], _field(**limits), Ordered, *alone)]
+                # The entries of a list with a rule for each place are left to the last check.
+                entry = True if "prefixItems" in rule else rule.get("items", True)
+                alone = [BeforeValidator(require_list)] if _names_picture(name, self.flat(entry)) else []
+                return Annotated[(_tuple[self.type_of(entry, name, inside), ...], _field(**limits), Ordered, *alone)]
             case "object":
                 return _dict[str, self.type_of(others, "", inside)]
         raise BadDescription(f"A schema is of the type {kind!r}, which JSON does not have.")

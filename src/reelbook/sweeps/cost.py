@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ..errors import ReelbookError
-from ..media.local_file import LocalFile
-from ..models.base import File
 from ..storage.run_status import RunStatus
 from ..storage.table import format_json
 from ..util.printable import suggest
-from .table_files import VIDEO
 
 UNCHARGED = (RunStatus.IMPOSSIBLE, RunStatus.NOT_STARTED, RunStatus.WAITING, RunStatus.FAILED, RunStatus.CANCELLED)
 """Statuses of runs that cost nothing unless their row has an amount: never sent, or failed and not charged."""
@@ -51,7 +46,10 @@ def compute_costs(table: pd.DataFrame, by: str | Sequence[str] | None = None) ->
         for name in ("credits", "credits_estimated")
     )
     charged = counted.where(table["credits_source"].eq("charged"), 0) if "credits_source" in table else unknown
-    seconds = _find_seconds(table, is_completed)
+    seconds = pd.Series(pd.NA, index=table.index, dtype="Float64")
+    if {"num_frames", "frame_rate"} <= {*table.columns}:
+        frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
+        seconds = (frames / rates).where(rates.gt(0) & is_completed).astype("Float64")
     is_known = counted.notna() & (seconds.notna() | ~is_completed)
     facts = pd.DataFrame({
         "runs": 1, "completed": is_completed.astype("Int64"), "credits": counted, "estimated": estimated,
@@ -74,23 +72,3 @@ def _make_key(values: pd.Series[Any]) -> pd.Series[Any]:
     if values.dtype != object:
         return values
     return values.map(lambda value: format_json(value) if isinstance(value, (list, dict)) else value)
-
-
-def _find_seconds(table: pd.DataFrame, is_completed: pd.Series[bool]) -> pd.Series[Any]:
-    """The duration of each completed video, from its frames and frame rate if in the table, else from the file."""
-    seconds = pd.Series(pd.NA, index=table.index, dtype="Float64")
-    if {"num_frames", "frame_rate"} <= {*table.columns}:
-        frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
-        seconds = (frames / rates).where(rates > 0).astype("Float64")
-    if VIDEO in table.columns:
-        seconds = seconds.fillna(table[VIDEO].where(seconds.isna() & is_completed).map(_read_seconds).astype("Float64"))
-    return seconds.where(is_completed)
-
-
-@lru_cache(maxsize=20_000)
-def _read_seconds(path: Any) -> float | None:
-    """The duration of a video in seconds."""
-    try:
-        return LocalFile(Path(path), File(url="")).probe.seconds if isinstance(path, str) else None
-    except ReelbookError:
-        return None

@@ -277,11 +277,9 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
             scope = options.scope or make_budget_scope(self._service, keys)
             self._budget = Budget(scope, options.budget)
             await ledger.transact(lambda db: join_scope(db, scope, self._service, keys))
-
-        def load() -> list[Standing]:
-            return load_standings(spread_rows(self.plan), names, self._context, self._service, price=options.price)
-
-        standings = await asyncio.to_thread(load)
+        standings = await asyncio.to_thread(
+            lambda: load_standings(spread_rows(self.plan), names, self._context, self._service, price=options.price)
+        )
         # An uncertain run must be resolved by the user.
         ends = (RunStatus.UNCERTAIN, RunStatus.COMPLETED)
         due = [standing for standing in standings if standing.name is not None and standing.status not in ends]

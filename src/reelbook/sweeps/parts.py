@@ -10,6 +10,7 @@ from importlib import import_module
 from itertools import product
 from math import prod
 from numbers import Integral, Real
+from operator import index
 from pathlib import Path
 from string import Formatter
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -26,7 +27,6 @@ from .values import (
     coerce_value,
     get_fields,
     get_schema,
-    is_whole,
     parse_field_path,
     read_records,
     usage_error,
@@ -126,17 +126,16 @@ AnyPart: TypeAlias = Axis | Zipped | Template | Rows
 Zipped.model_rebuild()
 
 
-def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
+def zipped(**axes: Any) -> Zipped:
     """Zip axes of the same length, so that they vary together.
 
     Example::
 
         rb.sweep(boat, rb.zipped(seed=[1, 2], prompt=["a boat", "a kite"]))
     """
-    together = _join_axes(axes, more)
-    if not together:
+    if not axes:
         raise usage_error("zipped(…) takes axes that vary together, such as zipped(seed=[1, 2], prompt=[…, …]).")
-    return Zipped(zipped=make_axes(together))
+    return Zipped(zipped=make_axes(axes))
 
 
 def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
@@ -175,15 +174,6 @@ def make_axes(axes: Mapping[str, Any]) -> tuple[AnyPart, ...]:
         else Axis(axis=str(name), values=coerce_axis_values(name, given))
         for name, given in axes.items()
     )
-
-
-def _join_axes(axes: Any, more: Mapping[str, Any]) -> dict[str, Any]:
-    """The axes given in a dict and by their names."""
-    if not isinstance(axes, Mapping | None):
-        raise usage_error(
-            f"Axes go by their names, such as seed=[1, 2], or in a dict of them, not as {format_literal(axes)}."
-        )
-    return {str(name): given for name, given in {**(axes or {}), **more}.items()}
 
 
 def merge(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -236,15 +226,14 @@ def sampled(
 
         rb.sweep(boat, rb.sampled(40, num_frames=(9, 257), resolution=["480p", "720p"]))
     """
-    drawn = _join_axes(fields, more)
-    is_right = is_whole(n) and n > 0 and is_whole(seed) and seed >= 0
-    if not (is_right and drawn and method in ("latin", "sobol")):
+    drawn = {**(fields or {}), **more}
+    if not drawn or method not in ("latin", "sobol") or not isinstance(seed, Integral):
         raise usage_error(
-            "sampled(…) takes a number of runs from 1, then the fields to draw, such as num_frames=(9, 257); `method` is 'latin' or "
+            "sampled(…) takes a number of runs, then the fields to draw, such as num_frames=(9, 257); `method` is 'latin' or "
             "'sobol'. Its `seed` is the sampler's own whole number; to draw those of the runs, write sampled(n, {\"seed\": (0, 99)})."
         )
     check_count(n)
-    return Sampled(int(n), drawn, int(seed), method)
+    return Sampled(index(n), drawn, int(seed), method)
 
 
 def _make_draw(model: type[Input], name: str, given: Any) -> Callable[[float], Any]:

@@ -36,7 +36,7 @@ from .parts import (
     rows,
 )
 from .plan_summary import format_plan, sum_or_none
-from .values import check_count, coerce_value, get_fields, is_whole, parse_field_path, takes_lists_only, usage_error
+from .values import check_count, coerce_value, get_fields, parse_field_path, takes_lists_only, usage_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,14 +191,8 @@ class Plan:
         """The plan with prices from a function: those of the service, or your own."""
         prices: dict[Input | None, Estimate] = {}
         for request in {row.input: None for row in self.distinct if row.input is not None}:
-            answer: Any = price(request)
-            if is_whole(answer) and answer >= 0:
-                answer = Estimate(int(answer))
-            elif not isinstance(answer, Estimate | None):
-                raise usage_error(
-                    f"A price is a whole number of credits, or None where nobody knows, not {format_literal(answer)}."
-                )
-            prices[request] = answer or Estimate(None)
+            answer = price(request)
+            prices[request] = answer if isinstance(answer, Estimate) else Estimate(answer)
         return replace(self, rows=tuple(replace(row, estimate=prices.get(row.input)) for row in self.rows))
 
     @cached_property

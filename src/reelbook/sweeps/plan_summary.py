@@ -54,7 +54,7 @@ def format_run_count(plan: Plan) -> str:
 
 
 def format_price(plan: Plan, known: Known | None) -> list[str]:
-    """Price, credits due, and duration, as far as they are known."""
+    """Price and credits due, as far as they are known."""
     due, price = plan.find_due(known), plan.credits
     if known is not None and plan.distinct and not due:
         return [_format_all_paid(sum(known.costs.values()))]

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
-from numbers import Integral
 from os import PathLike
 from typing import Any
 
@@ -38,13 +37,6 @@ def check_count(runs: int) -> None:
             f"That makes more than {MAX_RUNS:,} runs, the most that a plan holds. "
             "Use fewer values, zip axes that belong together, or draw from them with sampled(n, …)."
         )
-
-
-def is_whole(value: Any) -> bool:
-    """Whether it is a whole number: also 1300.0, a likely result of a computation, or one of numpy; no boolean."""
-    return (
-        value.is_integer() if isinstance(value, float) else isinstance(value, Integral) and not isinstance(value, bool)
-    )
 
 
 # Values and tables.
