@@ -21,7 +21,7 @@ from tests.support import deep
 pytestmark = pytest.mark.browser
 
 SIZES = next(node for node in get_sheet(rb.SmartResize)["fields"] if node["name"] == "target_sizes")
-SEED = {"name": "seed", "kind": "whole", "label": "Seed", "nullable": True, "special": "seed"}
+SEED = {"name": "seed", "kind": "whole", "label": "Seed", "special": "seed"}
 ASPECT = {
     "name": "aspect_ratio", "kind": "choice", "label": "Aspect ratio", "default": "16:9", "special": "aspect",
     "choices": [{"value": shape, "label": shape} for shape in ("9:16", "1:1", "16:9")],

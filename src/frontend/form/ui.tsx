@@ -97,53 +97,36 @@ export function SignButton({ sign, says, ...more }: ButtonProps & { sign: SignNa
   );
 }
 
-/** A button and the part that it opens; Escape closes it, and the focus goes back to the button. */
+/** A button and the part that it opens; the focus goes back to the button. */
 export function useShelf(label: string, id: string, opened: () => void) {
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
-  const box = useRef<HTMLDivElement>(null);
   const turn = (opens: boolean) => {
-    // What has the focus in it is about to be hidden.
-    if (!opens && box.current?.matches(":focus-within")) button.current?.focus();
     setOpen(opens);
     if (opens) opened();
+    else button.current?.focus();
   };
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== "Escape" || !isOpen) return;
-    event.preventDefault();
-    event.stopPropagation();
-    turn(false);
-  };
-  const expands = { "aria-expanded": isOpen, "aria-controls": id, onKeyDown };
   return {
-    isOpen,
     turn,
     button: (
-      <Quiet act={() => turn(!isOpen)} buttonRef={button} {...expands}>
+      <Quiet act={() => turn(!isOpen)} buttonRef={button} aria-expanded={isOpen} aria-controls={id}>
         {label}
       </Quiet>
     ),
-    facts: { ref: box, id, role: "group" as const, "aria-label": label, hidden: !isOpen, onKeyDown },
+    facts: { id, role: "group" as const, "aria-label": label, hidden: !isOpen },
   };
 }
 
-const seenActions: WeakMap<Element, () => void> = new WeakMap();
-/** One for all: there may be a thousand elements. */
-let seenObserver: IntersectionObserver | null = null;
-
 /** Calls back once, when an element is in view or near it. @returns Forget it. */
 export function whenSeen(element: Element, action: () => void): () => void {
-  const observer = (seenObserver ??= new IntersectionObserver(
-    (entries) => {
-      for (const { target, isIntersecting } of entries) {
-        if (!isIntersecting) continue;
-        observer.unobserve(target);
-        seenActions.get(target)?.();
-      }
+  const observer = new IntersectionObserver(
+    ([{ isIntersecting }]) => {
+      if (!isIntersecting) return;
+      observer.disconnect();
+      action();
     },
     { rootMargin: "200px" },
-  ));
-  seenActions.set(element, action);
+  );
   observer.observe(element);
-  return () => observer.unobserve(element);
+  return () => observer.disconnect();
 }

@@ -14,7 +14,6 @@ export interface Node {
   help?: string;
   required?: boolean;
   folded?: boolean;
-  nullable?: boolean;
   default?: any;
   long?: boolean;
   min?: number;

@@ -85,19 +85,6 @@ def test_what_no_page_could_show_is_refused_at_once(name: str, given: Any, words
     page.form.close()
 
 
-def test_null_is_offered_only_where_it_is_taken() -> None:
-    """A list of values beside `null` says whether it is one of them."""
-    kinds = {"type": ["string", "null"]}
-    page = Page(
-        described({"without": {**kinds, "enum": ["a", "b"]}, "with": {**kinds, "enum": ["a", None]}, "any": kinds})
-    )
-
-    offered = {name: bool(page.node(name).get("nullable")) for name in page.names}
-
-    assert offered == {"without": False, "with": True, "any": True}
-    page.form.close()
-
-
 @pytest.mark.parametrize(
     ("name", "problem"),
     [

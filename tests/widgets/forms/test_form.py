@@ -136,7 +136,7 @@ def test_the_price_follows_what_is_typed(page: Page) -> None:
 
     assert page.form.state["price"] == {
         "credits": 106, "told": "≈ 106 credits", "lines": [["base", "53"], ["detail pass", "× 2.0"]],
-        "source": "estimated from the catalog", "about": True,
+        "source": "estimated from the catalog",
     }  # fmt: skip
 
 

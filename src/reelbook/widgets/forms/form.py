@@ -412,8 +412,7 @@ class Form(ScriptLink):
             apply()
             state = self._make_state()
             # A run says of which change of the draft and of its price it is.
-            drafts = [json.dumps(one["draft"], sort_keys=True) for one in (self.state, state)]
-            if drafts[0] != drafts[1] or state["price"]["credits"] != self.state["price"]["credits"]:
+            if state["draft"] != self.state["draft"] or state["price"]["credits"] != self.state["price"]["credits"]:
                 state["change"] += 1
             # Before the page is updated: a plan of the previous draft cannot be run any more.
             self._sweeping.replan_if_changed()

@@ -16,7 +16,6 @@ from ..link import NewestOnly
 if TYPE_CHECKING:
     from .form import Draft, Form
 
-MAX_PRICES = 1000
 PICTURE = "https://example.org/picture.png"
 PLACEHOLDERS = {"text": "a", "image": PICTURE}
 
@@ -42,12 +41,9 @@ class Pricer:
             return price_json(None)
         session = self._form.session
         key = session.service_name(), make_price_key(request)
-        if key in self._prices:
-            exact = self._prices[key]
-            return price_json(exact if exact is not None else _estimate_offline(request))
-        if session.current is not None:
+        if key not in self._prices and session.current is not None:
             self._asker.put((key, request))
-        return price_json(_estimate_offline(request))
+        return price_json(self._prices.get(key) or _estimate_offline(request))
 
     def _correct_draft(self, draft: Draft) -> Input | None:
         """The draft with invalid values left out, and placeholders for what is missing; None if that is impossible."""
@@ -67,31 +63,25 @@ class Pricer:
         """Ask the service for a price, and show it."""
         key, request = wanted
         try:
-            found: Estimate | None = self._form.session.estimate(request)
+            self._prices[key] = self._form.session.estimate(request)
         except Exception as error:
             # The catalog's price stays, marked as such.
             if not isinstance(error, ReelbookError):
                 log.debug("a price could not be requested", exc_info=True)
-            found = None
-        self._prices[key] = found
-        while len(self._prices) > MAX_PRICES:
-            del self._prices[next(iter(self._prices))]
-        try:
-            self._form.refresh()
-        # An observer of the form may fail; prices are requested all the same.
-        except Exception:
-            log.debug("a price could not be published", exc_info=True)
+            self._prices[key] = None
+        self._form.refresh()
 
 
 def price_json(price: Estimate | None) -> dict[str, Any]:
     """A price as JSON for the page, with its breakdown and its source."""
     if price is None or price.credits is None:
-        return {"credits": None, "told": "price unknown", "lines": [], "source": "", "about": True}
-    about = price.source != "exact"
-    lines = [[line.label, format_amount(line)] for line in price.breakdown]
-    source = "estimated from the catalog" if about else "exact, quoted by the service"
-    amount = format_credits(price.credits, price.source)
-    return {"credits": price.credits, "told": amount, "lines": lines, "source": source, "about": about}
+        return {"credits": None, "told": "price unknown", "lines": [], "source": ""}
+    return {
+        "credits": price.credits,
+        "told": format_credits(price.credits, price.source),
+        "lines": [[line.label, format_amount(line)] for line in price.breakdown],
+        "source": "exact, quoted by the service" if price.source == "exact" else "estimated from the catalog",
+    }
 
 
 def _estimate_offline(request: Input) -> Estimate | None:

@@ -106,7 +106,7 @@ class _TreeBuilder:
 
     def node(self, name: str, rule: Any) -> Node:
         """The node of one value."""
-        rule, nullable = self._resolve(rule if isinstance(rule, Mapping) else {})
+        rule = self._resolve(rule if isinstance(rule, Mapping) else {})
         self._level += 1
         kind = self._read_kind(name, rule)
         self._level -= 1
@@ -114,8 +114,6 @@ class _TreeBuilder:
         if help_ := rule.get("description"):
             # Backticks are markup in documentation only.
             node["help"] = shorten(str(help_).replace("`", ""), MAX_HELP)
-        if nullable:
-            node["nullable"] = True
         if "default" in rule:
             node["default"] = to_page(node, rule["default"])
         return node
@@ -131,26 +129,23 @@ class _TreeBuilder:
             nodes.append(node)
         return nodes
 
-    def _resolve(self, rule: Schema) -> tuple[Schema, bool]:
-        """The rule with its reference resolved and null removed, and whether it allowed null."""
-        nullable = False
+    def _resolve(self, rule: Schema) -> Schema:
+        """The rule with its reference resolved, and without null among its forms."""
         while True:
             if "$ref" in rule:
                 rule = {**self._defs.get(rule["$ref"].removeprefix("#/$defs/"), {}), **_without(rule, "$ref")}
             elif any(map(_is_null, rule.get("anyOf", ()))):
-                nullable, forms = True, [form for form in rule["anyOf"] if not _is_null(form)]
-                notes = _without(rule, "anyOf")
+                forms, notes = [form for form in rule["anyOf"] if not _is_null(form)], _without(rule, "anyOf")
                 rule = {**forms[0], **notes} if len(forms) == 1 else {**notes, "anyOf": forms}
             else:
-                return rule, nullable
+                return rule
 
     def _read_kind(self, name: str, rule: Schema) -> Node:
         """The node of a rule, without name and label."""
         if "const" in rule:
             return {"kind": "constant", "value": to_page_json(rule["const"])}
         if "enum" in rule:
-            node = _choices([value for value in rule["enum"] if value is not None])
-            return {**node, "nullable": True} if None in rule["enum"] else node
+            return _choices([value for value in rule["enum"] if value is not None])
         if "anyOf" in rule:
             return self._either(name, rule["anyOf"])
         match rule.get("type"):
