@@ -29,8 +29,7 @@ import reelbook as rb
 from reelbook import cli
 from reelbook.client import Client
 from reelbook.current import session
-from reelbook.runs import follow
-from reelbook.transport import downloader
+from reelbook.transport import answers, downloader
 from reelbook.transport.http import RetryPolicy
 from reelbook_service.workers import worker_environment
 from tests.faults.canary import Canary, verbose
@@ -191,7 +190,7 @@ def test_nothing_that_is_shown_or_kept_has_the_key(
 ) -> None:  # fmt: skip
     """Values, copies, pickles, errors, tracebacks, logs, warnings, output and files, of all that goes well or wrong."""
     monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(follow, "RESULT_SECONDS", 0.2)
+    monkeypatch.setattr(answers, "RESULT_SECONDS", 0.2)
     for name in (None, "httpx", "httpcore", "asyncio", "reelbook"):
         caplog.set_level(logging.DEBUG, name)
     scripted(hosted)

@@ -18,8 +18,7 @@ from .client import Client
 from .current import KEYRING
 from .errors import ReelbookError, UncertainRun
 from .models.base import Input
-from .runs.follow import find_end
-from .runs.run import Run
+from .runs.run import Run, find_end
 from .runs.submit import Submission, identify
 from .storage.ledger import claims, transitions
 from .storage.ledger.transitions import EXPIRED, Entry, State

@@ -15,7 +15,6 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import NotReady, RunCancelled, RunFailed
-from reelbook.runs import follow
 from reelbook.transport import answers
 from tests.faults.standin import FOREIGN, KINDS, RESULT, STATUS, Fault, StandIn
 from tests.faults.walker import hurry
@@ -164,7 +163,7 @@ def passing(
     }
     for_ever = {kind: [Fault(STATUS, kind)] for kind in kinds if kind in NEVER_A_STATUS}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(follow, "RESULT_SECONDS", 10.0)
+        patch.setattr(answers, "RESULT_SECONDS", 10.0)
         patch.setattr(answers, "REFUSED_SECONDS", 10.0)
         return told_of(tmp_path_factory.mktemp("passing"), {**for_a_while, **for_ever})
 

@@ -59,13 +59,12 @@ def _tried(work: Callable[[], Any]) -> Any:
 
 def hurry(patch: pytest.MonkeyPatch) -> None:
     """The same rules in a shorter life."""
-    from reelbook.runs import follow
     from reelbook.transport import answers, downloader, http, poller
     from reelbook.transport.http import RetryPolicy
 
     policy = RetryPolicy(free_seconds=8, attempt_seconds=4, paid_seconds=4, backoff_seconds=0.005, max_attempts=3)
     patch.setattr(http, "RetryPolicy", lambda: policy)
-    patch.setattr(follow, "RESULT_SECONDS", 0.3)
+    patch.setattr(answers, "RESULT_SECONDS", 0.3)
     patch.setattr(answers, "REFUSED_SECONDS", 1.5)
     patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
     patch.setattr(poller, "FIRST_FAILURE_SECONDS", 0.05)

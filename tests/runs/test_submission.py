@@ -13,8 +13,9 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.runs import follow, submit
+from reelbook.runs import submit
 from reelbook.storage.ledger import transitions
+from reelbook.transport import answers
 from reelbook.transport.picture_sources import build_request_input
 from tests.support import Served, as_data_uri, png
 from tests.transport.variants import Hosted, Received, Reply
@@ -195,7 +196,7 @@ def test_a_result_without_a_file_is_not_kept_as_the_result(
     hosted: Hosted, client: Client, answer: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is asked for again when the run is wanted again, at no cost."""
-    monkeypatch.setattr(follow, "RESULT_SECONDS", 0.2)
+    monkeypatch.setattr(answers, "RESULT_SECONDS", 0.2)
     hosted.on("POST", RUN, {"requestId": "r1"})
     finishes(hosted)
     hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", answer)

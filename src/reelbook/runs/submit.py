@@ -33,7 +33,7 @@ from ..transport.picture_sources import Source, Uploads, build_request_input, re
 from ..transport.poller import Poller
 from ..transport.service_calls import ServiceCalls
 from ..util.loopback import is_loopback, normalise_address
-from .follow import make_uncertain
+from .run import make_uncertain
 
 OWNER_POLL_SECONDS = 0.05
 RECORD_RETRY_SECONDS, MAX_RECORD_SECONDS = 5.0, 120.0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import InvalidInput, ReelbookError, RunFailed, ServiceError
 from ..models.images import Image, pictures_of
-from ..runs.follow import error_kind_of
+from ..runs.run import error_kind_of
 from ..storage.ledger.transitions import Entry, State
 from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import format_canonical, make_identity

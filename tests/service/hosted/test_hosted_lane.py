@@ -377,7 +377,7 @@ def test_a_cancelled_run_that_was_paid_for_is_asked_for_with_pauses(
     monkeypatch.setattr(spec_decisions, "CANCEL_SECONDS", 0.2)
     monkeypatch.setattr(paid_run, "PAUSE_SECONDS", 5.0)
     monkeypatch.setattr("reelbook.transport.answers.RESULT_SECONDS", 0.1)
-    monkeypatch.setattr("reelbook.runs.follow.RESULT_SECONDS", 0.1)
+    monkeypatch.setattr("reelbook.transport.answers.RESULT_SECONDS", 0.1)
     service = elsewhere(Fault(RESULT, "503 page", seed=7), seconds=1.0)
     service.on("PUT", f"/{TEXT}/requests/r-0/cancel", Reply(200, {"success": False}))
     served = gateway(service.base_url)

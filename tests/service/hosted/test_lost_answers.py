@@ -64,7 +64,7 @@ def test_a_result_that_cannot_be_had_is_not_paid_for_again(
     """The service elsewhere has taken it, and gives no result for as long as the gateway asks: an hour."""
     monkeypatch.setattr(paid_run, "RESULT_SECONDS", 0.0)
     monkeypatch.setattr("reelbook.transport.answers.RESULT_SECONDS", 0.1)
-    monkeypatch.setattr("reelbook.runs.follow.RESULT_SECONDS", 0.1)
+    monkeypatch.setattr("reelbook.transport.answers.RESULT_SECONDS", 0.1)
     service, served = paid(Fault(RESULT, "503 page"))
 
     with student(served, tmp_path / "library") as client:
