@@ -86,9 +86,8 @@ def test_a_table_that_was_filtered_sorted_merged_or_concatenated_keeps_its_reel(
 
 def test_figures_become_columns_and_are_measured_once(table: pd.DataFrame) -> None:
     """A still film has no motion; a run without a file has gaps; the second time the figures are the same."""
-    seen: list[tuple[int, int]] = []
     first = table.reel.measure(["motion", "frame_count", "ssim"], reference=0)
-    again = table.reel.measure(["motion", "frame_count", "ssim"], reference=0, progress=lambda *told: seen.append(told))
+    again = table.reel.measure(["motion", "frame_count", "ssim"], reference=0, progress=False)
 
     done = first[first["status"] == "completed"]
     assert set(done["frame_count"]) == {6, 12}
@@ -96,7 +95,6 @@ def test_figures_become_columns_and_are_measured_once(table: pd.DataFrame) -> No
     assert done["ssim"].astype(float).min() > 0.99
     assert first[first["status"] == "impossible"]["frame_count"].isna().all()
     pd.testing.assert_frame_equal(first, again)
-    assert seen == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
     assert list(table.columns) == [name for name in first.columns if name in table.columns]
     with pytest.raises(rb.ReelbookError, match=r"Row 4 has 0 files.*impossible"):
         table.reel.measure(["ssim"], reference=4)

@@ -54,21 +54,15 @@ def test_a_race_finds_the_best_setting_under_its_budget(served: Served, client: 
     assert table["request_id"].is_unique
 
 
-def test_an_axis_named_like_a_figure_keeps_its_values(client: Client) -> None:
-    """It has the prefix that it has in tables, and the figure has its name; in the ranking, and in the table of the runs."""
-    listed = [
-        {FIRST: frames, "fps": fps, "mean": frames * 100, "setting": f"take {fps}"} for frames in (1, 2, 3) for fps in (2.0, 3.0)
-    ]  # fmt: skip
-    plan = sweep(BASE, rows(listed, keep=["mean", "setting"]))
+@pytest.mark.usefixtures("client")
+def test_an_axis_named_like_a_figure_is_refused_before_anything_is_sent(served: Served) -> None:
+    """Either would hide the other in the tables of the race."""
+    plan = sweep(BASE, rows([{FIRST: frames, "mean": frames * 100} for frames in (1, 2)], keep=["mean"]))
 
-    found = race(plan, over=("fps", "setting"), budget=1.0, sure=0.6)
-    ranking = found.ranking()
+    with pytest.raises(rb.InvalidInput, match="columns of their own for mean"):
+        race(plan, over="mean", budget=1.0)
 
-    assert set(found.table["label_setting"]) == {"take 2.0", "take 3.0"}
-    assert set(found.table["setting"]) == {0, 1, 2}
-    assert "label_setting" in found.table.attrs["reelbook"]["axes"]
-    assert sorted(ranking["label_mean"]) == [100, 200, 300]
-    assert ranking["mean"].iloc[0] < 100
+    assert reserved(served) == []
 
 
 def test_a_repeated_race_costs_nothing_and_comes_to_the_same_choice(served: Served, client: Client) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -107,7 +107,7 @@ class Reel:
         metrics: Collection[str] | str | None = None,
         *,
         reference: Any = None,
-        progress: bool | Callable[[int, int], object] | None = True,
+        progress: bool = True,
     ) -> pd.DataFrame:
         """Measure the first file of each run, and return the table with a column per metric.
 
@@ -115,13 +115,12 @@ class Reel:
         run to compare the others with. Measurements of a library's files are kept in it. Beside an input of the same name the
         metric's column is `measured_…`; earlier measurements in the table are replaced.
 
-        Progress is displayed after a second; `progress=False` disables that, and a callable receives the number of files
-        done and the total.
+        Progress is displayed after a second, unless `progress` is false.
         """
         firsts = [found[0] if found else None for found in find_paths(self._table)]
         against = reference if reference is None or isinstance(reference, (str, Path)) else self.file(reference).path
         existing = [path for path in firsts if path is not None]
-        with _progress_callback(progress, len(set(existing))) as report:
+        with watch_measuring(len(set(existing))) if progress else nullcontext() as report:
             figures = measure_files(existing, metrics, reference=against, progress=report)
         by_path = dict(zip(existing, figures, strict=True))
         names = list(dict.fromkeys(name for found in by_path.values() for name in found if name in METRICS))
@@ -199,12 +198,3 @@ class Reel:
     def _rows(self, which: Any) -> pd.DataFrame:
         """The selected rows of this table, given by labels of its index, a mask, or as rows."""
         return find_rows_in(self._table, which)
-
-
-def _progress_callback(
-    progress: bool | Callable[[int, int], object] | None, files: int
-) -> AbstractContextManager[Callable[[int, int], object] | None]:
-    """A context manager with the progress callback for measuring: the caller's, the display's, or None."""
-    if callable(progress):
-        return nullcontext(progress)
-    return watch_measuring(files) if progress else nullcontext()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from ...util import registry
 from .rounds import Fits, RaceRuns, Rounds
 from .score import Judging, Score, make_score
 from .sentences import Contender, End, RaceProgress, RaceState
-from .settings import RaceOptions, check_settings, find_budget, group_settings, make_drafts
+from .settings import RaceOptions, check_settings, find_budget, group_settings, make_drafts, race_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +43,9 @@ FIGURES: dict[str, Any] = {
     "credits": "int64",
 }
 """The columns of a ranking in addition to the settings' values, and their types."""
+
+OF_RUNS = ("round", "setting", "score", "draft")
+"""The columns of its table in addition to those of any table of runs."""
 
 log = logging.getLogger("reelbook")
 
@@ -68,6 +71,10 @@ class Race(BackgroundJob["Race"]):
         drafts = make_drafts(plan) if options.draft else plan
         settings = group_settings(drafts, options.over, options.seed, is_paired=options.judge is not None)
         check_settings(settings)
+        if taken := [name for name in plan.columns if name in (*FIGURES, *OF_RUNS)]:
+            raise race_error(
+                f"The tables of a race have columns of their own for {', '.join(taken)}. Rename the plan's."
+            )
         self._runs = runs = RaceRuns(plan, drafts, client, options.execution)
         self._whole, due = sum_or_none(runs.get_price(row) for row in plan.distinct), runs.find_due(drafts.distinct)
         self._budget = find_budget(options.budget, self._whole, settings, due, is_embedded=client.is_embedded)
@@ -121,17 +128,7 @@ class Race(BackgroundJob["Race"]):
             table = add_metric_columns(table, measured)
         if self._options.draft:
             columns["draft"] = [True] * len(rows) + [False] * len(finals)
-        own = self._rename_own(columns)
-        table = table.rename(columns=own)
-        result = table.assign(**{name: build_column(values).array for name, values in columns.items()})
-        facts = table.attrs["reelbook"]
-        result.attrs = {"reelbook": {**facts, "axes": [own.get(name, name) for name in facts["axes"]]}}
-        return result
-
-    def _rename_own(self, figures: Collection[str]) -> dict[str, str]:
-        """Another name for each column of the plan that has the name of a figure, by the same prefixes as in any table."""
-        own = self.plan.labels
-        return {name: f"{'label' if name in own else 'input'}_{name}" for name in self.plan.columns if name in figures}
+        return table.assign(**{name: build_column(values).array for name, values in columns.items()})
 
     @property
     def spent(self) -> int:
@@ -185,16 +182,12 @@ class Race(BackgroundJob["Race"]):
             )  # fmt: skip
 
     def ranking(self) -> pd.DataFrame:
-        """One row per setting, the best first: its values, mean, low, high (90%), chance to be the best, runs, credits.
-
-        An axis named like one of these has the prefix `input_` or `label_`.
-        """
+        """One row per setting, the best first: its values, mean, low, high (90%), chance to be the best, runs, credits."""
         import pandas as pd
 
         progress = self.progress
         rows, axes = progress.contenders, progress.axes
-        titles = self._rename_own(FIGURES)
-        columns = {titles.get(name, name): build_column([row.values[name] for row in rows]).array for name in axes}
+        columns = {name: build_column([row.values[name] for row in rows]).array for name in axes}
         for name, kind in FIGURES.items():
             columns[name] = pd.Series([getattr(row, name) for row in rows], dtype=kind).array
         return pd.DataFrame(columns, index=pd.Index([row.number for row in rows], name="setting"))

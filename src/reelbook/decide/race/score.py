@@ -76,7 +76,7 @@ class Score:
         fresh, places = table[is_due], [number for number, due in zip(numbers, is_due, strict=True) if due]
         if wanted := [name for name in self.weights if name in METRICS and name not in fresh.columns]:
             # All at once, because each file is decoded once for all of them.
-            fresh = fresh.reel.measure(wanted, progress=None)
+            fresh = fresh.reel.measure(wanted, progress=False)
         parts = [_call(part, fresh) if callable(part) else _read_column(part, fresh) for part in self.weights]
         self.values |= dict(zip(places, zip(*parts, strict=True), strict=True))
 
