@@ -21,12 +21,11 @@ from .models.described import describe
 from .models.pricing import Estimate, Rates
 from .runs.run import Run, cancel_runs, input_from_entry, is_over
 from .runs.submit import ClientContext, Submission
-from .storage.adopt import find_library
 from .storage.ledger import claims, transitions
 from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import FORKED, Ledger, translate_errors
 from .storage.library import Library
-from .storage.library_folder import library_folder, parse_folder
+from .storage.library_folder import find_library, library_folder, parse_folder
 from .storage.shelf import Shelf, open_shelf
 from .transport.http import Key
 from .util import registry

@@ -43,8 +43,8 @@ def test_runs_and_files_come_over_and_nothing_there_changes(make: Make, tmp_path
 
     report, again = (ours.library.adopt(str(tmp_path / "project")) for _ in range(2))
 
-    assert report == f"2 runs and 2 files came from {theirs.folder}"
-    assert again == f"0 runs and 0 files came from {theirs.folder}; 2 runs here already"
+    assert report.startswith(f"2 runs, 2 files and 0 judgements came from {theirs.folder}; 0 runs here already")
+    assert again.startswith(f"0 runs, 0 files and 0 judgements came from {theirs.folder}; 2 runs here already")
     assert ours.path_of(2).read_bytes() == b"a tram"
     assert ours.shelf.find(picture.stem) is not None
     assert ours.library.frame["prompt"].tolist()[:2] == ["a paper boat", "a tram"]
@@ -92,7 +92,7 @@ def test_a_file_that_is_damaged_there_is_not_believed(make: Make) -> None:
 
     report = ours.library.adopt(theirs.folder)
 
-    assert "1 run and 0 files" in report
+    assert "1 run, 0 files" in report
     assert "1 file missing or damaged there" in report
     assert [entry.stage for entry in ours.entries()] == ["completed"]
     assert ours.shelf.paths() == {}

@@ -18,7 +18,7 @@ from ..media.file_names import is_resize, make_file_name, slug
 from ..media.metadata.provenance import write, write_sidecar
 from ..util.replace_file import replace_file
 from .ledger.transitions import Entry
-from .shelf import hash_file
+from .shelf import Shelf, hash_file
 from .table import INDEX_NAME, format_json, get_facts
 
 CSV_NAME = "runs.csv"
@@ -26,11 +26,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def export_runs(
-    folder: Path,
-    entries: Sequence[Entry],
-    frame: pd.DataFrame,
-    paths: Mapping[str, Path],
-    labels: Mapping[int, int | str],
+    folder: Path, entries: Sequence[Entry], frame: pd.DataFrame, shelf: Shelf, labels: Mapping[int, int | str]
 ) -> Path:
     """Copy the files of these runs into the folder, and write their table. Existing copies stay as they are.
 
@@ -38,16 +34,16 @@ def export_runs(
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        earlier, taken = _read_earlier(folder), set[str]()
+        earlier = _read_earlier(folder)
         numbers, names = [], []
         for entry in entries:
             number = labels.get(entry.id, entry.id)
             facts, copies = get_facts(entry), []
             for place, sha256 in enumerate(entry.hashes, 1):
-                if (source := paths.get(sha256)) is not None:
-                    several = f"-{place}" if len(entry.hashes) > 1 and not is_resize(facts) else ""
+                if (source := shelf.find(sha256)) is not None:
+                    several = f"-{place}" if len(entry.hashes) > 1 else ""
                     stem = f"{_format_stem(facts, number, source)}{several}"
-                    copies.append(_copy(source, folder, stem, facts, earlier, taken))
+                    copies.append(_copy(source, folder, stem, facts, earlier))
             numbers.append(number)
             names.append(" ".join(copies))
         # Local paths mean nothing on another machine; the names in the folder replace them.
@@ -74,17 +70,12 @@ def _format_stem(facts: Mapping[str, Any], number: int | str, source: Path) -> s
     return f"{prefix}-{make_file_name(facts, size)}"
 
 
-def _copy(
-    source: Path, folder: Path, stem: str, facts: Mapping[str, Any], earlier: Mapping[str, Any], taken: set[str]
-) -> str:
-    """Copy a file, unless it is there from an earlier export; returns the copy's name, which no other file has."""
+def _copy(source: Path, folder: Path, stem: str, facts: Mapping[str, Any], earlier: Mapping[str, Any]) -> str:
+    """Copy a file, unless it is there from an earlier export; returns the copy's name."""
     part = folder / f".{secrets.token_hex(8)}{source.suffix}"
     try:
         for number in count(1):
             path = folder / f"{stem}{f'~{number}' if number > 1 else ''}{source.suffix}"
-            # Names that differ only in case are the same on some systems.
-            if path.name.casefold() in taken:
-                continue
             if not path.exists() or earlier.get(path.name) != facts["request_id"]:
                 write(source, part, facts)
                 if path.exists() and hash_file(path) != hash_file(part):
@@ -92,7 +83,6 @@ def _copy(
                 if not path.exists():
                     write_sidecar(source, path, facts)
                     part.replace(path)
-            taken.add(path.name.casefold())
             return path.name
     finally:
         part.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from numbers import Integral
 from pathlib import Path
@@ -16,18 +16,17 @@ import pandas as pd
 
 from ..errors import ReelbookError
 from ..util.printable import format_count, format_line, format_size
-from .adopt import MEDIA, adopt_library, find_library
 from .export import export_runs
 from .judgements import Judgements
 from .ledger import transitions, writer
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
-from .library_folder import parse_folder
+from .library_folder import find_library, parse_folder
 from .run_status import STATUSES_BY_STAGE, RunStatus
-from .select_runs import Which, filter_rows, find_table, parse_span, select_runs, usage_error
+from .select_runs import Which, filter_rows, find_table, select_runs, usage_error
 from .shelf import SHA256, Shelf
 from .table import INDEX_NAME, READ_COLUMNS, build_table, parse_text
-from .tidy import prune_files, verify_files
+from .tidy import adopt_library, prune_files, verify_files
 
 _MAX_LETTERS = 60
 ADVICE = (
@@ -108,9 +107,7 @@ class Library:
                 if entry is not None:
                     labels.setdefault(entry.id, label if isinstance(label, int) else str(label))
         entries = list({entry.id: entry for entry in given if entry is not None}.values())
-        hashes = {sha256 for entry in entries for sha256 in entry.hashes}
-        paths = {sha256: path for sha256 in hashes if (path := self._shelf.find(sha256)) is not None}
-        return export_runs(target, entries, self._get_rows([entry.id for entry in entries]), paths, labels)
+        return export_runs(target, entries, self._get_rows([entry.id for entry in entries]), self._shelf, labels)
 
     def runs_with(self, sha256: str) -> list[Entry]:
         """The runs that produced a file with this hash, newest last."""
@@ -145,7 +142,7 @@ class Library:
             folder, shelf = find_library(other.folder), other._shelf
         else:
             folder = find_library(parse_folder(other, "be the folder of another library"))
-            shelf = Shelf(folder / MEDIA)
+            shelf = Shelf(folder / "media")
         return adopt_library(folder, shelf, self._ledger(), self._shelf)
 
     def verify(self, where: Which = None) -> str:
@@ -161,22 +158,22 @@ class Library:
         """Total size of the files on this machine, in bytes."""
         return self._shelf.size
 
-    def prune(
-        self, older_than: str | float | timedelta = "30d", *, keep: Which = None, yes: bool = False
-    ) -> pd.DataFrame:
+    def prune(self, older_than: float = 30, *, keep: Which = None, yes: bool = False) -> pd.DataFrame:
         """Remove old files that no run needs, and list the old runs whose files could only be had again for money.
 
-        The files of those are removed only with `yes=True`, and their rows never. `keep` selects runs whose files are
-        kept, like `where` of `export`. The column `bytes` is the size of a run's files.
+        Old is what has more than `older_than` days. The files of the listed runs are removed only with `yes=True`, and
+        their rows never. `keep` selects runs whose files are kept, like `where` of `export`. The column `bytes` is the
+        size of a run's files.
         """
-        age = parse_span(older_than)
+        if not isinstance(older_than, (int, float)) or not 0 <= older_than < 100_000:
+            raise usage_error(f"{older_than!r} is not a number of days.")
         kept = set() if keep is None else {entry.id for entry in self.entries(keep) if entry is not None}
         if keep is not None and not kept:
             raise usage_error(
                 "`keep` selects no runs, so the files of all old runs would be removed. Check what it should "
                 "select; omit it if nothing is to be kept."
             )
-        sizes = prune_files(self._shelf, self._ledger(), age, kept, yes=yes) if self._is_there else {}
+        sizes = prune_files(self._shelf, self._ledger(), older_than, kept, yes=yes) if self._is_there else {}
         return self._get_rows(list(sizes)).assign(bytes=list(sizes.values()))
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Find the library's folder, as git finds its own."""
+"""Find the folder of a library, as git finds its own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ReelbookError
+from .ledger import writer
 
 NAME = ".reelbook"
 
@@ -39,6 +40,16 @@ def parse_folder(named: Any, purpose: str = "be the folder of a library") -> Pat
         reason = str(error)
     raise ReelbookError(
         f"{named!r:.200} cannot {purpose} ({reason}). Nothing was created, copied or sent: give its path as a str or a Path."
+    )
+
+
+def find_library(folder: Path) -> Path:
+    """Find the folder of a library, given that folder or its parent."""
+    for path in (folder, folder / NAME):
+        if (path / writer.NAME).is_file():
+            return path
+    raise ReelbookError(
+        f"There is no library in {folder}. Check the path; rb.connect(library={str(folder)!r}) creates a new one there."
     )
 
 

@@ -6,9 +6,7 @@ from 0, and run 7 of a library is another run than row 7 of a sweep.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 import pandas as pd
@@ -22,9 +20,6 @@ from .table import INDEX_NAME
 
 Which = Any
 """A selection of runs: a table or a row of one, a run, a job, request ids, a list of any of these, or None for all."""
-
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
-_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 # By their fields.
@@ -45,34 +40,19 @@ def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
         wanted = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
         if name == "status" and (unknown := [word for word in wanted if word not in STATUSES]):
             raise _invalid(name, f"{unknown[0]!r} is not a status. It is {', '.join(STATUSES)}.")
-        masks = [_match(frame[name], each, is_whole=name == "status") for each in wanted]
+        masks = [_match(frame[name], each) for each in wanted]
         frame = frame[pd.concat(masks, axis=1).any(axis=1) if masks else [False] * len(frame)]
     return frame
 
 
-def _match(cells: pd.Series[Any], wanted: Any, *, is_whole: bool) -> pd.Series[Any]:
-    """Which cells have a value. `is_whole`: a text must be equal, not only contained."""
+def _match(cells: pd.Series[Any], wanted: Any) -> pd.Series[Any]:
+    """Which cells have a value; a text may be a part of theirs."""
     if wanted is None or wanted is pd.NA:
         return cells.isna()
-    if isinstance(wanted, str) and not is_whole:
+    if isinstance(wanted, str):
         return cells.notna() & cells.astype(str).str.casefold().str.contains(wanted.casefold(), regex=False)
     # A column of text may have numbers, such as seeds of forty digits.
     return pd.Series(cells == wanted).fillna(False).astype(bool) | (cells.astype(str) == str(wanted))
-
-
-def parse_span(value: timedelta | float | str) -> timedelta:
-    """Parse a duration; a number means days.
-
-    >>> parse_span("30d") == parse_span(30) == timedelta(days=30), parse_span("12 h")
-    (True, datetime.timedelta(seconds=43200))
-    """
-    if isinstance(value, timedelta):
-        return value
-    if isinstance(value, str) and (match := _SPAN.fullmatch(value.strip())):
-        return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
-    if isinstance(value, (int, float)) and 0 <= value < 100_000:
-        return timedelta(days=value)
-    raise _invalid("older_than", f'{value!r} is not a length of time. Write "30d", "12h" or "2w", or a number of days.')
 
 
 def _invalid(name: str, sentence: str) -> InvalidInput:

@@ -1,4 +1,4 @@
-"""Keep a library in order: verify its files against their hashes, remove old ones, and forget runs of long ago."""
+"""Keep a library in order: adopt another one, verify files against their hashes, remove old ones, forget runs of long ago."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Collection
-from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
+from ..errors import LibraryError, ReelbookError
 from ..util.printable import format_count
-from .ledger import claims
-from .ledger.transitions import COMPLETED, State, move
-from .ledger.writer import Ledger
+from .judgements import Judgement, merge_judgements, read_judgements
+from .ledger import claims, transitions, writer
+from .ledger.transitions import COMPLETED, Entry, State
+from .ledger.writer import CALL_SECONDS, Ledger
 from .shelf import HASHES, SHA256, SUFFIXES, Shelf, hash_file, list_files
 
 DAMAGED = "damaged"
@@ -22,6 +24,84 @@ MIN_AGE_SECONDS = 86_400.0
 DERIVED_FOLDERS = ("posters", "previews", "strips", "measures")
 """The folders next to the shelf with what is made from its files."""
 _TEXTS = "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')"
+_STORED = tuple(name for name in transitions.STORED_COLUMNS if name != "id")
+_PAID = (State.ACCEPTED, State.STORED, State.FAILED, State.CANCELLED)
+"""States in which a run has a request, and can be continued from its row."""
+_WITHOUT_RESULT = (State.PLANNED, State.REJECTED, State.FAILED, State.CANCELLED)
+"""States in which a run is sent again when it is wanted again."""
+
+
+def adopt_library(folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf) -> str:
+    """Add the runs of the library in this folder, which is only read. A request that is here already stays as it is."""
+    entries, judgements = _read_library(folder)
+    known = ledger.transact_now(_read_requests)
+    new = [entry for entry in entries if (entry.service, entry.request_id) not in known]
+    files, lost = 0, set[str]()
+    # Files are copied before rows: a row may be stored only if its files exist.
+    for sha256 in dict.fromkeys(sha256 for entry in new for sha256 in (*entry.hashes, *HASHES.findall(entry.input))):
+        if shelf.find(sha256) is not None:
+            continue
+        path = theirs.find(sha256)
+        if path is not None and hash_file(path) == sha256:
+            shelf.keep(path.read_bytes(), path.suffix)
+            files += 1
+        else:
+            lost.add(sha256)
+    lost &= {sha256 for entry in new for sha256 in entry.hashes}
+    written = [
+        ledger.submit(partial(_insert, entry, lost), line=claims.make_acceptance(entry, entry.request_id or ""))
+        for entry in new
+    ]
+    for done in written:
+        done.result(CALL_SECONDS)
+    judged = ledger.transact_now(lambda db: merge_judgements(db, judgements))
+    return (
+        f"{format_count(len(new), 'run')}, {format_count(files, 'file')} and {format_count(judged, 'judgement')} came from "
+        f"{folder}; {format_count(len(entries) - len(new), 'run')} here already, "
+        f"{format_count(len(lost), 'file')} missing or damaged there"
+    )
+
+
+def _insert(entry: Entry, lost: set[str], db: sqlite3.Connection) -> None:
+    """Insert a run of another library, as another take of its input if need be; without its files it is fetched again."""
+    values = {name: getattr(entry, name) for name in _STORED} | {"owner": None}
+    if not lost.isdisjoint(entry.hashes):
+        values["state"] = State.ACCEPTED
+    where = "service = ? AND identity = ? AND take = ?"
+    for same in transitions.find_entries(db, where, entry.service, entry.identity, entry.take):
+        free = transitions.get_next_take(db, entry.service, entry.identity)
+        if same.owner is None and same.state in _WITHOUT_RESULT and values["state"] not in _WITHOUT_RESULT:
+            # Their result takes its place, or a sweep would pay for this take once more.
+            transitions.update_run(db, same.id, take=free)
+        else:
+            values["take"] = free
+    transitions.insert_run(db, **values)
+
+
+def _read_requests(db: sqlite3.Connection) -> set[tuple[str, str]]:
+    """The requests of this library; also those of earlier attempts, which only the events have."""
+    query = (
+        "SELECT service, request_id FROM runs UNION SELECT service, note FROM events JOIN runs ON runs.id = events.run"
+    )
+    return {(service, request) for service, request in db.execute(query) if request is not None}
+
+
+def _read_library(folder: Path) -> tuple[list[Entry], list[Judgement]]:
+    """The runs of a ledger that have a request, and its judgements."""
+    try:
+        # Read-only, because the folder may be.
+        address = f"{(folder / writer.NAME).absolute().as_uri()}?mode=ro"
+        with writer.translate_errors(folder), contextlib.closing(sqlite3.connect(address, uri=True)) as db:
+            writer.check(db, folder)
+            states = ", ".join(f"'{state}'" for state in _PAID)
+            valid = "json_valid(input) AND json_valid(coalesce(media, '[]'))"
+            where = f"request_id IS NOT NULL AND state IN ({states}) AND {valid} ORDER BY id"
+            return transitions.find_entries(db, where), read_judgements(db)
+    except LibraryError as error:
+        raise ReelbookError(
+            f"The library in {folder} cannot be read ({error.reason}), so nothing was taken from it. Open it once "
+            f'with rb.connect(library="{folder}"), which puts right what a crash has left, then adopt it again.'
+        ) from error
 
 
 def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = None) -> str:
@@ -36,23 +116,18 @@ def verify_files(shelf: Shelf, ledger: Ledger, only: Collection[int] | None = No
         path.replace(aside / path.name)
     missing = chosen - shelf.hashes()
     lost = _mark_lost(ledger, [run.id for run in stored if not missing.isdisjoint(run.hashes)])
-    parts = [f"{format_count(len(files), 'file')} checked"]
-    if damaged:
-        parts.append(f"{len(damaged):,} damaged and moved to {aside}")
-    if missing:
-        numbers = ", ".join(map(str, lost))
-        parts.append(f"{len(missing):,} missing, {format_count(len(lost), 'run')} to be fetched again ({numbers})")
-    return ", ".join(parts if damaged or missing else [*parts, "all sound"])
+    return (
+        f"{format_count(len(files), 'file')} checked: {len(damaged):,} damaged and moved to {aside}, {len(missing):,} missing, "
+        f"{format_count(len(lost), 'run')} to be fetched again"
+    )
 
 
-def prune_files(
-    shelf: Shelf, ledger: Ledger, older_than: timedelta, keep: Collection[int], *, yes: bool
-) -> dict[int, int]:
+def prune_files(shelf: Shelf, ledger: Ledger, days: float, keep: Collection[int], *, yes: bool) -> dict[int, int]:
     """Remove old files that no run needs; with `yes` also those of old runs.
 
     Returns how many bytes each of these runs has, or had, by its number.
     """
-    before = time.time() - older_than.total_seconds()
+    before = time.time() - days * 86_400
     is_old = "state = 'stored' AND media IS NOT NULL AND owner IS NULL AND coalesce(finished, created) < ?"
     old = [run for run in ledger.find_entries(is_old, before) if run.id not in keep]
     going = {run.id for run in old}
@@ -110,7 +185,7 @@ def _mark_lost(ledger: Ledger, runs: Collection[int]) -> tuple[int, ...]:
         stored = dict(db.execute("SELECT id, id FROM runs WHERE state = ? AND owner IS NULL", (State.STORED,)))
         free = tuple(run for run in runs if run in stored)
         for run in free:
-            move(db, run, COMPLETED)
+            transitions.move(db, run, COMPLETED)
         return free
 
     return ledger.transact_now(mark) if runs else ()
