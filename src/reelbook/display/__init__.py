@@ -45,6 +45,7 @@ LINES = {
 """The same for one line of text, for frontends without HTML."""
 
 NOTEBOOK_LINES = {
+    ("reelbook.media.local_file", "LocalFile"): ("run_text", "format_file_briefly"),
     ("reelbook.media.metadata.provenance", "Provenance"): ("cards", "format_provenance"),
     ("reelbook.models.base", "Output"): ("cards", "format_output"),
     ("reelbook.sweeps.plan", "Plan"): ("sweep_panel", "format_plan"),

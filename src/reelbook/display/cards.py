@@ -164,7 +164,7 @@ ELSEWHERE = "At the service; nothing is loaded from there. run.media has the fil
 def format_output(output: Output) -> str:
     """An output on one line: its type, its first file, and how many there are."""
     media = output._local_files
-    files = [run_text.format_file(file) for file in media[:1]]
+    files = [run_text.format_file_briefly(file) for file in media[:1]]
     more = f"{len(media)} files" if len(media) > 1 else ""
     return shorten(join_with_dots(type(output).__name__, *files, more), 200)
 

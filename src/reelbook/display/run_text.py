@@ -15,10 +15,12 @@ from ..models.images_to_video import Frame
 from ..models.smart_resize import Size
 from ..storage.ledger.writer import describe_maker
 from ..storage.run_status import WITHOUT_RESULT
-from .formatting import STATE_SIGNS, format_credits, format_duration, format_path, format_size, join_with_dots, shorten
+from .formatting import STATE_SIGNS, format_credits, format_duration, format_size, join_with_dots, shorten
 from .input_code import format_run_code
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..media.local_file import LocalFile
     from ..runs.run import Run
 
@@ -117,21 +119,31 @@ def format_media_facts(file: LocalFile) -> list[str]:
         return []  # The figure reports the error.
 
 
-def format_file(file: LocalFile) -> str:
+def format_file(file: LocalFile, path: str = "") -> str:
     """A file on one line, with its path."""
     text = describe_file(file)
+    facts = format_media_facts(file)
     prompt = shorten(text.prompt, MAX_PROMPT_LENGTH)
-    return join_with_dots(
-        prompt, text.seed, *format_media_facts(file), text.credits, text.made_by, format_path(file.path)
-    )
+    return join_with_dots(prompt, text.seed, *facts, text.credits, text.made_by, path or str(file.path))
+
+
+def format_file_briefly(file: LocalFile) -> str:
+    """A file on one line, with a shortened path."""
+    return format_file(file, _format_short_path(file.path))
 
 
 def format_run(run: Run) -> str:
     """A finished run on one line: status, prompt, seed, credits, and its first file."""
     text, paid = describe_run(run), format_credits(run.credits, run.credits_source, run.status)
-    files = [fact for file in run.media[:1] for fact in (*format_media_facts(file), format_path(file.path))]
+    files = [fact for file in run.media[:1] for fact in (*format_media_facts(file), _format_short_path(file.path))]
     prompt = shorten(text.prompt, MAX_PROMPT_LENGTH)
     return join_with_dots(format_status(run), prompt, text.seed, paid, text.made_by, *files)
+
+
+def _format_short_path(path: Path) -> str:
+    """Folder and name of a file; of a name that is a hash, the first letters."""
+    name = path.name if len(path.name) <= 24 else f"{path.stem[:8]}…{path.suffix[:8]}"
+    return f"{shorten(path.parent.name, 24)}/{name}"
 
 
 def format_status(run: Run) -> str:
