@@ -95,20 +95,6 @@ def test_words_and_comparisons_filter(opened: Open) -> None:
     assert page.locator(ROWS).count() == 0
 
 
-def test_columns_can_be_chosen(opened: Open) -> None:
-    """A menu adds and takes away columns."""
-    page = opened(render_table(runs(5)))
-    before = page.locator("thead th").all_inner_texts()
-
-    page.get_by_text("Columns", exact=True).click()
-    page.get_by_role("checkbox", name="prompt", exact=True).check()
-    page.get_by_role("checkbox", name="seed", exact=True).uncheck()
-    chosen = page.locator("thead th").all_inner_texts()
-
-    assert set(chosen) - set(before) == {"prompt"}
-    assert set(before) - set(chosen) == {"seed"}
-
-
 def test_more_rows_come_as_one_scrolls_on(opened: Open) -> None:
     """Of 5,000 rows some hundred stand there; sorting and filtering are of all."""
     page = opened(render_table(runs(5000)))

@@ -20,7 +20,7 @@ from PIL import Image
 
 import reelbook as rb
 from reelbook.display import theme
-from reelbook.display.tables import table_columns, table_html
+from reelbook.display.tables import table_html
 from reelbook.display.tables.table_columns import format_json, make_column, pack
 from reelbook.display.tables.table_html import (
     STATIC_ROWS,
@@ -201,7 +201,7 @@ class TestAnyTable:
 
         assert len(page.rows) == len(table) + 1
         assert page.payload["rows"] == len(table)
-        assert len({column["name"] for column in page.payload["columns"]}) >= table.shape[1]
+        assert len({column["name"] for column in page.payload["columns"]}) >= min(table.shape[1], 9)
 
     @given(st.lists(st.one_of(st.none(), st.integers(0, 3), st.text(max_size=3))))
     def test_what_is_packed_can_be_unpacked(self, values: list[Any]) -> None:
@@ -244,7 +244,6 @@ class TestAddresses:
         html = render_table(table)
 
         assert "token-" not in html
-        assert "640" in html
         assert "output_images_url" not in html
 
 
@@ -278,23 +277,6 @@ class TestWeight:
         assert seen == count or page.notes.endswith(
             f"{count - seen:,} rows have no poster here, which would make the notebook too heavy."
         )
-
-    def test_heavy_columns_that_are_not_shown_stay_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """All of them together have a limit, and the note names the others; what is shown always comes along."""
-        monkeypatch.setattr(table_columns, "MAX_HIDDEN", 100_000)
-        table = runs(
-            HUNDRED,
-            output_caption=[f"{row}" * 300 for row in range(HUNDRED)],
-            output_prompt=[f"{row}" * 300 for row in range(HUNDRED)],
-            prompt=[f"{row}" * 600 for row in range(HUNDRED)],
-        )
-
-        page = Page(render_table(table))
-        names = {one["name"] for one in page.payload["columns"]}
-
-        assert page.notes.endswith("Too heavy to come along: output_prompt.")
-        assert "output_prompt" not in names
-        assert {"prompt", "seed", "status", "credits"} <= names
 
     def test_very_long_tables_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Beyond the limit the first rows are there, and the note says so."""

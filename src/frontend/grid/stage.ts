@@ -48,9 +48,8 @@ export class Stage {
     }
     if (this.#group !== group) this.#drawAxes(group);
     for (const update of this.#updates) update(run);
-    const count = group.runs.filter(({ codes }) => codes.every((code, axis) => code === run.codes[axis])).length;
     const state = run.state === "completed" ? "" : run.state;
-    const facts = [run.name, run.label, run.price, state, count > 1 ? `${count} runs have these values` : ""];
+    const facts = [run.name, run.label, run.price, state];
     this.#words.replaceChildren(made("bdi", {}, facts.filter(Boolean).join(" · ")));
     this.#timer = window.setTimeout(() => this.#fetch(row), REST);
   }

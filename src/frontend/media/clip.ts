@@ -120,7 +120,7 @@ export class Clip {
 
   async #load() {
     const turn = this.#turn;
-    const bring = this.bring ?? (() => sourceOf(this.box, this.#url));
+    const bring = this.bring ?? (async () => sourceOf(this.box, this.#url));
     const source: Source = await bring().catch(() => ({ words: "" }));
     if (turn !== this.#turn) return;
     this.source = source;
@@ -178,17 +178,12 @@ export function makeClipBox(clip: { frames: number | string; rate: string }, att
 }
 
 /** The file in the markup of a box. */
-async function sourceOf(box: HTMLElement, url: string): Promise<Source> {
-  const index = box.dataset.index ? JSON.parse(box.dataset.index) : null;
-  const times = box.dataset.times ? JSON.parse(box.dataset.times) : null;
-  if (!url || !index || !canDecode()) return { url, index, times };
-  if (url.startsWith("data:")) return { index, times, url, bytes: bytesOf(url) };
-  // A page from a file may not read its neighbours, though it may play them.
-  const answer = await fetch(url).catch(() => null);
-  return { index, times, url, bytes: answer?.ok ? new Uint8Array(await answer.arrayBuffer()) : null };
+export function sourceOf({ dataset }: HTMLElement, url: string): Source {
+  const [index, times] = [dataset.index, dataset.times].map((text) => (text ? JSON.parse(text) : null));
+  return { index, times, url, bytes: url && index && canDecode() ? bytesOf(url) : null };
 }
 
 /** @param url A `data:` address in base64. */
-export function bytesOf(url: string) {
+function bytesOf(url: string) {
   return Uint8Array.from(atob(url.slice(url.indexOf(",") + 1)), (letter) => letter.charCodeAt(0));
 }

@@ -31,9 +31,9 @@ export function askFile(
 export async function bringFile(wanted: Wanted, wait?: () => void): Promise<Source> {
   const { url, words = ASK_AGAIN, found } = await askFile(wanted, wait);
   if (!url || !found) return { words };
-  const { index, times, copy } = found;
-  const blob: Blob | null = await (index && found.blob);
-  return { url, index, times, isCopy: copy, bytes: blob ? new Uint8Array(await blob.arrayBuffer()) : null };
+  const { index, times, copy, blob } = found;
+  const bytes = found.bytes ?? (index ? new Uint8Array(await blob.arrayBuffer()) : null);
+  return { url, index, times, isCopy: copy, bytes };
 }
 
 /** Have the kernel do something for the display of a key; resolves with its answer, null where nobody answers. */

@@ -8,11 +8,8 @@ import "../grid/grid.ts";
 import "../plot/plot.ts";
 import "../table/table.ts";
 import type { Grid } from "../grid/grid.ts";
-import { bytesOf } from "../media/clip.ts";
+import { sourceOf } from "../media/clip.ts";
 import { copyText } from "./copy.ts";
-
-/** A file, and what decodes it. */
-type PageFile = { url: string; index: any; times: number[] | null };
 
 /** Open the fold that the address names. */
 function unfold() {
@@ -22,31 +19,15 @@ function unfold() {
   fold.scrollIntoView({ block: "nearest" });
 }
 
-/** A file of the page, its clip or its picture. */
-function fileOf(row: number, place: number): PageFile | null {
-  const root = document.querySelector<HTMLElement & { grid?: Grid }>("[data-rb-viewer]");
-  const box = root?.querySelector<HTMLElement>(`figure[data-row="${row}"][data-place="${place}"] .rb-clip`);
-  const { index = "null", times = "null" } = box?.dataset ?? {};
-  const url = root?.grid?.addresses.get(`${row}/${place}`);
-  return url ? { url, index: JSON.parse(index), times: JSON.parse(times) } : null;
-}
-
 addEventListener("reelbook:want", (event) => {
   const { key, row, place, answer } = (event as CustomEvent).detail;
   if (key !== "report") return;
   event.preventDefault();
-  const file = fileOf(Number(row), Number(place));
-  if (!file) return answer(null, "The rest is not in this page.");
-  const { url, index, times } = file;
-  const found = {
-    index,
-    times,
-    // Only where they are decoded.
-    get blob() {
-      return new Blob([bytesOf(url)]);
-    },
-  };
-  answer(url, "", found);
+  const root = document.querySelector<HTMLElement & { grid?: Grid }>("[data-rb-viewer]");
+  const box = root?.querySelector<HTMLElement>(`figure[data-row="${row}"][data-place="${place}"] .rb-clip`);
+  const url = root?.grid?.addresses.get(`${row}/${place}`);
+  if (box && url) answer(url, "", sourceOf(box, url));
+  else answer(null, "The rest is not in this page.");
 });
 
 addEventListener("reelbook:is", (event) => {

@@ -1,6 +1,5 @@
 /** Sorting, filtering and summing the rows of a table; independent of the page. */
 
-const ALWAYS_SEARCHED = ["prompt", "error"];
 const TOKEN = /(?:[^\s"]+|"[^"]*")+/g;
 const AROUND = /\s*(<=|>=|!=|==?|~|<|>)\s*/g;
 const COMPARISON = /^(.+?)(<=|>=|!=|==?|~|<|>)(.*)$/s;
@@ -25,7 +24,7 @@ export function unpacked(packed: Packed): any[] {
 /** A column with the words of its cells and what to sort by. */
 export class Column {
   readonly name = String(this.packed.name);
-  isVisible = Boolean(this.packed.shown);
+  readonly isVisible = Boolean(this.packed.shown);
   readonly isRight = Boolean(this.packed.right);
   readonly role: string = this.packed.role ?? "";
   readonly order: (number | null)[] | null = this.packed.order === undefined ? null : unpacked(this.packed.order);
@@ -70,9 +69,12 @@ export class Column {
   }
 }
 
-/** @returns What each word of a filter asks for; a comparison may have spaces around its sign. */
-export function asked(text: string, columns: Column[]): Test[] {
-  const searched = columns.filter((column) => column.isVisible || ALWAYS_SEARCHED.includes(column.name));
+/**
+ * What each word of a filter asks for; a comparison may have spaces around its sign.
+ * @param captions A line for each row, which is searched, too.
+ */
+export function asked(text: string, columns: Column[], captions: string[]): Test[] {
+  const searched = [captions, ...columns.map(({ words }) => words)];
   const bare = (part: string) => part.replaceAll('"', "").toLowerCase();
   const parts = text.split(/("[^"]*")/).map((part, place) => (place % 2 ? part : part.replace(AROUND, "$1")));
   return (parts.join("").match(TOKEN) ?? []).map((token) => {
@@ -81,7 +83,7 @@ export function asked(text: string, columns: Column[]): Test[] {
     const isComparison = sign && name.split('"').length % 2;
     const column = isComparison && columns.find((one) => one.name.toLowerCase() === bare(name));
     if (column) return column.test(sign, value.replaceAll('"', ""));
-    return (row: number) => searched.some(({ words }) => words[row]?.toLowerCase().includes(bare(token)));
+    return (row: number) => searched.some((words) => words[row]?.toLowerCase().includes(bare(token)));
   });
 }
 

@@ -26,6 +26,7 @@ class Table {
   payload = payloadOf(this.root);
   posters = new Posters(this.root, this.payload.posters);
   #columns: Column[] = this.payload.columns.map((packed: any) => new Column(packed));
+  #visible = this.#columns.filter((column) => column.isVisible);
   #captions: string[] = unpacked(this.payload.captions);
   #files: string[][] = this.payload.files;
   #hasFiles = this.#files.some((files) => files.length);
@@ -63,30 +64,26 @@ class Table {
 
   constructor(readonly root: HTMLElement) {
     root.dataset.rbLive = "";
-    const copy = button("Copy", () => copyText(copy, separated(this.#visible(), this.#view, "\t")), {
+    const copy = button("Copy", () => copyText(copy, separated(this.#visible, this.#view, "\t")), {
       title: "Copy these rows and columns, for a spreadsheet",
     });
     const save = button("CSV", () => this.#save(), { title: "Save these rows and columns as CSV" });
     const large = button("Large posters", () => this.#resize(large), { "aria-pressed": "false" });
-    const tools = [this.#filter, this.#groups(), this.#hasFiles ? large : null, copy, save, this.#menu()];
+    const tools = [this.#filter, this.#groups(), this.#hasFiles ? large : null, copy, save];
     this.#summary.before(made("div", { class: "rb-bar" }, ...tools), this.#voice);
     this.#box.replaceChildren(this.#grid);
-    this.#box.addEventListener("scroll", () => this.#draw());
+    this.#box.addEventListener("scroll", () => this.#drawOn());
     root.addEventListener("keydown", (event) => this.#key(event));
     root.querySelector(".rb-first")?.remove();
-    new ResizeObserver(() => this.#draw()).observe(this.#box);
+    new ResizeObserver(() => this.#drawOn()).observe(this.#box);
     this.#drawHead();
     this.#update();
     watchKernel(this.payload.key, (isThere) => this.#onKernel(isThere));
   }
 
-  #visible() {
-    return this.#columns.filter((column) => column.isVisible);
-  }
-
   /** A list of the columns whose values some rows have in common. */
   #groups() {
-    const shared = this.#columns.filter(({ words }) => {
+    const shared = this.#visible.filter(({ words }) => {
       const count = new Set(words).size;
       return count > 1 && count <= MAX_GROUPS && count < words.length;
     });
@@ -101,11 +98,11 @@ class Table {
   #resize(large: HTMLElement) {
     this.#scale = this.#scale === 1 ? LARGE : 1;
     large.setAttribute("aria-pressed", String(this.#scale !== 1));
-    this.#redraw();
+    this.#draw();
   }
 
   #drawHead() {
-    const cells = this.#visible().map((column) => {
+    const cells = this.#visible.map((column) => {
       const direction = this.#sort.column === column ? this.#sort.direction : 0;
       const name = button(made("bdi", {}, column.name || "row"), () => this.#sortBy(column), { title: column.name });
       const arrow = direction ? (direction > 0 ? "▲" : "▼") : "";
@@ -129,51 +126,30 @@ class Table {
     this.#sort = { column: isEnd ? null : column, direction: before === column ? -direction : 1 };
     this.#drawHead();
     const heads = this.#head.querySelectorAll<HTMLElement>("th button");
-    heads[this.#visible().indexOf(column)]?.focus({ preventScroll: true });
+    heads[this.#visible.indexOf(column)]?.focus({ preventScroll: true });
     this.#update();
   }
 
-  /** Which columns are shown. */
-  #menu() {
-    const labels = this.#columns.map((column) => {
-      const choose = () => {
-        column.isVisible = box.checked;
-        this.#redraw();
-      };
-      const box = made("input", { type: "checkbox", onchange: choose, checked: column.isVisible });
-      return made("label", {}, box, made("bdi", {}, column.name || "row"));
-    });
-    const list = made("div", { class: "rb-choices", role: "group", "aria-label": "Columns" }, ...labels);
-    return made("details", { class: "rb-menu" }, made("summary", {}, "Columns"), list);
-  }
-
-  /** Columns are others; the rows are the same, unless the filter finds others in these columns. */
-  #redraw() {
-    this.#drawHead();
-    if (this.#filter.value) return this.#update();
-    this.#drawAgain();
-  }
-
-  #drawAgain() {
+  #draw() {
     // If the focus were lost, keys would go to the notebook.
     if (this.#body.contains(document.activeElement)) this.#box.focus({ preventScroll: true });
     this.#close();
     this.#body.replaceChildren();
     this.#rows.clear();
-    this.#draw();
+    this.#drawOn();
     this.#mark();
   }
 
   /** Filter and sort. */
   #update() {
-    const tests = asked(this.#filter.value, this.#columns);
+    const tests = asked(this.#filter.value, this.#columns, this.#captions);
     const all = Array.from({ length: this.payload.rows }, (_, row) => row);
     const matching = all.filter((row) => tests.every((test) => test(row)));
     const sorted = this.#sort.column ? this.#sort.column.sorted(matching, this.#sort.direction) : matching;
     this.#view = this.#group ? this.#group.grouped(sorted) : sorted;
     this.#grid.setAttribute("aria-rowcount", String(this.#view.length + 1));
     this.#box.scrollTop = 0;
-    this.#drawAgain();
+    this.#draw();
   }
 
   /** Show which rows are ticked, and say what the rows in view come to. */
@@ -198,7 +174,7 @@ class Table {
   }
 
   /** Put more rows onto the page while somebody scrolls on. */
-  #draw(least: number = ROWS) {
+  #drawOn(least: number = ROWS) {
     const { scrollTop, clientHeight, clientWidth, scrollHeight } = this.#box;
     this.#box.style.setProperty("--rb-room", `${clientWidth}px`);
     const isNear = scrollTop + clientHeight > scrollHeight - AHEAD;
@@ -241,7 +217,7 @@ class Table {
       {},
       made("td", { class: "rb-select" }, tick),
       this.#hasFiles ? made("td", { class: "rb-first-cell" }, this.#makePoster(row)) : null,
-      ...this.#visible().map((column) => this.#makeCell(column, row)),
+      ...this.#visible.map((column) => this.#makeCell(column, row)),
       made("td", { class: "rb-fill" }),
     );
   }
@@ -303,7 +279,7 @@ class Table {
   }
 
   #save() {
-    const text = encodeURIComponent(separated(this.#visible(), this.#view, ","));
+    const text = encodeURIComponent(separated(this.#visible, this.#view, ","));
     made("a", { href: `data:text/csv;charset=utf-8,${text}`, download: "runs.csv" }).click();
   }
 
@@ -343,7 +319,7 @@ class Table {
     while (place in this.#view && !this.#files[this.#view[place]].length);
     const next = this.#view[place];
     if (next === undefined) return;
-    this.#draw(place + 1);
+    this.#drawOn(place + 1);
     this.#show(next);
     this.#posterOf(next)?.focus({ preventScroll: true });
   }

@@ -36,9 +36,7 @@ UNSETTLED = frozenset({"not started", "waiting", "IN_QUEUE", "running", "IN_PROG
 
 FILES = ("output_video", "output_images")
 
-MAX_VARYING = 8
-MAX_HIDDEN = 3_000_000
-"""Characters of the cells of all columns that are not visible, to come along with a table."""
+MAX_VARYING = 16
 MAX_TEXT = 2_000
 """Characters of a cell; longer text is cut."""
 
@@ -214,21 +212,6 @@ def describe_makers(table: pd.DataFrame) -> dict[str, str]:
     return {name: describe_maker(name, None if folder is None else Path(folder)) for name in names}
 
 
-def pack_columns(columns: Sequence[Column]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The columns as JSON values for the script, and the names of those that are left out, being heavy and not visible."""
-    kept, left_out, room = list[dict[str, Any]](), list[str](), MAX_HIDDEN
-    for column in columns:
-        packed = _pack_column(column)
-        if not (column.is_visible or column.role):
-            weight = len(json.dumps(packed, ensure_ascii=False))
-            if weight > room:
-                left_out.append(column.name)
-                continue
-            room -= weight
-        kept.append(packed)
-    return kept, left_out
-
-
 def pack(values: Sequence[Any]) -> Any:
     """Values as compact JSON: where few are distinct, each once, and their indices.
 
@@ -255,8 +238,9 @@ def format_json(value: Any) -> Markup:
     return Markup(text)
 
 
-def _pack_column(column: Column) -> dict[str, Any]:
-    flags = {"shown": column.is_visible, "index": column.is_index, "right": column.is_number}
+def pack_column(column: Column) -> dict[str, Any]:
+    """A column as JSON values for the script."""
+    flags = {"shown": column.is_visible, "right": column.is_number}
     packed: dict[str, Any] = {"name": column.name, **{name: 1 for name, is_set in flags.items() if is_set}}
     if column.role:
         packed["role"] = column.role

@@ -35,7 +35,7 @@ from .table_columns import (
     format_cell,
     format_json,
     pack,
-    pack_columns,
+    pack_column,
 )
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def render_table_markup(table: pd.DataFrame, *, key: str = "", group: str = "", 
     columns, files = find_columns(head), find_files(head)
     pictures = make_posters(files)
     captions = format_column_captions(columns, len(head))
-    packed, left = pack_columns(columns)
+    packed = [pack_column(column) for column in columns if column.is_visible or column.role]
     media, notes = pack_media(files, captions, pictures, has_clips=has_clips, first=STATIC_ROWS)
     payload = {"key": key, "group": group, "rows": len(head), "columns": packed, **media}
     return render(
@@ -103,7 +103,7 @@ def render_table_markup(table: pd.DataFrame, *, key: str = "", group: str = "", 
         has_files=any(files),
         posters=pictures,
         captions=captions,
-        notes=[*_format_limits(len(table), len(head), pictures, left), *notes],
+        notes=[*_format_limits(len(table), len(head), pictures), *notes],
         payload=format_json(payload),
     )
 
@@ -138,13 +138,11 @@ def _format_totals(roles: Mapping[str, Column]) -> list[str]:
     ]
 
 
-def _format_limits(total: int, count: int, pictures: Posters, left: Sequence[str]) -> list[str]:
+def _format_limits(total: int, count: int, pictures: Posters) -> list[str]:
     """Notes on what is left out of the page, and why."""
     notes = [f"These are the first {count:,} of {total:,} rows."] if total > count else []
     if pictures.left_out:
         notes.append(f"{pictures.left_out:,} rows have no poster here, which would make the notebook too heavy.")
-    if left:
-        notes.append(f"Too heavy to come along: {shorten(', '.join(left), 200)}.")
     return notes
 
 
