@@ -31,7 +31,7 @@ _NAMES = {
     "models.image_to_video": ("ImageToVideo",),
     "models.images": ("Image",),
     "models.images_to_video": ("Frame", "ImagesToVideo"),
-    "models.pricing": ("Estimate",),
+    "models.catalog": ("Estimate",),
     "models.smart_resize": ("Size", "SmartResize"),
     "models.text_to_video": ("LoRA", "TextToVideo"),
     "api.library": ("library", "provenance", "read", "strip"),

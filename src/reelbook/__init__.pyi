@@ -87,11 +87,11 @@ from .errors import (
     Unreachable as Unreachable,
 )
 from .media.metadata.provenance import Provenance as Provenance
+from .models.catalog import Estimate as Estimate
 from .models.image_to_video import ImageToVideo as ImageToVideo
 from .models.images import Image as Image
 from .models.images_to_video import Frame as Frame
 from .models.images_to_video import ImagesToVideo as ImagesToVideo
-from .models.pricing import Estimate as Estimate
 from .models.smart_resize import Size as Size
 from .models.smart_resize import SmartResize as SmartResize
 from .models.text_to_video import LoRA as LoRA

@@ -18,8 +18,7 @@ import shtab
 from ._version import __version__
 from .errors import ReelbookError, UncertainRun
 from .models.base import Input
-from .models.catalog import CATALOG, get_endpoint
-from .models.pricing import estimate, read_rates
+from .models.catalog import CATALOG, estimate, get_endpoint, read_rates
 from .util.printable import printable, readable_id
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from .errors import Interrupted, NotFound, ReelbookError, UnknownModel
 from .models.base import Input
-from .models.catalog import find_endpoint
+from .models.catalog import Estimate, Rates, find_endpoint
 from .models.described import describe
-from .models.pricing import Estimate, Rates
 from .runs.run import Run, cancel_runs, input_from_entry, is_over
 from .runs.submit import ClientContext, Submission
 from .storage.ledger import claims, transitions

@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 
 from .errors import ReelbookError
 from .models.base import Input
-from .models.catalog import CATALOG
-from .models.pricing import Estimate, estimate, read_rates
+from .models.catalog import CATALOG, Estimate, estimate, read_rates
 from .storage.library_folder import is_from_above, library_folder, parse_folder
 from .util.background_loop import TICK_SECONDS
 from .util.printable import format_count

@@ -17,9 +17,8 @@ from pydantic import ValidationError
 from reelbook._version import __version__
 from reelbook.errors import UnknownModel
 from reelbook.models.base import WIRE, Input
-from reelbook.models.catalog import CATALOG, Endpoint, get_endpoint
+from reelbook.models.catalog import CATALOG, Endpoint, Estimate, get_endpoint
 from reelbook.models.images import pictures_of
-from reelbook.models.pricing import Estimate
 from reelbook.models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
 from reelbook.util.data_address import is_data_address
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reelbook.errors import FolderInUse, ReelbookError, Unreachable
-from reelbook.models.pricing import Rates
+from reelbook.models.catalog import Rates
 from reelbook.util.replace_file import PRIVATE, replace_file
 
 from .accounts import NewAccount, new_key

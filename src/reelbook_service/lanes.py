@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reelbook.models.base import Input
-    from reelbook.models.pricing import Estimate
+    from reelbook.models.catalog import Estimate
 
     from .accounts import Account
     from .core import Service

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import platformdirs
 
-from reelbook.models.pricing import Rates
+from reelbook.models.catalog import Rates
 
 from . import spec_decisions
 from .lanes import LaneTable

@@ -20,9 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from reelbook.models import pricing
+from reelbook.models import catalog
 from reelbook.models.base import Input
-from reelbook.models.pricing import Estimate
+from reelbook.models.catalog import Estimate
 from reelbook.util.printable import map_texts
 
 from . import spec_decisions
@@ -116,7 +116,7 @@ class WorkerLane(Lane):
 
     async def estimate(self, request: Input, account: Account) -> Estimate:
         """The price of a run, which is the amount that will be charged."""
-        price = pricing.estimate(request, self._settings.rates)
+        price = catalog.estimate(request, self._settings.rates)
         return Estimate(price.credits, price.breakdown, price.rate_card, "exact")
 
     @property

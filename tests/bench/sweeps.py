@@ -29,7 +29,7 @@ import httpx
 import pandas as pd
 
 import reelbook as rb
-from reelbook.models.pricing import estimate
+from reelbook.models.catalog import estimate
 from reelbook.sweeps.plan import sweep
 from tests.bench.results import record
 from tests.faults.standin import StandIn

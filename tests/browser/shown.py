@@ -42,7 +42,7 @@ from reelbook.errors import DownloadFailed, RunCancelled, RunFailed, Unreachable
 from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import Provenance
 from reelbook.models.base import File, Input
-from reelbook.models.pricing import Estimate, Line
+from reelbook.models.catalog import Estimate, Line
 from reelbook.models.text_to_video import LoRA, TextToVideoOutput
 from reelbook.storage.library import Uncertain
 from reelbook.storage.run_status import STATUSES

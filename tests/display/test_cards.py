@@ -29,11 +29,11 @@ from reelbook.display.cards import (
 from reelbook.display.input_code import MAX_CODE_LENGTH, format_input_code, format_run_code
 from reelbook.media.metadata.provenance import Provenance
 from reelbook.models.base import File, Input
+from reelbook.models.catalog import Estimate
 from reelbook.models.described import describe
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.models.pricing import Estimate
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.runs.run import Run

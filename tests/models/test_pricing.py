@@ -13,9 +13,9 @@ import pytest
 from reelbook.display.cards import estimate_table
 from reelbook.errors import BadRates
 from reelbook.models.base import Input
+from reelbook.models.catalog import Estimate, Rate, Rates, estimate, read_rates
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.models.pricing import Estimate, Rate, Rates, estimate, read_rates
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from tests.spec import tables

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.models.pricing import read_rates
+from reelbook.models.catalog import read_rates
 from reelbook_service.accounts import NewAccount
 from reelbook_service.limits import BadAccounts
 from tests.support import KEY, STITCH, TEXT, Serve, Served, administer

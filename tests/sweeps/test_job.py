@@ -69,7 +69,7 @@ def test_the_most_expensive_guess_holds_where_nobody_knows_a_price(
     """Three runs at most 40 each fit into 130; without a price, none may run."""
     scripted = Scripted(hosted)
     scripted.end.set()
-    monkeypatch.setattr("reelbook.models.pricing.estimate", lambda request, rates=None: rb.Estimate(None))
+    monkeypatch.setattr("reelbook.models.catalog.estimate", lambda request, rates=None: rb.Estimate(None))
     plan = sweep(BOAT, seed=range(5)).priced(lambda request: None)
 
     with pytest.raises(rb.InvalidInput, match="price="):

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.models.base import Input
+from reelbook.models.catalog import estimate
 from reelbook.models.described import describe
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image
 from reelbook.models.images_to_video import ImagesToVideo
-from reelbook.models.pricing import estimate
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.sweeps.parts import rows, sampled, template, zipped

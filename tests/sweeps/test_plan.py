@@ -14,9 +14,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
+from reelbook.models.catalog import Estimate
 from reelbook.models.described import describe
 from reelbook.models.images_to_video import ImagesToVideo
-from reelbook.models.pricing import Estimate
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.sweeps.options import RunOptions, check_options
 from reelbook.sweeps.parts import rows, template

@@ -8,7 +8,7 @@ from typing import Any
 from ..client import check_input
 from ..current import session
 from ..models.base import Input
-from ..models.pricing import Estimate
+from ..models.catalog import Estimate
 from ..runs.run import Run
 
 connect = session.connect

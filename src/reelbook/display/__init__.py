@@ -16,7 +16,7 @@ HTML = {
     ("reelbook.media.local_file", "LocalFile"): ("figure", "file_figure"),
     ("reelbook.models.base", "Input"): ("cards", "input_card"),
     ("reelbook.models.base", "Output"): ("cards", "output_card"),
-    ("reelbook.models.pricing", "Estimate"): ("cards", "estimate_table"),
+    ("reelbook.models.catalog", "Estimate"): ("cards", "estimate_table"),
     ("reelbook.client", "Client"): ("cards", "client_card"),
     ("reelbook.client", "Models"): ("cards", "models_table"),
     ("reelbook.storage.library", "Library"): ("cards", "library_card"),

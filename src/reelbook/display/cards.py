@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..errors import ReelbookError
-from ..models.catalog import find_endpoint
-from ..models.pricing import estimate
+from ..models.catalog import estimate, find_endpoint
 from ..settings import options
 from ..storage.ledger.writer import describe_maker
 from ..util.data_address import is_data_address
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from ..client import Client
     from ..media.metadata.provenance import Provenance
     from ..models.base import File, Input, Output
-    from ..models.pricing import Estimate, Line
+    from ..models.catalog import Estimate, Line
     from ..storage.library import Library, Uncertain
 
 MAX_MODELS, MAX_FILES, MAX_VALUES = 200, 12, 24

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 
 from ..errors import LibraryError, ReelbookError, ServiceError, UncertainRun
 from ..models.base import Input
-from ..models.catalog import is_reusable
-from ..models.pricing import Estimate, Rates
+from ..models.catalog import Estimate, Rates, is_reusable
 from ..storage.ledger import claims, transitions
 from ..storage.ledger.claims import Action, RunRequest, Verdict
 from ..storage.ledger.schema import Budget, Spend

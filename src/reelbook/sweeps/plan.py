@@ -20,7 +20,7 @@ import numpy as np
 from ..current import session
 from ..errors import Interrupted, InvalidInput
 from ..models.base import Input
-from ..models.pricing import Estimate, estimate
+from ..models.catalog import Estimate, estimate
 from ..models.problems import format_literal
 from ..util import registry
 from .options import RunOptions, check_options

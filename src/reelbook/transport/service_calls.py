@@ -9,11 +9,10 @@ from urllib.parse import quote
 
 from .. import errors
 from ..errors import NotFound, NotReady, ReelbookError, ServiceError
-from ..models import pricing
+from ..models import catalog
 from ..models.base import Input
-from ..models.catalog import CATALOG
+from ..models.catalog import CATALOG, Estimate, Rates
 from ..models.images import pictures_of, replace_pictures
-from ..models.pricing import Estimate, Rates
 from ..models.queue_status import COMPLETED, IN_PROGRESS, QueueStatus
 from . import answers
 from .answers import Accepted, ServiceAnswer, ServiceInfo, unreadable_error
@@ -133,7 +132,7 @@ class ServiceCalls:
         # Prices do not depend on the content of pictures, so none is sent or uploaded for an estimate.
         pictures = {loc: PLACEHOLDER_PICTURE for loc, url in pictures_of(request) if not url.startswith("http")}
         body = {"endpointId": request.endpoint_id, "input": replace_pictures(request.wire(), pictures)}
-        known = pricing.estimate(request, self._rates)
+        known = catalog.estimate(request, self._rates)
         try:
             answer = await self._http.free("POST", "/models/pricing/estimate", body=body)
         except (errors.Unauthorized, errors.InsufficientCredits):

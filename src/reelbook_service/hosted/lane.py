@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from reelbook.errors import ReelbookError, Refused, Unreachable
-from reelbook.models import pricing
+from reelbook.models import catalog
 from reelbook.models.base import WIRE, Input
-from reelbook.models.catalog import get_endpoint
+from reelbook.models.catalog import Estimate, get_endpoint
 from reelbook.models.file_kinds import HEAD_BYTES, sniff_kind
 from reelbook.models.images import Image, pictures_of, replace_pictures
-from reelbook.models.pricing import Estimate
 from reelbook.models.queue_status import ANSWER_LOST, IN_QUEUE
 from reelbook.relay import Client, Once, forget_runs, is_lost, make_price_key
 from reelbook.util.background_loop import background
@@ -77,7 +76,7 @@ class HostedLane(Lane):
     async def estimate(self, request: Input, account: Account) -> Estimate:
         """The price that is reserved and never exceeded: the largest of the quote, the catalog's, and what such a run has cost."""
         prepared = await asyncio.to_thread(self._prepare, request, account.name)
-        quote = pricing.estimate(request, self._service.settings.rates)
+        quote = catalog.estimate(request, self._service.settings.rates)
         if time.monotonic() >= self._no_prices_until:
             try:
                 async with asyncio.timeout(PRICE_SECONDS):
@@ -216,7 +215,7 @@ class HostedLane(Lane):
         if ended.charged is None or ended.error_type == ANSWER_LOST:
             return request.credits
         self._note_cost(request, own_input, ended.charged)
-        least = 0 if ended.output is None else pricing.estimate(own_input, self._service.settings.rates).credits or 0
+        least = 0 if ended.output is None else catalog.estimate(own_input, self._service.settings.rates).credits or 0
         return min(max(ended.charged, least), request.credits)
 
     def _note_cost(self, request: Request, own_input: Input, cost: int | None) -> None:

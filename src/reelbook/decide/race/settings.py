@@ -15,8 +15,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from ...errors import InvalidInput, ReelbookError
-from ...models.catalog import find_endpoint
-from ...models.pricing import estimate
+from ...models.catalog import estimate, find_endpoint
 from ...models.value_types import Integer, coerce_int
 from ...sweeps.options import RunOptions, check_options
 from ...sweeps.plan import Plan, Row, number_values, value_key

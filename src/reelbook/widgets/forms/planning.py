@@ -14,8 +14,7 @@ from ...display.sweep_panel import plan_card
 from ...errors import ReelbookError
 from ...media.measuring.metrics import METRICS
 from ...models.base import Input
-from ...models.catalog import find_endpoint
-from ...models.pricing import Estimate
+from ...models.catalog import Estimate, find_endpoint
 from ...storage.run_identity import make_price_key
 from ...sweeps.options import MAX_STORED
 from ...sweeps.plan import spread_rows, sweep

@@ -9,7 +9,7 @@ from ...display.cards import format_amount
 from ...display.formatting import format_credits
 from ...errors import InvalidInput, ReelbookError
 from ...models.base import Input
-from ...models.pricing import Estimate, estimate
+from ...models.catalog import Estimate, estimate
 from ...storage.run_identity import make_price_key
 from ..link import NewestOnly
 
