@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import reelbook
@@ -190,7 +191,7 @@ class TestSweepAndLibrary:
         said = capsys.readouterr().out
         listed = cli.main(["library", "--find", "boat"]), capsys.readouterr().out
         checked = cli.main(["library", "--verify"]), capsys.readouterr().out
-        request = str(reelbook.read(tmp_path / "t.csv").loc[1, "request_id"])
+        request = str(pd.read_csv(tmp_path / "t.csv", index_col="run").loc[1, "request_id"])
         one = cli.main(["library", "--run", request, "--export", str(tmp_path / "one")])
         none = cli.main(["library", "--run", "1", "--export", str(tmp_path / "none")])
         copied = cli.main(["library", "--export", str(tmp_path / "out")])
