@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..current import session
@@ -11,7 +10,6 @@ from ..decide.race.settings import make_race_options, race_error
 from ..decide.ranking import find_clips, judge_error
 from ..decide.ratings import Ratings
 from ..storage.judgements import MAX_LETTERS, Kind
-from ..storage.library import Library
 from ..storage.select_runs import find_table
 from ..sweeps.plan import Plan
 from .which_run import find_library_of
@@ -35,7 +33,6 @@ def judge(
     question: str = QUESTION,
     rater: str | None = None,
     kind: str = "pairs",
-    library: Library | str | Path | None = None,
 ) -> Ratings:
     """Judge the clips of a table of runs by eye: in blind pairs, with `kind="stars"`, or with `kind="keep"` to keep or reject.
 
@@ -53,7 +50,7 @@ def judge(
     if kind not in tuple(Kind):
         raise judge_error(f"`kind` is one of {', '.join(Kind)}, not {kind!r:.40}.")
     table = _find_table(table_or_plan)
-    source = _find_library(table, library)
+    source = find_library_of(table) if len(table) else session.library()
     # The request ids of runs with a result.
     entries = source.entries(table) if len(table) else []
     keys = [None if entry is None or entry.output is None else entry.request_id for entry in entries]
@@ -111,14 +108,6 @@ def _find_table(given: Any) -> pd.DataFrame:
     if table is None:
         raise judge_error(f"rb.judge takes a table of runs, a job or a plan, not {type(given).__name__}.")
     return table
-
-
-def _find_library(table: pd.DataFrame, given: Library | str | Path | None) -> Library:
-    if isinstance(given, Library):
-        return given
-    if given is not None:
-        return session.library(given)
-    return find_library_of(table) if len(table) else session.library()
 
 
 def _find_user() -> str:
