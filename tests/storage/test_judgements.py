@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -58,44 +56,3 @@ def test_judgements_come_with_an_adopted_library(make: Callable[[str], Made]) ->
     assert "and 2 judgements came from" in first
     assert "and 0 judgements came from" in second
     assert sorted(read(ours)) == [("ana", "left"), ("ana", "right"), ("ben", "left")]
-
-
-JUDGE = """
-import sys
-from pathlib import Path
-from dataclasses import replace
-from reelbook.storage.judgements import Judgement, Judgements
-from reelbook.storage.ledger.writer import Ledger
-
-folder, rater, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-ledger = Ledger(folder)
-store = Judgements(lambda: ledger)
-for number in range(count):
-    store.add(Judgement(rater, "Which?", "pairs", "clip 1", "clip 2", "left", float(number)))
-    print(number, flush=True)
-"""
-COUNT = 40
-
-
-def test_two_processes_judge_at_once_and_one_is_killed(make: Callable[[str], Made]) -> None:
-    """Nothing that was acknowledged is lost: of both who end, and of one that is killed in between."""
-    made = make("library")
-    made.stored(BOAT)
-
-    def start(rater: str, count: int) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", JUDGE, str(made.folder), rater, str(count)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-    ana, ben, eve = start("ana", COUNT), start("ben", COUNT), start("eve", 1_000_000)
-    assert eve.stdout is not None
-    acknowledged = [eve.stdout.readline() for _ in range(10)]
-    eve.kill()
-    acknowledged += eve.stdout.readlines()
-    eve.wait()
-    assert [process.communicate(timeout=60) and process.returncode for process in (ana, ben)] == [0, 0]
-    eve.stdout.close()
-
-    found = made.library.judgements.read("Which?")
-    by_rater = {rater: [one.seconds for one in found if one.rater == rater] for rater in ("ana", "ben", "eve")}
-    assert by_rater["ana"] == by_rater["ben"] == [float(number) for number in range(COUNT)]
-    assert len(by_rater["eve"]) - sum(line.endswith("\n") for line in acknowledged) in (0, 1)

@@ -15,8 +15,8 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.storage.library import Library
-from tests.support import Served, png
-from tests.sweeps.dots import DOT, dots
+from tests.support import png
+from tests.sweeps.dots import dots
 
 Which = Callable[[Any, Path], Any]  # Not of tables: in a dict, their many overloads take the type checker seconds.
 
@@ -127,24 +127,6 @@ def test_what_is_to_be_kept_is_kept_and_all_else_goes(table: pd.DataFrame, clien
     assert len(listed) == len(done) == 3 + 12 - 3
     assert list(listed["credits"]) == [53] * 12
     assert all(listed["bytes"] > 0)
-
-
-def test_one_request_id_at_two_services_is_two_runs(shared: Served, tmp_path: Path) -> None:
-    """The id alone is ambiguous, a row with its service is not; nothing is deleted by the id."""
-    with rb.connect(shared.base_url, api_key=shared.key, library=tmp_path / "library") as client:
-        run, other = client.run(DOT), client.run(DOT.revised(fps=5.0))
-        change = "UPDATE runs SET service = 'another', request_id = ? WHERE id = ?"
-        client.ledger.transact_now(lambda db: db.execute(change, (run.request_id, other.id)))
-        library = rb.library()
-
-        with pytest.raises(InvalidInput, match="at several services"):
-            library.export(tmp_path / "out", [run.request_id])
-        with pytest.raises(InvalidInput, match="at several services"):
-            library.prune(0, keep=run.request_id, yes=True)
-        for which, number in ((library.frame.loc[[other.id]], other.id), (run, run.id)):
-            target = library.export(tmp_path / str(number), which)
-            assert [path.name[:4] for path in target.glob("*.mp4")] == [f"{number:04d}"]
-        assert len(files_of(library)) == 2
 
 
 def test_a_row_gives_its_run_its_file_and_a_still(table: pd.DataFrame) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -179,10 +178,6 @@ class Library:
     def __len__(self) -> int:
         return sum(count for (count,) in self._select("count(*)"))
 
-    def __bool__(self) -> bool:
-        # Not `len(self)`: an empty library is truthy, too.
-        return True
-
     def __repr__(self) -> str:
         return f"<Library in {self.folder}: {format_count(len(self), 'run')}, {format_size(self.size)}>"
 
@@ -260,12 +255,8 @@ class Uncertain:
             )
         if self._client is not None:
             return self._client.resolve(self.entry, request_id.strip())
-
-        def resolve(db: sqlite3.Connection) -> None:
-            transitions.resolve(db, self.run, request_id.strip(), self._ledger.owner)
-            transitions.release(db, self.run, self._ledger.owner)
-
-        return self._ledger.transact_now(resolve)
+        self._ledger.transact_now(lambda db: transitions.resolve(db, self.run, request_id.strip(), None))
+        return None
 
     def write_off(self) -> None:
         """Resolve it as failed; its price counts as spent."""

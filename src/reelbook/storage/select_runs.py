@@ -63,7 +63,7 @@ def _invalid(name: str, sentence: str) -> InvalidInput:
 
 
 def select_runs(which: Which, find_entries: Callable[..., Sequence[Entry]]) -> list[Entry | None]:
-    """Find the runs of the rows given, in their order; an error for those that are ambiguous or not in this library.
+    """Find the runs of the rows given, in their order; an error for those that are not in this library.
 
     A row that no service has accepted is None.
     """
@@ -71,11 +71,6 @@ def select_runs(which: Which, find_entries: Callable[..., Sequence[Entry]]) -> l
     missing: list[str] = []
     for label, columns in _iterate_wanted(which):
         entries = find_entries(" AND ".join(f"{name} = ?" for name in columns) or "0", *columns.values())
-        if len(services := dict.fromkeys(entry.service for entry in entries)) > 1:
-            raise usage_error(
-                f"{label[:1].upper()}{label[1:]} is in this library at several services: {_list_few([*services])}. "
-                "Say which by a row of library.frame, which has the columns service and request_id."
-            )
         if columns and not entries:
             missing.append(label)
         chosen.append(entries[0] if entries else None)

@@ -182,8 +182,8 @@ def release(db: sqlite3.Connection, run: int, owner: str | None, *, unsent: bool
         update_run(db, run, owner=None)
 
 
-def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> Entry:
-    """Record that an uncertain run is this request, and take ownership of it."""
+def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str | None) -> Entry:
+    """Record that an uncertain run is this request, and give it this owner."""
     entry = get_entry(db, run)
     where = f"service = ? AND request_id = ? AND identity NOT GLOB '{ATTACHED}*'"
     for other in find_entries(db, where, entry.service, request_id):
