@@ -45,7 +45,6 @@ class Session:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._clients: tuple[Client, ...] = ()
-        self._reported_folders: set[Path] = set()
 
     @property
     def current(self) -> Client | None:
@@ -96,8 +95,7 @@ class Session:
         finally:
             api_key = None  # A verbose traceback prints the variables of every frame, including this one.
         folder = parse_folder(library) if library else library_folder()
-        if not library and is_from_above(folder) and folder not in self._reported_folders:
-            self._reported_folders.add(folder)
+        if not library and is_from_above(folder):
             log.warning(
                 "Using the library of a folder above this one, %s, so that nothing it has is paid for again. "
                 "For one of this folder alone: rb.connect(library='.reelbook').",
@@ -119,8 +117,6 @@ class Session:
         with self._guard:
             # With those that still wait for answers to paid requests.
             self._clients = (*(other for other in self._clients if not other.is_finished), client)
-        if note := self.format_other_service():
-            log.warning("%s", note)
         return client
 
     def client(self) -> Client:
@@ -145,23 +141,6 @@ class Session:
     def is_embedded(self) -> bool:
         """Whether the current client uses the embedded service."""
         return self.current is not None and self.current.is_embedded
-
-    def format_other_service(self) -> str:
-        """The note that the current client is embedded and another service made the library's latest run; empty if not."""
-        from .storage.ledger.writer import describe_maker
-
-        client = self.current
-        if client is None or not client.is_embedded:
-            return ""
-        last = client.ledger.select("service", "id = (SELECT max(id) FROM runs WHERE request_id IS NOT NULL)")
-        if not last or last[0][0] == client.service:
-            return ""
-        name = describe_maker(last[0][0], client.library)
-        address = repr(name) if "://" in name else "…"
-        return (
-            f"The latest run in this library was made by {name}. This is the embedded service, whose clips are sketches; "
-            f"to use the other one: rb.connect({address}, api_key=…)."
-        )
 
     def next_service_name(self) -> str:
         """The service that the first run would connect to: the host only, because an address may contain a password."""

@@ -66,7 +66,7 @@ def test_the_table_of_a_library_has_its_files_in_a_fresh_interpreter(tmp_path: P
 def test_the_library_of_a_folder_above_is_shared_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once in a process; a library of somebody else is not used, and one that was named is not worth a word."""
+    """A library of somebody else is not used, and one that was named is not worth a word."""
     monkeypatch.delenv("REELBOOK_LIBRARY", raising=False)
     (tmp_path / "project" / "day1").mkdir(parents=True)
     (tmp_path / "project" / ".reelbook").mkdir()
@@ -75,8 +75,6 @@ def test_the_library_of_a_folder_above_is_shared_and_that_is_said(
     with rb.connect() as first:
         shared = first.library
     said = caplog.text
-    with rb.connect():
-        again = caplog.text
     with rb.connect(library=tmp_path / "project" / ".reelbook"):
         named = caplog.text
     monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
@@ -84,5 +82,5 @@ def test_the_library_of_a_folder_above_is_shared_and_that_is_said(
 
     assert shared == tmp_path / "project" / ".reelbook"
     assert f"Using the library of a folder above this one, {shared}" in said
-    assert said == again == named
+    assert said == named
     assert foreign == tmp_path / "project" / "day1" / ".reelbook"

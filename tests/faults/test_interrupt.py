@@ -273,7 +273,7 @@ def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(shared_spec
         submit = ledger.submit
 
         def submit_late(work: Any, **more: Any) -> Any:
-            if submission._claimed is not None and not submission.stopped:
+            if submission.claimed is not None and not submission.stopped:
                 submission.stopped = True
                 submit(lambda db: transitions.record_event(db, None, "stop", "just now"))
             return submit(work, **more)

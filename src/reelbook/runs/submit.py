@@ -177,7 +177,8 @@ class Submission:
     """Set when this submission has claimed its share of the limits, or needs none."""
     stopped: bool = False
     """Set by an interrupt or a stop, after which nothing is sent."""
-    _claimed: int | None = None
+    claimed: int | None = None
+    """The run that it has claimed; None for one of an earlier submission, or of another process."""
     _sends: int = 0
     _sources: Mapping[Any, Source] = field(default_factory=dict)
 
@@ -249,7 +250,7 @@ class Submission:
             verdict = claims.find_or_claim(db, run_request, ledger)
             if verdict.action == Action.SEND:
                 # In the same transaction, so that no other thread of this process treats the claim as abandoned.
-                self._claimed = verdict.entry.id
+                self.claimed = verdict.entry.id
                 ledger.claimed.add(verdict.entry.id)
             return verdict
 
@@ -280,14 +281,9 @@ class Submission:
         finally:
             context.in_flight.pop(entry.id, None)
 
-    @property
-    def is_paid_here(self) -> bool:
-        """Whether this submission has claimed the run, not an earlier one or another process."""
-        return self._claimed is not None
-
     def release(self) -> None:
         """Release the claim within this process, once the run is followed or abandoned."""
-        self.context.ledger.claimed.discard(self._claimed or 0)
+        self.context.ledger.claimed.discard(self.claimed or 0)
 
     async def _make_body(self) -> str:
         """The input as it is sent; its pictures are stored on the shelf, so that the library can reconstruct it."""

@@ -352,7 +352,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         standing.change(RunStatus.WAITING)
         (self._context.sweep_runs.add if self._stopped_by is None else self._context.sweep_runs.discard)(run.id)
         if not run.from_library:
-            standing.is_paid_here = submission.is_paid_here
+            standing.is_paid_here = submission.claimed is not None
             standing.count(run.entry, self._options.price)
         run.on_change(lambda _: self._on_progress(standing, run))
         self._signal_change()
@@ -397,7 +397,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
         elif isinstance(error, UncertainRun):
             standing.change(RunStatus.UNCERTAIN, error)
             standing.reserved = max(standing.reserved, error.credits or 0)
-            standing.is_paid_here = submission.is_paid_here
+            standing.is_paid_here = submission.claimed is not None
             self._lost_in_a_row += 1
             if error.status in (429, 503):
                 self._back_off(error)

@@ -75,33 +75,6 @@ class Gate:
 # First, because no client of another test may be open.
 
 
-def test_a_form_of_a_folder_of_a_hosted_service_says_so_before_it_makes_a_sketch(
-    shared_spec_only: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: None, caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
-    """Whoever forgets to connect after a restart gets no clip of the embedded service unasked, and its clips name it."""
-    monkeypatch.setenv("REELBOOK_LIBRARY", str(tmp_path / "library"))
-    host = shared_spec_only.base_url.removeprefix("http://")
-    with rb.connect(shared_spec_only.base_url, api_key=shared_spec_only.key):
-        hosted = Bench(stitch(3))
-        hosted.run()
-        hosted.close()
-    forgetful = Bench(stitch(4))
-
-    forgetful.press(client="")
-    refused = forgetful.ended()
-    with forgetful.form.session.client():
-        forgetful.press(client="")
-        forgetful.ended(2)
-    forgetful.close()
-
-    assert refused["status"] == "failed"
-    assert f"made by http://{host}" in forgetful.card("1")
-    assert "Press Run again" in forgetful.card("1")
-    assert any(f"rb.connect('http://{host}'" in record.message for record in caplog.records)
-    assert host in hosted.card()
-    assert "embedded sketch, free" in forgetful.card("2")
-
-
 # A press.
 
 

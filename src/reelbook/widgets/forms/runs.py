@@ -394,12 +394,10 @@ class FormRuns:
 
 
 def check_service(service: str, session: Session) -> None:
-    """Raise if the session is connected to another service than the displayed one; without any, connect to the usual one."""
+    """Raise if the session is connected to another service than the displayed one."""
     now = session.service_name()
     if now != service and not session.is_embedded:
         raise ReelbookError(f"Nothing was sent. {format_service_changed(now or session.next_service_name())}")
-    if service == "" and session.client() and (note := session.format_other_service()):
-        raise ReelbookError(f"Nothing was sent. {note} Press Run again for a sketch.")
 
 
 def describe_entry(form: Form, entry: Entry) -> dict[str, Any]:
