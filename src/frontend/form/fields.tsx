@@ -40,8 +40,6 @@ interface Control {
   /** Has several inputs, none of which is named by the label alone. */
   isGroup?: boolean;
   isWide?: boolean;
-  /** Stands at the end of the label's line. */
-  Lead?: ComponentType<FieldProps>;
 }
 
 /** The controls by the name of what is special about a field, else by its kind. */
@@ -71,7 +69,7 @@ function ownProblems(field: FieldProps) {
 
 export function Field(field: FieldProps) {
   const { node, id, value, change, path } = field;
-  const { Input, isGroup, isWide, Lead } = controlOf(node);
+  const { Input, isGroup, isWide } = controlOf(node);
   const own = ownProblems(field);
   const words = own.map((problem) => problem.words).join(" ");
   const isMissing = own.length > 0 && own.every(({ kind }) => kind === "missing");
@@ -88,24 +86,21 @@ export function Field(field: FieldProps) {
       data-field={path.join(".")}
     >
       <div class="rbf-label">
-        <span class="rbf-label-name">
-          <Label class="rbf-name" id={`${id}-label`} {...(isGroup ? {} : { for: id })}>
-            {node.label}
-            {node.required && <span class="rbf-needed"> Required</span>}
-          </Label>
-          {/* It takes its room while it is hidden, so that nothing moves under who is typing. */}
-          {!node.required && path.length === 1 && (
-            <Quiet
-              class="rbf-quiet rbf-reset"
-              hidden={value === undefined}
-              aria-label={`Reset: ${node.label}`}
-              act={() => set(undefined)}
-            >
-              Reset
-            </Quiet>
-          )}
-        </span>
-        {Lead && <Lead {...field} />}
+        <Label class="rbf-name" id={`${id}-label`} {...(isGroup ? {} : { for: id })}>
+          {node.label}
+          {node.required && <span class="rbf-needed"> Required</span>}
+        </Label>
+        {/* It takes its room while it is hidden, so that nothing moves under who is typing. */}
+        {!node.required && path.length === 1 && (
+          <Quiet
+            class="rbf-quiet rbf-reset"
+            hidden={value === undefined}
+            aria-label={`Reset: ${node.label}`}
+            act={() => set(undefined)}
+          >
+            Reset
+          </Quiet>
+        )}
       </div>
       <Input {...field} />
       <p class="rbf-problem" hidden={!words}>
@@ -162,20 +157,20 @@ function Text(field: FieldProps) {
 }
 
 function LongText(field: FieldProps) {
-  return <textarea class="rbf-text rbf-long" {...textFacts(field)} spellcheck />;
+  return (
+    <>
+      <textarea class="rbf-text rbf-long" {...textFacts(field)} spellcheck />
+      <Counter {...field} />
+    </>
+  );
 }
 
 /** How long a text is, in characters as the service counts them: an emoji is one, not two. */
 export function Counter(field: FieldProps) {
-  const { most, special } = field.node;
-  if (!most && !special) return null;
+  const { most } = field.node;
   const length = [...String(currentOf(field) ?? "")].length;
-  const amount = length.toLocaleString("en-GB");
-  return (
-    <span class={classes("rbf-caption rbf-counter", !!most && length > most && "rbf-counter-over")}>
-      {most ? `${amount} / ${most.toLocaleString("en-GB")}` : `${amount} ${length === 1 ? "character" : "characters"}`}
-    </span>
-  );
+  const words = most ? `${length} / ${most} characters` : `${length} characters`;
+  return <span class={classes("rbf-caption", !!most && length > most && "rbf-counter-over")}>{words}</span>;
 }
 
 /** A value as JSON text: the kernel reads it, and says what is wrong with it. */
@@ -313,15 +308,6 @@ function Check(field: FieldProps) {
   );
 }
 
-/** What cannot be changed. One that is required is put there by `wholeObject`, or by the kernel. */
-function Constant({ id, node }: FieldProps) {
-  return (
-    <span class="rbf-constant" id={id}>
-      {textOf(node.value)}
-    </span>
-  );
-}
-
 // Values inside of values.
 
 function List(field: FieldProps) {
@@ -396,8 +382,7 @@ function ObjectFields(field: FieldProps) {
       {fields.map((inner) => (
         <Field
           key={inner.name}
-          // Nobody need fill in what cannot be changed.
-          node={inner.kind === "constant" ? { ...inner, required: false } : inner}
+          node={inner}
           path={[...path, inner.name]}
           link={link}
           id={`${id}-${inner.name}`}
@@ -412,14 +397,13 @@ function ObjectFields(field: FieldProps) {
 
 Object.assign(CONTROLS, {
   text: { Input: Text },
-  long: { Input: LongText, isWide: true, Lead: Counter },
+  long: { Input: LongText, isWide: true },
   whole: { Input: NumberRow },
   real: { Input: NumberRow },
   choice: { Input: Segments, isGroup: true },
   select: { Input: Select },
   check: { Input: Check },
   json: { Input: Json, isWide: true },
-  constant: { Input: Constant, isGroup: true },
   list: { Input: List, isGroup: true, isWide: true },
   object: { Input: ObjectFields, isGroup: true, isWide: true },
 } satisfies typeof CONTROLS);

@@ -200,9 +200,6 @@ function Foot({ link, name, children }: { link: FormLink; name: string; children
     if (code && copy.current) copyText(copy.current, code);
     else if (!link.hasEnded) answer({ said: error, again: 0 });
   };
-  // Those that no field shows.
-  const unplaced = state.problems.filter(({ at }) => !at.length || !link.node(String(at[0])));
-  const reasons = [...new Set([state.why, ...unplaced.map((problem) => problem.words)])];
   return (
     <div class="rbf-foot">
       <div class="rbf-row">
@@ -226,21 +223,11 @@ function Foot({ link, name, children }: { link: FormLink; name: string; children
       </div>
       <div class="rbf-answer">
         <span class="rbf-why" id={`${name}-why`} role="status">
-          {state.ready || link.hasEnded ? "" : reasons.join(" ")}
+          {state.ready || link.hasEnded ? "" : state.why}
         </span>
         <p class="rbf-caption rbf-run-said">{said}</p>
       </div>
-      <details class="rbf-price" title={price.lines.map((line) => line.join(" ")).join(", ")}>
-        <summary>{price.source || price.told}</summary>
-        <table class="rbf-lines">
-          {price.lines.map(([what, value]) => (
-            <tr key={what}>
-              <td>{what}</td>
-              <td>{value}</td>
-            </tr>
-          ))}
-        </table>
-      </details>
+      <span class="rbf-caption">{[...price.lines.map((line) => line.join(" ")), price.source].join(" · ")}</span>
     </div>
   );
 }

@@ -146,7 +146,7 @@ export class FormLink extends KernelLink {
   }
 
   here() {
-    this.ask({ do: "here", view: this.view });
+    this.ask({ do: "here" });
   }
 
   node(name: string): Node | undefined {

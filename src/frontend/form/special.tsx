@@ -30,8 +30,11 @@ function Prompt(field: FieldProps) {
   return (
     <div>
       <textarea class="rbf-text rbf-long rbf-tall" {...textFacts(field)} spellcheck ref={area} />
-      {/* Only whole fields are columns of the library. */}
-      {path.length === 1 && shelf.button}
+      <div class="rbf-row">
+        <Counter {...field} />
+        {/* Only whole fields are columns of the library. */}
+        {path.length === 1 && shelf.button}
+      </div>
       <div {...shelf.facts}>
         <ul class="rbf-prompts" hidden={!texts.length}>
           {texts.map((text) => (
@@ -202,7 +205,7 @@ function Size(field: FieldProps) {
 }
 
 Object.assign(CONTROLS, {
-  prompt: { Input: Prompt, isWide: true, Lead: Counter },
+  prompt: { Input: Prompt, isWide: true },
   seed: { Input: Seed },
   aspect: { Input: Aspect, isGroup: true, isWide: true },
   frames: { Input: Frames, isWide: true },

@@ -22,7 +22,10 @@ test.each([
 
 const node = (kind: Node["kind"], more: Partial<Node> = {}): Node => ({ name: "", label: "", kind, ...more });
 const point = node("object", {
-  fields: [node("constant", { name: "type", value: "point", required: true }), node("real", { name: "x", min: 1 })],
+  fields: [
+    node("choice", { name: "type", choices: [{ value: "point", label: "point" }], required: true }),
+    node("real", { name: "x", min: 1 }),
+  ],
 });
 
 test("an object has what it can only have, and begins with nothing else", () => {

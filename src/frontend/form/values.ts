@@ -8,7 +8,7 @@ export type Choice = { value: unknown; label: string };
 export interface Node {
   name: string;
   label: string;
-  kind: "text" | "image" | "whole" | "real" | "check" | "choice" | "constant" | "list" | "object" | "json";
+  kind: "text" | "image" | "whole" | "real" | "check" | "choice" | "list" | "object" | "json";
   /** The control that is drawn where there is a better one than that of its kind. */
   special?: string;
   help?: string;
@@ -21,7 +21,6 @@ export interface Node {
   step?: number;
   least?: number;
   most?: number;
-  value?: unknown;
   choices?: Choice[];
   item?: Node;
   fields?: Node[];
@@ -84,14 +83,17 @@ export function isObject(value: unknown): value is Record<string, any> {
 /** What a new entry begins with, and what stands in a list where an entry was emptied. */
 export function startOf(node: Node): any {
   if (node.kind === "object") return wholeObject(node, {});
-  return { list: [], check: false, constant: node.value }[node.kind as string] ?? "";
+  return { list: [], check: false }[node.kind as string] ?? "";
 }
 
 /** An object as it is sent: nothing absent, and all that can only be one thing. */
 export function wholeObject({ fields = [] }: Node, values: Record<string, any>) {
-  const fixed = fields.filter(({ kind, required }) => kind === "constant" && required);
+  const fixed = fields.filter(({ choices, required }) => choices?.length === 1 && required);
   const typed = Object.entries(values).filter(([, value]) => value !== undefined);
-  return { ...Object.fromEntries(fixed.map(({ name, value }) => [name, value])), ...Object.fromEntries(typed) };
+  return {
+    ...Object.fromEntries(fixed.map(({ name, choices }) => [name, choices?.[0].value])),
+    ...Object.fromEntries(typed),
+  };
 }
 
 /** Whether a control draws the value at this place inside of its own, so that problems of it stand there. */

@@ -73,9 +73,9 @@ class Draft:
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
         # Nobody can type what can only be one thing.
         self.values: dict[str, Any] = {
-            name: node["value"]
+            name: node["choices"][0]["value"]
             for name, node in self._nodes.items()
-            if node["kind"] == "constant" and node.get("required")
+            if node.get("required") and len(node.get("choices", ())) == 1
         }
 
     def edit(self, name: str, *value: Any) -> None:

@@ -143,7 +143,7 @@ class _TreeBuilder:
     def _read_kind(self, name: str, rule: Schema) -> Node:
         """The node of a rule, without name and label."""
         if "const" in rule:
-            return {"kind": "constant", "value": to_page_json(rule["const"])}
+            return _choices([rule["const"]])
         if "enum" in rule:
             return _choices([value for value in rule["enum"] if value is not None])
         if "anyOf" in rule:
@@ -171,22 +171,17 @@ class _TreeBuilder:
     def _either(self, name: str, forms: list[Any]) -> Node:
         read = [self.node(name, form) for form in forms]
         kinds = {node["kind"] for node in read}
-        if kinds <= {"constant", "choice"}:
-            return _choices([value for node in read for value in get_fixed_values(node)])
+        if kinds == {"choice"}:
+            return {"kind": "choice", "choices": [choice for node in read for choice in node["choices"]]}
         if "image" in kinds:
             # A picture, alone or with what goes along with it.
             beside: list[Node] = next((node["fields"] for node in read if node["kind"] == "object"), [])
             return {"kind": "image", "special": "image", "fields": beside}
-        return {**JSON, "plain": True} if kinds & {"text", "choice", "constant"} else JSON
+        return {**JSON, "plain": True} if kinds & {"text", "choice"} else JSON
 
 
 def _without(rule: Schema, word: str) -> dict[str, Any]:
     return {other: value for other, value in rule.items() if other != word}
-
-
-def get_fixed_values(node: Node) -> list[Any]:
-    """The allowed values of a constant or a choice."""
-    return [node["value"]] if node["kind"] == "constant" else [choice["value"] for choice in node["choices"]]
 
 
 def _choices(values: list[Any]) -> Node:
