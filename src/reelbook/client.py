@@ -7,14 +7,16 @@ import contextlib
 import json
 import os
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from functools import cache, partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from .errors import Interrupted, NotFound, ReelbookError, UnknownModel
+from .errors import Interrupted, NotFound, ReelbookError, TooManyRequests, UnknownModel
 from .models.base import Input
 from .models.catalog import Estimate, Rates, find_endpoint
 from .models.described import describe
@@ -26,7 +28,7 @@ from .storage.ledger.writer import FORKED, Ledger, translate_errors
 from .storage.library import Library
 from .storage.library_folder import find_library, library_folder, parse_folder
 from .storage.shelf import Shelf, open_shelf
-from .transport.http import Key
+from .transport.http import Key, get_pause
 from .util import registry
 from .util.background_loop import TICK_SECONDS, background
 from .util.notebook import get_kernel_shell
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from reelbook_service.embedded import Embedded
 
 CALL_SECONDS = 120.0
+BUSY_SECONDS = 30.0
+"""How long a single run waits, and tries again, where the service limits the rate of requests; a sweep waits longer."""
 DRAIN_SECONDS = 15.0
 """How long the answers to paid requests are waited for when a client is closed."""
 
@@ -282,8 +286,17 @@ class Client:
         """Submit in the background and return the run; an interrupt ends the wait, after which nothing is sent."""
 
         async def submit() -> Run:
-            # As a task of the client, so that closing it waits for the answer.
-            return await submission.context.create_task(self.submit_run(submission, watched=watched))
+            began = time.monotonic()
+            for refusals in count():
+                try:
+                    # As a task of the client, so that closing it waits for the answer.
+                    return await submission.context.create_task(self.submit_run(submission, watched=watched))
+                except TooManyRequests as error:
+                    pause = get_pause(refusals, error)
+                    if submission.stopped or time.monotonic() + pause - began > BUSY_SECONDS:
+                        raise
+                    await asyncio.sleep(pause)
+            raise AssertionError
 
         try:
             # No timeout: each request has its own deadline, and a paid request is not abandoned.

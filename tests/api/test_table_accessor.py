@@ -38,6 +38,17 @@ def table(made: pd.DataFrame) -> pd.DataFrame:
     return made.copy()
 
 
+def test_each_file_has_a_row(table: pd.DataFrame) -> None:
+    """Run and place are the index; what has no file has no row."""
+    outputs = table.reel.outputs()
+
+    assert len(outputs) == 4
+    assert set(outputs["kind"]) == {"video"}
+    assert all(Path(path).stat().st_size == size for path, size in zip(outputs["path"], outputs["bytes"], strict=True))
+    assert list(outputs.index.names) == ["run", "file"]
+    assert table.iloc[:0].reel.outputs().empty
+
+
 def test_a_saved_file_of_a_row_tells_the_input_that_made_it(table: pd.DataFrame, tmp_path: Path) -> None:
     """Its pictures are those of the library."""
     copy = table.reel.file(0).save(tmp_path / "clip.mp4")

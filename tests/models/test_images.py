@@ -13,6 +13,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import matplotlib.figure
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -281,6 +282,22 @@ def test_a_photo_is_turned_as_the_camera_says_and_sent_without_its_metadata(orie
     assert photo.size == (4, 3)
     assert photo.getexif()[0x0112] == orientation
     assert photo.info["icc_profile"]
+
+
+def test_a_figure_is_sent_as_it_is_drawn() -> None:
+    """With its own size, and the same bytes for the same drawing: no version, no date."""
+
+    def drawing() -> Any:
+        figure = matplotlib.figure.Figure(figsize=(1, 1), dpi=64)
+        figure.subplots().plot([1, 3, 2])
+        return figure
+
+    content, label = encode_picture(drawing())
+
+    assert Pillow.open(io.BytesIO(content)).size == (64, 64)
+    assert label == "figure"
+    assert encode_picture(drawing())[0] == content
+    assert b"atplotlib" not in content
 
 
 def test_the_bounds_of_a_picture_are_those_of_the_service() -> None:

@@ -13,6 +13,7 @@ from ..display.live import watch_measuring
 from ..media.local_file import LocalFile
 from ..media.measuring.measures import measure_files
 from ..media.measuring.metrics import METRICS
+from ..models.base import File
 from ..storage.table import build_column
 from ..sweeps.cost import Costs, compute_costs
 from ..sweeps.table_files import find_paths, get_ticked
@@ -56,6 +57,17 @@ class Reel:
     def selected(self) -> pd.DataFrame:
         """The rows ticked in the display of `table.reel`, in the order of the table; empty if it was not displayed."""
         return self._table.iloc[[position for position in get_ticked(self._table) if position < len(self._table)]]
+
+    def outputs(self) -> pd.DataFrame:
+        """A table of the files: run, position among the run's files, path, kind and size in bytes."""
+        index, rows = [], []
+        for run, paths in zip(self._table.index, find_paths(self._table), strict=True):
+            for number, path in enumerate(map(Path, paths)):
+                kind = "video" if LocalFile(path, File(url="")).is_video else "image"
+                index.append((run, number))
+                rows.append((str(path), kind, path.stat().st_size if path.is_file() else None))
+        places = pd.MultiIndex.from_tuples(index, names=["run", "file"])
+        return pd.DataFrame(rows, index=places, columns=["path", "kind", "bytes"])
 
     def run(self, which: Any) -> Run:
         """The `Run` of a row, given by its label in the index of this table, such as 7, or as the row itself."""

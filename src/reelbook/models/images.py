@@ -83,7 +83,7 @@ class Image(str):
         """An `Image` from a value; an address that a service reads itself stays plain text.
 
         Takes a path, an address, bytes, a PIL image, an array (height × width, with 1, 3 or 4 channels;
-        uint8, bool, or floats from 0 to 1), a file of the service, or an earlier result.
+        uint8, bool, or floats from 0 to 1), a matplotlib figure, a file of the service, or an earlier result.
         """
         try:
             return parse_picture(value)
@@ -199,7 +199,16 @@ def _reader_of(value: Any) -> Callable[[Any], tuple[bytes, str]] | None:
         return lambda result: result.__reel_picture__()
     if pillow is not None and isinstance(value, pillow):
         return _read_pil
+    if hasattr(kind, "savefig"):
+        return _read_figure
     return _read_array if hasattr(kind, "__array__") and getattr(value, "shape", None) else None
+
+
+def _read_figure(figure: Any) -> tuple[bytes, str]:
+    out = io.BytesIO()
+    # Without the version of matplotlib, so that the same picture has the same bytes.
+    figure.savefig(out, format="png", metadata={"Software": None})
+    return out.getvalue(), "figure"
 
 
 def _read_pil(image: Any) -> tuple[bytes, str]:
