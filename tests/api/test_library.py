@@ -43,7 +43,7 @@ def test_a_library_is_found_by_its_folder_or_its_project(tmp_path: Path) -> None
     taken = new.adopt(own)
 
     assert by_project.folder == by_folder.folder == own
-    assert taken.startswith("1 run and 0 files")
+    assert taken.startswith("1 run, 0 files")
     assert len(by_project) == len(new) == 1
     (own / "ledger.sqlite").unlink()
     assert rb.library(own).folder == own
