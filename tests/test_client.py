@@ -129,11 +129,11 @@ def test_an_address_that_is_none_or_that_nobody_answers_is_a_clear_error(
     tmp_path: Path, address: str, kind: type[Exception], impatient: None
 ) -> None:
     """Told at connect or at the first call, in a sentence."""
-    before = session.clients
+    before = session.current
     with pytest.raises(kind, match=r"address|URL"), rb.connect(address, api_key="k", library=tmp_path) as client:
         client.estimate(rb.TextToVideo(prompt="x"))
 
-    assert session.clients == before
+    assert session.current == before
 
 
 @pytest.mark.parametrize("call", [rb.run, rb.start, rb.estimate])

@@ -49,12 +49,7 @@ class Session:
     @property
     def current(self) -> Client | None:
         """The client opened last; None if no client is open."""
-        return self.clients[-1] if self.clients else None
-
-    @property
-    def clients(self) -> tuple[Client, ...]:
-        """The open clients, the latest last."""
-        return tuple(client for client in self._clients if client.is_open)
+        return next((client for client in reversed(self._clients) if client.is_open), None)
 
     def connect(
         self,

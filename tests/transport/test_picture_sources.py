@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -19,8 +20,10 @@ from reelbook.errors import InvalidInput
 from reelbook.models.base import Input
 from reelbook.models.images import Image
 from reelbook.transport import picture_sources as room
-from reelbook.transport.answers import ServiceInfo
-from reelbook.transport.picture_sources import Source, Uploads, build_request_input, read_sources
+from reelbook.transport.answers import ServiceAnswer
+from reelbook.transport.http import RetryPolicy
+from reelbook.transport.picture_sources import Source, build_request_input, read_sources
+from reelbook.transport.service_calls import ServiceCalls
 from tests.clips import film, number_of
 from tests.support import Served
 
@@ -47,28 +50,28 @@ def read(request: Input, library: Callable[[str], Path | None] = lambda _: None)
     return asyncio.run(read_sources(request, library=library))
 
 
-class Service:
-    """Stands in for a service, to count its uploads."""
+class Service(ServiceCalls):
+    """The calls of a service whose network is pretended, to count its uploads."""
 
     def __init__(self, *features: str) -> None:
-        self.base_url, self.features = "https://service.example.org", frozenset(features)
-        self.uploaded: list[tuple[bytes, str, str]] = []
+        super().__init__(cast(Any, self))
+        self.features, self.policy = features, RetryPolicy()
+        self.uploaded: list[tuple[str, bytes, str]] = []
 
-    async def service_info(self) -> ServiceInfo:
-        return ServiceInfo("a-service", features=self.features)
-
-    async def upload(self, content: bytes, name: str, content_type: str) -> str:
+    async def free(self, method: str, path: str, *, upload: Any = None, is_large: bool = False) -> ServiceAnswer:
         await asyncio.sleep(0)
-        self.uploaded.append((content, name, content_type))
-        return f"file_{len(self.uploaded):04x}"
+        if upload is None:
+            return ServiceAnswer(200, {}, json.dumps({"features": self.features}).encode())
+        self.uploaded.append(upload)
+        return ServiceAnswer(200, {}, json.dumps({"file_id": f"file_{len(self.uploaded):04x}"}).encode())
 
 
-def sent(service: Service, request: Input, uploads: Uploads | None = None) -> list[str]:
+def sent(service: Service, request: Input) -> list[str]:
     """The addresses of the pictures in what is sent."""
 
     async def body() -> dict[str, Any]:
         sources = await read_sources(request, library=lambda _: None)
-        return await build_request_input(cast(Any, service), request, sources, uploads or Uploads())
+        return await build_request_input(service, request, sources)
 
     return [image["url"] for image in asyncio.run(body())["images"]]
 
@@ -146,15 +149,15 @@ def test_what_cannot_be_read_is_told_by_its_field_with_a_way_out(folder: Path) -
 
 def test_pictures_go_up_once_where_uploads_are_taken_and_again_when_they_are_lost(folder: Path) -> None:
     """Their names at the service stand where they were; a file's own name stays here."""
-    service, uploads = Service("uploads", "idempotency"), Uploads()
+    service = Service("uploads", "idempotency")
     pictures = show("boats/Paper Boat.png", png(), as_data(png(1)), "https://example.org/a.png", "file_0a")
 
-    first = sent(service, pictures, uploads)
-    uploads.forget_mentioned("The source file_0001 could not be fetched.")
+    first = sent(service, pictures)
+    service.forget_uploads("The source file_0001 could not be fetched.")
 
     assert first == ["file_0001", "file_0001", "file_0002", "https://example.org/a.png", "file_0a"]
-    assert sent(service, pictures, uploads) == ["file_0003", "file_0003", *first[2:]]
-    assert service.uploaded == [(png(seed), f"{sha(png(seed))[:16]}.png", "image/png") for seed in (0, 1, 0)]
+    assert sent(service, pictures) == ["file_0003", "file_0003", *first[2:]]
+    assert service.uploaded == [(f"{sha(png(seed))}.png", png(seed), "image/png") for seed in (0, 1, 0)]
 
 
 def test_pictures_go_inside_where_no_uploads_are_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,14 +174,13 @@ def test_pictures_go_inside_where_no_uploads_are_taken(folder: Path, monkeypatch
 
 def test_many_runs_with_one_picture_upload_it_once() -> None:
     """Also those that begin while it is on its way."""
-    (source,) = read(show(png())).values()
-    service = Service("uploads")
+    service, request = Service("uploads"), show(png())
 
-    async def runs() -> set[str | None]:
-        uploads = Uploads()
-        return {*await asyncio.gather(*(uploads.get_or_upload(cast(Any, service), source) for _ in range(64)))}
+    async def runs() -> None:
+        sources = await read_sources(request, library=lambda _: None)
+        await asyncio.gather(*(build_request_input(service, request, sources) for _ in range(64)))
 
-    assert asyncio.run(runs()) == {"file_0001"}
+    asyncio.run(runs())
     assert len(service.uploaded) == 1
 
 

@@ -347,7 +347,7 @@ class Run:
     async def _record_end(self, error: errors.RunFailed | errors.RunCancelled | errors.NotReady) -> None:
         """Record that the run has ended without a result, or is no longer known to the service."""
         # The error may report a lost upload; the next attempt uploads the picture again.
-        self.context.uploads.forget_mentioned(str(error))
+        self.context.calls.forget_uploads(str(error))
         state: str = transitions.EXPIRED if isinstance(error, errors.NotReady) else State.FAILED
         if isinstance(error, errors.RunCancelled):
             state = State.CANCELLED
@@ -424,10 +424,7 @@ class Run:
             for file, download in zip(output.files, downloads, strict=True)
         ])  # fmt: skip
         await self._move(State.STORED, media=media)
-        if not self._load():
-            raise ReelbookError(
-                f"The files of run {self.entry.id} are gone from the library again. Run the cell once more."
-            )
+        self._load()
 
     def _load(self) -> bool:
         """Take the output and the files from the library; false if the run is not stored or a file is gone."""

@@ -28,7 +28,7 @@ from ..storage.shelf import Shelf
 from ..transport.answers import Accepted
 from ..transport.downloader import Downloader
 from ..transport.http import Http, Key
-from ..transport.picture_sources import Source, Uploads, build_request_input, read_sources
+from ..transport.picture_sources import Source, build_request_input, read_sources
 from ..transport.poller import Poller
 from ..transport.service_calls import ServiceCalls
 from ..util.loopback import is_loopback, normalise_address
@@ -66,7 +66,7 @@ class ClientContext:
         self.poller = Poller(
             self.calls.poll, past=lambda model: [row[0] for row in ledger.select("finished - sent", past, [model])]
         )
-        self.downloader, self.uploads = Downloader(shelf), Uploads()
+        self.downloader = Downloader(shelf)
         self.service = service
         """Name of the service in the ledger; determined on first use."""
         self.stopping = self.closed = False
@@ -291,8 +291,7 @@ class Submission:
         for source in self._sources.values():
             if shelf.find(source.sha256) is None:
                 await asyncio.to_thread(shelf.keep, source.content, source.suffix)
-        context = self.context
-        return dumps(await build_request_input(context.calls, self.request, self._sources, uploads=context.uploads))
+        return dumps(await build_request_input(self.context.calls, self.request, self._sources))
 
     async def _mark_sending(self, entry: Entry, body: str) -> None:
         """Record that the request is about to be sent: on disk before its first byte leaves."""

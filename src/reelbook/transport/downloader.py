@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -262,9 +261,8 @@ def _is_whole(content: BinaryIO, kind: FileKind) -> bool:
 
 
 def _declared_type(file: File) -> str:
-    """The content type that the service declares, or that a file name implies; empty for neither."""
+    """The content type that the service declares, or that the name of the file implies; empty for neither."""
     declared = (file.content_type or "").partition(";")[0].strip().lower()
     if declared and declared != BINARY.content_type:
         return declared
-    names = (file.file_name or "", "" if is_data_address(file.url) else urlsplit(file.url).path)
-    return next(filter(None, (mimetypes.guess_type(name.lower())[0] for name in names)), "")
+    return mimetypes.guess_type((file.file_name or "").lower())[0] or ""

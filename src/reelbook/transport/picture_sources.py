@@ -7,7 +7,6 @@ import base64
 import hashlib
 import json
 import re
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -116,40 +115,15 @@ def read_picture_file(text: str) -> bytes:
         raise NotAPicture(f"is {name}, which cannot be read ({reason}).") from None
 
 
-class Uploads:
-    """The pictures that one client has uploaded, and their addresses at its service; each picture is uploaded once."""
-
-    def __init__(self) -> None:
-        self._addresses: dict[tuple[str, str], str] = {}
-        """The address of each picture, by service and hash."""
-        self._locks: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
-
-    async def get_or_upload(self, calls: ServiceCalls, picture: Source) -> str | None:
-        """The picture's address at the service, after uploading it if necessary; None for a service without uploads."""
-        info = await calls.service_info()
-        key = (info.id or calls.base_url, picture.sha256)
-        async with self._locks[key]:
-            if key not in self._addresses and "uploads" in info.features:
-                name = f"{picture.sha256[:16]}{picture.suffix}"
-                self._addresses[key] = await calls.upload(picture.content, name, picture.content_type)
-            return self._addresses.get(key)
-
-    def forget_mentioned(self, message: str) -> None:
-        """Forget the uploads that an error message of a service mentions, because it no longer has them.
-
-        The same run, sent again, then uploads its pictures again.
-        """
-        self._addresses = {key: address for key, address in self._addresses.items() if address not in message}
-
-
-async def build_request_input(
-    calls: ServiceCalls, request: Input, sources: Mapping[Loc, Source], uploads: Uploads
-) -> dict[str, Any]:
+async def build_request_input(calls: ServiceCalls, request: Input, sources: Mapping[Loc, Source]) -> dict[str, Any]:
     """The JSON of an input as the service can read it: its pictures uploaded, or embedded as `data:` addresses."""
     if not sources:
         return request.wire()
     distinct = {source.sha256: source for source in sources.values()}
-    names = await asyncio.gather(*(uploads.get_or_upload(calls, source) for source in distinct.values()))
+    names = await asyncio.gather(*(
+        calls.upload(source.content, f"{source.sha256}{source.suffix}", source.content_type)
+        for source in distinct.values()
+    ))  # fmt: skip
     addresses = dict(zip(distinct, names, strict=True))
 
     def embed() -> dict[str, Any]:

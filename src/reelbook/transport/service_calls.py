@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -33,6 +34,9 @@ class ServiceCalls:
 
     def __init__(self, http: Http, rates: Rates | None = None) -> None:
         self._http, self._rates = http, rates
+        self._uploads: dict[str, str] = {}
+        """The address of each uploaded file, by its name."""
+        self._upload_locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._info: ServiceInfo | None = None
         self._info_failed_at, self._info_lock = float("-inf"), asyncio.Lock()
 
@@ -119,13 +123,26 @@ class ServiceCalls:
             return answers.parse_cancelled(error.facts, default=False)
         return answers.parse_cancelled(answer.value, default=True)
 
-    async def upload(self, content: bytes, name: str, content_type: str) -> str:
-        """Upload a source file to a service with `uploads`; returns its id or URL for use in an input."""
-        answer = await self._http.free("POST", "/files", upload=(name, content, content_type), is_large=True)
-        body = _require_object(answer)
-        if not isinstance(address := body.get("file_id") or body.get("url"), str):
-            raise unreadable_error(answer)
-        return address
+    async def upload(self, content: bytes, name: str, content_type: str) -> str | None:
+        """The address of a source file at the service, where it is uploaded once; None for a service without uploads.
+
+        `name` has the hash of the content, so that no two files share one.
+        """
+        async with self._upload_locks[name]:
+            if name not in self._uploads and "uploads" in (await self.service_info()).features:
+                answer = await self._http.free("POST", "/files", upload=(name, content, content_type), is_large=True)
+                body = _require_object(answer)
+                if not isinstance(address := body.get("file_id") or body.get("url"), str):
+                    raise unreadable_error(answer)
+                self._uploads[name] = address
+            return self._uploads.get(name)
+
+    def forget_uploads(self, message: str) -> None:
+        """Forget the uploads that an error message of the service mentions, because it no longer has them.
+
+        The same run, sent again, then uploads its pictures again.
+        """
+        self._uploads = {name: address for name, address in self._uploads.items() if address not in message}
 
     async def estimate(self, request: Input) -> Estimate:
         """The service's price of a run; where it gives none, that of the built-in catalog, labelled accordingly."""
