@@ -30,7 +30,7 @@ import { h, render } from "preact";
 import { FormLink } from "./form/link.ts";
 import { Runs } from "./form/form.tsx";
 const state = { draft: {}, problems: [], view: "", n: 0 };
-window.kernel = { records: [], key: "k", sheet: { fields: [] }, state, sent: [], heard: new Map(), swept: 0, hasEnded: false };
+window.kernel = { records: [], key: "k", sheet: { fields: [] }, state, sent: [], heard: new Map(), hasEnded: false };
 const model = {
   get: (name) => kernel[name],
   on: (name, listener) => kernel.heard.set(listener, name), off: (_, listener) => kernel.heard.delete(listener),
@@ -43,7 +43,6 @@ window.setRuns = (runs) => { kernel.records = runs; happen("change:records"); };
 window.end = () => { kernel.hasEnded = true; link.here(); };
 window.begin = () => {
   window.link = new FormLink(model);
-  link.openSweep = () => { kernel.swept += 1; };
   render(h(Runs, { link }), root);
   root.append(link.voice);
 };
@@ -98,16 +97,13 @@ def open_page(shared_page: Page) -> Iterator[Open]:
     assert complaints == []
 
 
-CANCEL, USE, SWEEP = (
-    [name, label, ""]
-    for name, label in (("cancel", "Cancel"), ("use", "Use these inputs"), ("sweep", "Sweep a field…"))
-)
+CANCEL, USE = ([name, label, ""] for name, label in (("cancel", "Cancel"), ("use", "Use these inputs")))
 
 
 def entry(key: int, status: str = "completed", mark: str = "●", **more: Any) -> dict[str, Any]:
     """One run as the kernel tells of it."""
     return {"key": str(key), "kind": "run", "status": status, "mark": mark, "line": f"{mark} boat {key}", "title": f"boat {key}",
-            "isOver": True, "actions": [USE, SWEEP], **more}  # fmt: skip
+            "isOver": True, "actions": [USE], **more}  # fmt: skip
 
 
 def going(key: int, **more: Any) -> dict[str, Any]:
@@ -148,9 +144,8 @@ def test_news_leave_the_focus_and_what_is_read_aloud_alone(open_page: Open) -> N
 
 
 def test_earlier_runs_are_reached_with_the_keyboard(open_page: Open) -> None:
-    """Tab goes along, Enter shows one large; a new run is shown by itself; the rest is counted."""
+    """Tab goes along, Enter shows one large; a new run is shown by itself."""
     many = [entry(key) for key in range(20, 0, -1)]
-    many[-1]["older"] = 1200
     page = open_page(*many)
     cells, shown = page.locator(".rbf-run-cell"), page.locator(".rbf-run")
     expect(cells).to_have_count(20)
@@ -166,7 +161,6 @@ def test_earlier_runs_are_reached_with_the_keyboard(open_page: Open) -> None:
     page.evaluate("runs => setRuns(runs)", [going(21), *many])
     expect(shown).to_have_attribute("aria-label", "run 21")
 
-    expect(page.locator(".rbf-run-older")).to_have_text("1,200 older in rb.library()")
     assert [content["run"] for content in sent(page, "show")] == ["20", "18", "21"]
     assert overflow(page) == 0
 
@@ -180,21 +174,20 @@ def test_each_state_has_its_actions(open_page: Open) -> None:
     page.get_by_role("button", name="Cancel").click()
     uses = [["svc/a", "Image to video"]]
     page.evaluate("runs => setRuns(runs)", [entry(2, uses=uses), entry(1, "cancelled", "⊘")])
-    expect(names).to_have_text(["Use these inputs", "Sweep a field…"])
+    expect(names).to_have_text(["Use these inputs"])
     page.get_by_label("Use the frame displayed in").select_option("Image to video")
-    page.get_by_role("button", name="Sweep a field…").click()
-    page.evaluate("tell({ acted: '2', words: 'The form has the inputs of this run now.', sweep: true })")
+    page.get_by_role("button", name="Use these inputs").click()
+    page.evaluate("tell({ acted: '2', words: 'The form has the inputs of this run now.' })")
     expect(page.get_by_text("The form has the inputs of this run now.")).to_be_visible()
     page.evaluate("runs => setRuns(runs)", [going(3)])
     page.evaluate("end()")
     expect(page.locator(".rbf-run-state")).to_have_text("?uncertain · it was running")
     expect(names).to_have_count(0)
 
-    assert page.evaluate("kernel.swept") == 1
     assert sent(page, "act") == [
         {"do": "act", "run": "1", "what": "cancel"},
         {"do": "act", "run": "2", "what": "use_in", "model": "svc/a", "file": 0, "frame": 0},
-        {"do": "act", "run": "2", "what": "sweep"},
+        {"do": "act", "run": "2", "what": "use"},
     ]
 
 

@@ -29,7 +29,6 @@ type Entry = {
   /** Which file has its poster. */
   file?: number;
   uses?: [string, string][];
-  older?: number;
 };
 /** What came of an entry in messages. */
 type Drawing = { isAsked?: boolean; html?: string; judge?: string; said?: string };
@@ -252,10 +251,7 @@ export function Runs({ link }: { link: FormLink }) {
   useNews(link, ["change:records", "ended"], {
     card: ({ card, html }) => put(card, { html }),
     judge: ({ judge, html }) => put(judge, { judge: html }),
-    acted: ({ acted, words, sweep }) => {
-      if (words !== undefined) put(acted, { said: words });
-      if (sweep) link.openSweep?.();
-    },
+    acted: ({ acted, words = "" }) => put(acted, { said: words }),
   });
   useEffect(() => serveFiles({ model }), []);
   useEffect(() => {
@@ -281,7 +277,6 @@ export function Runs({ link }: { link: FormLink }) {
   // A card of a run under way or failed says so itself.
   const isSaid = !isLost && !/completed|library|decided/.test(shown.status);
   const actions = link.hasEnded ? [] : (shown.actions ?? []).filter(([what]) => what !== "use_in");
-  const { older } = entries[entries.length - 1];
   return (
     <div class="rbf-runs" ref={view}>
       <Card
@@ -327,7 +322,6 @@ export function Runs({ link }: { link: FormLink }) {
           </button>
         ))}
       </div>
-      {older && <span class="rbf-caption rbf-run-older">{`${older.toLocaleString("en")} older in rb.library()`}</span>}
     </div>
   );
 }

@@ -29,7 +29,7 @@ from ..display.theme import read_static
 from ..errors import ReelbookError
 from ..media.bounded_open import is_video
 from ..media.frame_index import read_frame_index, read_uneven_times
-from ..media.posters import get_poster, make_thumbnail
+from ..media.posters import get_poster
 from ..media.previews import get_preview, make_preview
 from ..sweeps.table_files import get_group, get_ticked, tick
 from ..util.notebook import get_kernel_shell
@@ -54,8 +54,8 @@ LONGEST, MAX_PREVIEW_BYTES = 320, 400_000
 """Pixels and bytes of a preview, which is never saved: more bytes than one in a notebook, for a long clip's sake."""
 PREVIEW = "preview"
 """Requested with a key and a place: a small copy of the clip instead of the file."""
-SMALL, POSTERS = (192, 108), (0, 320, 640)
-"""The box of a small poster; the longest sides of posters that can be requested, where 0 is a small one."""
+POSTER = 320
+"""The longest side of a poster, which is requested by it."""
 MAX_OPEN = 100
 """Connections of a session; the oldest is closed for a new one."""
 EMPTY = {"text/plain": "", "text/html": ""}
@@ -67,14 +67,13 @@ open_links: deque[Link] = deque()
 def parse_want(content: Mapping[str, Any]) -> list[Any] | None:
     """The file that a page asks for: a row, a place, and which copy of it; None if that makes no sense.
 
-    >>> parse_want({"want": [3, 0, "preview"]}), parse_want({"want": ["3", 0]}), parse_want({"want": [3, 0, 640]})
-    ([3, 0, 'preview'], None, [3, 0, 640])
+    >>> parse_want({"want": [3, 0, "preview"]}), parse_want({"want": ["3", 0]}), parse_want({"want": [3, 0, 320]})
+    ([3, 0, 'preview'], None, [3, 0, 320])
     """
     want = content["want"]
     if not isinstance(want, list) or not all(map(_is_number, want[:2])):
         return None
-    copies = (PREVIEW, *POSTERS)
-    return want if len(want) == 2 or (len(want) == 3 and type(want[2]) in (int, str) and want[2] in copies) else None
+    return want if len(want) == 2 or want[2:] in ([PREVIEW], [POSTER]) else None
 
 
 def _is_number(value: Any) -> bool:
@@ -88,8 +87,8 @@ def make_messages(path: Path, want: list[Any]) -> Iterator[tuple[dict[str, Any],
     it is sent instead of a clip that browsers do not decode.
     """
     copy = want[2] if len(want) > 2 else None
-    if copy in POSTERS and copy is not None:
-        poster = get_poster(path, longest=copy) if copy else make_thumbnail(path, *SMALL)
+    if copy == POSTER:
+        poster = get_poster(path, longest=POSTER)
         if poster is None:
             raise ReelbookError(f"{path} cannot be read as a clip or a picture.")
         yield {"clip": want, "part": 0, "of": 1, "kind": "image/jpeg"}, poster

@@ -69,7 +69,6 @@ Action = tuple[str, str, str]
 CANCEL: Action = ("cancel", "Cancel", "Ask the service to stop it")
 USE: Action = ("use", "Use these inputs", "Put the inputs of this run into the form")
 USE_IN: Action = ("use_in", "Use in …", "The frame that is displayed becomes the picture of a model")
-SWEEP: Action = ("sweep", "Sweep a field…", "Put the inputs of this run into the form, and vary one field")
 
 
 @dataclass(eq=False)
@@ -122,7 +121,7 @@ class PressedRun:
     def actions(self) -> list[Action]:
         """What can be done with it now."""
         can_cancel = self.run is not None and not self.is_over and not self.is_cancelling
-        return [*([CANCEL] if can_cancel else []), USE, *([SWEEP, USE_IN] if self.is_completed else [])]
+        return [*([CANCEL] if can_cancel else []), USE, *([USE_IN] if self.is_completed else [])]
 
     @property
     def progress_key(self) -> OutputKey:
@@ -196,7 +195,7 @@ class PressedRun:
         if what == "use_in" and self.run is not None:
             return use_frame(form, self.run, content)
         form.fill(self.value)
-        return {"words": USED, "sweep": what == "sweep"}
+        return {"words": USED}
 
 
 def format_unsent(error: Exception, value: Input) -> tuple[str, str]:
@@ -388,8 +387,6 @@ class FormRuns:
         news = [entry for entry in shown if self._sent.get(entry.key) != entry.progress_key]
         self._sent |= {entry.key: entry.progress_key for entry in news}
         records = [describe_entry(self._form, entry) for entry in shown]
-        if len(entries) > len(shown):
-            records[-1]["older"] = len(entries) - len(shown)
         return {"records": records, "cards": news}
 
 
