@@ -72,7 +72,6 @@ export function Field(field: FieldProps) {
   const { Input, isGroup, isWide } = controlOf(node);
   const own = ownProblems(field);
   const words = own.map((problem) => problem.words).join(" ");
-  const isMissing = own.length > 0 && own.every(({ kind }) => kind === "missing");
   const nearest = own.find(({ at }) => !at.length)?.nearest;
   /** The button that was pressed is gone then. */
   const set = (next: unknown) => {
@@ -81,10 +80,7 @@ export function Field(field: FieldProps) {
   };
   const Label = isGroup ? "span" : "label";
   return (
-    <div
-      class={classes("rbf-field", isWide && "rbf-wide", words && "rbf-wrong", isMissing && "rbf-missing")}
-      data-field={path.join(".")}
-    >
+    <div class={classes("rbf-field", isWide && "rbf-wide", words && "rbf-wrong")} data-field={path.join(".")}>
       <div class="rbf-label">
         <Label class="rbf-name" id={`${id}-label`} {...(isGroup ? {} : { for: id })}>
           {node.label}

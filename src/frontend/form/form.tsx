@@ -19,7 +19,6 @@ type Entry = {
   line: string;
   isOver: boolean;
   actions?: [string, string, string][];
-  title?: string;
   said?: string;
   /** What the button says while it goes on. */
   button?: string;
@@ -116,7 +115,8 @@ function Form({ link, name }: { link: FormLink; name: string }) {
 export function Fields({ nodes, link, name }: { nodes: Node[]; link: FormLink; name: string }) {
   useNews(link, ["state", "draft", "ended"]);
   const fold = useRef<HTMLDetailsElement>(null);
-  const problems = link.state.problems.filter((problem) => !link.isQuiet(problem));
+  // What is missing is told beside Run alone: whoever fills in a form knows that it is not filled in yet.
+  const problems = link.state.problems.filter(({ kind }) => kind !== "missing");
   const drawn = (node: Node) => (
     <Field
       key={node.name}
@@ -317,7 +317,7 @@ export function Runs({ link }: { link: FormLink }) {
             />
             <span class="rbf-run-cell-state">
               <State mark={entry.mark} status={entry.status} kind={entry.kind === "run" ? "" : `${entry.kind} `} />
-              <span class="rb-hidden">, {entry.title || entry.line}</span>
+              <span class="rb-hidden">, {entry.line}</span>
             </span>
           </button>
         ))}

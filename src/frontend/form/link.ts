@@ -122,7 +122,6 @@ export class FormLink extends KernelLink {
   isAwaited = false;
   /** Whether the kernel has received all edits made here. */
   isHeard = true;
-  #touched: Set<string> = new Set();
   #n = 0;
   #timer = 0;
   #offs: (() => void)[];
@@ -158,16 +157,10 @@ export class FormLink extends KernelLink {
     return name === undefined ? undefined : (this.draft[name] ?? this.node(name)?.default);
   }
 
-  /** Whether a problem need not be displayed yet: a value is missing in a field not edited yet. */
-  isQuiet({ kind, at }: Problem) {
-    return kind === "missing" && at.length === 1 && !this.#touched.has(String(at[0]));
-  }
-
   /** @param value undefined for the default */
   edit(name: string, value: any) {
     this.draft = { ...this.draft, [name]: structuredClone(value) };
     if (value === undefined) delete this.draft[name];
-    this.#touched.add(name);
     this.#count();
     this.#timer = window.setTimeout(() => this.flush(), PAUSE);
     this.fire("draft");

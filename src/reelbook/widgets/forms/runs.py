@@ -164,7 +164,7 @@ class PressedRun:
     @property
     def details(self) -> dict[str, Any]:
         """What the page needs of a run in particular: also what the button says meanwhile."""
-        told: dict[str, Any] = {"title": shorten(get_prompt(self.value), 60), "button": "", "change": self.change}
+        told: dict[str, Any] = {"button": "", "change": self.change}
         if self.message and self.status != "cancelled":
             told["said"] = shorten(self.message, MAX_REASON_LENGTH)
         if self.is_sending:
