@@ -110,7 +110,7 @@ class Once:
 
         def find(db: sqlite3.Connection) -> Entry | None:
             claims.recover(db, ledger)
-            entries = transitions.find_entries(db, "id = (SELECT run FROM names WHERE name = ?)", self.key)
+            entries = transitions.find_entries(db, "name = ?", self.key)
             return entries[0] if entries else None
 
         return await ledger.transact(find)
@@ -120,8 +120,7 @@ async def is_lost(client: Client, request: Input, keys: Sequence[str]) -> bool:
     """Whether one of these runs had this input, and nobody knows or has decided what became of it."""
     _, _, identity = await identify(request, client.shelf)
     query = (
-        "SELECT 1 FROM runs WHERE identity = ? AND state NOT IN (?, ?, ?) "
-        "AND id IN (SELECT run FROM names WHERE name IN (SELECT value FROM json_each(?)))"
+        "SELECT 1 FROM runs WHERE identity = ? AND state NOT IN (?, ?, ?) AND name IN (SELECT value FROM json_each(?))"
     )
     values = (identity, State.FAILED, State.CANCELLED, State.PLANNED, json.dumps(list(keys)))
     return await client.ledger.transact(lambda db: db.execute(query, values).fetchone() is not None)

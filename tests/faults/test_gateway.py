@@ -155,7 +155,7 @@ class Row:
 def ledger_rows(gateway: GatewayProcess) -> list[Row]:
     found = query(
         gateway.data / "hosted" / "ledger.sqlite",
-        "SELECT name, state, request_id, input, price FROM runs JOIN names ON names.run = runs.id",
+        "SELECT name, state, request_id, input, price FROM runs WHERE name IS NOT NULL",
     )
     return [Row(key, state, name, number_of(json.loads(text)), price) for key, state, name, text, price in found]
 

@@ -31,7 +31,7 @@ def entry(request: Input | str = BOAT, *, model: str | None = None, id: int = 1,
     name = model or (request.endpoint_id if isinstance(request, Input) else "svc/other")
     given = Entry(
         id=id, service="https://example.org", identity="i", take=0, model=name, input=asked, state=State.STORED, owner=None, attempt=1,
-        attempt_key=None, body=None, request_id=f"request-{id}", price=53, charged=None, spent=0, unpriced=0, output=None,
+        attempt_key=None, body=None, name=None, request_id=f"request-{id}", price=53, charged=None, spent=0, unpriced=0, output=None,
         media=None, error_type=None, error=None, queued_s=0.5, running_s=2.0, created=1.7e9 + id, sent=1.7e9, finished=1.7e9,
         stage=State.STORED, credits=53, counted=53, unknown=0, certain=0,
     )  # fmt: skip

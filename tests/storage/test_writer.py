@@ -356,6 +356,30 @@ def test_what_was_accepted_last_is_known_when_old_runs_are_forgotten(ledger: Led
     assert ("of another process", "r1") in runs(folder, "identity, request_id")
 
 
+@pytest.mark.parametrize("is_accepted", [True, False])
+def test_a_run_of_a_name_is_known_by_it_in_a_new_ledger(ledger: Ledger, folder: Path, is_accepted: bool) -> None:
+    """Or a service that works for others would pay for a request once more; without an answer a person is asked."""
+    asked = RunRequest("svc", "boat", "m", "{}", 5, False, True, name="request 7")
+
+    def claim(ledger: Ledger) -> Verdict:
+        return ledger.submit(lambda db: claims.find_or_claim(db, asked, ledger)).result(30)
+
+    run = claim(ledger).entry
+    ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
+    if is_accepted:
+        accept(ledger, run, "r1")
+    ledger.close()
+    path = folder / writer.NAME
+    path.write_bytes(zeroed(-1)(path.read_bytes()))
+
+    assert "was made again" in rebuild_ledger(folder)
+    again = Ledger(folder)
+    verdict = claim(again)
+    again.close()
+
+    assert (verdict.action, verdict.entry.request_id) == (("follow", "r1") if is_accepted else ("ask", None))
+
+
 @pytest.mark.parametrize("before", ["planned", "being sent", "refused", "failed"])
 def test_a_row_out_of_a_copy_goes_on_to_what_the_list_knows(tmp_path: Path, before: str) -> None:
     """Whatever the row was when the copy was made, the latest request is followed, and what earlier ones cost is counted."""

@@ -64,7 +64,7 @@ def adopt_library(folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf) -> 
 
 def _insert(entry: Entry, lost: set[str], db: sqlite3.Connection) -> None:
     """Insert a run of another library, as another take of its input if need be; without its files it is fetched again."""
-    values = {name: getattr(entry, name) for name in _STORED} | {"owner": None}
+    values = {name: getattr(entry, name) for name in _STORED} | {"owner": None, "name": None}
     if not lost.isdisjoint(entry.hashes):
         values["state"] = State.ACCEPTED
     where = "service = ? AND identity = ? AND take = ?"

@@ -33,7 +33,7 @@ BEST_FIRST = (State.STORED, COMPLETED, State.ACCEPTED, State.SENDING, CLAIMED, E
 """Order of preference among takes: stored, then paid, then possibly paid, before all unpaid ones."""
 MAKER, _LIST_SIZE = "maker ", "accepted list"
 """Names in `meta`: of what to call a service with an id, and of the size of the list up to which the ledger has it."""
-_LISTED = ("service", "identity", "take", "attempt", "model", "price", "input")
+_LISTED = ("service", "identity", "take", "attempt", "model", "price", "input", "name")
 """The columns of a run in the list of accepted requests."""
 
 
@@ -130,19 +130,18 @@ def find_or_claim(db: sqlite3.Connection, request: RunRequest, process: Process)
     service, identity, name, budget = request.service, request.identity, request.name, request.budget
     if name is not None:
         # One of another service can only have been refused there.
-        rows = find_entries(db, "service = ? AND id = (SELECT run FROM names WHERE name = ?)", service, name)
+        rows = find_entries(db, "service = ? AND name = ?", service, name)
         entry = rows[0] if rows else None
     else:
         entry = None if request.fresh else _find_candidate(db, request, process.owner)
     if entry is None:
         is_free = request.take is None or request.fresh or name is not None
+        db.execute("UPDATE runs SET name = NULL WHERE name = ?", (name,))
         run = transitions.insert_run(
-            db, service=service, identity=identity, model=request.model, input=request.input, state=State.PLANNED,
+            db, service=service, identity=identity, model=request.model, input=request.input, state=State.PLANNED, name=name,
             take=transitions.get_next_take(db, service, identity) if is_free else request.take, created=time.time(),
         )  # fmt: skip
         entry = get_entry(db, run)
-        if name is not None:
-            db.execute("INSERT OR REPLACE INTO names VALUES (?, ?)", (name, run))
     if budget is not None:
         join_scope(db, budget.scope, service, [(identity, entry.take)])
     if entry.state == State.UNCERTAIN:

@@ -17,7 +17,7 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT, service TEXT NOT NULL, identity TEXT NOT NULL, take INTEGER NOT NULL,
     model TEXT NOT NULL, input TEXT NOT NULL, state TEXT NOT NULL, owner TEXT,
-    attempt INTEGER NOT NULL DEFAULT 0, attempt_key TEXT, body TEXT, request_id TEXT,
+    attempt INTEGER NOT NULL DEFAULT 0, attempt_key TEXT, body TEXT, name TEXT UNIQUE, request_id TEXT,
     price INTEGER, charged INTEGER, spent INTEGER NOT NULL DEFAULT 0, unpriced INTEGER NOT NULL DEFAULT 0,
     output TEXT, media TEXT, error_type TEXT, error TEXT, queued_s REAL, running_s REAL,
     created REAL NOT NULL, sent REAL, finished REAL,
@@ -49,7 +49,6 @@ CREATE TABLE scopes (
     scope TEXT NOT NULL, service TEXT NOT NULL, identity TEXT NOT NULL, take INTEGER NOT NULL,
     PRIMARY KEY (scope, service, identity, take)
 ) WITHOUT ROWID;
-CREATE TABLE names (name TEXT PRIMARY KEY, run INTEGER NOT NULL);
 CREATE TABLE judgements (
     id INTEGER PRIMARY KEY AUTOINCREMENT, mark TEXT NOT NULL UNIQUE, at REAL NOT NULL, rater TEXT NOT NULL,
     question TEXT NOT NULL, kind TEXT NOT NULL, first TEXT NOT NULL, second TEXT, answer TEXT NOT NULL,

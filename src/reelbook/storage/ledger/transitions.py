@@ -83,6 +83,8 @@ class Entry(NamedTuple):
     attempt: int
     attempt_key: str | None
     body: str | None
+    name: str | None
+    """What a caller calls it, who wants it once only whatever its input."""
     request_id: str | None
     price: int | None
     charged: int | None

@@ -351,7 +351,7 @@ _REASONS = {
     f"another process has kept it locked for {BUSY_SECONDS:.0f} s": (sqlite3.SQLITE_BUSY, -errno.EAGAIN),
 }  # fmt: skip
 """The reasons for errors, by the codes of SQLite and the negative ones of the system."""
-_DOUBT = ("service", "identity", "take", "model", "input", "attempt", "price", "created", "sent")
+_DOUBT = ("service", "identity", "take", "model", "input", "attempt", "price", "created", "sent", "name")
 """The columns of an uncertain run that a new ledger keeps."""
 _KEEP_DOUBT = f"""
 INSERT INTO runs ({", ".join(_DOUBT)}, state, error_type, error)
