@@ -258,7 +258,7 @@ def test_a_kernel_that_has_ended_is_not_waited_for(filling: OpenNotebook) -> Non
     expect(run).to_contain_text("Run")
     expect(page.locator(".rbf-prompts")).to_be_hidden()
     expect(page.locator(".rbf-sweep-line")).to_be_hidden()
-    expect(page.locator(".rbf-sweep-why")).to_have_text("")
+    expect(page.locator(".rbf-sweep > [role=status]")).to_have_text("")
     shot(page, "form-ended")
 
     assert filled == ["rbf-sweep"]

@@ -6,7 +6,7 @@ import { serveFiles } from "../page/kernel_link.ts";
 import { Card, Drawn, Poster, State, UseIn } from "./card.tsx";
 import { Field } from "./fields.tsx";
 import { FormLink, KERNEL_ENDED, useNews } from "./link.ts";
-import { type Opening, Sweep } from "./sweep.tsx";
+import { Sweep } from "./sweep.tsx";
 import { classes, drawWidget, Primary, Quiet, useHiddenTwin } from "./ui.tsx";
 import { type Node, problemsAt } from "./values.ts";
 
@@ -62,7 +62,7 @@ export function renderForm({ model, el }: { model: any; el: HTMLElement }) {
 function Form({ link, name }: { link: FormLink; name: string }) {
   const { model } = link;
   const { title, model: id, purpose, fields } = model.get("sheet");
-  const [swept, sweep] = useState<Opening | null>(null);
+  const [swept, sweep] = useState<{ field?: string } | null>(null);
   const sweeper = useRef<HTMLButtonElement>(null);
   link.openSweep = (field) => sweep({ field });
   useHiddenTwin(model, FORM_OUTPUT);
@@ -94,9 +94,9 @@ function Form({ link, name }: { link: FormLink; name: string }) {
           link={link}
           name={name}
           opened={swept}
-          open={(opened) => {
-            sweep(opened);
-            if (!opened) sweeper.current?.focus();
+          close={() => {
+            sweep(null);
+            sweeper.current?.focus();
           }}
         />
       </div>

@@ -8,7 +8,7 @@ import { type EarlierOutput, isData, meantText, nameOf, type Preview, type Sourc
 import { classes, Quiet, Sign, useShelf, whenSeen } from "./ui.tsx";
 import { textOf } from "./values.ts";
 
-const PREVIEW_PAUSE = 600; // Milliseconds after the last letter of a path before the file is requested.
+const PREVIEW_PAUSE = 300; // Milliseconds after the last letter of a path before the file is requested.
 
 /** A box for one picture, which is there before it, so that nothing jumps. */
 export function Thumb({ preview, class: kind }: { preview?: Preview | null; class: string }) {
@@ -31,13 +31,12 @@ export function useComing(link: FormLink, taken: (picture: string) => void) {
     say("");
     refuse([]);
   };
-  /** @param title What to call them, where they have no name. */
-  const add = (sources: Source[], title?: string) => {
+  const add = (sources: Source[]) => {
     const mine = coming.current;
     const addAll = async () => {
       const lost: string[] = [];
       for (const [number, source] of sources.entries()) {
-        const name = title ?? nameOf(source);
+        const name = nameOf(source);
         const which = sources.length > 1 ? ` ${number + 1} of ${sources.length}:` : "";
         const show = (share: number) => {
           if (mine === coming.current) say(`Adding${which} ${name} · ${Math.round(100 * share)}%`);
@@ -66,8 +65,7 @@ interface WellProps {
   field: FieldProps;
   class: string;
   isMany?: boolean;
-  /** Hears what somebody gives, and what to call it where it has no name. */
-  given: (sources: Source[], title?: string) => void;
+  given: (sources: Source[]) => void;
   /** How far pictures are on their way. */
   words: string;
   problems: (string | undefined)[];
@@ -166,7 +164,7 @@ export function Well(props: WellProps) {
               {...entry}
               choose={() => {
                 if (!isMany) shelf.turn(false);
-                given([entry.picture], entry.words);
+                given([entry.picture]);
               }}
             />
           ))}
@@ -214,12 +212,11 @@ function ImageField(field: FieldProps) {
   useEffect(() => {
     let isCurrent = true;
     setPreview(null);
-    const isTyping = typing.current?.matches(":focus") && spelt;
     const show = async () => {
       const found = await link.pictures.preview(picture);
       if (isCurrent) setPreview(found);
     };
-    const timer = picture ? setTimeout(show, isTyping ? PREVIEW_PAUSE : 0) : 0;
+    const timer = picture ? setTimeout(show, spelt ? PREVIEW_PAUSE : 0) : 0;
     return () => {
       isCurrent = false;
       clearTimeout(timer);
@@ -227,9 +224,9 @@ function ImageField(field: FieldProps) {
   }, [picture]);
 
   /** The previous value stays until the kernel has the new one. */
-  const given = ([source]: Source[], title?: string) => {
+  const given = ([source]: Source[]) => {
     stop();
-    if (source) add([source], title);
+    if (source) add([source]);
   };
   const typed = (text: string) => {
     const meant = meantText(text);
@@ -245,6 +242,7 @@ function ImageField(field: FieldProps) {
     change(undefined);
     typing.current?.focus();
   };
+  const stays = isSet ? " The earlier picture stays." : "";
   const untold = picture ? shownText(picture) || "Picture" : "Drop or paste a picture here";
   return (
     <Well
@@ -252,7 +250,7 @@ function ImageField(field: FieldProps) {
       class="rbf-image"
       given={given}
       words={words}
-      problems={[refused[0], refused[0] && isSet ? "The earlier picture stays." : preview?.error]}
+      problems={[refused[0] ? refused[0] + stays : preview?.error]}
       chooses={isSet ? "Replace" : "Choose a file"}
       tools={
         <Quiet hidden={!isSet} act={clear}>

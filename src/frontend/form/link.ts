@@ -139,7 +139,6 @@ export class FormLink extends KernelLink {
 
   override dispose() {
     this.flush();
-    this.pictures.dispose();
     this.#offs.forEach((off) => off());
     super.dispose();
   }

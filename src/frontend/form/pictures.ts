@@ -16,7 +16,6 @@ export type EarlierOutput = { picture: string; words: string };
 export type Source = File | string;
 type Progress = (share: number) => void;
 
-const MAX_BYTES = 50_000_000;
 const PART_BYTES = 4_000_000;
 /** What does not change under its name. */
 const LASTING = /^(sha256|film):/;
@@ -24,14 +23,9 @@ const LASTING = /^(sha256|film):/;
 export class Pictures {
   #link: KernelLink;
   #previews: Map<string, Promise<Preview>> = new Map();
-  #urls: string[] = [];
 
   constructor(link: KernelLink) {
     this.#link = link;
-  }
-
-  dispose() {
-    this.#urls.forEach((url) => URL.revokeObjectURL(url));
   }
 
   /** The preview of a picture, requested once. */
@@ -45,10 +39,7 @@ export class Pictures {
     const answer = await this.#link.request({ do: "shown", picture });
     // A file may change under its path, and what could not be read may be there later.
     if (answer.error || !LASTING.test(picture)) this.#previews.delete(picture);
-    const [content] = answer.buffers;
-    const url = content ? URL.createObjectURL(new Blob([content], { type: "image/jpeg" })) : "";
-    if (url) this.#urls.push(url);
-    return { name: nameOf(picture), words: "", receives: "", ...answer, url };
+    return { name: nameOf(picture), words: "", receives: "", url: "", ...answer };
   }
 
   earlier(): Promise<{ earlier?: EarlierOutput[]; error?: string }> {
@@ -66,10 +57,7 @@ export class Pictures {
   /** Upload a picture to the kernel, one part after the other. */
   async #upload(file: File, progress: Progress): Promise<string> {
     const name = nameOf(file);
-    if (file.size > MAX_BYTES)
-      throw new Error(`${name} has more than ${MAX_BYTES / 1e6} MB, which is the limit. Make it smaller.`);
-    if (!file.size) throw new Error(`${name} is empty.`);
-    const of = Math.ceil(file.size / PART_BYTES);
+    const of = Math.max(1, Math.ceil(file.size / PART_BYTES));
     const upload = `${Date.now().toString(36)}${Math.random().toString(36).slice(2)}`;
     for (let part = 0; ; part += 1) {
       const bytes = await file

@@ -1,7 +1,6 @@
 /** The sweep of a form: which fields vary, what all combinations cost, and what may be spent; the kernel plans and prices. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { copyText } from "../page/copy.ts";
 import { Drawn } from "./card.tsx";
 import type { FormLink } from "./link.ts";
 import { useNews } from "./link.ts";
@@ -32,20 +31,19 @@ const canVary = ({ kind, choices = [] }: Node) => kind in HINTS && (kind !== "ch
 /** The amount that was typed; null where that is none, or nothing. */
 const parseWhole = (text: string) => (/^\d{1,15}$/.test(text.trim()) ? Number(text) : null);
 
-/** For which field it was opened; `isKept` where nobody did so here: it was open already. */
-export type Opening = { field?: string; isKept?: boolean };
-
 interface SweepProps {
   link: FormLink;
   name: string;
-  opened: Opening | null;
-  open: (opened: Opening | null) => void;
+  /** For which field it was opened. */
+  opened: { field?: string } | null;
+  close: () => void;
 }
 
-export function Sweep({ link, name, opened, open }: SweepProps) {
+export function Sweep({ link, name, opened, close }: SweepProps) {
   const { model } = link;
   const nodes: Node[] = model.get("sheet").fields.filter(canVary);
-  const plan = model.get("sweeps");
+  // What another view of the same form has typed is planned there.
+  const plan = model.get("sweeps").view === link.view ? model.get("sweeps") : {};
   const [rows, setRows] = useState<Row[]>([]);
   /** The amount that was typed: empty where what the kernel proposes holds. */
   const [spend, setSpend] = useState("");
@@ -56,7 +54,6 @@ export function Sweep({ link, name, opened, open }: SweepProps) {
   const [answered, answer] = useState(0);
   const [pressed, press] = useState(0);
   const view = useRef<HTMLElement>(null);
-  const copy = useRef<HTMLButtonElement>(null);
   /** What takes the focus once it is drawn. */
   const next = useRef("");
   const html = useRef("");
@@ -74,7 +71,6 @@ export function Sweep({ link, name, opened, open }: SweepProps) {
   useLayoutEffect(() => {
     // What is closed costs nothing: no plan is made for it.
     if (!opened) return rows.length ? change(rows) : undefined;
-    if (opened.isKept) return;
     const { field = "" } = opened;
     const others = rows.filter((row) => row.name && row.name !== field);
     if (field || !others.length) add(others, { name: field });
@@ -95,22 +91,14 @@ export function Sweep({ link, name, opened, open }: SweepProps) {
     el.focus();
     next.current = "";
   });
-  const planned = () => {
-    const { axes = [], view: by, n, typed } = model.get("sweeps");
-    if (by === link.view) {
+  useNews(link, ["state", "ended", "draft"], {
+    "change:sweeps": () => {
+      const { axes = [], view: by, n } = model.get("sweeps");
+      if (by !== link.view) return;
       answer(n);
       const propose = (row: Row) => axes.find((axis: Axis) => axis.name === row.name)?.typed;
       if (n === number) setRows(rows.map((row) => ({ ...row, typed: row.typed ?? propose(row) })));
-    } else if (answered === number && axes.length) {
-      // A page that has come back, or another view of the same form: what it shows is what the kernel plans.
-      setRows(axes.map(({ name, typed }: Axis) => ({ name, typed })));
-      setSpend(String(typed ?? ""));
-      if (!opened) open({ isKept: true });
-    }
-  };
-  useLayoutEffect(planned, []);
-  useNews(link, ["state", "ended", "draft"], {
-    "change:sweeps": planned,
+    },
     sweep_said: (content) => {
       say(content.sweep_said);
       press(0);
@@ -124,21 +112,12 @@ export function Sweep({ link, name, opened, open }: SweepProps) {
   const isWrong = !!spend.trim() && parseWhole(spend) === null;
   const isReady = !isMaking && !link.hasEnded && plan.ready && pressed !== plan.number && !isWrong;
   const why = link.hasEnded ? "" : said || (isMaking ? MAKING : isWrong ? NO_AMOUNT : plan.why);
-  const words = isMaking || link.hasEnded || !opened ? "" : [plan.number && plan.label, why].filter(Boolean).join(". ");
-  useEffect(() => {
-    if (words) link.say(words);
-  }, [words]);
-  const shown = { plan: plan.number, spend: plan.spend, cost: plan.cost };
   /** Run what is displayed, or find its best setting by a measure. */
   const run = (measure?: string) => {
     press(plan.number);
     link.isAwaited = true;
+    const shown = { plan: plan.number, spend: plan.spend, cost: plan.cost };
     link.ask({ do: "sweep_run", ...shown, ...(measure ? { by: measure } : {}) });
-  };
-  const copyCode = async () => {
-    const { code, error } = await link.request({ do: "sweep_code", ...shown });
-    if (code && copy.current) copyText(copy.current, code);
-    say(error ?? "");
   };
   const measures: { value: string; label: string }[] = plan.measures ?? [];
   const measure = measures.some(({ value }) => value === by) ? by : measures[0]?.value;
@@ -148,7 +127,7 @@ export function Sweep({ link, name, opened, open }: SweepProps) {
       <div class="rbf-sweep-head">
         <b>Sweep</b>
         <span class="rbf-caption">One run for every combination of the values.</span>
-        <Quiet aria-label="Close the sweep" act={() => open(null)}>
+        <Quiet aria-label="Close the sweep" act={close}>
           Close
         </Quiet>
       </div>
@@ -195,12 +174,9 @@ export function Sweep({ link, name, opened, open }: SweepProps) {
           <Primary isOff={!isReady} aria-describedby={`${name}-spend-why`} act={() => run()}>
             {plan.label ?? "Run"}
           </Primary>
-          <Quiet isOff={!isReady} act={copyCode} buttonRef={copy}>
-            Copy code
-          </Quiet>
         </div>
       )}
-      <p class="rbf-caption rbf-sweep-why" id={`${name}-spend-why`}>
+      <p class="rbf-caption" role="status" id={`${name}-spend-why`}>
         {why}
       </p>
       {html.current && measure && (

@@ -7,21 +7,14 @@ import { Thumb, useComing, Well } from "./image.tsx";
 import { linesOf, nameOf, type Preview, type Source } from "./pictures.ts";
 import { positive, Seconds } from "./special.tsx";
 import { classes, Quiet, whenSeen } from "./ui.tsx";
-import type { Node } from "./values.ts";
 
-/** One picture; `raw` is what is drafted for it. */
+/** One picture, and for how many frames it is held: whatever is drafted for it. */
 interface Item {
   url: any;
   frames: any;
-  raw: any;
 }
 
 const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
-
-/** Where the number of frames of one entry is described; a picture alone may be an entry as well. */
-function findHold({ item }: Node) {
-  return item?.fields?.find(({ name }) => name === "frames");
-}
 
 /** For how many frames a picture is held; 0 if that cannot be read. */
 function framesOf({ frames }: Item) {
@@ -44,15 +37,14 @@ function sorted(sources: Source[]) {
 
 function Timeline(field: FieldProps) {
   const { node, value, change, link, id } = field;
-  const { min: least = 1, max: longest = Infinity } = findHold(node) ?? {};
   const most = node.most ?? Infinity;
   const rate = positive(link.current(node.beside?.rate) ?? 24);
-  const within = (frames: number) => Math.min(Math.max(frames, least), longest);
-  const second = within(Math.round(rate ?? 24));
+  const longest = node.beside?.most ?? Infinity;
+  const second = Math.round(rate ?? 24);
   const read = (drafted: any): Item[] =>
     (Array.isArray(drafted) ? drafted : []).map((raw) =>
       // A picture alone is held for a second.
-      typeof raw === "string" ? { url: raw, frames: second, raw } : { url: raw?.url, frames: raw?.frames, raw },
+      typeof raw === "string" ? { url: raw, frames: second } : { ...raw },
     );
   const items = read(value);
   const [chosen, choose] = useState(0);
@@ -74,18 +66,13 @@ function Timeline(field: FieldProps) {
   const nameAt = (place: number) => previews[items[place]?.url]?.name || nameOf(items[place]?.url);
   const set = (now: Item[], next = at) => {
     takesFocus.current ||= !!strip.current?.matches(":focus-within");
-    change(now.length ? now.map(({ raw }) => raw) : undefined);
+    change(now.length ? now : undefined);
     choose(Math.min(Math.max(next, 0), Math.max(now.length - 1, 0)));
     // Whoever goes on has read what could not be added.
     coming.refuse([]);
   };
-  const entry = (url: any, frames: any, raw: any = {}): Item => {
-    const whole = { ...(typeof raw === "string" ? {} : raw), url, frames };
-    if (frames === undefined) delete whole.frames;
-    return { url, frames, raw: whole };
-  };
   const hold = (places: number[], frames: any) =>
-    set(items.map((old, place) => (places.includes(place) ? entry(old.url, frames, old.raw) : old)));
+    set(items.map((old, place) => (places.includes(place) ? { ...old, frames } : old)));
   const move = (from: number, to: number) => {
     const target = Math.min(Math.max(to, 0), items.length - 1);
     if (target === from) return;
@@ -100,10 +87,10 @@ function Timeline(field: FieldProps) {
   };
   /** What is drafted now, also between two changes of which none is drawn yet. */
   const readNow = () => read(link.draft[node.name]);
-  const coming = useComing(link, (url) => set([...readNow(), entry(url, second)], readNow().length));
-  const add = async (sources: Source[], title?: string) => {
+  const coming = useComing(link, (url) => set([...readNow(), { url, frames: second }], readNow().length));
+  const add = async (sources: Source[]) => {
     const room = Math.max(most - readNow().length, 0);
-    await coming.add(sorted(sources).slice(0, room), title);
+    await coming.add(sorted(sources).slice(0, room));
     const left = `At most ${counted(most, "picture")}; ${sources.length - room} left out.`;
     if (sources.length > room) coming.refuse((all) => [...all, left]);
   };
@@ -216,7 +203,7 @@ function Timeline(field: FieldProps) {
             <NumberRow
               {...field}
               id={`${id}-hold`}
-              node={{ name: "", label: "", kind: "whole", min: least, max: longest, required: true }}
+              node={{ name: "", label: "", kind: "whole", min: 1, max: longest, required: true }}
               value={item.frames}
               problems={field.problems.filter((problem) => problem.at[0] === at).map((one) => ({ ...one, at: [] }))}
               change={(frames) => hold([at], frames)}
@@ -229,7 +216,7 @@ function Timeline(field: FieldProps) {
               label="Hold this picture, in seconds"
               frames={framesOf(item)}
               rate={rate}
-              set={(frames) => hold([at], within(Math.round(frames)))}
+              set={(frames) => hold([at], Math.min(Math.max(Math.round(frames), 1), longest))}
             />
             <Quiet
               aria-label="Hold all pictures as long as this one"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ..models.base import Input, Part
@@ -37,33 +37,6 @@ def format_run_code(request: Input, *, seed: int | None = None) -> str:
     if len(code) > MAX_CODE_LENGTH:
         return "# Too long to be shown. run.input has it, and rb.run(run.input) runs it."
     return code
-
-
-def format_sweep_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: int) -> str:
-    """Python code for the same plan, run with a budget, so running the cell twice pays once.
-
-    >>> from reelbook.models.text_to_video import TextToVideo
-    >>> print(format_sweep_code(TextToVideo(prompt="a boat"), {"seed": [0, 1, 2, 3]}, 212))
-    table = rb.sweep(
-        rb.TextToVideo(prompt='a boat'),
-        seed=range(0, 4),
-    ).run(budget=212)
-    """
-    values = {name: _format_values(one) for name, one in axes.items()}
-    if all(_is_argument(name) for name in values):
-        lines = [f"{name}={text}" for name, text in values.items()]
-    else:
-        lines = [f"{{{', '.join(f'{name!r}: {text}' for name, text in values.items())}}}"]
-    first = format_input_code(base).replace("\n", "\n    ")
-    body = "".join(f"    {line},\n" for line in (first, *lines))
-    return f"table = rb.sweep(\n{body}).run(budget={budget})"
-
-
-def _format_values(values: Sequence[Any]) -> str:
-    ints = [value for value in values if type(value) is int]
-    if len(ints) == len(values) > 3 and ints == list(range(ints[0], ints[0] + len(ints))):
-        return f"range({ints[0]}, {ints[-1] + 1})"
-    return f"[{', '.join(map(_format_item, values))}]"
 
 
 def _format_call(request: Part, values: dict[str, Any]) -> str:

@@ -57,7 +57,6 @@ DRAFTS = "studio.json"
 """The file in the library's folder with what was typed, for the time after a restart."""
 KERNEL = secrets.token_hex(8)
 """A name for this kernel, by which it knows its own drafts."""
-MAX_ID_LENGTH = 300
 
 log = logging.getLogger("reelbook")
 
@@ -95,7 +94,7 @@ class Head(StudioPart):
     """The id of the model whose form is displayed."""
     carried = traitlets.Unicode().tag(sync=True)
     """The sentence that names the fields copied from another form."""
-    account = traitlets.Dict().tag(sync=True)
+    account = traitlets.Unicode().tag(sync=True)
     """The service and the credits, as text."""
     cost = traitlets.Unicode().tag(sync=True)
     """The cost of all runs of this studio, as text."""
@@ -105,38 +104,23 @@ class Head(StudioPart):
     def __init__(self, studio: Studio, session: Session) -> None:
         models = [_describe_model(row.input) for row in CATALOG]
         twin = f"rb-studio-{id(self):x}"
-        super().__init__("head", studio, self._read, models=models, twin=twin, account=_describe_service(session))
+        super().__init__("head", studio, self._read, models=models, twin=twin)
         self._session = session
-        self.handlers = {
-            "here": lambda content, _: self.refresh(),
-            "refresh": lambda content, _: self.refresh(),
-            "choose": self._choose,
-        }
+        self.handlers = {"here": lambda content, _: self.refresh(), "choose": self._choose}
 
     def _read(self, wish: Mapping[str, Any]) -> None:
-        account = _read_account(self._session)
+        account = _describe_account(self._session)
         if not self.is_closed:
             self.account = account
-            # Also without a change: it answers the press of a button.
-            self.send({"asked": True})
 
     def _choose(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        model = str(content.get("model") or "").strip()[:MAX_ID_LENGTH]
-        if not model:
-            self.send({"refused": "Type the id of a model, such as svc/smart-resize."})
-            return
+        """Show the form of a model: `{do: "choose", id, model}`."""
 
-        def choose() -> None:
-            try:
-                self.studio.choose(model)
-            except Exception as error:
-                if not isinstance(error, ReelbookError):
-                    log.debug("a model could not be opened", exc_info=True)
-                self.send({"refused": f"{str(error) or type(error).__name__} The form stays as it was."})
-            else:
-                self.send({"opened": model})
+        def choose() -> dict[str, Any]:
+            self.studio.choose(str(content.get("model")))
+            return {}
 
-        self.in_background("choose", choose)
+        self.answer(content, choose)
 
 
 class Gallery(StudioPart):
@@ -146,15 +130,15 @@ class Gallery(StudioPart):
     """The cards, how many there are, and what they were asked for by."""
 
     def __init__(self, studio: Studio, library: Callable[[], Library]) -> None:
-        super().__init__("gallery", studio, self._read, shelf={"cards": [], "total": 0, "models": [], "turn": 0})
+        super().__init__("gallery", studio, self._read, shelf={"cards": [], "total": 0})
         self._library = library
         self.handlers = {"find": self._find_runs, "show": self._show, "act": self._act}
 
     def _find_runs(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Show runs of the library: `{do: "find", turn, count, text, model, only: "" | "starred" | "hidden"}`."""
-        if type(content.get("turn")) is int and type(content.get("count")) is int:
-            texts = {name: str(content.get(name) or "")[:200] for name in ("text", "model", "only")}
-            self._wish = {**texts, "turn": content["turn"], "count": max(content["count"], PAGE)}
+        """Show runs of the library: `{do: "find", count, text, only: "" | "starred" | "hidden"}`."""
+        if type(content.get("count")) is int:
+            texts = {name: str(content.get(name) or "")[:200] for name in ("text", "only")}
+            self._wish = {**texts, "count": max(content["count"], PAGE)}
             self.refresh()
 
     def _read(self, wish: Mapping[str, Any]) -> None:
@@ -165,18 +149,17 @@ class Gallery(StudioPart):
         except Exception as error:
             if not isinstance(error, ReelbookError):
                 log.debug("the library could not be displayed", exc_info=True)
-            shelf = {**self.shelf, "words": f"The library cannot be read: {error}", "turn": wish.get("turn", 0)}
+            shelf = {**self.shelf, "words": f"The library cannot be read: {error}"}
         else:
-            found = _search(frame, marks, **{name: wish.get(name, "") for name in ("text", "model", "only")})
+            found = _search(frame, marks, text=wish.get("text", ""), only=wish.get("only", ""))
             newest = found.iloc[::-1].head(wish.get("count", PAGE))
             rows = zip(newest.index, newest.to_dict("records"), _list_files(newest), strict=True)
             shelf = {
                 "cards": [self._describe(number, row, files, marks) for number, row, files in rows],
                 "total": len(found),
                 "of": len(frame),
-                "models": sorted(set(frame["model"].astype(str))),
                 "uses": uses,
-                "turn": wish.get("turn", 0),
+                "wish": wish,
             }
         if not self.is_closed:
             self.shelf = shelf
@@ -269,13 +252,11 @@ def _list_files(table: pd.DataFrame) -> list[list[str]]:
     return list(find_paths(table)) if has_files else [[] for _ in range(len(table))]
 
 
-def _search(frame: pd.DataFrame, marks: Mapping[str, str], *, text: str, model: str, only: str) -> pd.DataFrame:
-    """The runs of a model that contain all these words, without the hidden ones unless those are wanted."""
+def _search(frame: pd.DataFrame, marks: Mapping[str, str], *, text: str, only: str) -> pd.DataFrame:
+    """The runs that contain all these words, without the hidden ones unless those are wanted."""
     marked = frame["request_id"].map(lambda request: marks.get(request, ""))
     wanted = {"starred": marked == MARKS["star"], "hidden": marked == MARKS["hide"]}
     frame = frame[wanted.get(only, marked != MARKS["hide"])]
-    if model:
-        frame = frame[frame["model"].astype(str) == model]
     texts = pd.Series("", index=frame.index)
     for name in frame.columns.intersection(list(SEARCHED)):
         texts = texts + "\n" + frame[name].astype(object).map(str).str.lower()
@@ -606,27 +587,18 @@ def _describe_model(kind: type[Input]) -> dict[str, Any]:
     return {"id": kind.endpoint_id, "title": title, "purpose": "" if row is None else row.purpose, "price": price}
 
 
-def _describe_service(session: Session) -> dict[str, Any]:
-    if session.current is None:
-        return {"service": "Not connected yet", "credits": f"the first run connects to {session.next_service_name()}"}
-    name = "Embedded service on this machine" if session.is_embedded else shorten(session.service_name(), 120)
-    return {"service": name, "credits": "", "offers": ""}
-
-
-def _read_account(session: Session) -> dict[str, Any]:
-    """The service, the credits left and the features; does not connect for it."""
-    facts = _describe_service(session)
+def _describe_account(session: Session) -> str:
+    """The service and the credits left; does not connect for it."""
     if (client := session.current) is None:
-        return facts
+        return f"Not connected yet · the first run connects to {session.next_service_name()}"
+    name = "Embedded service on this machine" if session.is_embedded else shorten(session.service_name(), 120)
     try:
         left = client.account().get("credits_available")
-        offers = ", ".join(sorted(client.features()))
     except Exception as error:
         if not isinstance(error, ReelbookError):
             log.debug("the account could not be asked", exc_info=True)
-        return {**facts, "trouble": f"The account could not be asked: {shorten(error, 300)}"}
-    words = f"{left:,} credits left" if isinstance(left, (int, float)) else "credits unknown"
-    return {**facts, "credits": words, "offers": shorten(offers, 300)}
+        return f"{name} · The account could not be asked: {shorten(error, 300)}"
+    return f"{name} · {left:,} credits left" if isinstance(left, (int, float)) else f"{name} · credits unknown"
 
 
 def find_cost(entry: Entry) -> Counter[str]:

@@ -142,9 +142,5 @@ class Bench:
         """Press the button of the plan, or of its best setting by a measure, for what it shows or for an amount that is typed first."""
         if spend is not ...:
             self.vary(**self._axes, spend=spend)
-        self.press_plan("sweep_run", **by)
-
-    def press_plan(self, do: str, **more: Any) -> None:
-        """Send what the page sends when one of the plan's buttons is pressed."""
         plan = self.form.sweeps
-        self.tell(do=do, plan=plan["number"], spend=plan.get("spend"), cost=plan.get("cost"), **more)
+        self.tell(do="sweep_run", plan=plan["number"], spend=plan.get("spend"), cost=plan.get("cost"), **by)

@@ -17,7 +17,6 @@ from IPython.core.interactiveshell import InteractiveShell
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.decide.race import score
-from reelbook.display.input_code import format_sweep_code
 from reelbook.display.live import updater
 from reelbook.models.base import Input
 from reelbook.models.described import describe
@@ -492,43 +491,6 @@ def test_a_start_that_fails_is_an_entry_with_words(bench: Open, monkeypatch: pyt
     assert form.vary(fps="7-9")["why"] == "The account has no credits."
 
 
-# Code.
-
-
-@pytest.mark.parametrize(
-    "axes",
-    [
-        {"seed": "0-5", "num_frames": "9, 49", "resolution": ["480p", "720p"]},
-        {"prompt": 'it\'s "quoted"\nشارع\na\\b', "enable_detail_pass": [True]},
-        {"negative_prompt": "grey", "temporal_adain_factor": "0.1, 0.35"},
-    ],
-)
-def test_copied_code_makes_an_equal_plan(bench: Open, axes: dict[str, Any]) -> None:
-    """Evaluated, it is the plan that was shown, under the budget of the whole."""
-    form = bench()
-    form.vary(**axes)
-
-    form.press_plan("sweep_code")
-    text = form.answer("code")["code"]
-    expression, _, budget = text.removeprefix("table = ").rpartition(".run(budget=")
-
-    assert eval(expression, {"rb": rb}) == preview(form).plan
-    assert int(budget.rstrip(")")) == preview(form).plan.credits
-
-
-def test_code_of_pictures_and_odd_names_can_be_run(client: Client) -> None:
-    """A picture of the library is named by its hash; fields that are no names of Python stand in a dict."""
-    name = next(one["name"] for one in get_sheet(KINDS["hostile_words"])["fields"] if not one["name"].isidentifier())
-    picture = rb.Image.from_library("a" * 64)
-
-    text = format_sweep_code(BOAT, {name: ["x"], "class": [picture, {"a": [picture]}]}, 5)
-
-    compile(text, "copied", "exec")
-    assert f"{name!r}: ['x']" in text
-    assert "rb.Image.from_library" in text
-    assert text.endswith(".run(budget=5)")
-
-
 # Races.
 
 
@@ -556,7 +518,7 @@ def test_a_race_spends_no_more_than_was_agreed_and_fills_the_form(bench: Open) -
     spend = 2 * PRICE
 
     form.start(spend, by="-bytes")
-    form.press_plan("sweep_run", by="-bytes")
+    form.start(by="-bytes")
     entry = form.ended(2)
     used = form.act("best")
 
@@ -574,7 +536,7 @@ def test_a_press_that_fits_nothing_starts_no_race(bench: Open) -> None:
     """An unknown measure, another plan's number, too little money: nothing is sent, in words."""
     form = bench()
     form.vary(seed="30-31", num_frames="9, 17")
-    form.press_plan("sweep_run", by="beauty")
+    form.start(by="beauty")
     form.tell(do="sweep_run", plan=-1, spend=200, cost=200, by="sharpness")
     form.start(60, by="sharpness")
     form.ended()

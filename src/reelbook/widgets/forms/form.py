@@ -256,7 +256,7 @@ class Form(ScriptLink):
         if value is not None:
             self._draft.fill(value)
         self.running = FormRuns(self)
-        self._sweeping = FormSweeps(self, self._draft, self._pictures)
+        self._sweeping = FormSweeps(self, self._draft)
         super().__init__("form", sheet=sheet, state=self._make_state(), twin=f"rb-form-{id(self):x}")
         own: dict[str, Handler] = {"edit": self._edit, "here": self._here, "code": self._code}
         parts = (self._pictures, self.running, self._sweeping)

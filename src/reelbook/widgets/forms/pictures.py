@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from PIL import Image as Pillow
 
+from ...display.embedding import data_uri
 from ...display.formatting import format_size, join_with_dots, shorten
 from ...errors import ReelbookError
 from ...media import stills
@@ -110,7 +111,7 @@ class Pictures:
 
     def preview(self, text: str) -> Content:
         """What the page is sent of a picture: its `name`, `words` about it, what the service `receives`, and
-        a thumbnail in `buffers`; or what is wrong with it, as `error`."""
+        the `url` of a thumbnail; or what is wrong with it, as `error`."""
         name = shorten(text if "://" in text else PurePosixPath(text).name or text, MAX_NAME_LENGTH)
         try:
             if text[:7].lower() in ("http://", "https:/") or text[:5].lower() == "file_":
@@ -269,7 +270,7 @@ def preview_content(content: bytes, name: str) -> Content:
         "name": name,
         "words": join_with_dots(name, pixels, weight),
         "receives": f"Sent as {sniff_kind(content).name} of {weight}, uploaded once.",
-        "buffers": [thumb.getvalue()],
+        "url": data_uri("image/jpeg", thumb.getvalue()),
     }
 
 

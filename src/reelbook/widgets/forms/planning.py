@@ -41,7 +41,6 @@ class PlanPreview:
 
     number: int
     plan: Plan
-    axes: Mapping[str, Sequence[Any]]
     known: Known | None
     """The lookup of results in the library, made once: running the plan looks again."""
     balance: int | None
@@ -101,7 +100,7 @@ def make_preview(number: int, session: Session, base: Input, axes: Mapping[str, 
         plan, is_answered = _price_by_service(plan, session)
         balance = _read_balance(session) if is_answered else None
     known = None if session.current is None else find_known(plan, session.current.context)
-    return PlanPreview(number, plan, axes, known, balance)
+    return PlanPreview(number, plan, known, balance)
 
 
 def _price_by_service(plan: Plan, session: Session) -> tuple[Plan, bool]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...current import session
 from ...display.formatting import STATE_SIGNS, join_with_dots, shorten
-from ...display.input_code import format_sweep_code
 from ...display.live import OutputKey
 from ...display.run_card import run_figure
 from ...display.theme import blocks, render_card
@@ -24,7 +23,6 @@ from ..link import Handler, NewestOnly
 from ..notebook import find_variable_name
 from ..panel import format_progress, render_progress
 from .axes import VariedField, find_base, format_too_many_runs, parse_axes, validate_axes
-from .pictures import Pictures
 from .planning import EYE, PlanPreview, list_measures, make_preview, offer_sweep, parse_amount, parse_measure
 from .runs import CANCEL, Action, check_service
 from .words import format_problem
@@ -201,9 +199,9 @@ class StartedJob:
 class FormSweeps:
     """The plan below one form, and the sweeps and races that were started from it."""
 
-    def __init__(self, form: Form, draft: Draft, pictures: Pictures) -> None:
+    def __init__(self, form: Form, draft: Draft) -> None:
         self._form = form
-        self._draft, self._pictures, self._lock = draft, pictures, form.lock
+        self._draft, self._lock = draft, form.lock
         self._axes: list[VariedField] = []
         self._spend: int | None = None
         """The amount that was typed."""
@@ -222,7 +220,6 @@ class FormSweeps:
         self.handlers: Mapping[str, Handler] = {
             "sweep": self._on_change,
             "sweep_run": self._run,
-            "sweep_code": self._copy,
         }
 
     @property
@@ -327,7 +324,7 @@ class FormSweeps:
             if "best" in self._offer:
                 sweeps["measures"] = list_measures(preview.plan.base)
         try:
-            self._form.sweeps = {**sweeps, "typed": self._spend}
+            self._form.sweeps = sweeps
         # The page cannot be reached, or an observer of the sweeps fails: the sweeps go on.
         except Exception:
             log.debug("the sweeps of a form could not be published", exc_info=True)
@@ -406,18 +403,3 @@ class FormSweeps:
                 lambda bundle: self._form.send({"judge": entry.key, "html": str(bundle["text/html"])})
             )
             race.on_change(entry.judging.follow)
-
-    def _copy(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Send Python code for the displayed plan: `{do: "sweep_code", id, plan, spend, cost}`."""
-        with self._lock:
-            preview, why = self.preview, self._refuse(content)
-
-        def answer() -> dict[str, Any]:
-            if why or preview is None:
-                return {"error": why}
-            self._pictures.store_all()
-            # The budget in code counts what was paid earlier, too.
-            paid = 0 if preview.known is None else sum(preview.known.costs.values())
-            return {"code": format_sweep_code(preview.plan.base, preview.axes, paid + content["spend"])}
-
-        self._form.answer(content, answer)
