@@ -20,7 +20,7 @@ import numpy as np
 from ..current import session
 from ..errors import Interrupted, InvalidInput
 from ..models.base import Input
-from ..models.catalog import Estimate, estimate
+from ..models.catalog import Estimate, estimate, find_endpoint
 from ..models.problems import format_literal
 from ..util import registry
 from .options import RunOptions, check_options
@@ -379,6 +379,10 @@ class RowMaker:
         paths = {name: parse_field_path(type(base), name) for name in columns if name not in labels}
         self._inner = {name: path for name, path in paths.items() if len(path) > 1}
         self._lists = {name for name, path in paths.items() if takes_lists_only(type(base), path)}
+        endpoint = find_endpoint(base.endpoint_id)
+        self._switches = [] if endpoint is None else [name for name, _ in endpoint.multipliers]
+        self._prices: dict[Hashable, Estimate] = {}
+        """The price by the switches of the input, on which alone it depends."""
 
     def row(self, number: int, given: Mapping[str, Any], take: int = 0) -> Row:
         """Create one row; all its values are validated together."""
@@ -396,7 +400,10 @@ class RowMaker:
         except LookupError as error:
             problem = str(error.args[0])
         else:
-            price = estimate(request)
+            switches = tuple(getattr(request, name, False) for name in self._switches)
+            if switches not in self._prices:
+                self._prices[switches] = estimate(request)
+            price = self._prices[switches]
         return Row(number, request, self.base, take, problem, price, given)
 
     def _with_inner(self, given: Mapping[str, Any]) -> dict[str, Any]:

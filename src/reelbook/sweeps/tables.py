@@ -92,7 +92,9 @@ def make_column(values: Sequence[Any], rule: Schema) -> Any:
         values = [value if type(value) in TYPES[kind] else None for value in values]
     # A source picture is a subclass of text, its path or URL.
     elif not all(issubclass(each, (bool, int, float, str)) for each in types):
-        values = [_groupable(value) for value in values]
+        # Each object once, because a value that does not vary is the same object in every row.
+        groupable = {key: _groupable(value) for key, value in {id(value): value for value in values}.items()}
+        values = [groupable[id(value)] for value in values]
     return build_column(values, kind).array
 
 
