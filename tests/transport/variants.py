@@ -15,6 +15,7 @@ import json
 import socket
 import struct
 import threading
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -40,8 +41,6 @@ class Received:
     headers: Mapping[str, str]
     """By their names in lower case."""
     body: bytes
-    connection: int
-    """Which connection it came over, counted from 1."""
 
     @cached_property
     def json(self) -> Any:
@@ -104,14 +103,10 @@ class Hosted:
 
     def __init__(self) -> None:
         self.received: list[Received] = []
-        self.bytes_received = 0
-        self.connections = self.open_now = self.most_open = 0
-        self.answering_now = self.most_answering = 0
-        """Requests that have arrived and are not answered yet."""
+        self.bytes_received = self.connections = 0
         self.connected = threading.Event()
         """Set by the first connection."""
         self._scripts: dict[tuple[str, str], list[Answering]] = {}
-        self._changed = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="hosted", daemon=True)
         self._conversations: set[asyncio.Task[None]] = set()
@@ -158,9 +153,11 @@ class Hosted:
         return [one for one in list(self.received) if method in (None, one.method) and path in (None, one.path)]
 
     def wait_until(self, claim: Callable[[Hosted], bool], within: float = 10.0) -> None:
-        """Wait for something to be true of the counters; an error if it does not come true."""
-        with self._changed:
-            assert self._changed.wait_for(lambda: claim(self), within), "the service never got there"
+        """Wait for something to be true of the service; an error if it does not come true."""
+        deadline = time.monotonic() + within
+        while not claim(self):
+            assert time.monotonic() < deadline, "the service never got there"
+            time.sleep(0.002)
 
     def stop_listening(self) -> None:
         """From now on connections are refused, and those that stand are cut."""
@@ -218,33 +215,22 @@ class Hosted:
         await asyncio.sleep(0.001)  # Each comes to its end in the loop's next round.
         self._writers.clear()
 
-    def _count(self, *, opened: int = 0, answering: int = 0) -> None:
-        with self._changed:
-            self.connections += max(0, opened)
-            self.open_now += opened
-            self.most_open = max(self.most_open, self.open_now)
-            self.answering_now += answering
-            self.most_answering = max(self.most_answering, self.answering_now)
-            self._changed.notify_all()
-
     async def _converse(self, connection: socket.socket) -> None:
         reader, writer = await asyncio.open_connection(sock=connection, limit=2**22)
         self._writers.add(writer)
-        self._count(opened=1)
-        number = self.connections
+        self.connections += 1
         self.connected.set()
         try:
-            while await self._one(reader, writer, number):
+            while await self._one(reader, writer):
                 pass
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # The client hung up, or the test is over.
         finally:
-            self._count(opened=-1)
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()
 
-    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> bool:
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Receive and answer one request; whether another may follow."""
         first = await reader.readexactly(1)
         if not first.isalpha():
@@ -258,18 +244,13 @@ class Hosted:
             return False
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         self.bytes_received += len(body)
-        request = Received(method, path, query, headers, body, number)
-        with self._changed:
-            self.received.append(request)
-        self._count(answering=1)
-        try:
-            reply = await _as_reply(answer, request)
-            await asyncio.sleep(reply.delay)
-            if reply.gate is not None:
-                await asyncio.to_thread(reply.gate.wait)
-            return await _given(reply, reader, writer) and headers.get("connection", "").lower() != "close"
-        finally:
-            self._count(answering=-1)
+        request = Received(method, path, query, headers, body)
+        self.received.append(request)
+        reply = await _as_reply(answer, request)
+        await asyncio.sleep(reply.delay)
+        if reply.gate is not None:
+            await asyncio.to_thread(reply.gate.wait)
+        return await _given(reply, reader, writer) and headers.get("connection", "").lower() != "close"
 
     def _next(self, method: str, path: str) -> Answering:
         script = self._scripts.get((method, path))
